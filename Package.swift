@@ -1,0 +1,92 @@
+// swift-tools-version: 6.3
+import PackageDescription
+
+let settings: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+/// A module of our own under `Sources`, with the settings that all of them share.
+func module(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: settings)
+}
+
+/// An executable under `Sources`.
+func program(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .executableTarget(name: name, dependencies: dependencies, swiftSettings: settings)
+}
+
+/// A storage adapter under `Plugins` (SwiftPM keeps that folder for build plugins, hence the explicit path).
+func adapter(_ name: String, _ folder: String, _ dependencies: [Target.Dependency]) -> Target {
+    .target(
+        name: name, dependencies: ["CRUDPluginKit"] + dependencies, path: "Plugins/\(folder)", exclude: ["README.md"],
+        swiftSettings: settings)
+}
+
+/// A test target under `Tests`.
+func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .testTarget(name: name, dependencies: dependencies, swiftSettings: settings)
+}
+
+let nio: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
+let nioPOSIX: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
+let argumentParser: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
+
+let package = Package(
+    name: "crudd",
+    platforms: [.macOS(.v15)],
+    products: [
+        .library(name: "CRUDClient", targets: ["CRUDClient"]),
+        .library(name: "CRUDPluginABI", targets: ["CRUDPluginABI"]),
+        .library(name: "CRUDPluginKit", targets: ["CRUDPluginKit"]),
+        .library(name: "sqlite", type: .dynamic, targets: ["SQLitePlugin"]),
+        .executable(name: "crudd", targets: ["crudd"]),
+        .executable(name: "crudctl", targets: ["crudctl"]),
+        .executable(name: "demo-app", targets: ["demo-app"]),
+        .executable(name: "crudd-bench", targets: ["crudd-bench"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.2"),
+    ],
+    targets: [
+        .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        .systemLibrary(name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
+        .target(name: "CLinux"),
+        .target(name: "CRUDPluginABI"),
+
+        module("CRUDJSON"),
+        module("CRUDModel", ["CRUDJSON"]),
+        module("CRUDWire", ["CRUDJSON", "CRUDModel"]),
+        module("CRUDClient", ["CRUDModel", "CRUDWire", nio, nioPOSIX]),
+        module("CRUDPluginKit", ["CRUDModel", "CRUDPluginABI"]),
+        module("CRUDPluginHost", ["CRUDModel", "CRUDWire", "CRUDPluginABI", "CLinux"]),
+        module("CRUDCore", ["CRUDJSON", "CRUDModel", "CRUDPluginHost"]),
+        module("CRUDConfiguration", ["CRUDModel", "CYAML", "CLinux"]),
+        module("CRUDEventLoop", ["CLinux"]),
+        module(
+            "CRUDServer",
+            ["CRUDWire", "CRUDCore", "CRUDEventLoop", "CRUDConfiguration", "CRUDPluginHost", "CRUDModel", "CRUDJSON", "CLinux"]),
+
+        program("crudd", ["CRUDServer"]),
+        program("crudctl", ["CRUDClient", argumentParser]),
+        program("demo-app", ["CRUDClient"]),
+        program("crudd-bench", ["CLinux", argumentParser]),
+
+        adapter("SQLitePlugin", "SQLite", ["CSQLite", "CRUDModel", "CRUDPluginABI"]),
+
+        .target(name: "CRUDTestSupport", dependencies: ["CLinux"], path: "Tests/CRUDTestSupport", swiftSettings: settings),
+        tests("CRUDJSONTests", ["CRUDJSON"]),
+        tests("CRUDModelTests", ["CRUDModel"]),
+        tests("CRUDWireTests", ["CRUDWire", "CRUDJSON", "CRUDModel"]),
+        tests("CRUDConfigurationTests", ["CRUDConfiguration", "CRUDModel"]),
+        tests("CRUDEventLoopTests", ["CRUDEventLoop", "CLinux"]),
+        tests("CRUDPluginHostTests", ["CRUDPluginHost", "CRUDPluginABI", "CRUDModel", "CRUDTestSupport"]),
+        tests("CRUDCoreTests", ["CRUDCore", "CRUDModel"]),
+        tests("CRUDClientTests", ["CRUDClient", "CRUDModel", "CRUDTestSupport"]),
+        tests("SQLitePluginTests", ["SQLitePlugin", "CRUDPluginKit", "CRUDPluginABI", "CRUDModel", "CSQLite"]),
+        tests("SystemTests", ["CRUDTestSupport"]),
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,29 @@
+#include "CLinux.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+
+#ifndef SO_PEERGROUPS
+#define SO_PEERGROUPS 59
+#endif
+
+int clinux_peer_credentials(int descriptor, pid_t *pid, uid_t *uid, gid_t *gid) {
+    struct ucred peer;
+    socklen_t size = sizeof peer;
+    if (getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return -1;
+    *pid = peer.pid;
+    *uid = peer.uid;
+    *gid = peer.gid;
+    return 0;
+}
+
+int clinux_peer_groups(int descriptor, gid_t *groups, int capacity) {
+    socklen_t size = (socklen_t)((size_t)capacity * sizeof(gid_t));
+    if (getsockopt(descriptor, SOL_SOCKET, SO_PEERGROUPS, groups, &size) != 0) return -1;
+    return (int)(size / sizeof(gid_t));
+}
+
+int clinux_accept(int listener) { return accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC); }
+
+int clinux_open(const char *path, int flags, mode_t mode) { return open(path, flags | O_CLOEXEC, mode); }

@@ -1,0 +1,34 @@
+#ifndef CRUDD_CLINUX_H
+#define CRUDD_CLINUX_H
+// What Swift's Glibc module leaves out of Linux.
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <sys/types.h>
+#include <sys/un.h>
+#include <sys/xattr.h>
+
+/// The peer of a connected Unix socket as the kernel knows it (SO_PEERCRED). 0, or -1 with errno.
+int clinux_peer_credentials(int descriptor, pid_t *pid, uid_t *uid, gid_t *gid);
+
+/// The supplementary groups of the peer (SO_PEERGROUPS). Writes at most `capacity` of them; answers how many there
+/// are, or -1 with errno (ERANGE: more than `capacity`).
+int clinux_peer_groups(int descriptor, gid_t *groups, int capacity);
+
+/// accept4(2) with SOCK_NONBLOCK | SOCK_CLOEXEC.
+int clinux_accept(int listener);
+
+/// A variadic open(2) for Swift: `flags | O_CLOEXEC`, `mode` used with O_CREAT.
+int clinux_open(const char *path, int flags, mode_t mode);
+
+#endif

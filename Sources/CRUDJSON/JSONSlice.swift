@@ -1,0 +1,50 @@
+/// The kinds of JSON value.
+package enum JSONKind: UInt8, Sendable {
+    case null, `false`, `true`, number, string, array, object
+}
+
+/// Where a value stands in its text, quotes and brackets included.
+package struct JSONSlice: Sendable, Equatable {
+    package var start: Int
+    package var end: Int
+    package var kind: JSONKind
+    /// For a string: some of its characters are written as escapes, so that its bytes are not its value.
+    package var hasEscapes = false
+    /// For an array or object: how deeply it nests; 1 where nothing inside it is an array or object. Else 0.
+    package var depth = 0
+
+    package init(start: Int, end: Int, kind: JSONKind, hasEscapes: Bool = false, depth: Int = 0) {
+        self.start = start
+        self.end = end
+        self.kind = kind
+        self.hasEscapes = hasEscapes
+        self.depth = depth
+    }
+
+    /// The slice with the quotes of a string left out.
+    package var content: Range<Int> { start + 1..<end - 1 }
+
+    package var range: Range<Int> { start..<end }
+    package var count: Int { end - start }
+}
+
+/// Why a text is not JSON.
+package struct JSONSyntaxError: Error, Equatable {
+    package enum Reason: String, Sendable {
+        case unexpectedEnd = "the text ends too early"
+        case unexpectedByte = "unexpected character"
+        case controlCharacter = "a control character in a string must be written as an escape"
+        case loneSurrogate = "half of a surrogate pair"
+        case invalidUTF8 = "invalid UTF-8"
+        case trailingBytes = "text after the end of the value"
+    }
+
+    package var reason: Reason
+    /// The byte at which it shows, from 0.
+    package var offset: Int
+
+    package init(reason: Reason, offset: Int) {
+        self.reason = reason
+        self.offset = offset
+    }
+}

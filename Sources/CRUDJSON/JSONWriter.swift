@@ -1,0 +1,122 @@
+/// Appends JSON text to bytes; commas come by themselves.
+package struct JSONWriter {
+    package var bytes: [UInt8]
+    /// Whether the next key or element needs a comma before it.
+    private var needsComma = false
+
+    package init(into bytes: consuming [UInt8] = []) {
+        self.bytes = bytes
+    }
+
+    /// `{…}` with what `members` writes, by ``member(_:_:)`` or ``key(_:)``.
+    package mutating func object(_ members: (inout JSONWriter) -> Void) {
+        container(UInt8(ascii: "{"), UInt8(ascii: "}"), members)
+    }
+
+    /// `[…]` with what `elements` writes.
+    package mutating func array(_ elements: (inout JSONWriter) -> Void) {
+        container(UInt8(ascii: "["), UInt8(ascii: "]"), elements)
+    }
+
+    /// A member's key; its value is to be written next.
+    package mutating func key(_ key: String) {
+        separate()
+        bytes.appendJSONString(key.utf8)
+        bytes.append(UInt8(ascii: ":"))
+        needsComma = false
+    }
+
+    package mutating func string(_ value: String) {
+        separate()
+        bytes.appendJSONString(value.utf8)
+    }
+
+    package mutating func string(utf8 value: some Sequence<UInt8>) {
+        separate()
+        bytes.appendJSONString(value)
+    }
+
+    package mutating func integer(_ value: some BinaryInteger) {
+        separate()
+        bytes.append(contentsOf: String(value).utf8)
+    }
+
+    package mutating func bool(_ value: Bool) {
+        separate()
+        bytes.append(contentsOf: (value ? "true" : "false").utf8)
+    }
+
+    package mutating func null() {
+        separate()
+        bytes.append(contentsOf: "null".utf8)
+    }
+
+    /// A value that is JSON already.
+    package mutating func raw(_ value: some Sequence<UInt8>) {
+        separate()
+        bytes.append(contentsOf: value)
+    }
+
+    package mutating func member(_ key: String, _ value: String) {
+        self.key(key)
+        string(value)
+    }
+
+    package mutating func member(_ key: String, _ value: some BinaryInteger) {
+        self.key(key)
+        integer(value)
+    }
+
+    package mutating func member(_ key: String, _ value: Bool) {
+        self.key(key)
+        bool(value)
+    }
+
+    package mutating func member(_ key: String, strings: some Sequence<String>) {
+        self.key(key)
+        array { for string in strings { $0.string(string) } }
+    }
+
+    private mutating func container(_ open: UInt8, _ close: UInt8, _ contents: (inout JSONWriter) -> Void) {
+        separate()
+        bytes.append(open)
+        needsComma = false
+        contents(&self)
+        bytes.append(close)
+        needsComma = true
+    }
+
+    private mutating func separate() {
+        if needsComma { bytes.append(UInt8(ascii: ",")) }
+        needsComma = true
+    }
+}
+
+extension [UInt8] {
+    /// Appends a JSON string with this value, quotes included; only what JSON demands is escaped.
+    package mutating func appendJSONString(_ utf8: some Sequence<UInt8>) {
+        append(UInt8(ascii: "\""))
+        for byte in utf8 { appendJSONEscaped(byte) }
+        append(UInt8(ascii: "\""))
+    }
+
+    /// Appends one byte of a JSON string's content, escaped where JSON demands it.
+    package mutating func appendJSONEscaped(_ byte: UInt8) {
+        switch byte {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"):
+            append(UInt8(ascii: "\\"))
+            append(byte)
+        case 0x08: append(contentsOf: "\\b".utf8)
+        case 0x0C: append(contentsOf: "\\f".utf8)
+        case 0x0A: append(contentsOf: "\\n".utf8)
+        case 0x0D: append(contentsOf: "\\r".utf8)
+        case 0x09: append(contentsOf: "\\t".utf8)
+        case 0..<0x20:
+            append(contentsOf: "\\u00".utf8)
+            append(byte < 0x10 ? UInt8(ascii: "0") : UInt8(ascii: "1"))
+            let digit = byte & 0x0F
+            append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
+        default: append(byte)
+        }
+    }
+}

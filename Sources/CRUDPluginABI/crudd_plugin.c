@@ -1,0 +1,1 @@
+#include "crudd_plugin.h"

@@ -1,3 +1,6 @@
+// Here and not in the header: Swift sees Glibc without it, and two views of one struct would not go together.
+#define _GNU_SOURCE
+
 #include "CLinux.h"
 
 #include <errno.h>

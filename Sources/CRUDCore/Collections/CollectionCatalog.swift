@@ -18,6 +18,12 @@ package final class CollectionCatalog: Sendable {
         package var name: [UInt8]
         package var backend: String
         package var format: String
+
+        package init(name: [UInt8], backend: String, format: String) {
+            self.name = name
+            self.backend = backend
+            self.format = format
+        }
     }
 
     private struct State {
@@ -85,8 +91,11 @@ package final class CollectionCatalog: Sendable {
 /// A call of the system that failed: what was tried, and errno's text.
 package struct SystemFault: Error, CustomStringConvertible {
     package let description: String
+    /// errno.
+    package let code: CInt
 
     package init(_ attempt: String, code: CInt = errno) {
+        self.code = code
         description = "\(attempt): \(String(cString: strerror(code)))"
     }
 }

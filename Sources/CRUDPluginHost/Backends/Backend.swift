@@ -27,7 +27,7 @@ package final class Backend: Sendable {
     let readerCount: Int
     private let condition = Mutex(Condition())
 
-    package typealias Admission = @Sendable (BackendCollection) throws(CRUDError) -> Void
+    typealias Admission = @Sendable (BackendCollection) throws(CRUDError) -> Void
 
     /// How a backend is.
     package enum State: String, Sendable {
@@ -47,7 +47,7 @@ package final class Backend: Sendable {
     ///   - loopCount: how many event loops will read from it.
     package init(
         name: String, plugin: Plugin, options: [UInt8], loopCount: Int, logger: Logger,
-        admission: @escaping Admission
+        admission: @escaping @Sendable (BackendCollection) throws(CRUDError) -> Void
     ) {
         self.name = name
         self.plugin = plugin

@@ -30,7 +30,7 @@ PLUGINS = $(shell ls Plugins | tr '[:upper:]' '[:lower:]')
 
 SWIFT_NEEDED = 6.3
 PACKAGES = libsqlite3-dev libyaml-dev pkg-config patchelf binutils git ca-certificates
-BENCH_PACKAGES = redis-server redis-tools postgresql
+BENCH_PACKAGES = redis-server postgresql
 
 # Sizes of the bench: `make bench RECORDS=10000 SECONDS=1 ROUNDS=1` is a quick one.
 RECORDS ?= 1000000
@@ -38,7 +38,7 @@ SECONDS ?= 5
 ROUNDS ?= 3
 
 DOCUMENTS = README.md CHANGELOG.md LICENSE etc/README.md etc/crudd.yaml systemd/README.md \
-	Sources/CRUDWire/PROTOCOL.md $(wildcard Sources/CRUDPluginABI/README.md Plugins/*/README.md systemd/examples/*)
+	Sources/CRUDWire/PROTOCOL.md $(wildcard Sources/*/README.md Plugins/*/README.md systemd/examples/*)
 
 .PHONY: help toolchain deps deps-bench build demo test check lint bench install uninstall clean
 
@@ -79,7 +79,7 @@ lint:
 	for script in .ci/run Sources/*/run Tests/*/run; do bash -n "$$script"; done
 
 bench: deps-bench build ## Measure crudd beside Redis and PostgreSQL (RECORDS, SECONDS, ROUNDS)
-	RECORDS=$(RECORDS) SECONDS=$(SECONDS) ROUNDS=$(ROUNDS) Sources/crudd-bench/run $(BUILD)
+	@Sources/crudd-bench/run RECORDS=$(RECORDS) SECONDS=$(SECONDS) ROUNDS=$(ROUNDS) BUILD=$(BUILD)
 
 install: ## Install what was built (DESTDIR, PREFIX)
 	@if [ ! -x $(BUILD)/crudd ]; then echo 'Nothing is built yet: run "make build" first.' >&2; exit 1; fi

@@ -82,7 +82,7 @@ let package = Package(
         program("crudd", ["CRUDServer"]),
         program("crudctl", ["CRUDClient", argumentParser]),
         program("demo-app", ["CRUDClient"], exclude: ["run"]),
-        program("crudd-bench", ["CLinux", argumentParser], exclude: ["run"]),
+        program("crudd-bench", ["CLinux", argumentParser], exclude: ["README.md", "run"]),
 
         adapter("SQLitePlugin", "SQLite", ["CSQLite", "CRUDModel", "CRUDPluginABI"]),
 

@@ -72,7 +72,9 @@ let package = Package(
         program("crudd", ["CRUDServer"]),
         program("crudctl", ["CRUDClient", argumentParser]),
         program("demo-app", ["CRUDClient"]),
-        program("crudd-bench", ["CLinux", argumentParser]),
+        .executableTarget(
+            name: "crudd-bench", dependencies: ["CLinux", argumentParser], exclude: ["README.md", "run"],
+            swiftSettings: settings),
 
         adapter("SQLitePlugin", "SQLite", ["CSQLite", "CRUDModel", "CRUDPluginABI"]),
 

@@ -69,7 +69,7 @@ let package = Package(
         module("CRUDModel", ["CRUDJSON"]),
         module("CRUDWire", ["CRUDJSON", "CRUDModel"], exclude: ["PROTOCOL.md"]),
         module("CRUDClient", ["CRUDModel", "CRUDWire", nio, nioPOSIX]),
-        module("CRUDPluginKit", ["CRUDModel", "CRUDPluginABI"]),
+        module("CRUDPluginKit", ["CRUDJSON", "CRUDPluginABI"]),
         module("CRUDPluginHost", ["CRUDModel", "CRUDPluginABI", "CLinux", logging]),
         module("CRUDCore", ["CRUDJSON", "CRUDModel", "CRUDConfiguration", "CRUDPluginHost", "CLinux", logging]),
         module("CRUDConfiguration", ["CRUDModel", "CYAML", "CLinux"]),
@@ -98,7 +98,7 @@ let package = Package(
         tests("CRUDPluginHostTests", ["CRUDPluginHost", "CRUDPluginABI", "CRUDModel", "CRUDTestSupport"]),
         tests("CRUDCoreTests", ["CRUDCore", "CRUDModel"]),
         tests("CRUDClientTests", ["CRUDClient", "CRUDModel", "CRUDTestSupport"]),
-        tests("SQLitePluginTests", ["SQLitePlugin", "CRUDPluginKit", "CRUDPluginABI", "CRUDModel", "CSQLite"]),
+        tests("SQLitePluginTests", ["CRUDPluginABI", "CSQLite"]),
         tests("SystemTests", ["CRUDTestSupport"]),
     ],
     swiftLanguageModes: [.v6]

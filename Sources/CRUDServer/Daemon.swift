@@ -64,8 +64,8 @@ package struct Daemon {
             guard let plugin = plugins[backend] else { return nil }
             return Backend(
                 name: backend.name, plugin: plugin, options: backend.options, loopCount: loopCount, logger: logger
-            ) { collection throws(CRUDError) in
-                try catalog.admit(.init(name: collection.name, backend: backend.name, format: collection.format))
+            ) { collection in
+                catalog.admit(.init(name: collection.name, backend: backend.name, format: collection.format))
             }
         }
     }

@@ -27,7 +27,4 @@ package final class Service: Sendable {
         self.logger = logger
         sessions = SessionCensus(limits: configuration.limits)
     }
-
-    var limits: Configuration.Limits { configuration.limits }
-    var access: AccessPolicy { configuration.access }
 }

@@ -11,6 +11,9 @@ import Glibc
 /// session's replies go out in one write, and views of the data that have become stale are let go.
 package final class ServiceLoop: TurnHandler {
     let service: Service
+    /// The service's, at hand.
+    let limits: Configuration.Limits
+    let access: AccessPolicy
     let reply = ReplyWriter()
     let mailbox: Mailbox
     let eventLoop: EventLoop
@@ -45,6 +48,8 @@ package final class ServiceLoop: TurnHandler {
     /// - Parameter number: from 0, different for each loop of the daemon.
     package init(_ service: Service, number: Int) throws(SystemCallError) {
         self.service = service
+        limits = service.configuration.limits
+        access = service.configuration.access
         self.number = number
         eventLoop = try EventLoop()
         mailbox = Mailbox(waker: eventLoop.waker)
@@ -54,7 +59,7 @@ package final class ServiceLoop: TurnHandler {
 
     /// Serves until it has been told to drain and has answered everything, on the calling thread.
     package func run() {
-        if let idle = service.limits.idleTimeout { idleTimer.schedule(after: idle / 4) }
+        if let idle = limits.idleTimeout { idleTimer.schedule(after: idle / 4) }
         eventLoop.run(self)
     }
 
@@ -62,7 +67,7 @@ package final class ServiceLoop: TurnHandler {
     var now: Duration { eventLoop.now }
 
     /// When a request that comes in now has waited long enough.
-    var deadline: Duration { now + service.limits.requestTimeout }
+    var deadline: Duration { now + limits.requestTimeout }
 
     // MARK: Turns
 
@@ -154,7 +159,7 @@ package final class ServiceLoop: TurnHandler {
 
     private func watchForOverdue() {
         guard !overdueTimer.isScheduled else { return }
-        overdueTimer.schedule(after: min(.seconds(1), service.limits.requestTimeout / 4))
+        overdueTimer.schedule(after: min(.seconds(1), limits.requestTimeout / 4))
     }
 
     private func answerOverdue() {
@@ -176,7 +181,7 @@ package final class ServiceLoop: TurnHandler {
         guard let peer = Peer(of: descriptor) else {
             return turnAway(descriptor, CRUDError(.permissionDenied, "the kernel does not say who you are"))
         }
-        let isAdmin = service.access.permissions(uid: peer.uid, groups: peer.groups).contains(.admin)
+        let isAdmin = access.permissions(uid: peer.uid, groups: peer.groups).contains(.admin)
         do throws(CRUDError) {
             try service.sessions.enter(uid: peer.uid, isAdmin: isAdmin)
         } catch {
@@ -204,7 +209,7 @@ package final class ServiceLoop: TurnHandler {
     }
 
     private func closeIdle() {
-        guard let idle = service.limits.idleTimeout else { return }
+        guard let idle = limits.idleTimeout else { return }
         for session in sessions.values where session.isQuiet && now - session.lastActivity >= idle { session.finish() }
         idleTimer.schedule(after: idle / 4)
     }
@@ -213,7 +218,7 @@ package final class ServiceLoop: TurnHandler {
 
     /// Whether all sessions together leave room for another request. Each loop has its share.
     var hasRoom: Bool {
-        eventLoop.bufferedInputBytes + eventLoop.pendingOutputBytes < service.limits.bufferBytes / service.loopCount
+        eventLoop.bufferedInputBytes + eventLoop.pendingOutputBytes < limits.bufferBytes / service.loopCount
     }
 
     /// A session has stopped being read from.

@@ -17,7 +17,7 @@ extension Dispatcher {
         _ text: Span<UInt8>, _ session: Session, _ target: ReplyTarget
     ) throws(CRUDError) -> Disposition {
         if case .array(let array) = target, array.underWay > 0 { return .mustWaitForArray }
-        if request.method.definition.access == .admin, !session.isAdmin { throw Self.denied }
+        if request.traits.access == .admin, !session.isAdmin { throw Self.denied }
         guard let id = request.id else { return .takenUp }
         var writer = JSONWriter()
         switch request.method {
@@ -64,7 +64,7 @@ extension Dispatcher {
         writer.object { description in
             Self.describe(collection, &description)
             description.member("count", count)
-            description.member("capabilities", strings: collection.backend.plugin.capabilities.names)
+            description.member("capabilities", strings: collection.backend.capabilities.names)
         }
         loop.reply.append(writer.bytes.span)
     }
@@ -94,7 +94,7 @@ extension Dispatcher {
         description.member("plugin", backend.plugin.name)
         description.member("isolation", BackendConfiguration.Isolation.inline.rawValue)
         description.member("state", status.state.rawValue)
-        description.member("capabilities", strings: backend.plugin.capabilities.names)
+        description.member("capabilities", strings: backend.capabilities.names)
         if let error = status.lastError { description.member("lastError", error) }
     }
 
@@ -117,7 +117,7 @@ extension Dispatcher {
     // MARK: The daemon
 
     private func hello(_ text: Span<UInt8>, _ writer: inout JSONWriter) throws(CRUDError) {
-        let limits = loop.service.limits
+        let limits = loop.limits
         writer.object { hello in
             hello.member("daemon", "crudd")
             hello.member("version", CRUDVersion.current)

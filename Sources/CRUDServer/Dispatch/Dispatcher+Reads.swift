@@ -17,14 +17,12 @@ extension Dispatcher {
             return try submit(.records, [recordID], collection, text, session, target, projection)
         }
         guard let id = request.id else { return }
-        loop.reply.beginResult(id: text.extracting(id.range))
-        loop.reply.append(#"{"id":"#)
-        loop.reply.append(text.extracting(recordID.range))
+        let reply = loop.reply
+        reply.beginRecord(id: text.extracting(id.range), recordID: text.extracting(recordID.range))
         recordReply.begin()
         try reader.read(text.extracting(recordID.content), in: collection.stored, into: recordReply)
         guard try recordReply.foundRecord() else { throw Self.recordNotFound }
-        loop.reply.append("}")
-        loop.reply.end()
+        reply.append("}}")
         try checkSize(for: target)
         deliver(to: target, of: session)
     }
@@ -42,7 +40,7 @@ extension Dispatcher {
         _ collection: Collection, _ text: Span<UInt8>, _ session: Session, _ target: ReplyTarget
     ) throws(CRUDError) {
         let recordIDs = try strings(.ids, text)
-        let maximum = loop.service.limits.batch
+        let maximum = loop.limits.batch
         guard recordIDs.count <= maximum else {
             throw CRUDError(
                 .limitExceeded, "`ids` has more than \(maximum) elements",
@@ -112,7 +110,7 @@ extension Dispatcher {
         let batch = reader == nil ? loop.readBatch(for: collection) : ReadBatch { _ in }
         let places = recordIDs.map { batch.store($0.decodedString(text).span) }
         let context = RequestContext(
-            session: session, collection: collection, method: request.method, target: target,
+            session: session, collection: collection, traits: request.traits, target: target,
             id: request.id.map { batch.store(text.extracting($0.range)) }, heldBytes: text.count,
             recordIDs: recordIDs.map { batch.store(text.extracting($0.range)) }, projection: projection)
         let read: Read =
@@ -204,7 +202,7 @@ extension Dispatcher {
 
     /// A reply that is longer than a frame may be is an error instead.
     func checkSize(for target: ReplyTarget) throws(CRUDError) {
-        let maximum = loop.service.limits.frameBytes
+        let maximum = loop.limits.frameBytes
         let room =
             switch target {
             case .frame: maximum

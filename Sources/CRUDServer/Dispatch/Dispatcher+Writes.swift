@@ -20,7 +20,7 @@ extension Dispatcher {
             item: item.map { batch.store(text.extracting($0.range)) } ?? .empty,
             revision: request.method == .recordDelete ? .empty : batch.store(revisions.next().span))
         let context = RequestContext(
-            session: session, collection: collection, method: request.method, target: target,
+            session: session, collection: collection, traits: request.traits, target: target,
             id: request.id.map { batch.store(text.extracting($0.range)) }, heldBytes: text.count)
         batch.append(mutation)
         start(context)
@@ -28,7 +28,7 @@ extension Dispatcher {
     }
 
     private func checkSize(of item: JSONSlice) throws(CRUDError) {
-        let maximum = loop.service.limits.itemBytes
+        let maximum = loop.limits.itemBytes
         guard item.count > maximum else { return }
         throw CRUDError(
             .limitExceeded, "the item is longer than \(maximum) bytes",

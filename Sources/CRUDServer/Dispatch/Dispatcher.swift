@@ -21,7 +21,8 @@ final class Dispatcher {
         case mustWaitForArray
     }
 
-    unowned let loop: ServiceLoop
+    // The loop owns the dispatcher and outlives it.
+    unowned(unsafe) let loop: ServiceLoop
     /// The request that is being carried out.
     var request = Request()
     var collections: CollectionTable
@@ -32,7 +33,7 @@ final class Dispatcher {
     init(loop: ServiceLoop, collections: CollectionTable) {
         self.loop = loop
         self.collections = collections
-        reader = RequestReader(maximumDepth: loop.service.limits.jsonDepth)
+        reader = RequestReader(maximumDepth: loop.limits.jsonDepth)
         recordReply = RecordReply(reply: loop.reply)
     }
 
@@ -80,7 +81,7 @@ final class Dispatcher {
     private func carryOut(
         _ elements: [JSONSlice], of text: Span<UInt8>, from session: Session
     ) throws(RequestFault) {
-        let maximum = loop.service.limits.batch
+        let maximum = loop.limits.batch
         guard elements.count <= maximum else {
             throw RequestFault(
                 CRUDError(
@@ -90,7 +91,7 @@ final class Dispatcher {
         session.carryOut(
             ArrayExecution(
                 text: text.copy(), elements: elements, deadline: loop.deadline,
-                maximumBytes: loop.service.limits.frameBytes))
+                maximumBytes: loop.limits.frameBytes))
     }
 
     /// Starts as many elements of an array as may start now.
@@ -135,7 +136,7 @@ final class Dispatcher {
         do throws(CRUDError) {
             guard let name = request[.collection] else { return try carryOutWithoutCollection(text, session, target) }
             let collection = try find(name, text, for: session)
-            let kind = RequestKind(of: request.method)
+            let kind = RequestKind(request.traits.access)
             guard target.admits(kind, on: collection.backend) else { return .mustWaitForArray }
             guard session.admits(kind, on: collection, hasWaited: hasWaited) else { return .mustWait(collection, kind) }
             try carryOut(on: collection, text, session, target)
@@ -147,7 +148,7 @@ final class Dispatcher {
 
     /// The collection of the request, if the session may do with it what the method does.
     private func find(_ name: JSONSlice, _ text: Span<UInt8>, for session: Session) throws(CRUDError) -> Collection {
-        let needed = request.method.definition.access.permissions
+        let needed = request.traits.access.permissions
         let decoded = name.hasEscapes ? name.decodedString(text) : nil
         let collection =
             if let decoded { collections.collection(named: decoded.span) } else {
@@ -198,8 +199,8 @@ final class Dispatcher {
 }
 
 extension RequestKind {
-    init(of method: Method) {
-        self = method.definition.access == .write ? .write : .read
+    init(_ access: MethodAccess) {
+        self = access == .write ? .write : .read
     }
 }
 

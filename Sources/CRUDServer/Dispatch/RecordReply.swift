@@ -37,30 +37,22 @@ final class RecordReply: RecordSink {
         hasReceived = true
         do throws(JSONSyntaxError) {
             // The buffer is valid during this call.
-            try unsafe append(item: item.bindMemory(to: UInt8.self).span)
+            try unsafe append(item: item.bindMemory(to: UInt8.self).span, revision)
         } catch {
             isCorrupt = true
-            return
         }
-        reply.append(#","revision":"#)
-        reply.appendString(revision)
     }
 
-    private func append(item: Span<UInt8>) throws(JSONSyntaxError) {
+    private func append(item: Span<UInt8>, _ revision: UnsafeRawBufferPointer) throws(JSONSyntaxError) {
         scanner.reset()
         _ = try scanner.value(item)
         guard scanner.isAtEnd(item) else {
             throw JSONSyntaxError(reason: .trailingBytes, offset: scanner.position)
         }
-        guard let projection else {
-            reply.append(#","item":"#)
-            reply.append(item)
-            return
-        }
-        if projection.isEmpty { return }
+        guard let projection else { return reply.append(item: item, revision: revision) }
+        guard !projection.isEmpty else { return reply.append(revision: revision) }
         var projected: [UInt8] = []
         try projection.append(of: item, to: &projected)
-        reply.append(#","item":"#)
-        reply.append(projected.span)
+        reply.append(item: projected.span, revision: revision)
     }
 }

@@ -22,6 +22,20 @@ final class ReplyWriter {
         buffer.append(#","result":"#)
     }
 
+    /// Begins a response with a record, up to its id; item and revision and two braces follow.
+    ///
+    /// - Parameters:
+    ///   - id: the request's, as it was sent.
+    ///   - recordID: the record's, as it was sent.
+    func beginRecord(id: Span<UInt8>, recordID: Span<UInt8>) {
+        buffer.beginRecord(id: id, recordID: recordID)
+    }
+
+    /// The rest of a record behind its id, but for the brace.
+    func append(item: Span<UInt8>, revision: UnsafeRawBufferPointer) {
+        buffer.append(item: item, revision: revision)
+    }
+
     /// Ends the response.
     func end() {
         buffer.append(UInt8(ascii: "}"))
@@ -73,18 +87,13 @@ final class ReplyWriter {
 
     func append(_ bytes: UnsafeRawBufferPointer) { buffer.append(bytes) }
 
-    /// A JSON string of what a plugin has stored: a revision. Ours are plain; one that somebody has written by hand may
-    /// be anything.
-    func appendString(_ bytes: UnsafeRawBufferPointer) {
-        if bytes.allSatisfy({ $0 >= 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }) {
-            buffer.append(UInt8(ascii: "\""))
-            buffer.append(bytes)
-            buffer.append(UInt8(ascii: "\""))
-        } else {
-            var text: [UInt8] = []
-            text.appendJSONString(String(decoding: bytes, as: UTF8.self).utf8)
-            buffer.append(text.span)
-        }
+    /// `,"revision":…`.
+    func append(revision: UnsafeRawBufferPointer) { buffer.append(revision: revision) }
+
+    /// Copies the finished response as a frame of its own.
+    func moveFrame(to output: inout StreamBuffer) {
+        output.append(bigEndian: UInt32(truncatingIfNeeded: count))
+        move(to: &output)
     }
 
     /// Copies the finished response to where it is to go, and gives back the memory of an unusually long one.
@@ -96,10 +105,39 @@ final class ReplyWriter {
     /// Writes the response to a connection that is not going to be served, as far as it takes it at once.
     func send(to descriptor: CInt) {
         var frame = StreamBuffer()
-        frame.append(bigEndian: UInt32(truncatingIfNeeded: count))
-        move(to: &frame)
+        moveFrame(to: &frame)
         // A peer that does not take it, or is gone, does without.
         _ = Glibc.send(
             descriptor, frame.bytes.baseAddress, frame.count, CInt(MSG_DONTWAIT | MSG_NOSIGNAL))
+    }
+}
+
+// Several appends in one access: each access to a class's property is checked at run time.
+extension StreamBuffer {
+    fileprivate mutating func beginRecord(id: Span<UInt8>, recordID: Span<UInt8>) {
+        truncate(to: 0)
+        append(#"{"jsonrpc":"2.0","id":"#)
+        append(id)
+        append(#","result":{"id":"#)
+        append(recordID)
+    }
+
+    fileprivate mutating func append(item: Span<UInt8>, revision: UnsafeRawBufferPointer) {
+        append(#","item":"#)
+        append(item)
+        append(revision: revision)
+    }
+
+    /// Ours are plain; a revision that somebody has written by hand may be anything.
+    fileprivate mutating func append(revision: UnsafeRawBufferPointer) {
+        append(#","revision":""#)
+        if revision.allSatisfy({ $0 >= 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }) {
+            append(revision)
+        } else {
+            var escaped: [UInt8] = []
+            for byte in String(decoding: revision, as: UTF8.self).utf8 { escaped.appendJSONEscaped(byte) }
+            append(escaped.span)
+        }
+        append(UInt8(ascii: "\""))
     }
 }

@@ -91,7 +91,7 @@ final class Submission {
 struct RequestContext {
     let session: Session
     let collection: Collection
-    let method: Method
+    let traits: MethodTraits
     let target: ReplyTarget
     /// The request's id as it was sent, in the batch's arena; nil for a notification.
     let id: ByteArena.Place?
@@ -102,5 +102,6 @@ struct RequestContext {
     /// What part of an item a read answers.
     var projection: FieldProjection?
 
-    var kind: RequestKind { RequestKind(of: method) }
+    var method: Method { traits.method }
+    var kind: RequestKind { RequestKind(traits.access) }
 }

@@ -28,7 +28,8 @@ final class Session: StreamHandler {
     let peer: Peer
     /// Whether the peer may manage the daemon.
     let isAdmin: Bool
-    private unowned let loop: ServiceLoop
+    // The loop owns its sessions and outlives them.
+    private unowned(unsafe) let loop: ServiceLoop
     /// Set right after the session is made: a stream needs its handler first.
     private(set) var stream: Stream?
     private var phase = Phase.serving
@@ -66,7 +67,7 @@ final class Session: StreamHandler {
     func permissions(for collection: Collection) -> Permissions {
         if collection.serial < permissions.count, let known = permissions[collection.serial] { return known }
         let name = collection.name
-        let allowed = loop.service.access.permissions(uid: peer.uid, groups: peer.groups, collection: name.span)
+        let allowed = loop.access.permissions(uid: peer.uid, groups: peer.groups, collection: name.span)
         while permissions.count <= collection.serial { permissions.append(nil) }
         permissions[collection.serial] = allowed
         return allowed
@@ -80,7 +81,7 @@ final class Session: StreamHandler {
         var framesLeft = Self.framesPerTurn
         while phase == .serving, bytes.count - consumed >= FrameHeader.size {
             let length = FrameHeader.length(bytes.extracting(consumed...))
-            guard length <= loop.service.limits.frameBytes else {
+            guard length <= loop.limits.frameBytes else {
                 refuseFrame()
                 break
             }
@@ -107,7 +108,7 @@ final class Session: StreamHandler {
 
     /// A frame that is too long ends the session: where the next one begins is a gigabyte away, or nowhere.
     private func refuseFrame() {
-        let maximum = loop.service.limits.frameBytes
+        let maximum = loop.limits.frameBytes
         answer(
             CRUDError(
                 .limitExceeded, "the frame is longer than \(maximum) bytes",
@@ -124,17 +125,16 @@ final class Session: StreamHandler {
     /// Sends the response that the loop's reply writer holds.
     func send() {
         guard let stream else { return }
-        stream.output.append(bigEndian: UInt32(truncatingIfNeeded: loop.reply.count))
-        loop.reply.move(to: &stream.output)
+        loop.reply.moveFrame(to: &stream.output)
     }
 
     // MARK: Back-pressure
 
     /// Whether another frame may be taken up.
     private var hasRoom: Bool {
-        guard array == nil, requestsUnderWay < loop.service.limits.inflightPerSession else { return false }
+        guard array == nil, requestsUnderWay < loop.limits.inflightPerSession else { return false }
         let buffered = heldBytes + (stream?.pendingOutputBytes ?? 0)
-        return buffered < loop.service.limits.sessionBytes && loop.hasRoom
+        return buffered < loop.limits.sessionBytes && loop.hasRoom
     }
 
     private func pause() {
@@ -225,7 +225,7 @@ final class Session: StreamHandler {
 
     /// What the peer may do with a collection of that name, which no rule maps.
     func permissions(forName name: [UInt8]) -> Permissions {
-        loop.service.access.permissions(uid: peer.uid, groups: peer.groups, collection: name.span)
+        loop.access.permissions(uid: peer.uid, groups: peer.groups, collection: name.span)
     }
 
     private func startWaiting(onLane index: Int) {

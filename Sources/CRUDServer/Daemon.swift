@@ -25,7 +25,9 @@ package struct Daemon {
     /// Starts, serves until SIGTERM or SIGINT, and stops.
     ///
     /// - Throws: ``StartFailure`` where the daemon cannot begin.
-    package func run() throws(StartFailure) {
+    ///
+    /// - Parameter force: whether collections may lose sight of their records.
+    package func run(force: Bool) throws(StartFailure) {
         SignalThread.block()
         raiseDescriptorLimit()
         let plugins = try PluginSet(configuration)
@@ -46,6 +48,8 @@ package struct Daemon {
             configuration: configuration, plugins: plugins.all, backends: backends, catalog: catalog,
             loopCount: loopCount, logger: logger)
         defer { for backend in backends { backend.stop() } }
+        let faults = force ? [] : SightCheck(configuration, backends: backends).faults(in: catalog)
+        guard faults.isEmpty else { throw StartFailure(.configuration, lines: faults) }
         try serve(service, listening.descriptors)
     }
 

@@ -33,7 +33,7 @@ struct Command: ParsableCommand {
             if check {
                 _ = try PluginSet(configuration)
             } else {
-                try Daemon(configuration, manager: ServiceManager()).run()
+                try Daemon(configuration, manager: ServiceManager()).run(force: force)
             }
         } catch let invalid as InvalidConfiguration {
             Self.complain(invalid.faults.map(\.description))

@@ -18,6 +18,7 @@ package struct RequestReader: ~Copyable {
     private var scanner = JSONScanner()
     private var members = MemberList()
     private var parameters = MemberList()
+    private var isObject = true
     private let maximumDepth: Int
     private let methods = MethodTable.traits
 
@@ -86,7 +87,8 @@ package struct RequestReader: ~Copyable {
     private mutating func scanMembers(_ text: Span<UInt8>) throws(JSONSyntaxError) {
         members.removeAll()
         parameters.removeAll()
-        guard try scanner.peekKind(text) == .object else {
+        isObject = try scanner.peekKind(text) == .object
+        guard isObject else {
             _ = try scanner.value(text)
             return
         }
@@ -165,6 +167,7 @@ package struct RequestReader: ~Copyable {
     }
 
     private func judgeEnvelope(_ identity: Identity, _ text: Span<UInt8>) throws(CRUDError) {
+        guard isObject else { throw CRUDError(.invalidRequest, "a request is an object") }
         if identity == .invalid { throw CRUDError(.invalidRequest, "`id` is a string, an integer or null, once") }
         guard let version = members.value(of: "jsonrpc", text), version.kind == .string, version.equals("2.0", text)
         else { throw CRUDError(.invalidRequest, "`jsonrpc` must be \"2.0\"") }

@@ -9,6 +9,9 @@ import Glibc
 package struct Plugin: @unchecked Sendable {
     // @unchecked: the table is constant and lives as long as the process.
 
+    /// The version of the contract that this host speaks.
+    package static let abiVersion = CRUDD_ABI_VERSION
+
     /// The name in the configuration.
     package let name: String
     /// The file that was loaded, links resolved.

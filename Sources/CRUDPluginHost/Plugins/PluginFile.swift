@@ -9,7 +9,7 @@ package struct PluginFile {
     /// The name in the configuration.
     let name: String
     /// Where it really is, links resolved: what gets loaded, so that `$ORIGIN` in its RUNPATH means its own folder.
-    let path: String
+    package let path: String
 
     /// Finds and checks a plugin file.
     ///

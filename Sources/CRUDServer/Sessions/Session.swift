@@ -46,8 +46,10 @@ final class Session: StreamHandler {
     /// What the peer may do with each collection, by the collection's serial; nil where nobody has asked yet.
     private var permissions: [Permissions?] = []
 
-    /// How many frames a session may have carried out in one turn, so that no session keeps a turn to itself.
+    /// How many frames a session may have carried out in one turn, and how many bytes it may be answered, so that no
+    /// session keeps a turn to itself.
     private static let framesPerTurn = 64
+    private static let replyBytesPerTurn = 1 << 20
 
     init(peer: Peer, isAdmin: Bool, loop: ServiceLoop) {
         self.peer = peer
@@ -79,6 +81,7 @@ final class Session: StreamHandler {
         lastActivity = loop.now
         var consumed = 0
         var framesLeft = Self.framesPerTurn
+        let enoughOutput = stream.pendingOutputBytes + Self.replyBytesPerTurn
         while phase == .serving, bytes.count - consumed >= FrameHeader.size {
             let length = FrameHeader.length(bytes.extracting(consumed...))
             guard length <= loop.limits.frameBytes else {
@@ -94,7 +97,7 @@ final class Session: StreamHandler {
                 pause()
                 break
             }
-            guard framesLeft > 0 else {
+            guard framesLeft > 0, stream.pendingOutputBytes < enoughOutput else {
                 stream.continueNextTurn()
                 break
             }

@@ -81,7 +81,7 @@ let package = Package(
                 "CLinux", logging,
             ]),
 
-        program("crudd", ["CRUDServer", "CRUDConfiguration", "CRUDModel", argumentParser]),
+        program("crudd", ["CRUDServer", "CRUDConfiguration", "CRUDModel"]),
         program("crudctl", ["CRUDClient", argumentParser]),
         program("demo-app", ["CRUDClient"], exclude: ["run"]),
         program("crudd-bench", ["CLinux", argumentParser], exclude: ["README.md", "run"]),

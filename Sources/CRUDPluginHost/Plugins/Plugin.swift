@@ -1,4 +1,5 @@
 import CRUDPluginABI
+
 #if canImport(Glibc)
 import Glibc
 #endif
@@ -49,7 +50,8 @@ package struct Plugin: @unchecked Sendable {
     /// - Throws: ``PluginFault`` for a file that is not there, not to be trusted, no plugin, or of another version.
     package static func load(_ file: PluginFile) throws(PluginFault) -> Plugin {
         guard let library = dlopen(file.path, RTLD_NOW | RTLD_LOCAL) else {
-            throw PluginFault("\(file.path) cannot be loaded: \(dlerror().map { String(cString: $0) } ?? "no reason given")")
+            throw PluginFault(
+                "\(file.path) cannot be loaded: \(dlerror().map { String(cString: $0) } ?? "no reason given")")
         }
         guard let symbol = dlsym(library, "crudd_plugin_entry") else {
             throw PluginFault("\(file.path) is no crudd plugin: it has no symbol crudd_plugin_entry")

@@ -170,7 +170,8 @@ extension Dispatcher {
         loop.reply.append(#"{"id":"#)
         loop.reply.append(batch.arena.bytes(recordID))
         recordReply.begin(projection: context.projection)
-        recordReply.receive(index: 0, item: batch.found.bytes(record.item), revision: batch.found.bytes(record.revision))
+        recordReply.receive(
+            index: 0, item: batch.found.bytes(record.item), revision: batch.found.bytes(record.revision))
         _ = try recordReply.foundRecord()
         loop.reply.append("}")
     }

@@ -2,9 +2,6 @@
 #define CRUDD_CLINUX_H
 // What Swift's Glibc module leaves out of Linux.
 
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -30,5 +27,8 @@ int clinux_accept(int listener);
 
 /// A variadic open(2) for Swift: `flags | O_CLOEXEC`, `mode` used with O_CREAT.
 int clinux_open(const char *path, int flags, mode_t mode);
+
+/// Gives the calling thread a descriptor table of its own (unshare(2), CLONE_FILES). 0, or -1 with errno.
+int clinux_unshare_descriptors(void);
 
 #endif

@@ -1,9 +1,11 @@
+// Here and not in the header: Swift sees Glibc without it, and two views of one struct would not go together.
 #define _GNU_SOURCE
+
 #include "CLinux.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
+#include <sched.h>
 #include <stddef.h>
 
 #ifndef SO_PEERGROUPS
@@ -30,4 +32,4 @@ int clinux_accept(int listener) { return accept4(listener, NULL, NULL, SOCK_NONB
 
 int clinux_open(const char *path, int flags, mode_t mode) { return open(path, flags | O_CLOEXEC, mode); }
 
-void clinux_name_thread(const char *name) { pthread_setname_np(pthread_self(), name); }
+int clinux_unshare_descriptors(void) { return unshare(CLONE_FILES); }

@@ -6,7 +6,7 @@ import Testing
     private static let large = "\"" + String(repeating: "x", count: 60_000) + "\""
 
     @Test func aPeerThatDoesNotReadIsNotReadFrom() throws {
-        let daemon = try Daemon(Configuration(limits: "session_bytes: 4MiB"))
+        let daemon = try Daemon(Configuration(limits: "frame_bytes: 1MiB\nitem_bytes: 256KiB\nsession_bytes: 4MiB"))
         let witness = try daemon.connect()
         #expect(try witness.create("c", "large", Self.large).result != nil)
         let before = try daemon.residentBytes
@@ -30,7 +30,8 @@ import Testing
     }
 
     @Test func manyPeersThatDoNotReadStayWithinTheBuffers() throws {
-        let daemon = try Daemon(Configuration(limits: "session_bytes: 4MiB\nbuffer_bytes: 16MiB"))
+        let daemon = try Daemon(
+            Configuration(limits: "frame_bytes: 1MiB\nitem_bytes: 256KiB\nsession_bytes: 4MiB\nbuffer_bytes: 16MiB"))
         let witness = try daemon.connect()
         #expect(try witness.create("c", "large", Self.large).result != nil)
         let before = try daemon.residentBytes

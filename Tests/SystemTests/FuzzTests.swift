@@ -69,7 +69,7 @@ import Testing
             case 0: body[position] ^= 1 << UInt8(random.next() % 8)
             case 1: body[position] = UInt8(truncatingIfNeeded: random.next())
             case 2: body.remove(at: position)
-            case 3: body.insert(Array("{}[]\",:\\0u-e.\u{0} ".utf8)[Int(random.next() % 16)], at: position)
+            case 3: body.insert(Array("{}[]\",:\\0u-e.\u{0} ".utf8).randomElement(using: &random) ?? 0, at: position)
             case 4: body.removeSubrange(position..<min(body.count, position + Int(random.next() % 16)))
             default:
                 let other = Array(Self.seeds[Int(random.next() % UInt64(Self.seeds.count))].utf8)

@@ -99,7 +99,7 @@ import Testing
         let process = try ChildProcess(crudd, ["--config", daemon.installation.configurationFile], descriptors: [])
         let deadline = Deadline()
         while !Files.exists(daemon.socketPath) {
-            try #require(process.isRunning)
+            try #require(try process.isRunning)
             try #require(!deadline.hasPassed)
         }
         #expect(try daemon.connect().isUsable())

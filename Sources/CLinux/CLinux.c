@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stddef.h>
 
@@ -33,3 +34,5 @@ int clinux_accept(int listener) { return accept4(listener, NULL, NULL, SOCK_NONB
 int clinux_open(const char *path, int flags, mode_t mode) { return open(path, flags | O_CLOEXEC, mode); }
 
 int clinux_unshare_descriptors(void) { return unshare(CLONE_FILES); }
+
+void clinux_name_thread(const char *name) { pthread_setname_np(pthread_self(), name); }

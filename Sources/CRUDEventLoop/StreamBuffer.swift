@@ -57,6 +57,11 @@ package struct StreamBuffer: ~Copyable {
         unsafe append(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 
+    /// Appends all that another buffer holds.
+    package mutating func append(_ other: borrowing StreamBuffer) {
+        append(other.bytes)
+    }
+
     /// Appends four bytes, the most significant first.
     @inlinable
     package mutating func append(bigEndian value: UInt32) {
@@ -95,7 +100,7 @@ package struct StreamBuffer: ~Copyable {
     // MARK: The stream's side
 
     /// The bytes, in place until the buffer changes.
-    var bytes: UnsafeRawBufferPointer {
+    package var bytes: UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(start: memory, count: end)[start...])
     }
 

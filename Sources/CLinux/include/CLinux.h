@@ -31,4 +31,7 @@ int clinux_open(const char *path, int flags, mode_t mode);
 /// Gives the calling thread a descriptor table of its own (unshare(2), CLONE_FILES). 0, or -1 with errno.
 int clinux_unshare_descriptors(void);
 
+/// Names the calling thread for `ps -L` and debuggers; at most 15 bytes.
+void clinux_name_thread(const char *name);
+
 #endif

@@ -25,7 +25,7 @@ package struct CollectionPattern: Sendable {
     /// How many code points stand for themselves. Of two globs that match, the one with more of them wins.
     package let literalCodePoints: Int
     /// The name that is meant where this is no glob; otherwise the literals of the glob.
-    let literal: [UInt8]
+    package let literal: [UInt8]
     private let elements: [Element]
 
     /// - Throws: `Fault` for an empty text, a stray `\`, or literals that no collection's name can hold.

@@ -69,9 +69,9 @@ let package = Package(
         module("CRUDModel", ["CRUDJSON"]),
         module("CRUDWire", ["CRUDJSON", "CRUDModel"], exclude: ["PROTOCOL.md"]),
         module("CRUDClient", ["CRUDModel", "CRUDWire", nio, nioPOSIX]),
-        module("CRUDPluginKit", ["CRUDModel", "CRUDPluginABI"]),
-        module("CRUDPluginHost", ["CRUDModel", "CRUDWire", "CRUDPluginABI", "CLinux"]),
-        module("CRUDCore", ["CRUDJSON", "CRUDModel", "CRUDPluginHost"]),
+        module("CRUDPluginKit", ["CRUDJSON", "CRUDPluginABI"]),
+        module("CRUDPluginHost", ["CRUDModel", "CRUDPluginABI", "CLinux", logging]),
+        module("CRUDCore", ["CRUDJSON", "CRUDModel", "CRUDConfiguration", "CRUDPluginHost", "CLinux", logging]),
         module("CRUDConfiguration", ["CRUDJSON", "CRUDModel", "CYAML"]),
         module("CRUDEventLoop", ["CLinux"]),
         module(

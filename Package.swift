@@ -59,7 +59,7 @@ let package = Package(
         module("CRUDJSON"),
         module("CRUDModel", ["CRUDJSON"]),
         module("CRUDWire", ["CRUDJSON", "CRUDModel"]),
-        module("CRUDClient", ["CRUDModel", "CRUDWire", nio, nioPOSIX]),
+        module("CRUDClient", ["CRUDJSON", "CRUDModel", "CRUDWire", nio, nioPOSIX]),
         module("CRUDPluginKit", ["CRUDModel", "CRUDPluginABI"]),
         module("CRUDPluginHost", ["CRUDModel", "CRUDWire", "CRUDPluginABI", "CLinux"]),
         module("CRUDCore", ["CRUDJSON", "CRUDModel", "CRUDPluginHost"]),
@@ -70,7 +70,7 @@ let package = Package(
             ["CRUDWire", "CRUDCore", "CRUDEventLoop", "CRUDConfiguration", "CRUDPluginHost", "CRUDModel", "CRUDJSON", "CLinux"]),
 
         program("crudd", ["CRUDServer"]),
-        program("crudctl", ["CRUDClient", argumentParser]),
+        program("crudctl", ["CRUDClient", "CRUDJSON", "CRUDModel", "CRUDWire", argumentParser]),
         program("demo-app", ["CRUDClient"]),
         program("crudd-bench", ["CLinux", argumentParser]),
 
@@ -84,7 +84,9 @@ let package = Package(
         tests("CRUDEventLoopTests", ["CRUDEventLoop", "CLinux"]),
         tests("CRUDPluginHostTests", ["CRUDPluginHost", "CRUDPluginABI", "CRUDModel", "CRUDTestSupport"]),
         tests("CRUDCoreTests", ["CRUDCore", "CRUDModel"]),
-        tests("CRUDClientTests", ["CRUDClient", "CRUDModel", "CRUDTestSupport"]),
+        .target(name: "ScriptedDaemon", path: "Tests/ScriptedDaemon", swiftSettings: settings),
+        tests("CRUDClientTests", ["CRUDClient", "CRUDModel", "ScriptedDaemon"]),
+        tests("CRUDCtlTests", ["crudctl", "CRUDModel", "ScriptedDaemon"]),
         tests("SQLitePluginTests", ["SQLitePlugin", "CRUDPluginKit", "CRUDPluginABI", "CRUDModel", "CSQLite"]),
         tests("SystemTests", ["CRUDTestSupport"]),
     ],

@@ -31,6 +31,7 @@ func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 
 let nio: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
 let nioPOSIX: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
+let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 let argumentParser: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
 
 let package = Package(
@@ -49,6 +50,7 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-log.git", from: "1.16.2"),
     ],
     targets: [
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
@@ -61,15 +63,17 @@ let package = Package(
         module("CRUDWire", ["CRUDJSON", "CRUDModel"]),
         module("CRUDClient", ["CRUDJSON", "CRUDModel", "CRUDWire", nio, nioPOSIX]),
         module("CRUDPluginKit", ["CRUDModel", "CRUDPluginABI"]),
-        module("CRUDPluginHost", ["CRUDModel", "CRUDWire", "CRUDPluginABI", "CLinux"]),
-        module("CRUDCore", ["CRUDJSON", "CRUDModel", "CRUDPluginHost"]),
+        module("CRUDPluginHost", ["CRUDModel", "CRUDPluginABI", "CLinux", logging]),
+        module("CRUDCore", ["CRUDJSON", "CRUDModel", "CRUDConfiguration", "CRUDPluginHost", "CLinux", logging]),
         module("CRUDConfiguration", ["CRUDModel", "CYAML", "CLinux"]),
         module("CRUDEventLoop", ["CLinux"]),
         module(
             "CRUDServer",
-            ["CRUDWire", "CRUDCore", "CRUDEventLoop", "CRUDConfiguration", "CRUDPluginHost", "CRUDModel", "CRUDJSON", "CLinux"]),
+            [
+                "CRUDWire", "CRUDCore", "CRUDEventLoop", "CRUDConfiguration", "CRUDPluginHost", "CRUDModel", "CRUDJSON", "CLinux", logging,
+            ]),
 
-        program("crudd", ["CRUDServer"]),
+        program("crudd", ["CRUDServer", "CRUDConfiguration", "CRUDModel", argumentParser]),
         program("crudctl", ["CRUDClient", "CRUDJSON", "CRUDModel", "CRUDWire", argumentParser]),
         program("demo-app", ["CRUDClient"]),
         program("crudd-bench", ["CLinux", argumentParser]),

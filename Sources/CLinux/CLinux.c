@@ -1,7 +1,9 @@
+#define _GNU_SOURCE
 #include "CLinux.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stddef.h>
 
 #ifndef SO_PEERGROUPS
@@ -27,3 +29,5 @@ int clinux_peer_groups(int descriptor, gid_t *groups, int capacity) {
 int clinux_accept(int listener) { return accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC); }
 
 int clinux_open(const char *path, int flags, mode_t mode) { return open(path, flags | O_CLOEXEC, mode); }
+
+void clinux_name_thread(const char *name) { pthread_setname_np(pthread_self(), name); }

@@ -113,3 +113,17 @@ package func wellFormedScalarLength(_ text: Span<UInt8>, at start: Int) -> Int {
     if length > 3, text[start + 3] & 0xC0 != 0x80 { return 0 }
     return length
 }
+
+extension JSONSlice {
+    /// Whether this is a number without fraction and exponent.
+    package func isInteger(_ text: Span<UInt8>) -> Bool {
+        guard kind == .number else { return false }
+        for index in range {
+            switch text[index] {
+            case UInt8(ascii: "."), UInt8(ascii: "e"), UInt8(ascii: "E"): return false
+            default: continue
+            }
+        }
+        return true
+    }
+}

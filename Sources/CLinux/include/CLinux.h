@@ -2,15 +2,13 @@
 #define CRUDD_CLINUX_H
 // What Swift's Glibc module leaves out of Linux.
 
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
+// (Without _GNU_SOURCE: with it, this module's view of some structs would differ from Glibc's, which Swift refuses.)
+
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
@@ -30,5 +28,8 @@ int clinux_accept(int listener);
 
 /// A variadic open(2) for Swift: `flags | O_CLOEXEC`, `mode` used with O_CREAT.
 int clinux_open(const char *path, int flags, mode_t mode);
+
+/// Names the calling thread for `ps -L` and debuggers; at most 15 bytes.
+void clinux_name_thread(const char *name);
 
 #endif

@@ -1,0 +1,81 @@
+package import CRUDConfiguration
+package import CRUDPluginHost
+
+/// The collections that one event loop has met, by name.
+///
+/// An open-addressed table, so that a name is looked up as it stands in the request, without a copy. Names that a glob
+/// maps but nobody has stored anything under are forgotten now and then: a peer must not be able to fill the memory by
+/// asking for them.
+package struct CollectionTable {
+    private let rules: CollectionRules
+    private let backends: [String: Backend]
+    private var slots: [Collection?] = Array(repeating: nil, count: 64)
+    private var count = 0
+    private var nextSerial = 0
+    /// How many collections without stored records are remembered at the most.
+    private static let maximumUnopened = 4096
+
+    package init(rules: CollectionRules, backends: [Backend]) {
+        self.rules = rules
+        self.backends = Dictionary(uniqueKeysWithValues: backends.map { ($0.name, $0) })
+    }
+
+    /// The collection of that name; nil if no rule maps it.
+    package mutating func collection(named name: Span<UInt8>) -> Collection? {
+        var slot = Self.hash(name) & (slots.count - 1)
+        while let candidate = slots[slot] {
+            if Self.same(candidate.name.span, name) { return candidate }
+            slot = (slot + 1) & (slots.count - 1)
+        }
+        guard let rule = rules.rule(for: name), let backend = backends[rule.backend] else { return nil }
+        let collection = Collection(name: Self.copy(name), rule: rule, backend: backend, serial: nextSerial)
+        nextSerial += 1
+        insert(collection)
+        return collection
+    }
+
+    private mutating func insert(_ collection: Collection) {
+        if (count + 1) * 2 > slots.count { rebuild() }
+        place(collection)
+        count += 1
+    }
+
+    /// Makes room: forgets what is not worth remembering, and doubles the table if it is still half full.
+    private mutating func rebuild() {
+        var kept = slots.compactMap(\.self)
+        if kept.count > Self.maximumUnopened { kept.removeAll { !$0.stored.isOpen && $0.requestsUnderWay == 0 } }
+        let size = kept.count * 4 > slots.count ? slots.count * 2 : slots.count
+        slots = Array(repeating: nil, count: size)
+        count = kept.count
+        for collection in kept { place(collection) }
+    }
+
+    private mutating func place(_ collection: Collection) {
+        var slot = Self.hash(collection.name.span) & (slots.count - 1)
+        while slots[slot] != nil { slot = (slot + 1) & (slots.count - 1) }
+        slots[slot] = collection
+    }
+
+    private static func copy(_ name: Span<UInt8>) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(name.count)
+        for index in name.indices { bytes.append(name[index]) }
+        return bytes
+    }
+
+    private static func same(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Bool {
+        guard left.count == right.count else { return false }
+        for index in left.indices where left[index] != right[index] { return false }
+        return true
+    }
+
+    /// FNV-1a (http://www.isthe.com/chongo/tech/comp/fnv/), folded, and seeded per process so that nobody can choose
+    /// names that collide.
+    private static func hash(_ name: Span<UInt8>) -> Int {
+        var hash = seed
+        for index in name.indices { hash = (hash ^ UInt64(name[index])) &* 0x100_0000_01B3 }
+        return Int(truncatingIfNeeded: hash ^ hash >> 32)
+    }
+
+    private static let seed = UInt64.random(in: .min ... .max)
+}

@@ -1,0 +1,149 @@
+package import CRUDModel
+package import Logging
+import Synchronization
+
+/// One configured storage: a plugin with options, its life, and the queues to its workers.
+///
+/// A backend has one writer, a thread that takes whatever has queued up and hands it to the plugin as one batch, so that
+/// load turns into group commit without a timer or a setting. Reads that are not made on an event loop have a thread of
+/// their own where the plugin reads concurrently, else they share the writer's.
+///
+/// A plugin that says at its opening that it is not available now leaves the backend down: the writer tries again with a
+/// growing pause, and whatever arrives meanwhile is answered `unavailable`.
+package final class Backend: Sendable {
+    package let name: String
+    package let plugin: Plugin
+    let logger: Logger
+
+    /// How many writes have been committed; a reader's view that is older is stale.
+    let commits = Atomic<UInt64>(0)
+
+    let options: [UInt8]
+    /// Asked before a collection is created, on the writer's thread; throws what its writers are to be told.
+    let admission: Admission
+    let writes = WorkQueue()
+    let reads = WorkQueue()
+    /// One for each event loop and one for the backend's own threads.
+    let readerCount: Int
+    private let condition = Mutex(Condition())
+
+    package typealias Admission = @Sendable (BackendCollection) throws(CRUDError) -> Void
+
+    /// How a backend is.
+    package enum State: String, Sendable {
+        case opening, ready, down, closed
+    }
+
+    private struct Condition {
+        var state = State.opening
+        var lastError: String?
+        var writer: Thread?
+        var readers: [PluginHandle] = []
+        var log = FailureLog()
+    }
+
+    /// - Parameters:
+    ///   - options: a JSON object, checked by the plugin before.
+    ///   - loopCount: how many event loops will read from it.
+    package init(
+        name: String, plugin: Plugin, options: [UInt8], loopCount: Int, logger: Logger,
+        admission: @escaping Admission
+    ) {
+        self.name = name
+        self.plugin = plugin
+        self.options = options
+        self.readerCount = loopCount + 1
+        self.logger = logger
+        self.admission = admission
+    }
+
+    // MARK: State
+
+    /// How the backend is, and what its plugin last complained of.
+    package var status: (state: State, lastError: String?) {
+        condition.withLock { ($0.state, $0.lastError) }
+    }
+
+    /// Whether event loops may read from it themselves.
+    package var isReadOnLoops: Bool { plugin.capabilities.contains(.readsFast) }
+
+    /// The reader of event loop number `loop`, to be asked for once; nil while the backend is not ready.
+    package func reader(forLoop loop: Int) -> BackendReader? { reader(at: loop + 1) }
+
+    /// The reader of the backend's own threads.
+    func workerReader() -> BackendReader? { reader(at: 0) }
+
+    private func reader(at index: Int) -> BackendReader? {
+        let handle = condition.withLock { $0.state == .ready ? $0.readers[index] : nil }
+        return handle.map { BackendReader(backend: self, handle: $0) }
+    }
+
+    func becomeReady(readers: [PluginHandle]) {
+        condition.withLock { condition in
+            condition.readers = readers
+            condition.state = .ready
+            condition.lastError = nil
+        }
+    }
+
+    func become(_ state: State) {
+        condition.withLock { $0.state = state }
+    }
+
+    /// Notes a failed call for the administrator and tells what its caller is to be told.
+    func report(_ failure: PluginFailure, during call: String) -> CRUDError {
+        let line = condition.withLock { condition in
+            condition.lastError = failure.message
+            return condition.log.line(for: "backend \(name): \(call): \(failure.message)")
+        }
+        if let line { logger.error("\(line)") }
+        return error(status: failure.status)
+    }
+
+    // MARK: Work
+
+    /// Hands a batch over. It is delivered back when the plugin has answered; `unavailable` where nothing can be asked.
+    package func submit(_ batch: MutationBatch) {
+        if !writes.append(batch) { refuse(batch) }
+    }
+
+    /// Hands a batch over. It is delivered back when the plugin has answered; `unavailable` where nothing can be asked.
+    package func submit(_ batch: ReadBatch) {
+        // Only the writer may open a collection; it passes the batch on.
+        let isOpen = batch.reads.allSatisfy(\.collection.isOpen)
+        if !(readsApart && isOpen ? reads : writes).append(batch) { refuse(batch) }
+    }
+
+    /// Whether reads have a thread of their own.
+    var readsApart: Bool { plugin.capabilities.contains(.readsConcurrently) }
+
+    func refuse(_ item: WorkItem) {
+        item.failure = CRUDError(.unavailable, "backend \(name) is not available")
+        item.finish()
+    }
+
+    // MARK: Life
+
+    /// Starts the backend's thread, which opens the storage.
+    ///
+    /// - Parameter opened: called once, on that thread, with the outcome of the first try. After a failure that can
+    ///   never be (``PluginFailure/isFinal``) nothing is tried again.
+    package func start(opened: @escaping @Sendable (PluginFailure?) -> Void) throws(ThreadFailure) {
+        let writer = try Thread(named: "w:\(name)") { [self] in BackendWriter.run(self, opened: opened) }
+        condition.withLock { $0.writer = writer }
+    }
+
+    /// Has the threads finish what is queued and close the storage, and waits for that. No event loop may read from
+    /// the backend any more.
+    package func stop() {
+        writes.close()
+        let writer = condition.withLock { $0.writer.take() }
+        writer?.join()
+    }
+}
+
+/// A handle that a plugin has made. Who may use it when is said where it is kept.
+struct PluginHandle: @unchecked Sendable {
+    // @unchecked: an address; the host follows the contract's rules on threads.
+    let pointer: OpaquePointer
+}

@@ -1,0 +1,110 @@
+package import CRUDModel
+package import CRUDPluginABI
+import Synchronization
+
+/// One thread's way of reading from a backend.
+///
+/// A reader may hold a view of the data between reads, which makes reading twice as fast on SQLite. Two rules bound
+/// it: a read that begins after a write was answered sees that write (the backend counts its commits, and a view that
+/// is older than the last commit is let go first), and no view lives longer than ``maximumSnapshotAge``, since
+/// the database cannot reuse its log beneath one.
+package final class BackendReader {
+    /// How long a view may be held.
+    package static let maximumSnapshotAge = Duration.milliseconds(100)
+
+    private let table: UnsafePointer<crudd_plugin>
+    private let reader: OpaquePointer
+    private let backend: Backend
+    private let failure = FailureReport()
+    /// Made once; each read sets what differs.
+    private var request = crudd_read()
+    /// The backend's commits when the view was taken; nil while there is none.
+    private var snapshotCommits: UInt64?
+
+    /// - Parameter handle: the plugin's reader, used by this object alone.
+    init(backend: Backend, handle: PluginHandle) {
+        self.backend = backend
+        table = backend.plugin.table
+        reader = handle.pointer
+        request.struct_size = UInt32(MemoryLayout<crudd_read>.size)
+        request.emit = { context, index, _, item, revision in
+            guard let context else { return 1 }
+            // `context` is the sink of the read that is under way, which its caller holds.
+            Unmanaged<RecordSink>.fromOpaque(context).takeUnretainedValue()
+                .receive(index: index, item: item.buffer, revision: revision.buffer)
+            return 0
+        }
+    }
+
+    /// Whether a view is being held.
+    package var holdsSnapshot: Bool { snapshotCommits != nil }
+
+    /// Whether the view that is held lacks a commit.
+    package var isStale: Bool {
+        snapshotCommits.map { $0 != backend.commits.load(ordering: .acquiring) } ?? false
+    }
+
+    /// Lets go of the view, if any.
+    package func endSnapshot() {
+        guard snapshotCommits != nil else { return }
+        snapshotCommits = nil
+        table.pointee.end_snapshot?(reader)
+    }
+
+    /// Reads records by id; each that is there goes to the sink.
+    ///
+    /// - Throws: `unavailable`, `corrupt`, `internal_error`.
+    package func read(
+        _ ids: Span<crudd_bytes>, in collection: BackendCollection, withItems: Bool = true,
+        into sink: RecordSink
+    ) throws(CRUDError) {
+        guard let handle = collection.handle else { return }
+        renew()
+        request.flags = withItems ? 0 : UInt32(CRUDD_READ_WITHOUT_ITEMS)
+        request.collection = handle
+        request.count = ids.count
+        // The sink outlives the call, and the plugin uses the address only during it.
+        request.context = Unmanaged.passUnretained(sink).toOpaque()
+        let status = ids.withUnsafeBufferPointer { ids in
+            request.ids = ids.baseAddress
+            return table.pointee.read(reader, &request, failure.pointer)
+        }
+        if Int(status) != CRUDD_OK { throw fail(status, "read") }
+    }
+
+    /// Counts the records of a collection.
+    ///
+    /// - Throws: `unavailable`, `corrupt`, `internal_error`.
+    package func count(_ collection: BackendCollection) throws(CRUDError) -> Int {
+        guard let handle = collection.handle else { return 0 }
+        renew()
+        var request = crudd_count()
+        request.struct_size = UInt32(MemoryLayout<crudd_count>.size)
+        request.collection = handle
+        var count: UInt64 = 0
+        let status = table.pointee.count(reader, &request, &count, failure.pointer)
+        if Int(status) != CRUDD_OK { throw fail(status, "count") }
+        return Int(clamping: count)
+    }
+
+    private func renew() {
+        let commits = backend.commits.load(ordering: .acquiring)
+        if let snapshotCommits, snapshotCommits != commits { endSnapshot() }
+        snapshotCommits = commits
+    }
+
+    private func fail(_ status: crudd_status, _ call: String) -> CRUDError {
+        backend.report(failure.take(status: status), during: call)
+    }
+}
+
+/// Receives the records that a read finds.
+package class RecordSink {
+    package init() {}
+
+    /// - Parameters:
+    ///   - index: the position of the record's id in the request.
+    ///   - item: the stored bytes, gone when the call returns; empty if items were not asked for.
+    ///   - revision: the revision, gone when the call returns.
+    package func receive(index: Int, item: UnsafeRawBufferPointer, revision: UnsafeRawBufferPointer) {}
+}

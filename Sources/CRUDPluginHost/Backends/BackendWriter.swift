@@ -1,0 +1,191 @@
+import CRUDModel
+import CRUDPluginABI
+import Logging
+import Synchronization
+
+/// The thread that owns a backend's storage: opens it, carries out what has queued up, closes it.
+final class BackendWriter {
+    private let backend: Backend
+    private let table: UnsafePointer<crudd_plugin>
+    private let storage: OpaquePointer
+    private let failure = FailureReport()
+    private var readers: [PluginHandle] = []
+
+    /// How long nothing must have come before the plugin is offered a quiet moment; longer than any reader holds a view.
+    private static let quiet = Duration.milliseconds(150)
+
+    /// The thread's whole life.
+    static func run(_ backend: Backend, opened: (PluginFailure?) -> Void) {
+        let host = PluginLog(backend: backend.name, logger: backend.logger)
+        var isFirst = true
+        var pause = Duration.milliseconds(100)
+        while true {
+            do throws(PluginFailure) {
+                let writer = try BackendWriter(backend, host)
+                backend.becomeReady(readers: writer.readers)
+                if isFirst { opened(nil) }
+                backend.logger.info("backend \(backend.name) is open")
+                writer.work()
+                writer.close()
+                return
+            } catch {
+                backend.become(.down)
+                _ = backend.report(error, during: "open")
+                if isFirst { opened(error) }
+                isFirst = false
+                if error.isFinal || !wait(pause, refusingFor: backend) { return }
+                pause = min(pause * 2, .seconds(30))
+            }
+        }
+    }
+
+    /// Waits until it is time to try again; false once the backend is to stop.
+    private static func wait(_ pause: Duration, refusingFor backend: Backend) -> Bool {
+        let end = ContinuousClock.now + pause
+        while true {
+            let rest = end - .now
+            if rest <= .zero { return true }
+            switch backend.writes.take(patience: rest) {
+            case .items(let items): for item in items where item.claim() { backend.refuse(item) }
+            case .nothing: return true
+            case .closed: return false
+            }
+        }
+    }
+
+    // MARK: Opening and closing
+
+    private init(_ backend: Backend, _ host: PluginLog) throws(PluginFailure) {
+        self.backend = backend
+        let table = backend.plugin.table
+        self.table = table
+        var opened: OpaquePointer?
+        let report = failure.pointer
+        let status = backend.options.withUnsafeBufferPointer {
+            table.pointee.open(crudd_bytes($0), host.pointer, &opened, report)
+        }
+        try failure.check(status)
+        guard let opened else { throw PluginFailure(status: CRUDD_INTERNAL, message: "opened nothing", pointer: "") }
+        storage = opened
+        do throws(PluginFailure) {
+            for _ in 0..<backend.readerCount { readers.append(try openReader()) }
+        } catch {
+            close()
+            throw error
+        }
+    }
+
+    private func openReader() throws(PluginFailure) -> PluginHandle {
+        var reader: OpaquePointer?
+        try failure.check(table.pointee.open_reader(storage, &reader, failure.pointer))
+        guard let reader else { throw PluginFailure(status: CRUDD_INTERNAL, message: "made no reader", pointer: "") }
+        return PluginHandle(pointer: reader)
+    }
+
+    private func close() {
+        backend.become(.closed)
+        for reader in readers { table.pointee.close_reader(reader.pointer) }
+        table.pointee.close(storage)
+    }
+
+    // MARK: Work
+
+    private func work() {
+        let readerThread = startReaderThread()
+        let reader = backend.readsApart ? nil : backend.workerReader()
+        var patience: Duration? = Self.quiet
+        while true {
+            switch backend.writes.take(patience: patience) {
+            case .items(let items):
+                carryOut(items, reader)
+                patience = Self.quiet
+            case .nothing:
+                table.pointee.idle?(storage)
+                patience = nil
+            case .closed:
+                backend.reads.close()
+                readerThread?.join()
+                return
+            }
+        }
+    }
+
+    private func startReaderThread() -> Thread? {
+        guard backend.readsApart else { return nil }
+        do throws(ThreadFailure) {
+            return try Thread(named: "r:\(backend.name)") { [backend] in
+                if let reader = backend.workerReader() { ReadRun.work(backend.reads, with: reader) }
+            }
+        } catch {
+            backend.logger.critical("backend \(backend.name): no thread for its reader (errno \(error.code))")
+            backend.reads.close()
+            return nil
+        }
+    }
+
+    /// Carries out items in order, neighbouring batches of mutations in one call.
+    private func carryOut(_ items: [WorkItem], _ reader: BackendReader?) {
+        var run = WriteRun()
+        for item in items {
+            if let batch = item as? MutationBatch {
+                guard batch.claim() else { continue }
+                if batch.openCollections(with: openForWriting) { run.append(batch) } else { batch.finish() }
+            } else if let batch = item as? ReadBatch {
+                run.carryOut(write: write)
+                carryOut(batch, reader)
+            }
+        }
+        run.carryOut(write: write)
+    }
+
+    private func carryOut(_ batch: ReadBatch, _ reader: BackendReader?) {
+        do throws(CRUDError) {
+            for read in batch.reads where !read.collection.isOpen { try open(read.collection, flags: 0) }
+        } catch {
+            guard batch.claim() else { return }
+            batch.failure = error
+            batch.finish()
+            return
+        }
+        if let reader {
+            guard batch.claim() else { return }
+            ReadRun.carryOut(batch, with: reader)
+            reader.endSnapshot()
+            batch.finish()
+        } else if !backend.reads.append(batch) {
+            backend.refuse(batch)
+        }
+    }
+
+    private func write(_ request: inout crudd_write) throws(CRUDError) {
+        let status = table.pointee.write(storage, &request, failure.pointer)
+        if Int(status) != CRUDD_OK { throw backend.report(failure.take(status: status), during: "write") }
+        // Before anybody is told, so that a read which begins after the answer finds its view stale.
+        backend.commits.add(1, ordering: .releasing)
+    }
+
+    // MARK: Collections
+
+    /// Opens the collection of a mutation where it is not open yet, and creates it where the mutation makes a record.
+    private func openForWriting(_ mutation: Mutation) throws(CRUDError) {
+        let collection = mutation.collection
+        if collection.isOpen { return }
+        try open(collection, flags: 0)
+        guard !collection.isOpen, mutation.canCreate else { return }
+        try backend.admission(collection)
+        try open(collection, flags: UInt32(CRUDD_OPEN_CREATE))
+    }
+
+    /// Opens a collection; one that is not there stays closed.
+    private func open(_ collection: BackendCollection, flags: UInt32) throws(CRUDError) {
+        var opened: OpaquePointer?
+        let status = collection.withSpecification(flags: flags) {
+            table.pointee.open_collection(storage, $0, &opened, failure.pointer)
+        }
+        switch Int(status) {
+        case CRUDD_OK: collection.handle = opened
+        case CRUDD_NOT_FOUND where flags == 0: _ = failure.take(status: status)
+        default: throw backend.report(failure.take(status: status), during: "open_collection")
+        }
+    }
+}

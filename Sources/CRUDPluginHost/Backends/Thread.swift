@@ -1,0 +1,53 @@
+import CLinux
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// A POSIX thread that runs one closure.
+package struct Thread {
+    private final class Start {
+        let name: String
+        let body: @Sendable () -> Void
+
+        init(_ name: String, _ body: @escaping @Sendable () -> Void) {
+            self.name = String(decoding: name.utf8.prefix(15), as: UTF8.self)
+            self.body = body
+        }
+    }
+
+    private let thread: pthread_t
+
+    /// Starts the thread.
+    ///
+    /// - Parameter name: for `ps -L` and debuggers; its first 15 bytes are used.
+    /// - Throws: ``ThreadFailure`` where the system has no more threads to give.
+    package init(named name: String, _ body: @escaping @Sendable () -> Void) throws(ThreadFailure) {
+        let start = Unmanaged.passRetained(Start(name, body))
+        var thread = pthread_t()
+        let code = pthread_create(
+            &thread, nil,
+            { argument in
+                // The one argument is the `Start` retained above, given up to this thread.
+                guard let argument else { return nil }
+                let start = Unmanaged<Start>.fromOpaque(argument).takeRetainedValue()
+                clinux_name_thread(start.name)
+                start.body()
+                return nil
+            }, start.toOpaque())
+        guard code == 0 else {
+            start.release()
+            throw ThreadFailure(code: code)
+        }
+        self.thread = thread
+    }
+
+    /// Waits until the closure has returned.
+    package func join() {
+        pthread_join(thread, nil)
+    }
+}
+
+/// The system would not start a thread; `code` is its errno.
+package struct ThreadFailure: Error {
+    package let code: Int32
+}

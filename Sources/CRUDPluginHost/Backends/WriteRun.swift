@@ -1,0 +1,106 @@
+import CRUDModel
+import CRUDPluginABI
+
+/// Batches of mutations on their way to the plugin as one call, which a plugin with transactions makes one commit.
+struct WriteRun {
+    private var batches: [MutationBatch] = []
+
+    mutating func append(_ batch: MutationBatch) {
+        batches.append(batch)
+    }
+
+    /// Has the plugin carry out what was appended, hands the outcomes to the batches, and delivers them.
+    mutating func carryOut(write: (inout crudd_write) throws(CRUDError) -> Void) {
+        guard !batches.isEmpty else { return }
+        defer { batches.removeAll() }
+        let mutations = batches.flatMap { batch in batch.mutations.map { crudd_mutation($0, in: batch) } }
+        // A mutation of a collection that is not there is one of a record that is not there; the plugin is not asked.
+        let asked = mutations.indices.filter { mutations[$0].collection != nil }
+        var outcomes = [crudd_outcome](repeating: crudd_outcome(), count: asked.count)
+        do throws(CRUDError) {
+            if !asked.isEmpty {
+                try Self.call(asked.count == mutations.count ? mutations : asked.map { mutations[$0] }, &outcomes, write)
+            }
+        } catch {
+            for batch in batches {
+                batch.failure = error
+                batch.finish()
+            }
+            return
+        }
+        var next = 0
+        for batch in batches {
+            batch.outcomes = batch.mutations.map { mutation in
+                guard mutation.collection.isOpen else { return .notFound }
+                defer { next += 1 }
+                return MutationOutcome(outcomes[next])
+            }
+            batch.finish()
+        }
+    }
+
+    private static func call(
+        _ mutations: [crudd_mutation], _ outcomes: inout [crudd_outcome],
+        _ write: (inout crudd_write) throws(CRUDError) -> Void
+    ) throws(CRUDError) {
+        var result: Result<Void, CRUDError> = .success(())
+        mutations.withUnsafeBufferPointer { mutations in
+            outcomes.withUnsafeMutableBufferPointer { outcomes in
+                var request = crudd_write()
+                request.struct_size = UInt32(MemoryLayout<crudd_write>.size)
+                request.mutations = mutations.baseAddress
+                request.outcomes = outcomes.baseAddress
+                request.count = mutations.count
+                do throws(CRUDError) { try write(&request) } catch { result = .failure(error) }
+            }
+        }
+        try result.get()
+    }
+}
+
+extension MutationBatch {
+    /// Opens the collections that the mutations name; false, with the failure noted, where that fails.
+    func openCollections(with open: (Mutation) throws(CRUDError) -> Void) -> Bool {
+        do throws(CRUDError) {
+            for mutation in mutations { try open(mutation) }
+            return true
+        } catch {
+            failure = error
+            return false
+        }
+    }
+}
+
+extension crudd_mutation {
+    /// The mutation as the plugin sees it; its addresses hold as long as the batch.
+    fileprivate init(_ mutation: Mutation, in batch: MutationBatch) {
+        self.init()
+        collection = mutation.collection.handle
+        kind = UInt32(mutation.kind == .put ? CRUDD_PUT : CRUDD_REMOVE)
+        id = crudd_bytes(batch.arena.bytes(mutation.id))
+        item = crudd_bytes(batch.arena.bytes(mutation.item))
+        revision = crudd_bytes(batch.arena.bytes(mutation.revision))
+        switch mutation.precondition {
+        case .any: precondition = UInt32(CRUDD_IF_ANY)
+        case .absent: precondition = UInt32(CRUDD_IF_ABSENT)
+        case .present: precondition = UInt32(CRUDD_IF_PRESENT)
+        case .revision(let expected):
+            precondition = UInt32(CRUDD_IF_REVISION)
+            self.expected = crudd_bytes(batch.arena.bytes(expected))
+        }
+    }
+}
+
+extension MutationOutcome {
+    fileprivate init(_ outcome: crudd_outcome) {
+        switch Int(outcome.status) {
+        case CRUDD_OK: self = .applied(replaced: outcome.replaced != 0)
+        case CRUDD_EXISTS: self = .exists
+        case CRUDD_NOT_FOUND: self = .notFound
+        case CRUDD_MISMATCH:
+            let size = min(Int(outcome.revision_size), MemoryLayout.size(ofValue: outcome.revision))
+            self = .mismatch(current: withUnsafeBytes(of: outcome.revision) { Array($0.prefix(size)) })
+        default: self = .failed(status: Int(outcome.status))
+        }
+    }
+}

@@ -1,0 +1,62 @@
+package import CRUDModel
+
+/// Reads that one event loop has gathered in one turn for one backend that is not read on the loop itself.
+package final class ReadBatch: WorkItem, @unchecked Sendable {
+    // @unchecked: as its superclass, one owner at a time.
+
+    package private(set) var reads: [Read] = []
+    package internal(set) var results: [ReadResult] = []
+    /// The ids that are asked for.
+    package private(set) var arena = ByteArena()
+    /// The items and revisions that were found.
+    package private(set) var found = ByteArena()
+
+    package override init(deliver: @escaping @Sendable (WorkItem) -> Void) {
+        super.init(deliver: deliver)
+    }
+
+    override var byteCount: Int { arena.count }
+
+    package var isEmpty: Bool { reads.isEmpty }
+
+    /// Copies bytes that a read is going to refer to.
+    package func store(_ bytes: Span<UInt8>) -> ByteArena.Place { arena.append(bytes) }
+
+    package func append(_ read: Read) { reads.append(read) }
+
+    func keep(_ bytes: UnsafeRawBufferPointer) -> ByteArena.Place { found.append(bytes) }
+}
+
+/// One read; its ids stand in the batch's arena.
+package struct Read: Sendable {
+    package enum Kind: Sendable {
+        /// Items and revisions of these ids.
+        case records([ByteArena.Place])
+        /// Which of these ids are there.
+        case existence([ByteArena.Place])
+        /// How many records the collection has.
+        case count
+    }
+
+    package var collection: BackendCollection
+    package var kind: Kind
+
+    package init(_ kind: Kind, in collection: BackendCollection) {
+        self.kind = kind
+        self.collection = collection
+    }
+}
+
+/// What a read came to.
+package enum ReadResult: Sendable {
+    /// For each id its record, nil where there is none.
+    case records([FoundRecord?])
+    case count(Int)
+    case failed(CRUDError)
+}
+
+/// A record that was read; its bytes stand in the batch's `found` arena.
+package struct FoundRecord: Sendable {
+    package var item: ByteArena.Place
+    package var revision: ByteArena.Place
+}

@@ -1,0 +1,113 @@
+import CRUDPluginABI
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// A storage plugin that has been loaded and found to speak our version of the contract.
+///
+/// It is never unloaded: unloading Swift code is unsafe, and an upgrade restarts the daemon.
+package struct Plugin: @unchecked Sendable {
+    // @unchecked: the table is constant and lives as long as the process.
+
+    /// The name in the configuration.
+    package let name: String
+    /// The file that was loaded, links resolved.
+    package let path: String
+    /// What the plugin calls its own version.
+    package let version: String
+    package let capabilities: Capabilities
+    let table: UnsafePointer<crudd_plugin>
+
+    /// What a plugin can do beyond what all can.
+    package struct Capabilities: OptionSet, Sendable {
+        package let rawValue: UInt64
+
+        package init(rawValue: UInt64) {
+            self.rawValue = rawValue
+        }
+
+        package static let readsConcurrently = Capabilities(rawValue: UInt64(CRUDD_CAN_READ_CONCURRENTLY))
+        package static let readsFast = Capabilities(rawValue: UInt64(CRUDD_CAN_READ_FAST))
+        package static let transactions = Capabilities(rawValue: UInt64(CRUDD_HAS_TRANSACTIONS))
+        package static let durable = Capabilities(rawValue: UInt64(CRUDD_IS_DURABLE))
+
+        /// Their names, as `backend.list` and `collection.describe` show them.
+        package var names: [String] {
+            let all: [(Capabilities, String)] = [
+                (.readsConcurrently, "concurrentReads"), (.readsFast, "fastReads"), (.transactions, "transactions"),
+                (.durable, "durable"),
+            ]
+            return all.filter { contains($0.0) }.map(\.1)
+        }
+    }
+
+    /// Loads a plugin.
+    ///
+    /// - Throws: ``PluginFault`` for a file that is not there, not to be trusted, no plugin, or of another version.
+    package static func load(_ file: PluginFile) throws(PluginFault) -> Plugin {
+        guard let library = dlopen(file.path, RTLD_NOW | RTLD_LOCAL) else {
+            throw PluginFault("\(file.path) cannot be loaded: \(dlerror().map { String(cString: $0) } ?? "no reason given")")
+        }
+        guard let symbol = dlsym(library, "crudd_plugin_entry") else {
+            throw PluginFault("\(file.path) is no crudd plugin: it has no symbol crudd_plugin_entry")
+        }
+        typealias Entry = @convention(c) () -> UnsafePointer<crudd_plugin>?
+        // The header says that this symbol has this type; nothing can check it.
+        let entry = unsafe unsafeBitCast(symbol, to: Entry.self)
+        guard let table = entry() else { throw PluginFault("\(file.path) has no function table") }
+        // The two fields that come first in every version decide whether the others may be looked at.
+        guard table.pointee.abi_version == CRUDD_ABI_VERSION else {
+            throw PluginFault(
+                "\(file.path) speaks version \(table.pointee.abi_version) of the plugin contract; this crudd speaks "
+                    + "version \(CRUDD_ABI_VERSION)")
+        }
+        guard Int(table.pointee.struct_size) >= MemoryLayout<crudd_plugin>.size, isComplete(table.pointee) else {
+            throw PluginFault("\(file.path) lacks functions of the plugin contract")
+        }
+        let capabilities = Capabilities(rawValue: table.pointee.capabilities)
+        if capabilities.contains(.readsFast), !capabilities.contains(.readsConcurrently) {
+            throw PluginFault("\(file.path) declares fast reads without concurrent reads")
+        }
+        return Plugin(
+            name: file.name, path: file.path,
+            version: table.pointee.version.map { String(cString: $0) } ?? "", capabilities: capabilities, table: table)
+    }
+
+    /// Has the plugin check options, without touching storage.
+    package func check(options: [UInt8]) throws(PluginFailure) {
+        let failure = FailureReport()
+        try failure.check(
+            options.withUnsafeBufferPointer { table.pointee.check_options(crudd_bytes($0), failure.pointer) })
+    }
+
+    private static func isComplete(_ table: crudd_plugin) -> Bool {
+        table.check_options != nil && table.open != nil && table.close != nil && table.open_collection != nil
+            && table.drop_collection != nil && table.list_collections != nil && table.open_reader != nil
+            && table.close_reader != nil && table.read != nil && table.scan != nil && table.count != nil
+            && table.write != nil
+    }
+}
+
+/// Why a plugin file is not loaded: one line for the administrator.
+package struct PluginFault: Error, CustomStringConvertible {
+    package var description: String
+
+    init(_ description: String) {
+        self.description = description
+    }
+}
+
+extension crudd_bytes {
+    /// The bytes of a buffer, which must outlive the value.
+    init(_ buffer: UnsafeBufferPointer<UInt8>) {
+        self.init(data: buffer.baseAddress, size: buffer.count)
+    }
+
+    /// The bytes of a buffer, which must outlive the value.
+    init(_ buffer: UnsafeRawBufferPointer) {
+        self.init(data: buffer.baseAddress?.assumingMemoryBound(to: UInt8.self), size: buffer.count)
+    }
+
+    /// The same bytes as a buffer, valid as long as the other side promises.
+    var buffer: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: data, count: size) }
+}

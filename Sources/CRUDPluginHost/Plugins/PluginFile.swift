@@ -1,0 +1,81 @@
+import CLinux
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// A plugin's shared object that may be trusted: a regular file in one of the configured directories which nobody but
+/// root or the daemon's own user can have written, with the digest that the configuration pins.
+package struct PluginFile {
+    /// The name in the configuration.
+    let name: String
+    /// Where it really is, links resolved: what gets loaded, so that `$ORIGIN` in its RUNPATH means its own folder.
+    let path: String
+
+    /// Finds and checks a plugin file.
+    ///
+    /// - Parameters:
+    ///   - name: a plain name, looked up as `DIRECTORY/NAME.so`, or an absolute path inside one of the directories.
+    ///   - sha256: the digest that it must have, in lower-case hexadecimal digits.
+    /// - Throws: ``PluginFault``.
+    package init(named name: String, in directories: [String], sha256: String?) throws(PluginFault) {
+        self.name = name
+        let roots = directories.compactMap(Self.resolve)
+        let path = try Self.find(name, in: directories)
+        guard let root = roots.first(where: { path.utf8.starts(with: ($0 == "/" ? $0 : $0 + "/").utf8) }) else {
+            throw PluginFault("\(name) lies in none of the plugin directories")
+        }
+        self.path = path
+        try Self.checkFolders(from: root, to: path)
+        let descriptor = clinux_open(path, O_RDONLY | O_NOFOLLOW, 0)
+        guard descriptor >= 0 else { throw PluginFault("\(path) cannot be read: \(Self.reason())") }
+        defer { close(descriptor) }
+        try Self.check(descriptor: descriptor, path, mode: S_IFREG, what: "a regular file")
+        guard let sha256 else { return }
+        guard let digest = SHA256.digest(descriptor: descriptor) else {
+            throw PluginFault("\(path) cannot be read: \(Self.reason())")
+        }
+        guard digest == sha256 else {
+            throw PluginFault("\(path) has the SHA-256 \(digest), the configuration wants \(sha256)")
+        }
+    }
+
+    private static func find(_ name: String, in directories: [String]) throws(PluginFault) -> String {
+        let candidates = name.utf8.first == UInt8(ascii: "/") ? [name] : directories.map { "\($0)/\(name).so" }
+        for candidate in candidates {
+            if let path = resolve(candidate) { return path }
+        }
+        throw PluginFault("there is no plugin \(name): looked for \(candidates.joined(separator: ", "))")
+    }
+
+    /// Checks every folder on the way: who may write to one could put another file in the plugin's place.
+    private static func checkFolders(from root: String, to path: String) throws(PluginFault) {
+        var folder = path
+        while folder != root, let slash = folder.utf8.lastIndex(of: UInt8(ascii: "/")), slash > folder.startIndex {
+            folder = String(folder[..<slash])
+            let descriptor = clinux_open(folder, O_RDONLY | O_DIRECTORY, 0)
+            guard descriptor >= 0 else { throw PluginFault("\(folder) cannot be opened: \(reason())") }
+            defer { close(descriptor) }
+            try check(descriptor: descriptor, folder, mode: S_IFDIR, what: "a directory")
+        }
+    }
+
+    private static func check(descriptor: Int32, _ path: String, mode: mode_t, what: String) throws(PluginFault) {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw PluginFault("\(path) cannot be examined: \(reason())") }
+        guard status.st_mode & S_IFMT == mode else { throw PluginFault("\(path) is not \(what)") }
+        guard status.st_uid == 0 || status.st_uid == geteuid() else {
+            throw PluginFault("\(path) belongs to user \(status.st_uid), neither to root nor to the daemon's own user")
+        }
+        guard status.st_mode & (S_IWGRP | S_IWOTH) == 0 else {
+            throw PluginFault("\(path) can be written by others: chmod go-w")
+        }
+    }
+
+    private static func resolve(_ path: String) -> String? {
+        guard let resolved = realpath(path, nil) else { return nil }
+        defer { free(resolved) }
+        return String(cString: resolved)
+    }
+
+    private static func reason() -> String { String(cString: strerror(errno)) }
+}

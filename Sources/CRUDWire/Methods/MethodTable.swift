@@ -1,0 +1,83 @@
+package import CRUDJSON
+
+/// Every method of the protocol: the one place that says what a method is called, what it takes, answers and demands.
+/// Dispatch, parameter checks and the OpenRPC document read it.
+package enum MethodTable {
+    /// In the order of ``Method``, so that a method's raw value is its row.
+    package static let definitions: [MethodDefinition] = [
+        MethodDefinition(
+            .recordCreate, "record.create", .write, "Stores a new record.",
+            required: [.collection, .id, .item], result: revision, errors: ["record_exists"]),
+        MethodDefinition(
+            .recordRead, "record.read", .read, "Reads a record.",
+            required: [.collection, .id], optional: [.fields], result: record, errors: ["record_not_found"]),
+        MethodDefinition(
+            .recordUpdate, "record.update", .write, "Replaces the item of a record that is there.",
+            required: [.collection, .id, .item], optional: [.ifRevision], result: revision,
+            errors: ["record_not_found", "revision_mismatch"]),
+        MethodDefinition(
+            .recordDelete, "record.delete", .write, "Deletes a record that is there.",
+            required: [.collection, .id], optional: [.ifRevision], result: #"{"type":"object"}"#,
+            errors: ["record_not_found", "revision_mismatch"]),
+        MethodDefinition(
+            .recordUpsert, "record.upsert", .write, "Stores a record, whether it is there or not.",
+            required: [.collection, .id, .item], optional: [.ifRevision],
+            result: object(["revision": string, "created": boolean]), errors: ["revision_mismatch"]),
+        MethodDefinition(
+            .recordExists, "record.exists", .read, "Tells whether a record is there.",
+            required: [.collection, .id], result: object(["exists": boolean])),
+        MethodDefinition(
+            .recordReadMany, "record.readMany", .read, "Reads several records of one collection.",
+            required: [.collection, .ids],
+            result: object(["records": array(record), "missing": array(string)])),
+        MethodDefinition(
+            .collectionList, "collection.list", .everybody, "Lists the collections that the caller may read.",
+            result: object(["collections": array(collection)])),
+        MethodDefinition(
+            .collectionDescribe, "collection.describe", .read, "Describes a collection and counts its records.",
+            required: [.collection], result: collection),
+        MethodDefinition(
+            .backendList, "backend.list", .admin, "Lists the backends and how they are.",
+            result: object(["backends": array(#"{"type":"object"}"#)])),
+        MethodDefinition(
+            .pluginList, "plugin.list", .admin, "Lists the plugins that are loaded.",
+            result: object(["plugins": array(#"{"type":"object"}"#)])),
+        MethodDefinition(
+            .sessionHello, "session.hello", .everybody, "Introduces the two sides to each other.",
+            optional: [.client, .protocolVersion],
+            result: object(["daemon": string, "version": string, "protocol": integer, "limits": #"{"type":"object"}"#])),
+        MethodDefinition(
+            .daemonPing, "daemon.ping", .everybody, "Answers.", result: #"{"type":"object"}"#),
+        MethodDefinition(
+            .daemonStatus, "daemon.status", .admin, "Tells how the daemon is.", result: #"{"type":"object"}"#),
+        MethodDefinition(
+            .discover, "rpc.discover", .everybody, "Answers this document.", result: #"{"type":"object"}"#),
+    ]
+
+    /// The method that a request's `method` member names; nil if there is none.
+    package static func method(named slice: JSONSlice, in text: Span<UInt8>) -> Method? {
+        let size = slice.count - 2
+        for row in definitions.indices where slice.hasEscapes || definitions[row].name.utf8CodeUnitCount == size {
+            if slice.equals(definitions[row].name, text) { return definitions[row].method }
+        }
+        return nil
+    }
+
+    // MARK: Schemas
+
+    private static let string = #"{"type":"string"}"#
+    private static let boolean = #"{"type":"boolean"}"#
+    private static let integer = #"{"type":"integer"}"#
+    private static let revision = object(["revision": string])
+    private static let record = object(["id": string, "item": "{}", "revision": string])
+    private static let collection = object(
+        ["name": string, "backend": string, "format": #"{"enum":["json","xml","plist"]}"#, "indexes": array(string)])
+
+    private static func array(_ items: String) -> String { #"{"type":"array","items":\#(items)}"# }
+
+    private static func object(_ members: KeyValuePairs<String, String>) -> String {
+        let properties = members.map { #""\#($0.key)":\#($0.value)"# }.joined(separator: ",")
+        let required = members.map { #""\#($0.key)""# }.joined(separator: ",")
+        return #"{"type":"object","properties":{\#(properties)},"required":[\#(required)]}"#
+    }
+}

@@ -1,0 +1,73 @@
+import CRUDJSON
+import CRUDModel
+
+/// The answer of `rpc.discover`: an OpenRPC 1.3 document (https://spec.open-rpc.org) made from the method table.
+package enum OpenRPCDocument {
+    /// The document as JSON text.
+    package static func text(version: String) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.object { document in
+            document.member("openrpc", "1.3.2")
+            document.key("info")
+            document.object { info in
+                info.member("title", "crudd")
+                info.member("version", version)
+                info.member("description", "CRUD over a Unix socket: each frame is a 4-byte length and JSON-RPC 2.0.")
+            }
+            document.key("methods")
+            document.array { methods in
+                for definition in MethodTable.definitions { write(definition, to: &methods) }
+            }
+            document.key("components")
+            document.object { components in
+                components.key("errors")
+                components.object { errors in
+                    for name in Set(MethodTable.definitions.flatMap(\.errors)).sorted() { write(error: name, to: &errors) }
+                }
+            }
+        }
+        return writer.bytes
+    }
+
+    private static func write(_ definition: MethodDefinition, to methods: inout JSONWriter) {
+        methods.object { method in
+            method.member("name", definition.name.description)
+            method.member("summary", definition.summary)
+            method.member("x-access", definition.access.rawValue)
+            method.member("paramStructure", "by-name")
+            method.key("params")
+            method.array { parameters in
+                for parameter in definition.required { write(parameter, isRequired: true, to: &parameters) }
+                for parameter in definition.optional { write(parameter, isRequired: false, to: &parameters) }
+            }
+            method.key("result")
+            method.object { result in
+                result.member("name", "result")
+                result.key("schema")
+                result.raw(definition.result.utf8)
+            }
+            method.key("errors")
+            method.array { errors in
+                for name in definition.errors { errors.object { $0.member("$ref", "#/components/errors/\(name)") } }
+            }
+        }
+    }
+
+    private static func write(_ parameter: Parameter, isRequired: Bool, to parameters: inout JSONWriter) {
+        parameters.object { descriptor in
+            descriptor.member("name", parameter.name.description)
+            descriptor.member("required", isRequired)
+            descriptor.key("schema")
+            descriptor.raw(parameter.schema.utf8)
+        }
+    }
+
+    private static func write(error name: String, to errors: inout JSONWriter) {
+        guard let code = CRUDError.Code.all.first(where: { $0.name == name })?.code else { return }
+        errors.key(name)
+        errors.object { error in
+            error.member("code", code.rawValue)
+            error.member("message", name)
+        }
+    }
+}

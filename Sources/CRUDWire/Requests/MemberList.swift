@@ -1,0 +1,46 @@
+import CRUDJSON
+
+/// The members of an object as they were scanned, in order.
+struct MemberList {
+    private var members: [(key: JSONSlice, value: JSONSlice)] = []
+    /// How deeply the deepest value nests.
+    private(set) var deepest = 0
+
+    var count: Int { members.count }
+
+    subscript(index: Int) -> (key: JSONSlice, value: JSONSlice) { members[index] }
+
+    mutating func removeAll() {
+        members.removeAll(keepingCapacity: members.count <= 64)
+        deepest = 0
+    }
+
+    mutating func append(_ key: JSONSlice, _ value: JSONSlice) {
+        members.append((key, value))
+        deepest = max(deepest, value.depth)
+    }
+
+    /// The value of the first member with this name.
+    func value(of name: StaticString, _ text: Span<UInt8>) -> JSONSlice? {
+        for member in members where member.key.equals(name, text) { return member.value }
+        return nil
+    }
+
+    /// Whether two members have one name, escapes understood. Few members are compared pair by pair, without a copy.
+    func hasDuplicate(_ text: Span<UInt8>) -> Bool {
+        guard count <= 8, !members.contains(where: \.key.hasEscapes) else {
+            var names = Set<[UInt8]>(minimumCapacity: count)
+            return members.contains { !names.insert($0.key.decodedString(text)).inserted }
+        }
+        for later in members.indices {
+            for earlier in 0..<later where Self.same(members[earlier].key, members[later].key, text) { return true }
+        }
+        return false
+    }
+
+    private static func same(_ left: JSONSlice, _ right: JSONSlice, _ text: Span<UInt8>) -> Bool {
+        guard left.count == right.count else { return false }
+        for offset in 0..<left.count where text[left.start + offset] != text[right.start + offset] { return false }
+        return true
+    }
+}

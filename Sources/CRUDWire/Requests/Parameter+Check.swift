@@ -1,0 +1,51 @@
+import CRUDJSON
+package import CRUDModel
+
+extension Parameter {
+    /// The parameter with this name; nil if there is none.
+    static func named(_ key: JSONSlice, _ text: Span<UInt8>) -> Parameter? {
+        for parameter in allCases where key.equals(parameter.name, text) { return parameter }
+        return nil
+    }
+
+    /// Checks the type of a value, and for ids, names and revisions the rule of their text.
+    ///
+    /// - Throws: `invalid_params`, naming the member.
+    func check(_ value: JSONSlice, _ text: Span<UInt8>) throws(CRUDError) {
+        if let kind, value.kind != kind { throw fault("must be \(Self.article(kind))") }
+        switch self {
+        case .collection: try checkText(value, text, maximum: Naming.maximumCollectionNameBytes)
+        case .id: try checkText(value, text, maximum: Naming.maximumIDBytes)
+        case .ifRevision where value.count - 2 > Naming.maximumRevisionBytes && !value.hasEscapes:
+            throw fault("is longer than \(Naming.maximumRevisionBytes) bytes")
+        case .protocolVersion where !value.isInteger(text): throw fault("must be an integer")
+        default: break
+        }
+    }
+
+    private func checkText(_ value: JSONSlice, _ text: Span<UInt8>, maximum: Int) throws(CRUDError) {
+        let fault: String?
+        if value.hasEscapes {
+            fault = Naming.fault(value.decodedString(text).span, maximum: maximum)
+        } else {
+            fault = Naming.fault(text.extracting(value.content), maximum: maximum)
+        }
+        if let fault { throw self.fault(fault) }
+    }
+
+    /// An `invalid_params` about this parameter.
+    package func fault(_ message: String) -> CRUDError {
+        CRUDError(.invalidParams, "`\(name)` \(message)", details: .init(member: name.description))
+    }
+
+    private static func article(_ kind: JSONKind) -> String {
+        switch kind {
+        case .array: "an array"
+        case .object: "an object"
+        case .string: "a string"
+        case .number: "an integer"
+        case .true, .false: "true or false"
+        case .null: "null"
+        }
+    }
+}

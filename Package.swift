@@ -68,7 +68,7 @@ let package = Package(
         module("CRUDJSON"),
         module("CRUDModel", ["CRUDJSON"]),
         module("CRUDWire", ["CRUDJSON", "CRUDModel"], exclude: ["PROTOCOL.md"]),
-        module("CRUDClient", ["CRUDModel", "CRUDWire", nio, nioPOSIX]),
+        module("CRUDClient", ["CRUDJSON", "CRUDModel", "CRUDWire", nio, nioPOSIX]),
         module("CRUDPluginKit", ["CRUDJSON", "CRUDPluginABI"]),
         module("CRUDPluginHost", ["CRUDModel", "CRUDPluginABI", "CLinux", logging]),
         module("CRUDCore", ["CRUDJSON", "CRUDModel", "CRUDConfiguration", "CRUDPluginHost", "CLinux", logging]),
@@ -82,7 +82,7 @@ let package = Package(
             ]),
 
         program("crudd", ["CRUDServer", "CRUDConfiguration", "CRUDModel"]),
-        program("crudctl", ["CRUDClient", argumentParser]),
+        program("crudctl", ["CRUDClient", "CRUDJSON", "CRUDModel", "CRUDWire", argumentParser]),
         program("demo-app", ["CRUDClient"], exclude: ["run"]),
         program("crudd-bench", ["CLinux", argumentParser], exclude: ["README.md", "run"]),
 
@@ -97,7 +97,9 @@ let package = Package(
         tests("CRUDEventLoopTests", ["CRUDEventLoop", "CLinux"]),
         tests("CRUDPluginHostTests", ["CRUDPluginHost", "CRUDPluginABI", "CRUDModel", "CRUDTestSupport"]),
         tests("CRUDCoreTests", ["CRUDCore", "CRUDModel"]),
-        tests("CRUDClientTests", ["CRUDClient", "CRUDModel", "CRUDTestSupport"]),
+        .target(name: "ScriptedDaemon", path: "Tests/ScriptedDaemon", swiftSettings: settings),
+        tests("CRUDClientTests", ["CRUDClient", "CRUDModel", "ScriptedDaemon"]),
+        tests("CRUDCtlTests", ["crudctl", "CRUDModel", "ScriptedDaemon"]),
         tests("SQLitePluginTests", ["CRUDPluginABI", "CSQLite"]),
         tests("SystemTests", ["CRUDTestSupport"]),
     ],

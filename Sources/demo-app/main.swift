@@ -1,4 +1,5 @@
 import CRUDClient
+import Foundation
 
 /// What this application stores. It knows nothing of databases: which one holds a client is for the daemon's
 /// configuration to say.

@@ -9,7 +9,7 @@ func unknown(_ kind: String, _ word: [UInt8], known: [String]) -> String {
 
 /// The candidate that the fewest typing errors turn into `word`, at most one for every two letters; the first of
 /// several.
-private func nearest(to word: [UInt8], among candidates: [String]) -> String? {
+func nearest(to word: [UInt8], among candidates: [String]) -> String? {
     let longest = 64
     guard word.count <= longest else { return nil }
     var best: (candidate: String, distance: Int)?

@@ -114,8 +114,10 @@ package final class EventLoop {
         let reported = sleep()
         if waker.takeCall() { handler.woken() }
         fireTimers()
+        // Those that ask while this turn reads have had their share of it.
+        let continuingCount = continuing.count
         serve(reported)
-        serveContinuing()
+        serveContinuing(continuingCount)
         handler.turnDidRead()
         flush()
         close()
@@ -172,15 +174,13 @@ extension EventLoop {
         }
     }
 
-    // Streams that come onto a list while it is worked off stand behind `count` and wait for the next turn.
-
-    private func serveContinuing() {
-        let count = continuing.count
+    private func serveContinuing(_ count: Int) {
         for index in 0..<count { continuing[index].goOn() }
         continuing.removeFirst(count)
     }
 
     private func flush() {
+        // Output that comes of flushing stands behind these and waits for the next turn.
         let count = flushing.count
         for index in 0..<count { flushing[index].flush() }
         flushing.removeFirst(count)

@@ -57,8 +57,8 @@ package final class Stream {
     // is reported that nobody wants, or wanted that is not watched for: pausing for a moment costs no system call.
     var interest: Readiness? = .readable
 
-    /// epoll has said that both directions are shut. It would say so for ever.
-    var isHungUp = false
+    /// epoll has said that both directions are shut: nobody reads what is written. It would say so for ever.
+    package internal(set) var isHungUp = false
 
     // Reading. `kept` is what the handler has left over; `expectedBytes` is how much it is going to wait for.
     enum End {

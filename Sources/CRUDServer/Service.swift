@@ -16,7 +16,8 @@ package final class Service: Sendable {
     let started = ContinuousClock.now
 
     package init(
-        configuration: Configuration, plugins: [Plugin], backends: [Backend], catalog: CollectionCatalog, loopCount: Int,
+        configuration: Configuration, plugins: [Plugin], backends: [Backend], catalog: CollectionCatalog,
+        loopCount: Int,
         logger: Logger
     ) {
         self.configuration = configuration

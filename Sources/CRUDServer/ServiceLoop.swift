@@ -21,6 +21,9 @@ package final class ServiceLoop: TurnHandler {
     private(set) lazy var dispatcher = Dispatcher(
         loop: self, collections: CollectionTable(rules: service.configuration.collections, backends: service.backends))
 
+    /// What all sessions of this loop hold together.
+    let buffers: BufferBudget
+
     private let number: Int
     private var listeners: [Listener] = []
     private var acceptor: Acceptor?
@@ -53,6 +56,7 @@ package final class ServiceLoop: TurnHandler {
         self.number = number
         eventLoop = try EventLoop()
         mailbox = Mailbox(waker: eventLoop.waker)
+        buffers = BufferBudget(maximum: limits.bufferBytes / service.loopCount, loop: eventLoop)
         assemblies = service.backends.map(BatchAssembly.init)
         readers = Array(repeating: nil, count: service.backends.count)
     }
@@ -215,11 +219,6 @@ package final class ServiceLoop: TurnHandler {
     }
 
     // MARK: Back-pressure
-
-    /// Whether all sessions together leave room for another request. Each loop has its share.
-    var hasRoom: Bool {
-        eventLoop.bufferedInputBytes + eventLoop.pendingOutputBytes < limits.bufferBytes / service.loopCount
-    }
 
     /// A session has stopped being read from.
     func hasPaused(_ session: Session) {

@@ -2,8 +2,6 @@
 #define CRUDD_CLINUX_H
 // What Swift's Glibc module leaves out of Linux.
 
-// (Without _GNU_SOURCE: with it, this module's view of some structs would differ from Glibc's, which Swift refuses.)
-
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -29,6 +27,9 @@ int clinux_accept(int listener);
 
 /// A variadic open(2) for Swift: `flags | O_CLOEXEC`, `mode` used with O_CREAT.
 int clinux_open(const char *path, int flags, mode_t mode);
+
+/// Gives the calling thread a descriptor table of its own (unshare(2), CLONE_FILES). 0, or -1 with errno.
+int clinux_unshare_descriptors(void);
 
 /// Names the calling thread for `ps -L` and debuggers; at most 15 bytes.
 void clinux_name_thread(const char *name);

@@ -3,6 +3,7 @@ package import CRUDConfiguration
 import CRUDJSON
 package import CRUDModel
 import Synchronization
+
 #if canImport(Glibc)
 import Glibc
 #endif

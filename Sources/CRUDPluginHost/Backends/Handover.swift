@@ -1,7 +1,8 @@
+import Synchronization
+
 #if canImport(Glibc)
 import Glibc
 #endif
-import Synchronization
 
 /// One value from one thread to another that waits for it.
 package final class Handover<Value: Sendable>: Sendable {

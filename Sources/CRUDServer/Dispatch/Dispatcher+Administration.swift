@@ -4,6 +4,7 @@ import CRUDJSON
 import CRUDModel
 import CRUDPluginHost
 import CRUDWire
+
 #if canImport(Glibc)
 import Glibc
 #endif

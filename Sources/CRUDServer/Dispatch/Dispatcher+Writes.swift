@@ -53,7 +53,8 @@ extension Dispatcher {
     // MARK: Answers
 
     /// Answers a write whose outcome is there.
-    func answer(_ context: RequestContext, _ mutation: Mutation, with outcome: MutationOutcome, of batch: MutationBatch) {
+    func answer(_ context: RequestContext, _ mutation: Mutation, with outcome: MutationOutcome, of batch: MutationBatch)
+    {
         guard let id = context.id else { return }
         do throws(CRUDError) {
             loop.reply.beginResult(id: batch.arena.bytes(id))

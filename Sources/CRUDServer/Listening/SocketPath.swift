@@ -72,7 +72,8 @@ package final class SocketPath {
         guard stat(directory, &status) == 0 else { throw SystemFault("cannot examine \(directory)") }
         let isOpenToOthers = status.st_mode & (S_IWGRP | S_IWOTH) != 0 && status.st_mode & S_ISVTX == 0
         guard !isOpenToOthers else {
-            throw SystemFault("\(directory) can be written by others, who could put a socket of theirs there", code: EPERM)
+            throw SystemFault(
+                "\(directory) can be written by others, who could put a socket of theirs there", code: EPERM)
         }
     }
 

@@ -41,13 +41,19 @@ final class Session: StreamHandler {
     private(set) var hasEnded = false
     /// Bytes of requests that wait or are under way.
     private var heldBytes = 0
+    /// Room that is kept for a frame that is still coming in.
+    private var reservedBytes = 0
+    /// Room that such a frame waits for.
+    private var wantedBytes = 0
     /// When something last came or went, on the loop's clock.
     private(set) var lastActivity: Duration
     /// What the peer may do with each collection, by the collection's serial; nil where nobody has asked yet.
     private var permissions: [Permissions?] = []
 
-    /// How many frames a session may have carried out in one turn, so that no session keeps a turn to itself.
+    /// How many frames a session may have carried out in one turn, and how many bytes it may be answered, so that no
+    /// session keeps a turn to itself.
     private static let framesPerTurn = 64
+    private static let replyBytesPerTurn = 1 << 20
 
     init(peer: Peer, isAdmin: Bool, loop: ServiceLoop) {
         self.peer = peer
@@ -79,6 +85,7 @@ final class Session: StreamHandler {
         lastActivity = loop.now
         var consumed = 0
         var framesLeft = Self.framesPerTurn
+        let enoughOutput = stream.pendingOutputBytes + Self.replyBytesPerTurn
         while phase == .serving, bytes.count - consumed >= FrameHeader.size {
             let length = FrameHeader.length(bytes.extracting(consumed...))
             guard length <= loop.limits.frameBytes else {
@@ -87,14 +94,15 @@ final class Session: StreamHandler {
             }
             let end = consumed + FrameHeader.size + length
             guard end <= bytes.count else {
-                stream.expects(totalBytes: end - consumed)
+                if reserve(end - consumed) { stream.expects(totalBytes: end - consumed) } else { pause() }
                 break
             }
+            release()
             guard hasRoom else {
                 pause()
                 break
             }
-            guard framesLeft > 0 else {
+            guard framesLeft > 0, stream.pendingOutputBytes < enoughOutput else {
                 stream.continueNextTurn()
                 break
             }
@@ -130,11 +138,33 @@ final class Session: StreamHandler {
 
     // MARK: Back-pressure
 
-    /// Whether another frame may be taken up.
+    /// What a session may always hold, however much the others do; frames up to this size need no room reserved.
+    private static let modestBytes = 64 << 10
+
+    /// Whether another frame may be taken up. Where all sessions together hold too much, those that hold little go on.
     private var hasRoom: Bool {
         guard array == nil, requestsUnderWay < loop.limits.inflightPerSession else { return false }
-        let buffered = heldBytes + (stream?.pendingOutputBytes ?? 0)
-        return buffered < loop.limits.sessionBytes && loop.hasRoom
+        let held = heldBytes + (stream?.pendingOutputBytes ?? 0)
+        return held < loop.limits.sessionBytes && (held < Self.modestBytes || loop.buffers.hasRoom)
+    }
+
+    /// Reserves room for a frame of which only a part is there; false if the session has to wait for it.
+    private func reserve(_ size: Int) -> Bool {
+        if size <= Self.modestBytes || reservedBytes > 0 { return true }
+        guard loop.buffers.reserve(size) else {
+            wantedBytes = size
+            return false
+        }
+        reservedBytes = size
+        return true
+    }
+
+    /// Gives back the room of a frame that is there, or will never be.
+    private func release() {
+        guard reservedBytes > 0 || wantedBytes > 0 else { return }
+        loop.buffers.release(reservedBytes)
+        reservedBytes = 0
+        wantedBytes = 0
     }
 
     private func pause() {
@@ -145,7 +175,7 @@ final class Session: StreamHandler {
     /// Goes on reading if what made the session pause is over.
     func resumeIfPossible() -> Bool {
         guard phase == .serving, let stream else { return true }
-        guard hasRoom else { return false }
+        guard hasRoom, wantedBytes == 0 || loop.buffers.hasRoom(for: wantedBytes) else { return false }
         stream.resume()
         return true
     }
@@ -301,10 +331,15 @@ final class Session: StreamHandler {
     }
 
     func closed(_ stream: Stream) {
+        release()
         phase = .closed
         self.stream = nil
         loop.hasClosed(self)
     }
+
+    /// Whether anybody may read an answer. What a peer has sent before it went away is still carried out, but reading for
+    /// nobody is not worth the while.
+    var isListenedTo: Bool { stream?.isHungUp == false }
 
     /// Takes up nothing more, answers what is under way, and closes.
     func finish() {

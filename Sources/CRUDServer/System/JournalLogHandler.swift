@@ -1,5 +1,5 @@
-package import Logging
 import Glibc
+package import Logging
 
 /// Writes log lines to stderr as systemd's journal reads them: each begins with its priority, `<6>` (sd-daemon(3)).
 ///

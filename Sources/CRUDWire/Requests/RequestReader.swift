@@ -127,7 +127,8 @@ package struct RequestReader: ~Copyable {
             }
             try judgeEnvelope(identity, text)
         } catch {
-            throw RequestFault(error, id: identity.id, isNotification: identity == .absent && error.code == .limitExceeded)
+            throw RequestFault(
+                error, id: identity.id, isNotification: identity == .absent && error.code == .limitExceeded)
         }
         do throws(CRUDError) {
             try judgeMethod(text, into: &request)

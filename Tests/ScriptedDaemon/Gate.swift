@@ -1,0 +1,16 @@
+import Dispatch
+
+/// Lets a script wait for its test.
+package struct Gate: Sendable {
+    private let semaphore = DispatchSemaphore(value: 0)
+
+    package init() {}
+
+    package func open() {
+        semaphore.signal()
+    }
+
+    package func pass() throws {
+        guard semaphore.wait(timeout: .now() + 10) == .success else { throw ScriptFault("the gate stays shut") }
+    }
+}

@@ -1,9 +1,12 @@
+// Here and not in the header: Swift sees Glibc without it, and two views of one struct would not go together.
 #define _GNU_SOURCE
+
 #include "CLinux.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stddef.h>
 
 #ifndef SO_PEERGROUPS
@@ -29,5 +32,7 @@ int clinux_peer_groups(int descriptor, gid_t *groups, int capacity) {
 int clinux_accept(int listener) { return accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC); }
 
 int clinux_open(const char *path, int flags, mode_t mode) { return open(path, flags | O_CLOEXEC, mode); }
+
+int clinux_unshare_descriptors(void) { return unshare(CLONE_FILES); }
 
 void clinux_name_thread(const char *name) { pthread_setname_np(pthread_self(), name); }

@@ -1,1 +1,41 @@
-print("")
+import CRUDConfiguration
+import CRUDModel
+import CRUDServer
+import Glibc
+
+func print(_ lines: [String], to descriptor: CInt) {
+    let text = Array(lines.map { $0 + "\n" }.joined().utf8)
+    _ = text.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
+}
+
+/// Does what the command line asks for and answers the exit status, one of sysexits.h.
+func run() -> Int32 {
+    do {
+        let arguments = try Arguments(CommandLine.arguments.dropFirst())
+        let stateDirectory = getenv("STATE_DIRECTORY").map { ["STATE_DIRECTORY": String(cString: $0)] } ?? [:]
+        switch arguments.task {
+        case .help: print(Arguments.help, terminator: "")
+        case .version: print("crudd \(CRUDVersion.current)")
+        case .check:
+            _ = try PluginSet(Configuration.load(path: arguments.configuration, environment: stateDirectory))
+        case .serve:
+            let configuration = try Configuration.load(path: arguments.configuration, environment: stateDirectory)
+            try Daemon(configuration, manager: ServiceManager()).run(force: arguments.force)
+        }
+        return EXIT_SUCCESS
+    } catch let fault as UsageFault {
+        print(["crudd: \(fault.message)", "Try crudd --help."], to: STDERR_FILENO)
+        return 64  // EX_USAGE
+    } catch let invalid as InvalidConfiguration {
+        print(invalid.faults.map(\.description), to: STDERR_FILENO)
+        return StartFailure.Status.configuration.rawValue
+    } catch let failure as StartFailure {
+        print(failure.lines, to: STDERR_FILENO)
+        return failure.status.rawValue
+    } catch {
+        print(["crudd: \(error)"], to: STDERR_FILENO)
+        return 70  // EX_SOFTWARE
+    }
+}
+
+exit(run())

@@ -2,12 +2,11 @@
 #define CRUDD_CLINUX_H
 // What Swift's Glibc module leaves out of Linux.
 
-// (Without _GNU_SOURCE: with it, this module's view of some structs would differ from Glibc's, which Swift refuses.)
-
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
+#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -28,6 +27,9 @@ int clinux_accept(int listener);
 
 /// A variadic open(2) for Swift: `flags | O_CLOEXEC`, `mode` used with O_CREAT.
 int clinux_open(const char *path, int flags, mode_t mode);
+
+/// Gives the calling thread a descriptor table of its own (unshare(2), CLONE_FILES). 0, or -1 with errno.
+int clinux_unshare_descriptors(void);
 
 /// Names the calling thread for `ps -L` and debuggers; at most 15 bytes.
 void clinux_name_thread(const char *name);

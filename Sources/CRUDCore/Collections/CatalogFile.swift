@@ -1,4 +1,5 @@
 import CRUDJSON
+
 #if canImport(Glibc)
 import Glibc
 #endif
@@ -80,6 +81,7 @@ enum CatalogFile {
         }
         guard let name, let backend, let format else { return nil }
         return .init(
-            name: name, backend: String(decoding: backend, as: UTF8.self), format: String(decoding: format, as: UTF8.self))
+            name: name, backend: String(decoding: backend, as: UTF8.self),
+            format: String(decoding: format, as: UTF8.self))
     }
 }

@@ -3,6 +3,7 @@ package import CRUDConfiguration
 import CRUDJSON
 package import CRUDModel
 import Synchronization
+
 #if canImport(Glibc)
 import Glibc
 #endif
@@ -18,6 +19,12 @@ package final class CollectionCatalog: Sendable {
         package var name: [UInt8]
         package var backend: String
         package var format: String
+
+        package init(name: [UInt8], backend: String, format: String) {
+            self.name = name
+            self.backend = backend
+            self.format = format
+        }
     }
 
     private struct State {
@@ -54,27 +61,25 @@ package final class CollectionCatalog: Sendable {
 
     /// Remembers a collection durably, before it is created.
     ///
-    /// - Throws: `limit_exceeded` if globs have brought as many into being as they may, `no_space` or `unavailable` if
-    ///   the line cannot be written.
-    package func admit(_ entry: Entry) throws(CRUDError) {
-        let result: Result<Void, CRUDError> = state.withLock { state in
-            if state.entries[entry.name] == entry { return .success(()) }
+    /// - Returns: nil, or why not: `limit_exceeded` if globs have brought as many into being as they may, `no_space` or
+    ///   `unavailable` if the line cannot be written.
+    package func admit(_ entry: Entry) -> CRUDError? {
+        state.withLock { state in
+            if state.entries[entry.name] == entry { return nil }
             let isNew = state.entries[entry.name] == nil && !Self.isNamed(entry.name, by: rules)
             if isNew, state.bornByGlob >= maximumBornByGlob {
-                return .failure(
-                    CRUDError(
-                        .limitExceeded, "there are as many collections as globs may bring into being",
-                        details: .init(limit: "collections", maximum: maximumBornByGlob)))
+                return CRUDError(
+                    .limitExceeded, "there are as many collections as globs may bring into being",
+                    details: .init(limit: "collections", maximum: maximumBornByGlob))
             }
             guard CatalogFile.append(entry, to: descriptor) else {
-                return .failure(
-                    CRUDError(errno == ENOSPC || errno == EDQUOT ? .noSpace : .unavailable, "the catalog cannot be written"))
+                let isFull = errno == ENOSPC || errno == EDQUOT
+                return CRUDError(isFull ? .noSpace : .unavailable, "the catalog of collections cannot be written")
             }
             state.entries[entry.name] = entry
             if isNew { state.bornByGlob += 1 }
-            return .success(())
+            return nil
         }
-        try result.get()
     }
 
     private static func isNamed(_ name: [UInt8], by rules: CollectionRules) -> Bool {
@@ -85,8 +90,11 @@ package final class CollectionCatalog: Sendable {
 /// A call of the system that failed: what was tried, and errno's text.
 package struct SystemFault: Error, CustomStringConvertible {
     package let description: String
+    /// errno.
+    package let code: CInt
 
     package init(_ attempt: String, code: CInt = errno) {
+        self.code = code
         description = "\(attempt): \(String(cString: strerror(code)))"
     }
 }

@@ -8,7 +8,8 @@ package import CRUDPluginHost
 /// asking for them.
 package struct CollectionTable {
     private let rules: CollectionRules
-    private let backends: [String: Backend]
+    private let backends: [Backend]
+    private let backendIndexes: [String: Int]
     private var slots: [Collection?] = Array(repeating: nil, count: 64)
     private var count = 0
     private var nextSerial = 0
@@ -17,18 +18,21 @@ package struct CollectionTable {
 
     package init(rules: CollectionRules, backends: [Backend]) {
         self.rules = rules
-        self.backends = Dictionary(uniqueKeysWithValues: backends.map { ($0.name, $0) })
+        self.backends = backends
+        backendIndexes = Dictionary(uniqueKeysWithValues: backends.enumerated().map { ($1.name, $0) })
     }
 
     /// The collection of that name; nil if no rule maps it.
     package mutating func collection(named name: Span<UInt8>) -> Collection? {
         var slot = Self.hash(name) & (slots.count - 1)
         while let candidate = slots[slot] {
-            if Self.same(candidate.name.span, name) { return candidate }
+            let known = candidate.name
+            if Self.same(known.span, name) { return candidate }
             slot = (slot + 1) & (slots.count - 1)
         }
-        guard let rule = rules.rule(for: name), let backend = backends[rule.backend] else { return nil }
-        let collection = Collection(name: Self.copy(name), rule: rule, backend: backend, serial: nextSerial)
+        guard let rule = rules.rule(for: name), let index = backendIndexes[rule.backend] else { return nil }
+        let collection = Collection(
+            name: Self.copy(name), rule: rule, backend: backends[index], backendIndex: index, serial: nextSerial)
         nextSerial += 1
         insert(collection)
         return collection
@@ -51,7 +55,8 @@ package struct CollectionTable {
     }
 
     private mutating func place(_ collection: Collection) {
-        var slot = Self.hash(collection.name.span) & (slots.count - 1)
+        let name = collection.name
+        var slot = Self.hash(name.span) & (slots.count - 1)
         while slots[slot] != nil { slot = (slot + 1) & (slots.count - 1) }
         slots[slot] = collection
     }

@@ -1,5 +1,4 @@
 package import CRUDJSON
-package import CRUDModel
 
 /// The part of an item that a caller has asked for: a tree of property names, made from dotted paths.
 ///

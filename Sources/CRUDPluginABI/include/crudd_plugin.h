@@ -199,7 +199,8 @@ typedef struct crudd_plugin {
 
     /// Checks options (a JSON object) without touching storage.
     crudd_status (*check_options)(crudd_bytes options, crudd_failure *failure);
-    /// Opens storage. CRUDD_UNAVAILABLE is tried again later, CRUDD_INVALID_OPTIONS is not.
+    /// Opens storage. CRUDD_INVALID_OPTIONS and CRUDD_UNSUPPORTED are final; after any other failure the host
+    /// tries again later.
     crudd_status (*open)(crudd_bytes options, const crudd_host *host, crudd_backend **backend, crudd_failure *failure);
     /// Closes it. All readers are closed by then; collections end with their backend.
     void (*close)(crudd_backend *backend);
@@ -229,6 +230,9 @@ typedef struct crudd_plugin {
 
     /// Optional. Work for a quiet moment (a checkpoint, a clean-up); called between writes when nothing is queued.
     void (*idle)(crudd_backend *backend);
+    /// Optional. What this backend can do of the `capabilities` above, as options may take something away (durability,
+    /// say). Missing: all of it.
+    uint64_t (*backend_capabilities)(crudd_backend *backend);
 } crudd_plugin;
 
 /// The one symbol that a plugin exports. What it answers lives as long as the process.

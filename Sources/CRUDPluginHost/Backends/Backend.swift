@@ -19,15 +19,15 @@ package final class Backend: Sendable {
     let commits = Atomic<UInt64>(0)
 
     let options: [UInt8]
-    /// Asked before a collection is created, on the writer's thread; throws what its writers are to be told.
+    /// Asked before a collection is created, on the writer's thread; answers what its writers are to be told if it must not be.
     let admission: Admission
     let writes = WorkQueue()
     let reads = WorkQueue()
     /// One for each event loop and one for the backend's own threads.
     let readerCount: Int
-    private let condition = Mutex(Condition())
+    private let condition: Mutex<Condition>
 
-    package typealias Admission = @Sendable (BackendCollection) throws(CRUDError) -> Void
+    typealias Admission = @Sendable (BackendCollection) -> CRUDError?
 
     /// How a backend is.
     package enum State: String, Sendable {
@@ -37,6 +37,7 @@ package final class Backend: Sendable {
     private struct Condition {
         var state = State.opening
         var lastError: String?
+        var capabilities: Plugin.Capabilities
         var writer: Thread?
         var readers: [PluginHandle] = []
         var log = FailureLog()
@@ -47,7 +48,7 @@ package final class Backend: Sendable {
     ///   - loopCount: how many event loops will read from it.
     package init(
         name: String, plugin: Plugin, options: [UInt8], loopCount: Int, logger: Logger,
-        admission: @escaping Admission
+        admission: @escaping @Sendable (BackendCollection) -> CRUDError?
     ) {
         self.name = name
         self.plugin = plugin
@@ -55,6 +56,7 @@ package final class Backend: Sendable {
         self.readerCount = loopCount + 1
         self.logger = logger
         self.admission = admission
+        condition = Mutex(Condition(capabilities: plugin.capabilities))
     }
 
     // MARK: State
@@ -63,6 +65,9 @@ package final class Backend: Sendable {
     package var status: (state: State, lastError: String?) {
         condition.withLock { ($0.state, $0.lastError) }
     }
+
+    /// What it can do: what its plugin can, less what its options take away.
+    package var capabilities: Plugin.Capabilities { condition.withLock { $0.capabilities } }
 
     /// Whether event loops may read from it themselves.
     package var isReadOnLoops: Bool { plugin.capabilities.contains(.readsFast) }
@@ -78,8 +83,9 @@ package final class Backend: Sendable {
         return handle.map { BackendReader(backend: self, handle: $0) }
     }
 
-    func becomeReady(readers: [PluginHandle]) {
+    func becomeReady(readers: [PluginHandle], capabilities: Plugin.Capabilities) {
         condition.withLock { condition in
+            condition.capabilities = capabilities
             condition.readers = readers
             condition.state = .ready
             condition.lastError = nil

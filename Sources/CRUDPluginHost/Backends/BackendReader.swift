@@ -18,6 +18,8 @@ package final class BackendReader {
     private let failure = FailureReport()
     /// Made once; each read sets what differs.
     private var request = crudd_read()
+    /// Where the records of the read go that is under way.
+    private var sink: (any RecordSink)?
     /// The backend's commits when the view was taken; nil while there is none.
     private var snapshotCommits: UInt64?
 
@@ -27,10 +29,11 @@ package final class BackendReader {
         table = backend.plugin.table
         reader = handle.pointer
         request.struct_size = UInt32(MemoryLayout<crudd_read>.size)
+        request.context = Unmanaged.passUnretained(self).toOpaque()
         request.emit = { context, index, _, item, revision in
             guard let context else { return 1 }
-            // `context` is the sink of the read that is under way, which its caller holds.
-            Unmanaged<RecordSink>.fromOpaque(context).takeUnretainedValue()
+            // `context` is the reader that is making the call.
+            Unmanaged<BackendReader>.fromOpaque(context).takeUnretainedValue().sink?
                 .receive(index: index, item: item.buffer, revision: revision.buffer)
             return 0
         }
@@ -56,21 +59,30 @@ package final class BackendReader {
     /// - Throws: `unavailable`, `corrupt`, `internal_error`.
     package func read(
         _ ids: Span<crudd_bytes>, in collection: BackendCollection, withItems: Bool = true,
-        into sink: RecordSink
+        into sink: any RecordSink
     ) throws(CRUDError) {
         guard let handle = collection.handle else { return }
         renew()
-        request.flags = withItems ? 0 : UInt32(CRUDD_READ_WITHOUT_ITEMS)
-        request.collection = handle
-        request.count = ids.count
-        // The sink outlives the call, and the plugin uses the address only during it.
-        request.context = Unmanaged.passUnretained(sink).toOpaque()
-        let status = ids.withUnsafeBufferPointer { ids in
-            request.ids = ids.baseAddress
-            return table.pointee.read(reader, &request, failure.pointer)
+        let status = ids.withUnsafeBufferPointer { call(handle, $0.baseAddress, $0.count, withItems: withItems, sink) }
+        if Int(status) != CRUDD_OK { throw fail(status, "read") }
+    }
+
+    /// Reads one record by id; if it is there it goes to the sink.
+    ///
+    /// - Throws: `unavailable`, `corrupt`, `internal_error`.
+    package func read(
+        _ id: Span<UInt8>, in collection: BackendCollection, into sink: any RecordSink
+    ) throws(CRUDError) {
+        guard let handle = collection.handle else { return }
+        renew()
+        let status = id.withUnsafeBufferPointer { bytes in
+            withUnsafePointer(to: crudd_bytes(bytes)) { call(handle, $0, 1, withItems: true, sink) }
         }
         if Int(status) != CRUDD_OK { throw fail(status, "read") }
     }
+
+    /// Carries out a batch of reads; its results are set.
+    package func carryOut(_ batch: ReadBatch) { ReadRun.carryOut(batch, with: self) }
 
     /// Counts the records of a collection.
     ///
@@ -93,18 +105,29 @@ package final class BackendReader {
         snapshotCommits = commits
     }
 
+    private func call(
+        _ collection: OpaquePointer, _ ids: UnsafePointer<crudd_bytes>?, _ count: Int, withItems: Bool,
+        _ sink: any RecordSink
+    ) -> crudd_status {
+        request.flags = withItems ? 0 : UInt32(CRUDD_READ_WITHOUT_ITEMS)
+        request.collection = collection
+        request.ids = ids
+        request.count = count
+        self.sink = sink
+        defer { self.sink = nil }
+        return table.pointee.read(reader, &request, failure.pointer)
+    }
+
     private func fail(_ status: crudd_status, _ call: String) -> CRUDError {
         backend.report(failure.take(status: status), during: call)
     }
 }
 
 /// Receives the records that a read finds.
-package class RecordSink {
-    package init() {}
-
+package protocol RecordSink: AnyObject {
     /// - Parameters:
     ///   - index: the position of the record's id in the request.
     ///   - item: the stored bytes, gone when the call returns; empty if items were not asked for.
     ///   - revision: the revision, gone when the call returns.
-    package func receive(index: Int, item: UnsafeRawBufferPointer, revision: UnsafeRawBufferPointer) {}
+    func receive(index: Int, item: UnsafeRawBufferPointer, revision: UnsafeRawBufferPointer)
 }

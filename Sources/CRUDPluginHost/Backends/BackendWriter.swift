@@ -11,8 +11,9 @@ final class BackendWriter {
     private let failure = FailureReport()
     private var readers: [PluginHandle] = []
 
-    /// How long nothing must have come before the plugin is offered a quiet moment; longer than any reader holds a view.
-    private static let quiet = Duration.milliseconds(150)
+    /// How long nothing must have come before the plugin is offered a quiet moment, and another one. The first is longer
+    /// than any reader holds a view.
+    private static let quiet = [Duration.milliseconds(150), .seconds(1)]
 
     /// The thread's whole life.
     static func run(_ backend: Backend, opened: (PluginFailure?) -> Void) {
@@ -22,7 +23,7 @@ final class BackendWriter {
         while true {
             do throws(PluginFailure) {
                 let writer = try BackendWriter(backend, host)
-                backend.becomeReady(readers: writer.readers)
+                backend.becomeReady(readers: writer.readers, capabilities: writer.capabilities)
                 if isFirst { opened(nil) }
                 backend.logger.info("backend \(backend.name) is open")
                 writer.work()
@@ -75,6 +76,12 @@ final class BackendWriter {
         }
     }
 
+    /// What the storage can do as it has been opened; never more than the plugin declares.
+    private var capabilities: Plugin.Capabilities {
+        guard let ask = table.pointee.backend_capabilities else { return backend.plugin.capabilities }
+        return backend.plugin.capabilities.intersection(Plugin.Capabilities(rawValue: ask(storage)))
+    }
+
     private func openReader() throws(PluginFailure) -> PluginHandle {
         var reader: OpaquePointer?
         try failure.check(table.pointee.open_reader(storage, &reader, failure.pointer))
@@ -93,15 +100,16 @@ final class BackendWriter {
     private func work() {
         let readerThread = startReaderThread()
         let reader = backend.readsApart ? nil : backend.workerReader()
-        var patience: Duration? = Self.quiet
+        var quietMoments = 0
         while true {
+            let patience = quietMoments < Self.quiet.count ? Self.quiet[quietMoments] : nil
             switch backend.writes.take(patience: patience) {
             case .items(let items):
                 carryOut(items, reader)
-                patience = Self.quiet
+                quietMoments = 0
             case .nothing:
                 table.pointee.idle?(storage)
-                patience = nil
+                quietMoments += 1
             case .closed:
                 backend.reads.close()
                 readerThread?.join()
@@ -172,7 +180,7 @@ final class BackendWriter {
         if collection.isOpen { return }
         try open(collection, flags: 0)
         guard !collection.isOpen, mutation.canCreate else { return }
-        try backend.admission(collection)
+        if let refusal = backend.admission(collection) { throw refusal }
         try open(collection, flags: UInt32(CRUDD_OPEN_CREATE))
     }
 

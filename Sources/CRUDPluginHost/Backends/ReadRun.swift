@@ -53,7 +53,7 @@ enum ReadRun {
             records = Array(repeating: nil, count: count)
         }
 
-        override func receive(index: Int, item: UnsafeRawBufferPointer, revision: UnsafeRawBufferPointer) {
+        func receive(index: Int, item: UnsafeRawBufferPointer, revision: UnsafeRawBufferPointer) {
             guard records.indices.contains(index) else { return }
             records[index] = FoundRecord(item: batch.keep(item), revision: batch.keep(revision))
         }

@@ -19,7 +19,8 @@ struct WriteRun {
         var outcomes = [crudd_outcome](repeating: crudd_outcome(), count: asked.count)
         do throws(CRUDError) {
             if !asked.isEmpty {
-                try Self.call(asked.count == mutations.count ? mutations : asked.map { mutations[$0] }, &outcomes, write)
+                try Self.call(
+                    asked.count == mutations.count ? mutations : asked.map { mutations[$0] }, &outcomes, write)
             }
         } catch {
             for batch in batches {

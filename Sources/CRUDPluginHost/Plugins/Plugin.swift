@@ -1,4 +1,5 @@
 import CRUDPluginABI
+
 #if canImport(Glibc)
 import Glibc
 #endif
@@ -8,6 +9,9 @@ import Glibc
 /// It is never unloaded: unloading Swift code is unsafe, and an upgrade restarts the daemon.
 package struct Plugin: @unchecked Sendable {
     // @unchecked: the table is constant and lives as long as the process.
+
+    /// The version of the contract that this host speaks.
+    package static let abiVersion = CRUDD_ABI_VERSION
 
     /// The name in the configuration.
     package let name: String
@@ -46,7 +50,8 @@ package struct Plugin: @unchecked Sendable {
     /// - Throws: ``PluginFault`` for a file that is not there, not to be trusted, no plugin, or of another version.
     package static func load(_ file: PluginFile) throws(PluginFault) -> Plugin {
         guard let library = dlopen(file.path, RTLD_NOW | RTLD_LOCAL) else {
-            throw PluginFault("\(file.path) cannot be loaded: \(dlerror().map { String(cString: $0) } ?? "no reason given")")
+            throw PluginFault(
+                "\(file.path) cannot be loaded: \(dlerror().map { String(cString: $0) } ?? "no reason given")")
         }
         guard let symbol = dlsym(library, "crudd_plugin_entry") else {
             throw PluginFault("\(file.path) is no crudd plugin: it has no symbol crudd_plugin_entry")
@@ -62,7 +67,7 @@ package struct Plugin: @unchecked Sendable {
                     + "version \(CRUDD_ABI_VERSION)")
         }
         guard Int(table.pointee.struct_size) >= MemoryLayout<crudd_plugin>.size, isComplete(table.pointee) else {
-            throw PluginFault("\(file.path) lacks functions of the plugin contract")
+            throw PluginFault("\(file.path) lacks a name, a version or functions of the plugin contract")
         }
         let capabilities = Capabilities(rawValue: table.pointee.capabilities)
         if capabilities.contains(.readsFast), !capabilities.contains(.readsConcurrently) {
@@ -81,7 +86,7 @@ package struct Plugin: @unchecked Sendable {
     }
 
     private static func isComplete(_ table: crudd_plugin) -> Bool {
-        table.check_options != nil && table.open != nil && table.close != nil && table.open_collection != nil
+        table.name != nil && table.version != nil && table.check_options != nil && table.open != nil && table.close != nil && table.open_collection != nil
             && table.drop_collection != nil && table.list_collections != nil && table.open_reader != nil
             && table.close_reader != nil && table.read != nil && table.scan != nil && table.count != nil
             && table.write != nil

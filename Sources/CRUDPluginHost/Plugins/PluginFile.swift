@@ -1,4 +1,5 @@
 import CLinux
+
 #if canImport(Glibc)
 import Glibc
 #endif
@@ -9,7 +10,7 @@ package struct PluginFile {
     /// The name in the configuration.
     let name: String
     /// Where it really is, links resolved: what gets loaded, so that `$ORIGIN` in its RUNPATH means its own folder.
-    let path: String
+    package let path: String
 
     /// Finds and checks a plugin file.
     ///

@@ -38,10 +38,8 @@ package struct MethodDefinition: Sendable {
     /// The names of the errors that the method has beside the general ones.
     package var errors: [String]
 
-    /// A bit for each parameter that must be there.
-    package let requiredMask: UInt32
-    /// A bit for each parameter that may be there.
-    package let allowedMask: UInt32
+    /// What dispatch needs of this row.
+    package let traits: MethodTraits
 
     init(
         _ method: Method, _ name: StaticString, _ access: MethodAccess, _ summary: String, required: [Parameter] = [],
@@ -55,7 +53,19 @@ package struct MethodDefinition: Sendable {
         self.optional = optional
         self.result = result
         self.errors = errors
-        requiredMask = required.reduce(0) { $0 | $1.mask }
-        allowedMask = (required + optional).reduce(0) { $0 | $1.mask }
+        traits = MethodTraits(
+            method: method, name: name, access: access, required: required.reduce(0) { $0 | $1.mask },
+            allowed: (required + optional).reduce(0) { $0 | $1.mask })
     }
+}
+
+/// What dispatch needs of a row of the method table: nothing that is counted, so that it is copied for free.
+package struct MethodTraits: Sendable {
+    package var method: Method
+    package var name: StaticString
+    package var access: MethodAccess
+    /// A bit for each parameter that must be there.
+    var required: UInt32
+    /// A bit for each parameter that may be there.
+    var allowed: UInt32
 }

@@ -1,4 +1,4 @@
-package import CRUDJSON
+import CRUDJSON
 
 /// Every method of the protocol: the one place that says what a method is called, what it takes, answers and demands.
 /// Dispatch, parameter checks and the OpenRPC document read it.
@@ -54,14 +54,8 @@ package enum MethodTable {
             .discover, "rpc.discover", .everybody, "Answers this document.", result: #"{"type":"object"}"#),
     ]
 
-    /// The method that a request's `method` member names; nil if there is none.
-    package static func method(named slice: JSONSlice, in text: Span<UInt8>) -> Method? {
-        let size = slice.count - 2
-        for row in definitions.indices where slice.hasEscapes || definitions[row].name.utf8CodeUnitCount == size {
-            if slice.equals(definitions[row].name, text) { return definitions[row].method }
-        }
-        return nil
-    }
+    /// What dispatch needs of every row.
+    static let traits = definitions.map(\.traits)
 
     // MARK: Schemas
 

@@ -22,7 +22,9 @@ package enum OpenRPCDocument {
             document.object { components in
                 components.key("errors")
                 components.object { errors in
-                    for name in Set(MethodTable.definitions.flatMap(\.errors)).sorted() { write(error: name, to: &errors) }
+                    for name in Set(MethodTable.definitions.flatMap(\.errors)).sorted() {
+                        write(error: name, to: &errors)
+                    }
                 }
             }
         }

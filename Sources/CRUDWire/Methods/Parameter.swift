@@ -31,7 +31,8 @@ package enum Parameter: Int, CaseIterable, Sendable {
     /// Its JSON Schema, as text.
     var schema: String {
         switch self {
-        case .collection: #"{"type":"string","minLength":1,"description":"1 to 128 bytes of UTF-8, no control characters"}"#
+        case .collection:
+            #"{"type":"string","minLength":1,"description":"1 to 128 bytes of UTF-8, no control characters"}"#
         case .id: #"{"type":"string","minLength":1,"description":"1 to 512 bytes of UTF-8, no control characters"}"#
         case .item: #"{"description":"any JSON value"}"#
         case .ids: #"{"type":"array","items":{"type":"string","minLength":1}}"#

@@ -4,7 +4,9 @@ package import CRUDModel
 extension Parameter {
     /// The parameter with this name; nil if there is none.
     static func named(_ key: JSONSlice, _ text: Span<UInt8>) -> Parameter? {
-        for parameter in allCases where key.equals(parameter.name, text) { return parameter }
+        for rawValue in 0..<count {
+            if let parameter = Parameter(rawValue: rawValue), key.equals(parameter.name, text) { return parameter }
+        }
         return nil
     }
 

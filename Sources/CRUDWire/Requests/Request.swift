@@ -7,7 +7,8 @@ package import CRUDModel
 package struct Request: ~Copyable {
     /// The `id` member, exactly as it was sent; nil for a notification.
     package internal(set) var id: JSONSlice?
-    package internal(set) var method: Method = .daemonPing
+    /// What is asked for.
+    package internal(set) var traits = Method.daemonPing.definition.traits
     /// A bit for each parameter that is there.
     private var present: UInt32 = 0
     /// Where each parameter stands; meaningless where its bit is not set.
@@ -21,12 +22,13 @@ package struct Request: ~Copyable {
         present & parameter.mask == 0 ? nil : slots[parameter.rawValue]
     }
 
+    package var method: Method { traits.method }
+
     /// A notification is carried out and never answered.
     package var isNotification: Bool { id == nil }
 
     mutating func reset() {
         id = nil
-        method = .daemonPing
         present = 0
     }
 
@@ -37,7 +39,7 @@ package struct Request: ~Copyable {
 
     /// The first parameter that the method requires and the request lacks.
     var missingParameter: Parameter? {
-        let missing = method.definition.requiredMask & ~present
+        let missing = traits.required & ~present
         return missing == 0 ? nil : Parameter(rawValue: missing.trailingZeroBitCount)
     }
 }

@@ -18,7 +18,9 @@ package struct RequestReader: ~Copyable {
     private var scanner = JSONScanner()
     private var members = MemberList()
     private var parameters = MemberList()
+    private var isObject = true
     private let maximumDepth: Int
+    private let methods = MethodTable.traits
 
     /// - Parameter maximumDepth: how deep an item, or any other member of `params`, may nest.
     package init(maximumDepth: Int) {
@@ -85,7 +87,8 @@ package struct RequestReader: ~Copyable {
     private mutating func scanMembers(_ text: Span<UInt8>) throws(JSONSyntaxError) {
         members.removeAll()
         parameters.removeAll()
-        guard try scanner.peekKind(text) == .object else {
+        isObject = try scanner.peekKind(text) == .object
+        guard isObject else {
             _ = try scanner.value(text)
             return
         }
@@ -124,7 +127,8 @@ package struct RequestReader: ~Copyable {
             }
             try judgeEnvelope(identity, text)
         } catch {
-            throw RequestFault(error, id: identity.id, isNotification: identity == .absent && error.code == .limitExceeded)
+            throw RequestFault(
+                error, id: identity.id, isNotification: identity == .absent && error.code == .limitExceeded)
         }
         do throws(CRUDError) {
             try judgeMethod(text, into: &request)
@@ -164,6 +168,7 @@ package struct RequestReader: ~Copyable {
     }
 
     private func judgeEnvelope(_ identity: Identity, _ text: Span<UInt8>) throws(CRUDError) {
+        guard isObject else { throw CRUDError(.invalidRequest, "a request is an object") }
         if identity == .invalid { throw CRUDError(.invalidRequest, "`id` is a string, an integer or null, once") }
         guard let version = members.value(of: "jsonrpc", text), version.kind == .string, version.equals("2.0", text)
         else { throw CRUDError(.invalidRequest, "`jsonrpc` must be \"2.0\"") }
@@ -173,16 +178,16 @@ package struct RequestReader: ~Copyable {
     }
 
     private func judgeMethod(_ text: Span<UInt8>, into request: inout Request) throws(CRUDError) {
-        guard let name = members.value(of: "method", text), let method = MethodTable.method(named: name, in: text)
-        else { throw CRUDError(.methodNotFound, "there is no such method") }
-        request.method = method
+        guard let name = members.value(of: "method", text), let traits = traits(of: name, text) else {
+            throw CRUDError(.methodNotFound, "there is no such method")
+        }
+        request.traits = traits
         if let params = members.value(of: "params", text), params.kind != .object {
             throw Self.invalid("params", "must be an object")
         }
-        let allowed = method.definition.allowedMask
         for index in 0..<parameters.count {
             let member = parameters[index]
-            guard let parameter = Parameter.named(member.key, text), parameter.mask & allowed != 0 else {
+            guard let parameter = Parameter.named(member.key, text), parameter.mask & traits.allowed != 0 else {
                 let name = String(decoding: member.key.decodedString(text), as: UTF8.self)
                 throw Self.invalid(name, "is no member of this method's `params`")
             }
@@ -190,6 +195,12 @@ package struct RequestReader: ~Copyable {
             request.set(parameter, member.value)
         }
         if let missing = request.missingParameter { throw Self.invalid(missing.name.description, "is missing") }
+    }
+
+    /// The row of the method table with this name; nil if there is none.
+    private func traits(of name: JSONSlice, _ text: Span<UInt8>) -> MethodTraits? {
+        for row in methods.indices where name.equals(methods[row].name, text) { return methods[row] }
+        return nil
     }
 
     private static func invalid(_ member: String, _ fault: String) -> CRUDError {

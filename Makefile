@@ -1,0 +1,154 @@
+# crudd: `make help` lists the targets.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.ONESHELL:
+
+# Which build `demo` and `install` take: release or debug.
+CONFIGURATION ?= release
+BUILD = .build/$(CONFIGURATION)
+
+# Where `install` puts things. systemd reads units from /usr/lib and /usr/local/lib; with another PREFIX they go to
+# /etc. The configuration is under /etc whatever the PREFIX, because that is where crudd looks for it.
+DESTDIR ?=
+PREFIX ?= /usr
+SYSCONFDIR ?= /etc
+BINDIR = $(PREFIX)/bin
+SBINDIR = $(PREFIX)/sbin
+LIBDIR = $(PREFIX)/lib/crudd
+PLUGINDIR = $(LIBDIR)/plugins
+DOCDIR = $(PREFIX)/share/doc/crudd
+BASH_COMPLETION = $(PREFIX)/share/bash-completion/completions/crudctl
+ZSH_COMPLETION = $(PREFIX)/share/zsh/site-functions/_crudctl
+FISH_COMPLETION = $(PREFIX)/share/fish/vendor_completions.d/crudctl.fish
+SYSTEMDDIR = $(if $(filter /usr /usr/local,$(PREFIX)),$(PREFIX)/lib,$(SYSCONFDIR))
+
+# Each folder of Plugins is one adapter, named in the configuration by the folder's name in lower case.
+PLUGINS = $(shell ls Plugins | tr '[:upper:]' '[:lower:]')
+
+SWIFT_NEEDED = 6.3
+PACKAGES = libsqlite3-dev libyaml-dev pkg-config patchelf binutils git ca-certificates
+BENCH_PACKAGES = redis-server postgresql
+
+# Sizes of the bench: `make bench RECORDS=10000 SECONDS=1 ROUNDS=1` is a quick one.
+RECORDS ?= 1000000
+SECONDS ?= 5
+ROUNDS ?= 3
+
+DOCUMENTS = README.md CHANGELOG.md LICENSE etc/README.md etc/crudd.yaml systemd/README.md \
+	Sources/CRUDWire/PROTOCOL.md $(wildcard Sources/*/README.md Plugins/*/README.md systemd/examples/*)
+
+.PHONY: help toolchain deps deps-bench build demo test check lint bench install uninstall clean
+
+help: ## This list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+
+toolchain:
+	@found=$$({ swift --version 2>/dev/null || true; } | sed -nE 's/.*Swift version ([0-9]+\.[0-9]+).*/\1/p' | head -n 1)
+	oldest=$$(printf '%s\n' "$(SWIFT_NEEDED)" "$${found:-0}" | sort -V | head -n 1)
+	if [ "$$oldest" != "$(SWIFT_NEEDED)" ]; then
+	    echo "crudd needs Swift $(SWIFT_NEEDED) or newer (found: $${found:-none}): https://www.swift.org/install/linux" >&2
+	    exit 1
+	fi
+
+deps: toolchain ## Install the Debian packages that build and test need
+	@$(call apt_install,$(PACKAGES))
+
+deps-bench: deps ## Install the servers that `make bench` measures crudd against
+	@$(call apt_install,$(BENCH_PACKAGES))
+
+build: deps ## Build everything, optimised
+	swift build -c $(CONFIGURATION)
+
+demo: build ## Start a daemon, run the demo application, look at what it stored
+	@Sources/demo-app/run $(BUILD)
+
+test: deps ## Run every test
+	swift test --disable-xctest
+
+check: export CRUDD_STRICT = 1
+check: deps lint ## Lint, build with warnings as errors, check linkage, installed tree and units
+	swift build --build-tests
+	Tests/Linkage/run .build/debug
+	Tests/Installation/run debug
+
+lint:
+	@git ls-files -z '*.swift' | xargs -0 swift format lint --strict --configuration .swift-format
+	for script in .ci/run Sources/*/run Tests/*/run; do bash -n "$$script"; done
+
+bench: deps-bench build ## Measure crudd beside Redis and PostgreSQL (RECORDS, SECONDS, ROUNDS)
+	@Sources/crudd-bench/run RECORDS=$(RECORDS) SECONDS=$(SECONDS) ROUNDS=$(ROUNDS) BUILD=$(BUILD)
+
+install: ## Install what was built (DESTDIR, PREFIX)
+	@if [ ! -x $(BUILD)/crudd ]; then echo 'Nothing is built yet: run "make build" first.' >&2; exit 1; fi
+	$(call install_binary,$(BUILD)/crudctl,$(BINDIR)/crudctl,$$ORIGIN/../lib/crudd)
+	$(call install_binary,$(BUILD)/crudd,$(SBINDIR)/crudd,$$ORIGIN/../lib/crudd)
+	for plugin in $(PLUGINS); do
+	    $(call install_binary,$(BUILD)/lib$$plugin.so,$(PLUGINDIR)/$$plugin.so,$$ORIGIN/..)
+	done
+	# The Swift runtime: what the files above load from the toolchain, directly or not, and nothing else.
+	ldd $(BUILD)/crudctl $(BUILD)/crudd $(PLUGINS:%=$(BUILD)/lib%.so) |
+	awk '$$3 ~ /\/swift\/linux\// { print $$3 }' | sort -u | while read -r library; do
+	    $(call install_binary,$$library,$(LIBDIR)/$${library##*/},$$ORIGIN)
+	done
+	for unit in crudd.socket crudd.service; do
+	    $(call install_text,systemd/$$unit,$(SYSTEMDDIR)/systemd/system/$$unit)
+	done
+	$(call install_text,systemd/sysusers.conf,$(SYSTEMDDIR)/sysusers.d/crudd.conf)
+	$(call install_text,systemd/tmpfiles.conf,$(SYSTEMDDIR)/tmpfiles.d/crudd.conf)
+	if [ ! -e "$(DESTDIR)$(SYSCONFDIR)/crudd/crudd.yaml" ]; then
+	    $(call install_text,etc/crudd.yaml,$(SYSCONFDIR)/crudd/crudd.yaml)
+	fi
+	$(call install_text,Sources/CRUDPluginABI/include/crudd_plugin.h,$(PREFIX)/include/crudd_plugin.h)
+	for document in $(DOCUMENTS); do
+	    $(call install_text,$$document,$(DOCDIR)/$$document)
+	done
+	completion() { $(BUILD)/crudctl --generate-completion-script "$$1" | install -D -m 644 /dev/stdin "$(DESTDIR)$$2"; }
+	completion bash $(BASH_COMPLETION)
+	completion zsh $(ZSH_COMPLETION)
+	completion fish $(FISH_COMPLETION)
+	echo 'crudd is installed under $(DESTDIR)$(PREFIX); $(DOCDIR)/systemd/README.md tells how to start it.'
+
+uninstall: ## Remove what install put there; configuration and data stay
+	@cd "$(DESTDIR)/"
+	rm -f ./$(BINDIR)/crudctl ./$(SBINDIR)/crudd ./$(PREFIX)/include/crudd_plugin.h
+	rm -f $(PLUGINS:%=./$(PLUGINDIR)/%.so) ./$(LIBDIR)/lib*.so
+	rm -f ./$(SYSTEMDDIR)/{systemd/system/crudd.socket,systemd/system/crudd.service}
+	rm -f ./$(SYSTEMDDIR)/{sysusers.d,tmpfiles.d}/crudd.conf
+	rm -f ./$(BASH_COMPLETION) ./$(ZSH_COMPLETION) ./$(FISH_COMPLETION)
+	rm -rf ./$(DOCDIR)
+	rmdir --ignore-fail-on-non-empty ./$(PLUGINDIR) ./$(LIBDIR)
+
+clean: ## Remove everything that was built
+	rm -rf .build
+
+# $(call apt_install,packages): installs the ones that are missing, as root or through sudo; silent if none is.
+define apt_install
+command -v apt-get >/dev/null || { echo 'No apt-get here; see that these are installed: $(1)' >&2; exit 0; }
+missing=()
+for package in $(1); do
+    dpkg-query -W -f '$${Status}' "$$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$$package")
+done
+if [ $${#missing[@]} -gt 0 ]; then
+    as_root=(); [ "$$(id -u)" = 0 ] || as_root=(sudo)
+    echo "Installing $${missing[*]}"
+    "$${as_root[@]}" apt-get update -qq
+    "$${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$${missing[@]}"
+fi
+endef
+
+# $(call install_binary,from,to,runpath): a program or library that finds the Swift runtime relative to itself. It is
+# finished beside its place and then renamed, so that a daemon that runs from the old file is not disturbed.
+define install_binary
+install -D -m 755 "$(1)" "$(DESTDIR)$(2).new"
+strip --strip-debug "$(DESTDIR)$(2).new"
+patchelf --set-rpath '$(3)' "$(DESTDIR)$(2).new"
+mv -f "$(DESTDIR)$(2).new" "$(DESTDIR)$(2)"
+endef
+
+# $(call install_text,from,to): a text, in which the paths under /usr become those under PREFIX.
+define install_text
+sed -E 's,/usr/(s?bin|lib|share/doc)/crud,$(PREFIX)/\1/crud,g' "$(1)" | install -D -m 644 /dev/stdin "$(DESTDIR)$(2)"
+endef

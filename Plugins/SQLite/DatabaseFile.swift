@@ -1,0 +1,121 @@
+import CRUDPluginKit
+import CSQLite
+import Glibc
+
+/// The file that a backend stores everything in: making it, and telling ours from others.
+///
+/// `application_id` marks a file as ours and `user_version` is the version of its schema, so that a file of another
+/// program is never written to, and a file of a later version never misread.
+struct DatabaseFile {
+    /// "crud" in ASCII; see <https://www.sqlite.org/pragma.html#pragma_application_id>.
+    static let applicationID: Int64 = 0x6372_7564
+    static let schemaVersion: Int64 = 1
+    /// How long a write may wait for another process to let go of the file: people look inside with `sqlite3`.
+    private static let busyTimeoutMilliseconds: Int32 = 250
+
+    let path: String
+
+    /// Opens the file for writing and makes it if it is not there.
+    ///
+    /// - Throws: `invalidOptions` for a file that is not ours or can never be, otherwise what SQLite says.
+    func open(_ synchronous: SQLiteOptions.Synchronous) throws(StorageFailure) -> Connection {
+        try create()
+        let connection = try Connection(
+            path: path, flags: SQLITE_OPEN_READWRITE, busyTimeout: Self.busyTimeoutMilliseconds)
+        // SQLite falls back to reading where it may not write.
+        guard sqlite3_db_readonly(connection.handle, nil) == 0 else {
+            throw StorageFailure(.unavailable, "\(path) is read-only")
+        }
+        do {
+            let isNew = try checkIdentity(connection)
+            try configure(connection, synchronous)
+            if isNew { try makeSchema(connection) }
+        } catch where error.status == .noSpace {
+            throw StorageFailure(.unavailable, error.message)
+        }
+        return connection
+    }
+
+    /// Makes an empty file that only its owner may read, whatever the umask; SQLite gives its other files the same mode.
+    private func create() throws(StorageFailure) {
+        let descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else {
+            let code = errno
+            switch code {
+            case EEXIST: return try checkKind()
+            case ENOENT, ENOTDIR, ENAMETOOLONG, ELOOP: throw unusable(errorText(code))
+            default: throw StorageFailure(.unavailable, "cannot make \(path): \(errorText(code))")
+            }
+        }
+        // The umask can only have taken bits away.
+        fchmod(descriptor, 0o600)
+        Glibc.close(descriptor)
+    }
+
+    private func checkKind() throws(StorageFailure) {
+        var status = stat()
+        guard stat(path, &status) == 0 else {
+            let code = errno
+            // A link to nowhere; any other reason may pass.
+            if code == ENOENT || code == ELOOP { throw unusable(errorText(code)) }
+            throw StorageFailure(.unavailable, "cannot open \(path): \(errorText(code))")
+        }
+        guard status.st_mode & S_IFMT == S_IFREG else { throw unusable("is no regular file") }
+    }
+
+    /// Whether the file is empty; nothing is written yet.
+    private func checkIdentity(_ connection: Connection) throws(StorageFailure) -> Bool {
+        let applicationID: Int64
+        do {
+            applicationID = try connection.integer("PRAGMA application_id") ?? 0
+        } catch where sqlite3_errcode(connection.handle) == SQLITE_NOTADB {
+            throw unusable("is no SQLite database")
+        }
+        if applicationID == Self.applicationID {
+            let version = try connection.integer("PRAGMA user_version") ?? 0
+            guard version <= Self.schemaVersion else {
+                throw unusable("has schema version \(version), and this plugin knows \(Self.schemaVersion) at most")
+            }
+            return false
+        }
+        let tables = try connection.integer("SELECT count(*) FROM sqlite_schema") ?? 0
+        guard applicationID == 0, tables == 0 else { throw unusable("is a database of another program") }
+        return true
+    }
+
+    private func configure(
+        _ connection: Connection, _ synchronous: SQLiteOptions.Synchronous
+    ) throws(StorageFailure) {
+        var mode = ""
+        try connection.query("PRAGMA journal_mode = WAL") { mode = $0.text(0) }
+        guard mode == "wal" else { throw unusable("lies where SQLite cannot keep a write-ahead log") }
+        // secure_delete: Debian's SQLite overwrites what is deleted with zeros. FAST leaves that out where it would
+        // mean writing further pages, as for those of a dropped collection.
+        try connection.execute(
+            """
+            PRAGMA synchronous = \(synchronous.rawValue); PRAGMA secure_delete = FAST; PRAGMA trusted_schema = OFF;
+            PRAGMA journal_size_limit = \(WriteAheadLog.maximumKeptBytes)
+            """)
+    }
+
+    private func makeSchema(_ connection: Connection) throws(StorageFailure) {
+        try connection.execute(
+            """
+            BEGIN IMMEDIATE;
+            CREATE TABLE IF NOT EXISTS crudd_collections (
+                number INTEGER PRIMARY KEY,
+                name TEXT NOT NULL,
+                format TEXT NOT NULL,
+                table_name TEXT NOT NULL UNIQUE COLLATE NOCASE,
+                UNIQUE (name, format)
+            ) STRICT;
+            PRAGMA application_id = \(Self.applicationID);
+            PRAGMA user_version = \(Self.schemaVersion);
+            COMMIT
+            """)
+    }
+
+    private func unusable(_ reason: String) -> StorageFailure {
+        StorageFailure(.invalidOptions, "\(path) \(reason)", pointer: "/path")
+    }
+}

@@ -1,0 +1,65 @@
+import CRUDPluginKit
+import CSQLite
+
+/// A reader's connection and the read transaction that it may hold.
+// It lives in the reader's mutex, so that one thread at a time uses the connection.
+struct ReadSession: @unchecked Sendable {
+    /// The most that SQLite maps, 2 GiB less a page; it reads what lies beyond by system calls. Mapped pages are not
+    /// copied into a cache, and a commit of the writer does not make this connection read them again.
+    private static let mappedBytes = 0x7FFF_0000
+    /// Reads run on the host's event loop: no longer than a hiccup.
+    private static let busyTimeoutMilliseconds: Int32 = 20
+
+    private let connection: Connection
+    private let beginning: Statement
+    private let ending: Statement
+
+    init(path: String) throws(StorageFailure) {
+        connection = try Connection(
+            path: path, flags: SQLITE_OPEN_READONLY, busyTimeout: Self.busyTimeoutMilliseconds)
+        try connection.execute("PRAGMA trusted_schema = OFF; PRAGMA mmap_size = \(Self.mappedBytes)")
+        beginning = try connection.prepare("BEGIN")
+        ending = try connection.prepare("COMMIT")
+    }
+
+    /// The statement of that kind, in a read transaction; it must be reset after use.
+    func statement(_ kind: CollectionStatement, _ collection: SQLiteCollection) throws(StorageFailure) -> Statement {
+        let isHeld = connection.isInTransaction
+        if !isHeld { try connection.run(beginning) }
+        do {
+            return try connection.statement(kind, collection)
+        } catch {
+            // A transaction that began before the collection was there does not see its table.
+            guard isHeld else { throw error }
+            end()
+            try connection.run(beginning)
+            return try connection.statement(kind, collection)
+        }
+    }
+
+    func step(_ statement: Statement) throws(StorageFailure) -> Bool {
+        try connection.step(statement)
+    }
+
+    func check(_ code: Int32) throws(StorageFailure) {
+        try connection.check(code)
+    }
+
+    /// Binds the bounds to parameters 1 and 2.
+    func bind(_ range: IDRange, _ statement: Statement) throws(StorageFailure) {
+        try check(statement.bind(1, copying: range.lower))
+        if let upper = range.upper {
+            try check(statement.bind(2, copying: upper))
+        } else {
+            // In SQLite's order every blob is above every text.
+            try check(statement.bind(2, blob: emptyBytes))
+        }
+    }
+
+    /// Ends the read transaction, if there is one.
+    func end() {
+        guard connection.isInTransaction else { return }
+        // Ending a read transaction writes nothing; should it fail, the next read goes on in it.
+        try? connection.run(ending)
+    }
+}

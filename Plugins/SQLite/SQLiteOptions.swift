@@ -1,0 +1,27 @@
+import CRUDPluginKit
+
+/// What the administrator configures.
+struct SQLiteOptions: PluginOptions {
+    enum Key: String, CaseIterable {
+        case path, synchronous
+    }
+
+    /// When a write counts as done; see <https://www.sqlite.org/pragma.html#pragma_synchronous>.
+    enum Synchronous: String, CaseIterable {
+        /// Once the disk has it.
+        case full
+        /// Once the kernel has it; the disk has it after the next checkpoint. Power loss may take the last writes.
+        case normal
+        /// As `normal`, and power loss may corrupt the file.
+        case off
+    }
+
+    /// The absolute path of the database file.
+    let path: String
+    let synchronous: Synchronous
+
+    init(_ reader: OptionReader<Key>) throws(StorageFailure) {
+        path = try reader.absolutePath(.path)
+        synchronous = try reader.choice(.synchronous, default: .full)
+    }
+}

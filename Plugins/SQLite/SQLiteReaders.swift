@@ -1,0 +1,21 @@
+import Synchronization
+
+/// The open readers of a backend. Any thread may use it.
+final class SQLiteReaders: Sendable {
+    private let readers = Mutex<[SQLiteReader]>([])
+
+    func insert(_ reader: SQLiteReader) {
+        readers.withLock { $0.append(reader) }
+    }
+
+    func remove(_ reader: SQLiteReader) {
+        readers.withLock { readers in readers.removeAll { $0 === reader } }
+    }
+
+    /// Ends the read transactions of all readers.
+    ///
+    /// - Parameter patience: how long to wait for a call under way, of each reader.
+    func letGo(within patience: Duration) {
+        for reader in readers.withLock({ $0 }) { reader.letGo(within: patience) }
+    }
+}

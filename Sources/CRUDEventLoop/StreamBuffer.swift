@@ -1,0 +1,143 @@
+import Glibc
+
+/// Bytes in one piece of memory, appended at the end and taken from the front.
+///
+/// An empty buffer owns no memory. A buffer that grows at least doubles, so that appending is a memcpy nearly always;
+/// it gives its memory back when it has been emptied. Offsets count from the first byte that is there, and so hold
+/// until bytes are taken from the front: for a stream's output, until the turn ends.
+///
+///     let start = output.count
+///     output.append(bigEndian: 0)
+///     …
+///     output.overwrite(at: start, bigEndian: UInt32(output.count - start - 4))
+package struct StreamBuffer: ~Copyable {
+    /// The smallest piece of memory that appending asks for: several short replies.
+    private static let leastCapacity = 4096
+
+    // The bytes are at `start..<end` of `memory`, which has been allocated by malloc(3) with `capacity` bytes; nil
+    // goes with 0 in all of the numbers. Only this file changes any of them.
+    @usableFromInline internal private(set) var memory: UnsafeMutableRawPointer?
+    @usableFromInline internal private(set) var capacity = 0
+    @usableFromInline internal private(set) var start = 0
+    @usableFromInline internal var end = 0
+
+    package init() {}
+
+    deinit {
+        free(memory)
+    }
+
+    @inlinable package var count: Int { end &- start }
+    @inlinable package var isEmpty: Bool { end == start }
+
+    // MARK: Appending
+
+    @inlinable
+    package mutating func append(_ byte: UInt8) {
+        room(for: 1).storeBytes(of: byte, as: UInt8.self)
+        end &+= 1
+    }
+
+    @inlinable
+    package mutating func append(_ bytes: UnsafeRawBufferPointer) {
+        guard let source = bytes.baseAddress else { return }
+        room(for: bytes.count).copyMemory(from: source, byteCount: bytes.count)
+        end &+= bytes.count
+    }
+
+    @inlinable
+    package mutating func append(_ bytes: Span<UInt8>) {
+        // The pointer does not outlive the closure.
+        unsafe bytes.withUnsafeBytes { unsafe append($0) }
+    }
+
+    @inlinable
+    package mutating func append(_ text: StaticString) {
+        // A StaticString's bytes outlive everything.
+        unsafe append(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    }
+
+    /// Appends all that another buffer holds.
+    package mutating func append(_ other: borrowing StreamBuffer) {
+        append(other.bytes)
+    }
+
+    /// Appends four bytes, the most significant first.
+    @inlinable
+    package mutating func append(bigEndian value: UInt32) {
+        room(for: 4).storeBytes(of: value.bigEndian, as: UInt32.self)
+        end &+= 4
+    }
+
+    /// Replaces four bytes at `offset`, the most significant first.
+    @inlinable
+    package mutating func overwrite(at offset: Int, bigEndian value: UInt32) {
+        precondition(offset >= 0 && offset <= count - 4, "no such bytes")
+        // There are bytes, hence memory.
+        (memory! + start + offset).storeBytes(of: value.bigEndian, as: UInt32.self)
+    }
+
+    /// Takes back what was appended after the buffer had `count` bytes.
+    @inlinable
+    package mutating func truncate(to count: Int) {
+        precondition(count >= 0 && count <= self.count, "no such bytes")
+        end = start &+ count
+    }
+
+    /// Where the next byte goes; there is room for `count` of them.
+    @inlinable
+    mutating func room(for count: Int) -> UnsafeMutableRawPointer {
+        if capacity &- end < count { makeRoom(for: count) }
+        // makeRoom has allocated where nothing was.
+        return memory! + end
+    }
+
+    @usableFromInline @inline(never)
+    mutating func makeRoom(for added: Int) {
+        reserve(max(count + added, 2 * count, Self.leastCapacity))
+    }
+
+    // MARK: The stream's side
+
+    /// The bytes, in place until the buffer changes.
+    package var bytes: UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(start: memory, count: end)[start...])
+    }
+
+    /// The memory behind the bytes; what is written there counts once ``extend(by:)`` says so.
+    var spareRoom: UnsafeMutableRawBufferPointer {
+        UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(start: memory, count: capacity)[end...])
+    }
+
+    /// Takes in what has been written to ``spareRoom``.
+    mutating func extend(by count: Int) {
+        precondition(count >= 0 && count <= capacity - end, "more than there was room for")
+        end += count
+    }
+
+    /// Makes memory for `wanted` bytes in all, those that are there included, and no more than that.
+    mutating func reserve(_ wanted: Int) {
+        guard wanted > capacity - start else { return }
+        if start > 0 {
+            // Where the bytes are few beside what has been taken before them, moving them is cheaper than growing; and
+            // realloc should not carry along what is gone.
+            memory?.copyMemory(from: memory! + start, byteCount: count)
+            (start, end) = (0, count)
+            guard wanted > capacity else { return }
+        }
+        guard let grown = realloc(memory, wanted) else { fatalError("out of memory for \(wanted) bytes") }
+        (memory, capacity) = (grown, wanted)
+    }
+
+    /// Takes bytes from the front; the memory too if these are all.
+    mutating func removeFirst(_ count: Int) {
+        precondition(count >= 0 && count <= self.count, "no such bytes")
+        start += count
+        if isEmpty { removeAll() }
+    }
+
+    mutating func removeAll() {
+        free(memory)
+        (memory, capacity, start, end) = (nil, 0, 0, 0)
+    }
+}

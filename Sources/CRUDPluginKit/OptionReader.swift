@@ -1,0 +1,152 @@
+import CRUDJSON
+
+/// The options that the administrator has set, by name and type.
+public struct OptionReader<Key: RawRepresentable<String> & CaseIterable> {
+    private var values: [String: Value] = [:]
+
+    private enum Value {
+        case string(String)
+        case number(String)
+        case bool(Bool)
+        case other
+    }
+
+    /// - Throws: ``StorageFailure`` with `invalidOptions` if the text is no JSON object or has a member that is no
+    ///   `Key`.
+    init(text: UnsafeRawBufferPointer) throws(StorageFailure) {
+        if text.isEmpty { return }
+        do {
+            try read(Span(_bytes: text.bytes))
+        } catch let failure as StorageFailure {
+            throw failure
+        } catch {
+            throw StorageFailure(.invalidOptions, "the options are no JSON object")
+        }
+    }
+
+    // MARK: Values
+
+    /// A string that must be given.
+    public func string(_ key: Key) throws(StorageFailure) -> String {
+        guard let value = try stringIfPresent(key) else { throw fault(key, "is missing") }
+        return value
+    }
+
+    public func string(_ key: Key, default value: String) throws(StorageFailure) -> String {
+        try stringIfPresent(key) ?? value
+    }
+
+    /// An absolute path that must be given.
+    public func absolutePath(_ key: Key) throws(StorageFailure) -> String {
+        let path = try string(key)
+        guard path.utf8.first == UInt8(ascii: "/"), !path.utf8.contains(0) else {
+            throw fault(key, "must be an absolute path")
+        }
+        return path
+    }
+
+    /// One of the raw values of `Choice`.
+    public func choice<Choice: RawRepresentable<String> & CaseIterable>(
+        _ key: Key, default value: Choice
+    ) throws(StorageFailure) -> Choice {
+        guard let name = try stringIfPresent(key) else { return value }
+        guard let choice = Choice(rawValue: name) else {
+            let names = Choice.allCases.map(\.rawValue)
+            let hint = nearestName(to: name, among: names).map { "; did you mean \($0)?" } ?? ""
+            throw fault(key, "must be one of \(names.joined(separator: ", "))\(hint)")
+        }
+        return choice
+    }
+
+    public func bool(_ key: Key, default value: Bool) throws(StorageFailure) -> Bool {
+        switch values[key.rawValue] {
+        case nil: return value
+        case .bool(let value): return value
+        default: throw fault(key, "must be true or false")
+        }
+    }
+
+    /// An integer within `range`.
+    public func integer(
+        _ key: Key, in range: ClosedRange<Int>, default value: Int
+    ) throws(StorageFailure) -> Int {
+        guard let given = values[key.rawValue] else { return value }
+        guard case .number(let text) = given, let number = Int(text), range.contains(number) else {
+            throw fault(key, "must be an integer from \(range.lowerBound) to \(range.upperBound)")
+        }
+        return number
+    }
+
+    /// A failure that points to `key`, for rules of the plugin's own.
+    ///
+    /// - Parameter rule: goes on after the option's name, as in "must be …".
+    public func fault(_ key: Key, _ rule: String) -> StorageFailure {
+        StorageFailure(.invalidOptions, "option \"\(key.rawValue)\" \(rule)", pointer: pointer(to: key.rawValue))
+    }
+
+    // MARK: Reading
+
+    private func stringIfPresent(_ key: Key) throws(StorageFailure) -> String? {
+        switch values[key.rawValue] {
+        case nil: return nil
+        case .string(let value): return value
+        default: throw fault(key, "must be a string")
+        }
+    }
+
+    private mutating func read(_ text: Span<UInt8>) throws {
+        var scanner = JSONScanner()
+        guard try scanner.peekKind(text) == .object else {
+            throw StorageFailure(.invalidOptions, "the options are no JSON object")
+        }
+        scanner.enter()
+        var isFirst = true
+        while let key = try scanner.nextKey(text, isFirst: &isFirst) {
+            let name = String(decoding: key.decodedString(text), as: UTF8.self)
+            let value = try scanner.value(text)
+            try checkName(name)
+            values[name] = Self.decode(value, text)
+        }
+        guard scanner.isAtEnd(text) else { throw StorageFailure(.invalidOptions, "text after the options") }
+    }
+
+    private func checkName(_ name: String) throws(StorageFailure) {
+        if Key(rawValue: name) == nil {
+            let names = Key.allCases.map(\.rawValue)
+            let hint = nearestName(to: name, among: names).map { "did you mean \"\($0)\"?" }
+            throw StorageFailure(
+                .invalidOptions,
+                "unknown option \"\(name)\"; \(hint ?? "there are \(names.joined(separator: ", "))")",
+                pointer: pointer(to: name))
+        }
+        if values[name] != nil {
+            throw StorageFailure(.invalidOptions, "option \"\(name)\" is given twice", pointer: pointer(to: name))
+        }
+    }
+
+    private static func decode(_ value: JSONSlice, _ text: Span<UInt8>) -> Value {
+        switch value.kind {
+        case .string: return .string(String(decoding: value.decodedString(text), as: UTF8.self))
+        case .number:
+            var digits = ""
+            for index in value.range { digits.unicodeScalars.append(Unicode.Scalar(text[index])) }
+            return .number(digits)
+        case .true: return .bool(true)
+        case .false: return .bool(false)
+        case .null, .array, .object: return .other
+        }
+    }
+
+    /// The JSON pointer (RFC 6901) to a member of the options.
+    private func pointer(to name: String) -> String {
+        var pointer = "/"
+        for character in name.unicodeScalars {
+            switch character {
+            case "~": pointer += "~0"
+            case "/": pointer += "~1"
+            default: pointer.unicodeScalars.append(character)
+            }
+        }
+        return pointer
+    }
+}

@@ -1,0 +1,124 @@
+package import CRUDConfiguration
+import CRUDCore
+import CRUDEventLoop
+import CRUDModel
+import CRUDPluginHost
+import Glibc
+import Logging
+
+/// The daemon from its configuration to its end.
+package struct Daemon {
+    private let configuration: Configuration
+    private let manager: ServiceManager
+    private let logger: Logger
+    /// Half the cores are the applications'; more than four loops have not been seen to help.
+    private let loopCount: Int
+
+    package init(_ configuration: Configuration, manager: ServiceManager) {
+        self.configuration = configuration
+        self.manager = manager
+        let level = Logger.Level(rawValue: configuration.logLevel.rawValue) ?? .info
+        logger = Logger(label: "crudd") { _ in JournalLogHandler(level: level) }
+        loopCount = max(1, min(4, sysconf(CInt(_SC_NPROCESSORS_ONLN)) / 2))
+    }
+
+    /// Starts, serves until SIGTERM or SIGINT, and stops.
+    ///
+    /// - Throws: ``StartFailure`` where the daemon cannot begin.
+    ///
+    /// - Parameter force: whether collections may lose sight of their records.
+    package func run(force: Bool) throws(StartFailure) {
+        SignalThread.block()
+        raiseDescriptorLimit()
+        let plugins = try PluginSet(configuration)
+        let catalog: CollectionCatalog
+        do throws(SystemFault) {
+            catalog = try CollectionCatalog(
+                directory: configuration.stateDirectory, rules: configuration.collections,
+                maximumBornByGlob: configuration.limits.collections)
+        } catch {
+            throw StartFailure(.system, "state_directory: \(error)")
+        }
+        // The place is taken before any storage is touched: a second daemon must not open the first one's databases.
+        let listening = try Listening(configuration, manager)
+        defer { listening.close() }
+        let backends = makeBackends(plugins, catalog)
+        try open(backends)
+        let service = Service(
+            configuration: configuration, plugins: plugins.all, backends: backends, catalog: catalog,
+            loopCount: loopCount, logger: logger)
+        defer { for backend in backends { backend.stop() } }
+        let faults = force ? [] : SightCheck(configuration, backends: backends).faults(in: catalog)
+        guard faults.isEmpty else { throw StartFailure(.configuration, lines: faults) }
+        try serve(service, listening.descriptors)
+    }
+
+    // MARK: Starting
+
+    /// A soft limit of 1024 descriptors, which is the usual one, would be too few for as many sessions.
+    private func raiseDescriptorLimit() {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
+        limit.rlim_cur = limit.rlim_max
+        _ = setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    }
+
+    private func makeBackends(_ plugins: PluginSet, _ catalog: CollectionCatalog) -> [Backend] {
+        configuration.backends.compactMap { backend in
+            guard let plugin = plugins[backend] else { return nil }
+            return Backend(
+                name: backend.name, plugin: plugin, options: backend.options, loopCount: loopCount, logger: logger
+            ) { collection in
+                catalog.admit(.init(name: collection.name, backend: backend.name, format: collection.format))
+            }
+        }
+    }
+
+    /// Opens every backend, all at the same time. One that is not available now stays down and is tried again; one
+    /// that can never be opened ends the start.
+    private func open(_ backends: [Backend]) throws(StartFailure) {
+        let openings = backends.map { _ in Handover<PluginFailure?>() }
+        for (backend, opening) in zip(backends, openings) {
+            do throws(ThreadFailure) {
+                try backend.start { opening.give($0) }
+            } catch {
+                throw StartFailure(.system, "the system has no thread for backend \(backend.name)")
+            }
+        }
+        var faults: [String] = []
+        for (backend, opening) in zip(backends, openings) {
+            guard let failure = opening.wait(), failure.isFinal,
+                let definition = configuration.backends.first(where: { $0.name == backend.name })
+            else { continue }
+            faults.append(
+                configuration.fault(
+                    at: definition.position(ofOption: failure.pointer), "backend \(backend.name): \(failure.message)"))
+        }
+        guard !faults.isEmpty else { return }
+        for backend in backends { backend.stop() }
+        throw StartFailure(.configuration, lines: faults)
+    }
+
+    // MARK: Serving
+
+    private func serve(_ service: Service, _ descriptors: [CInt]) throws(StartFailure) {
+        do {
+            let first = try ServiceLoop(service, number: 0)
+            let others = try (1..<loopCount).map { try LoopThread(service, number: $0) }
+            let mailboxes = [first.mailbox] + others.map(\.mailbox)
+            try SignalThread.start { number in
+                guard number != SIGHUP else { return }
+                manager.stopping()
+                for mailbox in mailboxes { mailbox.post(.drain) }
+            }
+            try first.listen(at: descriptors, Acceptor(mailboxes, logger: logger))
+            if let interval = manager.watchdogInterval { first.every(interval) { manager.alive() } }
+            manager.ready("Serving \(service.backends.count) backends")
+            logger.notice("crudd \(CRUDVersion.current) is ready")
+            first.run()
+            for other in others { other.join() }
+        } catch {
+            throw StartFailure(.system, "\(error)")
+        }
+    }
+}

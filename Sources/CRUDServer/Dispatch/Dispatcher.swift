@@ -1,0 +1,217 @@
+import CRUDConfiguration
+import CRUDCore
+import CRUDEventLoop
+import CRUDJSON
+import CRUDModel
+import CRUDPluginHost
+import CRUDWire
+
+/// Carries out the requests of one event loop's sessions.
+///
+/// A request is read where it lies in the receive buffer. Answers that are at hand go out at once; what a backend has to
+/// do is added to that backend's batch of this turn, and answered when the batch comes back.
+final class Dispatcher {
+    /// What became of a request.
+    enum Disposition {
+        /// It has been answered, or is under way.
+        case takenUp
+        /// Requests before it have to be carried out first.
+        case mustWait(Collection, RequestKind)
+        /// Elements before it in its batch array have to be carried out first.
+        case mustWaitForArray
+    }
+
+    // The loop owns the dispatcher and outlives it.
+    unowned(unsafe) let loop: ServiceLoop
+    /// The request that is being carried out.
+    var request = Request()
+    var collections: CollectionTable
+    var revisions = RevisionSource()
+    let recordReply: RecordReply
+    private var reader: RequestReader
+
+    init(loop: ServiceLoop, collections: CollectionTable) {
+        self.loop = loop
+        self.collections = collections
+        reader = RequestReader(maximumDepth: loop.limits.jsonDepth)
+        recordReply = RecordReply(reply: loop.reply)
+    }
+
+    // MARK: Frames
+
+    /// Carries out a frame, or has it wait for its turn.
+    ///
+    /// - Parameter hasWaited: whether this is a frame whose turn has come, so that what waits behind it does not count.
+    func carryOut(frame text: Span<UInt8>, from session: Session, hasWaited: Bool = false) {
+        do throws(RequestFault) {
+            switch try reader.read(frame: text, into: &request) {
+            case .request:
+                let disposition = carryOut(text, from: session, to: .frame, hasWaited: hasWaited)
+                if case .mustWait(let collection, let kind) = disposition {
+                    session.wait(text, for: collection, kind)
+                }
+            case .array(let elements): try carryOut(elements, of: text, from: session)
+            }
+        } catch {
+            refuse(error, text, from: session, to: .frame)
+        }
+    }
+
+    /// Answers a request whose turn has not come in time.
+    func refuse(overdue text: Span<UInt8>, from session: Session) {
+        // It has been read before without a fault.
+        guard (try? reader.read(frame: text, into: &request)) != nil else { return }
+        answer(Self.overdue, text, session, .frame)
+    }
+
+    private static let overdue = CRUDError(.unavailable, "the request's turn has not come in time; nothing was applied")
+
+    private func refuse(_ fault: RequestFault, _ text: Span<UInt8>, from session: Session, to target: ReplyTarget) {
+        guard !fault.isNotification else { return }
+        if let id = fault.id {
+            loop.reply.error(fault.error, id: text.extracting(id.range))
+        } else {
+            loop.reply.error(fault.error)
+        }
+        deliver(to: target, of: session)
+    }
+
+    // MARK: Batch arrays
+
+    private func carryOut(
+        _ elements: [JSONSlice], of text: Span<UInt8>, from session: Session
+    ) throws(RequestFault) {
+        let maximum = loop.limits.batch
+        guard elements.count <= maximum else {
+            throw RequestFault(
+                CRUDError(
+                    .limitExceeded, "the batch array has more than \(maximum) elements",
+                    details: .init(limit: "batch", maximum: maximum)))
+        }
+        session.carryOut(
+            ArrayExecution(
+                text: text.copy(), elements: elements, deadline: loop.deadline,
+                maximumBytes: loop.limits.frameBytes))
+    }
+
+    /// Starts as many elements of an array as may start now.
+    func carryOn(_ array: ArrayExecution, from session: Session) {
+        let bytes = array.text
+        let text = bytes.span
+        while array.next < array.elements.count {
+            do throws(RequestFault) {
+                try reader.read(element: array.elements[array.next], of: text, into: &request)
+                guard case .takenUp = carryOut(text, from: session, to: .array(array), hasWaited: false) else { return }
+            } catch {
+                refuse(error, text, from: session, to: .array(array))
+            }
+            array.next += 1
+        }
+    }
+
+    /// Answers the elements of an array whose turn has not come in time.
+    func refuse(overdue array: ArrayExecution, from session: Session) {
+        let bytes = array.text
+        let text = bytes.span
+        while array.next < array.elements.count {
+            do throws(RequestFault) {
+                try reader.read(element: array.elements[array.next], of: text, into: &request)
+                answer(Self.overdue, text, session, .array(array))
+            } catch {
+                refuse(error, text, from: session, to: .array(array))
+            }
+            array.next += 1
+        }
+    }
+
+    // MARK: Requests
+
+    private func carryOut(
+        _ text: Span<UInt8>, from session: Session, to target: ReplyTarget, hasWaited: Bool
+    ) -> Disposition {
+        if loop.isDraining, !hasWaited {
+            answer(CRUDError(.unavailable, "the daemon is shutting down"), text, session, target)
+            return .takenUp
+        }
+        do throws(CRUDError) {
+            guard let name = request[.collection] else { return try carryOutWithoutCollection(text, session, target) }
+            let collection = try find(name, text, for: session)
+            let kind = RequestKind(request.traits.access)
+            guard target.admits(kind, on: collection.backend) else { return .mustWaitForArray }
+            guard session.admits(kind, on: collection, hasWaited: hasWaited) else { return .mustWait(collection, kind) }
+            try carryOut(on: collection, text, session, target)
+        } catch {
+            answer(error, text, session, target)
+        }
+        return .takenUp
+    }
+
+    /// The collection of the request, if the session may do with it what the method does.
+    private func find(_ name: JSONSlice, _ text: Span<UInt8>, for session: Session) throws(CRUDError) -> Collection {
+        let needed = request.traits.access.permissions
+        let decoded = name.hasEscapes ? name.decodedString(text) : nil
+        let collection =
+            if let decoded { collections.collection(named: decoded.span) } else {
+                collections.collection(named: text.extracting(name.content))
+            }
+        guard let collection else {
+            let name = decoded ?? text.extracting(name.content).copy()
+            guard session.permissions(forName: name).isSuperset(of: needed) else { throw Self.denied }
+            throw CRUDError(.collectionNotFound, "no rule of the configuration maps this collection")
+        }
+        guard session.permissions(for: collection).isSuperset(of: needed) else { throw Self.denied }
+        return collection
+    }
+
+    static let denied = CRUDError(.permissionDenied, "the access rules do not allow this")
+
+    private func carryOut(
+        on collection: Collection, _ text: Span<UInt8>, _ session: Session, _ target: ReplyTarget
+    ) throws(CRUDError) {
+        switch request.method {
+        case .recordRead: try read(collection, text, session, target)
+        case .recordExists: try exists(collection, text, session, target)
+        case .recordReadMany: try readMany(collection, text, session, target)
+        case .collectionDescribe: try describe(collection, text, session, target)
+        case .recordCreate, .recordUpdate, .recordDelete, .recordUpsert: try mutate(collection, text, session, target)
+        case .collectionList, .backendList, .pluginList, .sessionHello, .daemonPing, .daemonStatus, .discover:
+            // Their rows of the method table have no collection.
+            throw CRUDError(.internalError, "the method has no collection")
+        }
+    }
+
+    // MARK: Answers
+
+    /// Answers the request with an error, unless it is a notification.
+    func answer(_ error: CRUDError, _ text: Span<UInt8>, _ session: Session, _ target: ReplyTarget) {
+        guard let id = request.id else { return }
+        loop.reply.error(error, id: text.extracting(id.range))
+        deliver(to: target, of: session)
+    }
+
+    /// Sends what the reply writer holds to where it belongs.
+    func deliver(to target: ReplyTarget, of session: Session) {
+        switch target {
+        case .frame: session.send()
+        case .array(let array): array.add(loop.reply)
+        }
+    }
+}
+
+extension RequestKind {
+    init(_ access: MethodAccess) {
+        self = access == .write ? .write : .read
+    }
+}
+
+extension MethodAccess {
+    /// What a peer must be allowed.
+    var permissions: Permissions {
+        switch self {
+        case .everybody: []
+        case .read: .read
+        case .write: .write
+        case .admin: .admin
+        }
+    }
+}

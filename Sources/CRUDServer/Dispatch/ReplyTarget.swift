@@ -1,0 +1,15 @@
+import CRUDPluginHost
+
+/// Where the response to a request goes: a frame of its own, or its place in the answer to a batch array.
+enum ReplyTarget {
+    case frame
+    case array(ArrayExecution)
+
+    /// Whether a request may start now as far as the elements before it in its array are concerned.
+    func admits(_ kind: RequestKind, on backend: Backend) -> Bool {
+        switch self {
+        case .frame: true
+        case .array(let array): array.underWay == 0 || (kind == .write && array.writingTo === backend)
+        }
+    }
+}

@@ -1,0 +1,101 @@
+import CLinux
+package import CRUDConfiguration
+package import CRUDCore
+import Glibc
+
+/// The place in the file system where the daemon listens, held by a lock file beside it.
+///
+/// `PATH.lock` is locked for as long as the daemon lives and is never removed: removing it would let two daemons lock
+/// two files of one name. Only who holds the lock replaces a socket that a dead daemon has left, so nobody's living
+/// socket is ever taken away.
+package final class SocketPath {
+    private let path: String
+    private let lock: CInt
+
+    /// Takes the lock.
+    ///
+    /// - Throws: ``SystemFault`` if the directory is open to others, something that is no socket is in the place, or
+    ///   another daemon holds the lock.
+    package init(_ path: String) throws(SystemFault) {
+        self.path = path
+        try Self.checkDirectory(of: path)
+        lock = clinux_open(path + ".lock", O_RDWR | O_CREAT | O_NOFOLLOW, 0o600)
+        guard lock >= 0 else { throw SystemFault("cannot open \(path).lock") }
+        guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
+            let code = errno
+            close(lock)
+            if code == EWOULDBLOCK { throw SystemFault("another daemon listens at \(path)", code: EADDRINUSE) }
+            throw SystemFault("cannot lock \(path).lock", code: code)
+        }
+    }
+
+    deinit { close(lock) }
+
+    /// Binds a socket at the path and listens.
+    ///
+    /// It is bound under umask 0177, and group and mode are set before it listens, so that nobody can connect who
+    /// should not.
+    package func listen(_ socket: Configuration.Socket) throws(SystemFault) -> CInt {
+        try removeStale()
+        let descriptor = Glibc.socket(
+            AF_UNIX, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_NONBLOCK.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
+        guard descriptor >= 0 else { throw SystemFault("cannot make a socket") }
+        do throws(SystemFault) {
+            let mask = umask(0o177)
+            let bound = withAddress { bind(descriptor, $0, $1) }
+            let code = errno
+            umask(mask)
+            guard bound == 0 else { throw SystemFault("cannot bind \(path)", code: code) }
+            if let group = socket.group, chown(path, uid_t.max, group.id) != 0 {
+                throw SystemFault("cannot give \(path) to group \(group.name)")
+            }
+            guard chmod(path, mode_t(socket.mode)) == 0 else { throw SystemFault("cannot set the mode of \(path)") }
+            guard Glibc.listen(descriptor, Self.backlog) == 0 else { throw SystemFault("cannot listen at \(path)") }
+        } catch {
+            close(descriptor)
+            throw error
+        }
+        return descriptor
+    }
+
+    /// Removes the socket, on a clean stop.
+    package func remove() {
+        unlink(path)
+    }
+
+    private static let backlog: CInt = 1024
+
+    private static func checkDirectory(of path: String) throws(SystemFault) {
+        let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) ?? path.startIndex
+        let directory = slash == path.startIndex ? "/" : String(path[..<slash])
+        var status = stat()
+        guard stat(directory, &status) == 0 else { throw SystemFault("cannot examine \(directory)") }
+        let isOpenToOthers = status.st_mode & (S_IWGRP | S_IWOTH) != 0 && status.st_mode & S_ISVTX == 0
+        guard !isOpenToOthers else {
+            throw SystemFault(
+                "\(directory) can be written by others, who could put a socket of theirs there", code: EPERM)
+        }
+    }
+
+    private func removeStale() throws(SystemFault) {
+        var status = stat()
+        guard lstat(path, &status) == 0 else {
+            if errno == ENOENT { return }
+            throw SystemFault("cannot examine \(path)")
+        }
+        guard status.st_mode & S_IFMT == S_IFSOCK else { throw SystemFault("\(path) is no socket", code: EEXIST) }
+        guard unlink(path) == 0 else { throw SystemFault("cannot remove the stale socket \(path)") }
+    }
+
+    private func withAddress(_ body: (UnsafePointer<sockaddr>, socklen_t) -> CInt) -> CInt {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        // The configuration has checked that the path and its terminator fit.
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8.prefix($0.count - 1)) }
+        return withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                body($0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+    }
+}

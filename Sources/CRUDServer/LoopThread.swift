@@ -1,0 +1,25 @@
+import CRUDEventLoop
+import CRUDPluginHost
+import Synchronization
+
+/// An event loop on a thread of its own; loops belong to the thread that makes them.
+struct LoopThread {
+    let mailbox: Mailbox
+    private let thread: Thread
+
+    init(_ service: Service, number: Int) throws {
+        let made = Handover<Result<Mailbox, SystemCallError>>()
+        thread = try Thread(named: "loop \(number)") {
+            do throws(SystemCallError) {
+                let loop = try ServiceLoop(service, number: number)
+                made.give(.success(loop.mailbox))
+                loop.run()
+            } catch {
+                made.give(.failure(error))
+            }
+        }
+        mailbox = try made.wait().get()
+    }
+
+    func join() { thread.join() }
+}

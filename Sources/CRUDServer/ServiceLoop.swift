@@ -1,0 +1,263 @@
+import CRUDConfiguration
+import CRUDCore
+package import CRUDEventLoop
+import CRUDModel
+import CRUDPluginHost
+import Glibc
+
+/// One event loop of the daemon: its sessions, its readers, and the batches it has in backends' hands.
+///
+/// A turn executes what has come in; at its end each backend gets what the turn has gathered for it as one batch, every
+/// session's replies go out in one write, and views of the data that have become stale are let go.
+package final class ServiceLoop: TurnHandler {
+    let service: Service
+    /// The service's, at hand.
+    let limits: Configuration.Limits
+    let access: AccessPolicy
+    let reply = ReplyWriter()
+    let mailbox: Mailbox
+    let eventLoop: EventLoop
+    /// Needs the loop itself, hence lazy.
+    private(set) lazy var dispatcher = Dispatcher(
+        loop: self, collections: CollectionTable(rules: service.configuration.collections, backends: service.backends))
+
+    /// What all sessions of this loop hold together.
+    let buffers: BufferBudget
+
+    private let number: Int
+    private var listeners: [Listener] = []
+    private var acceptor: Acceptor?
+    private var sessions: [ObjectIdentifier: Session] = [:]
+    /// Sessions that are not read from until something makes room.
+    private var pausedSessions: [Session] = []
+    /// Sessions in which a request waits for its turn.
+    private var waitingSessions: [Session] = []
+
+    private var assemblies: [BatchAssembly]
+    private var readers: [BackendReader?]
+    private var submissions: [Submission] = []
+
+    private lazy var overdueTimer = Timer(on: eventLoop) { [unowned self] in answerOverdue() }
+    private lazy var snapshotTimer = Timer(on: eventLoop) { [unowned self] in endSnapshots() }
+    private lazy var idleTimer = Timer(on: eventLoop) { [unowned self] in closeIdle() }
+    private lazy var drainTimer = Timer(on: eventLoop) { [unowned self] in eventLoop.stop() }
+
+    /// Whether the daemon is stopping: nothing new is taken up.
+    private(set) var isDraining = false
+
+    /// How long a stopping daemon waits for what is under way.
+    private static let drainPatience = Duration.seconds(10)
+
+    /// - Parameter number: from 0, different for each loop of the daemon.
+    package init(_ service: Service, number: Int) throws(SystemCallError) {
+        self.service = service
+        limits = service.configuration.limits
+        access = service.configuration.access
+        self.number = number
+        eventLoop = try EventLoop()
+        mailbox = Mailbox(waker: eventLoop.waker)
+        buffers = BufferBudget(maximum: limits.bufferBytes / service.loopCount, loop: eventLoop)
+        assemblies = service.backends.map(BatchAssembly.init)
+        readers = Array(repeating: nil, count: service.backends.count)
+    }
+
+    /// Serves until it has been told to drain and has answered everything, on the calling thread.
+    package func run() {
+        if let idle = limits.idleTimeout { idleTimer.schedule(after: idle / 4) }
+        eventLoop.run(self)
+    }
+
+    /// The time of this turn.
+    var now: Duration { eventLoop.now }
+
+    /// When a request that comes in now has waited long enough.
+    var deadline: Duration { now + limits.requestTimeout }
+
+    // MARK: Turns
+
+    package func woken() {
+        for message in mailbox.take() {
+            switch message {
+            case .connection(let descriptor): adopt(descriptor)
+            case .completed(let item): complete(item)
+            case .drain: drain()
+            }
+        }
+    }
+
+    package func turnDidRead() {
+        for index in assemblies.indices where !assemblies[index].isEmpty {
+            for submission in assemblies[index].take(deadline: deadline) {
+                submissions.append(submission)
+                submission.submit()
+            }
+            watchForOverdue()
+        }
+    }
+
+    package func turnWillEnd() {
+        resumePaused()
+        var holdsSnapshot = false
+        for case .some(let reader) in readers {
+            if reader.isStale { reader.endSnapshot() }
+            holdsSnapshot = holdsSnapshot || reader.holdsSnapshot
+        }
+        if holdsSnapshot, !snapshotTimer.isScheduled { snapshotTimer.schedule(after: BackendReader.maximumSnapshotAge) }
+        if isDraining, isQuiet { eventLoop.stop() }
+    }
+
+    private func endSnapshots() {
+        for case .some(let reader) in readers { reader.endSnapshot() }
+    }
+
+    // MARK: Backends
+
+    /// The loop's own reader for a collection; nil where a thread of the backend has to read.
+    func reader(for collection: Collection) -> BackendReader? {
+        guard collection.stored.isOpen, collection.backend.isReadOnLoops else { return nil }
+        if let reader = readers[collection.backendIndex] { return reader }
+        readers[collection.backendIndex] = collection.backend.reader(forLoop: number)
+        return readers[collection.backendIndex]
+    }
+
+    /// This turn's batch of mutations for a collection's backend.
+    func mutationBatch(for collection: Collection) -> MutationBatch {
+        assemblies[collection.backendIndex].mutationBatch(mailbox)
+    }
+
+    /// This turn's batch of reads for a collection's backend.
+    func readBatch(for collection: Collection) -> ReadBatch {
+        assemblies[collection.backendIndex].readBatch(mailbox)
+    }
+
+    /// Whom to answer for the mutation that was added last.
+    func append(mutation context: RequestContext) {
+        assemblies[context.collection.backendIndex].append(mutation: context)
+    }
+
+    /// Whom to answer for the read that was added last.
+    func append(read context: RequestContext) {
+        assemblies[context.collection.backendIndex].append(read: context)
+    }
+
+    private func complete(_ item: WorkItem) {
+        guard let index = submissions.firstIndex(where: { $0.item === item }) else { return }
+        let submission = submissions.remove(at: index)
+        if !submission.isAnswered { submission.answer(with: dispatcher) }
+        end(submission)
+    }
+
+    /// Takes a batch off the counts of its sessions, and has them take up what waited for it.
+    private func end(_ submission: Submission) {
+        for context in submission.contexts { context.session.ended(context) }
+        for context in submission.contexts where context.session.hasEnded { context.session.goOn() }
+    }
+
+    // MARK: Overdue requests
+
+    /// A request waits in this session.
+    func isWaiting(_ session: Session) {
+        if !waitingSessions.contains(where: { $0 === session }) { waitingSessions.append(session) }
+        watchForOverdue()
+    }
+
+    private func watchForOverdue() {
+        guard !overdueTimer.isScheduled else { return }
+        overdueTimer.schedule(after: min(.seconds(1), limits.requestTimeout / 4))
+    }
+
+    private func answerOverdue() {
+        for submission in submissions where !submission.isAnswered && submission.deadline <= now {
+            if submission.giveUp(with: dispatcher) {
+                submissions.removeAll { $0 === submission }
+                end(submission)
+            }
+        }
+        for session in waitingSessions { session.expireWaiting() }
+        waitingSessions.removeAll { !$0.hasWaiting }
+        if !submissions.isEmpty || !waitingSessions.isEmpty { watchForOverdue() }
+    }
+
+    // MARK: Sessions
+
+    /// Takes over a connection, or turns it away.
+    func adopt(_ descriptor: CInt) {
+        guard let peer = Peer(of: descriptor) else {
+            return turnAway(descriptor, CRUDError(.permissionDenied, "the kernel does not say who you are"))
+        }
+        let isAdmin = access.permissions(uid: peer.uid, groups: peer.groups).contains(.admin)
+        do throws(CRUDError) {
+            try service.sessions.enter(uid: peer.uid, isAdmin: isAdmin)
+        } catch {
+            return turnAway(descriptor, error)
+        }
+        let session = Session(peer: peer, isAdmin: isAdmin, loop: self)
+        do throws(SystemCallError) {
+            try session.serve(descriptor, on: eventLoop)
+            sessions[ObjectIdentifier(session)] = session
+        } catch {
+            service.sessions.leave(uid: peer.uid)
+            turnAway(descriptor, CRUDError(.unavailable, "the daemon has no room for another session"))
+        }
+    }
+
+    private func turnAway(_ descriptor: CInt, _ error: CRUDError) {
+        reply.error(error)
+        reply.send(to: descriptor)
+        close(descriptor)
+    }
+
+    func hasClosed(_ session: Session) {
+        sessions[ObjectIdentifier(session)] = nil
+        service.sessions.leave(uid: session.peer.uid)
+    }
+
+    private func closeIdle() {
+        guard let idle = limits.idleTimeout else { return }
+        for session in sessions.values where session.isQuiet && now - session.lastActivity >= idle { session.finish() }
+        idleTimer.schedule(after: idle / 4)
+    }
+
+    // MARK: Back-pressure
+
+    /// A session has stopped being read from.
+    func hasPaused(_ session: Session) {
+        pausedSessions.append(session)
+    }
+
+    private func resumePaused() {
+        guard !pausedSessions.isEmpty else { return }
+        pausedSessions.removeAll { $0.resumeIfPossible() }
+    }
+
+    // MARK: Listening
+
+    /// Accepts connections at these sockets until the daemon stops.
+    func listen(at descriptors: [CInt], _ acceptor: Acceptor) throws(SystemCallError) {
+        for descriptor in descriptors {
+            listeners.append(try Listener(descriptor, on: eventLoop, handler: acceptor))
+        }
+        self.acceptor = acceptor
+    }
+
+    /// Does something again and again.
+    func every(_ interval: Duration, _ action: @escaping () -> Void) {
+        let timer = Timer(on: eventLoop) { [unowned self] in
+            action()
+            every(interval, action)
+        }
+        timer.schedule(after: interval)
+    }
+
+    // MARK: The end
+
+    private func drain() {
+        guard !isDraining else { return }
+        isDraining = true
+        for listener in listeners { listener.close() }
+        drainTimer.schedule(after: Self.drainPatience)
+    }
+
+    /// Whether everything that was taken up has been answered, and every answer been sent.
+    private var isQuiet: Bool { submissions.isEmpty && sessions.values.allSatisfy(\.isQuiet) }
+}

@@ -1,0 +1,38 @@
+import CRUDCore
+import CRUDWire
+
+/// What one session has under way on one collection.
+///
+/// Requests of one session on one collection take effect as if they were executed one after the other. Writes keep
+/// their order by themselves, since a backend takes them in order; a read waits for the writes before it, and a write
+/// for the reads before it where those are not made at once. What has to wait makes all that follows on the same
+/// collection wait behind it, and nothing else.
+struct Lane {
+    let collection: Collection
+    var writesUnderWay = 0
+    var readsUnderWay = 0
+    /// Frames that wait, in order.
+    var waiting: [WaitingRequest] = []
+
+    /// Whether a request of that kind may start now, given that nothing waits before it.
+    func admits(_ kind: RequestKind) -> Bool {
+        switch kind {
+        case .read: writesUnderWay == 0
+        case .write: readsUnderWay == 0
+        }
+    }
+
+    var isIdle: Bool { writesUnderWay == 0 && readsUnderWay == 0 && waiting.isEmpty }
+}
+
+/// How a request touches its collection.
+enum RequestKind {
+    case read, write
+}
+
+/// A request that waits for its turn: its frame's text, and how long it may wait.
+struct WaitingRequest {
+    let text: [UInt8]
+    let deadline: Duration
+    let kind: RequestKind
+}

@@ -1,0 +1,33 @@
+import CLinux
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// Who is at the other end of a session, as the kernel says (unix(7), SO_PEERCRED and SO_PEERGROUPS).
+struct Peer {
+    let processID: pid_t
+    let uid: uid_t
+    /// The primary group and all others.
+    let groups: [gid_t]
+
+    /// - Returns: nil if the kernel does not say.
+    init?(of descriptor: CInt) {
+        var processID = pid_t()
+        var uid = uid_t()
+        var gid = gid_t()
+        guard clinux_peer_credentials(descriptor, &processID, &uid, &gid) == 0 else { return nil }
+        self.processID = processID
+        self.uid = uid
+        // Linux allows 65536 groups (NGROUPS_MAX); most users have a handful.
+        for capacity in [64, 65536] {
+            var groups = [gid_t](repeating: 0, count: capacity)
+            let count = clinux_peer_groups(descriptor, &groups, CInt(capacity))
+            if count >= 0 {
+                self.groups = [gid] + groups.prefix(Int(count))
+                return
+            }
+        }
+        return nil
+    }
+}

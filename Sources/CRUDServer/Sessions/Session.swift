@@ -1,0 +1,361 @@
+import CRUDConfiguration
+import CRUDCore
+import CRUDEventLoop
+import CRUDModel
+import CRUDWire
+
+/// One connection: cuts its bytes into frames, keeps the order of effect, and bounds what its peer can make the daemon
+/// hold.
+///
+/// **Order.** Frames are taken up in the order they come. A request that has to wait for earlier ones on its collection
+/// goes to that collection's ``Lane``; a batch array that cannot be started to its end holds back the frames after it.
+///
+/// **Bounds.** The session is not read from while it has too many requests under way, or while what it holds, its
+/// own requests and the replies its peer does not read, is too much. It is back-pressure, not an error: the peer's own
+/// socket fills.
+///
+/// **Ends.** After its peer has shut down its writing side, or has sent a frame that is too long, a session still
+/// answers what it has taken up and then closes.
+final class Session: StreamHandler {
+    private enum Phase {
+        /// Frames are taken up.
+        case serving
+        /// Nothing more is taken up; the session closes when all is answered.
+        case finishing
+        case closed
+    }
+
+    let peer: Peer
+    /// Whether the peer may manage the daemon.
+    let isAdmin: Bool
+    // The loop owns its sessions and outlives them.
+    private unowned(unsafe) let loop: ServiceLoop
+    /// Set right after the session is made: a stream needs its handler first.
+    private(set) var stream: Stream?
+    private var phase = Phase.serving
+    private var lanes: [Lane] = []
+    private var array: ArrayExecution?
+    /// Requests that have been taken up and not been answered.
+    private var requestsUnderWay = 0
+    /// Whether some have ended since ``goOn()``.
+    private(set) var hasEnded = false
+    /// Bytes of requests that wait or are under way.
+    private var heldBytes = 0
+    /// Room that is kept for a frame that is still coming in.
+    private var reservedBytes = 0
+    /// Room that such a frame waits for.
+    private var wantedBytes = 0
+    /// When something last came or went, on the loop's clock.
+    private(set) var lastActivity: Duration
+    /// What the peer may do with each collection, by the collection's serial; nil where nobody has asked yet.
+    private var permissions: [Permissions?] = []
+
+    /// How many frames a session may have carried out in one turn, and how many bytes it may be answered, so that no
+    /// session keeps a turn to itself.
+    private static let framesPerTurn = 64
+    private static let replyBytesPerTurn = 1 << 20
+
+    init(peer: Peer, isAdmin: Bool, loop: ServiceLoop) {
+        self.peer = peer
+        self.isAdmin = isAdmin
+        self.loop = loop
+        lastActivity = loop.now
+    }
+
+    /// Takes over a connected socket.
+    func serve(_ descriptor: CInt, on eventLoop: EventLoop) throws(SystemCallError) {
+        stream = try Stream(descriptor, on: eventLoop, handler: self)
+    }
+
+    // MARK: Access
+
+    /// What the peer may do with a collection.
+    func permissions(for collection: Collection) -> Permissions {
+        if collection.serial < permissions.count, let known = permissions[collection.serial] { return known }
+        let name = collection.name
+        let allowed = loop.access.permissions(uid: peer.uid, groups: peer.groups, collection: name.span)
+        while permissions.count <= collection.serial { permissions.append(nil) }
+        permissions[collection.serial] = allowed
+        return allowed
+    }
+
+    // MARK: Frames
+
+    func received(_ bytes: Span<UInt8>, from stream: Stream) -> Int {
+        lastActivity = loop.now
+        var consumed = 0
+        var framesLeft = Self.framesPerTurn
+        let enoughOutput = stream.pendingOutputBytes + Self.replyBytesPerTurn
+        while phase == .serving, bytes.count - consumed >= FrameHeader.size {
+            let length = FrameHeader.length(bytes.extracting(consumed...))
+            guard length <= loop.limits.frameBytes else {
+                refuseFrame()
+                break
+            }
+            let end = consumed + FrameHeader.size + length
+            guard end <= bytes.count else {
+                if reserve(end - consumed) { stream.expects(totalBytes: end - consumed) } else { pause() }
+                break
+            }
+            release()
+            guard hasRoom else {
+                pause()
+                break
+            }
+            guard framesLeft > 0, stream.pendingOutputBytes < enoughOutput else {
+                stream.continueNextTurn()
+                break
+            }
+            framesLeft -= 1
+            loop.dispatcher.carryOut(frame: bytes.extracting(consumed + FrameHeader.size..<end), from: self)
+            consumed = end
+        }
+        // What comes after the last frame that is taken up is not kept.
+        return phase == .serving ? consumed : bytes.count
+    }
+
+    /// A frame that is too long ends the session: where the next one begins is a gigabyte away, or nowhere.
+    private func refuseFrame() {
+        let maximum = loop.limits.frameBytes
+        answer(
+            CRUDError(
+                .limitExceeded, "the frame is longer than \(maximum) bytes",
+                details: .init(limit: "frame_bytes", maximum: maximum)))
+        finish()
+    }
+
+    /// Answers something that has no id.
+    func answer(_ error: CRUDError) {
+        loop.reply.error(error)
+        send()
+    }
+
+    /// Sends the response that the loop's reply writer holds.
+    func send() {
+        guard let stream else { return }
+        loop.reply.moveFrame(to: &stream.output)
+    }
+
+    // MARK: Back-pressure
+
+    /// What a session may always hold, however much the others do; frames up to this size need no room reserved.
+    private static let modestBytes = 64 << 10
+
+    /// Whether another frame may be taken up. Where all sessions together hold too much, those that hold little go on.
+    private var hasRoom: Bool {
+        guard array == nil, requestsUnderWay < loop.limits.inflightPerSession else { return false }
+        let held = heldBytes + (stream?.pendingOutputBytes ?? 0)
+        return held < loop.limits.sessionBytes && (held < Self.modestBytes || loop.buffers.hasRoom)
+    }
+
+    /// Reserves room for a frame of which only a part is there; false if the session has to wait for it.
+    private func reserve(_ size: Int) -> Bool {
+        if size <= Self.modestBytes || reservedBytes > 0 { return true }
+        guard loop.buffers.reserve(size) else {
+            wantedBytes = size
+            return false
+        }
+        reservedBytes = size
+        return true
+    }
+
+    /// Gives back the room of a frame that is there, or will never be.
+    private func release() {
+        guard reservedBytes > 0 || wantedBytes > 0 else { return }
+        loop.buffers.release(reservedBytes)
+        reservedBytes = 0
+        wantedBytes = 0
+    }
+
+    private func pause() {
+        stream?.pause()
+        loop.hasPaused(self)
+    }
+
+    /// Goes on reading if what made the session pause is over.
+    func resumeIfPossible() -> Bool {
+        guard phase == .serving, let stream else { return true }
+        guard hasRoom, wantedBytes == 0 || loop.buffers.hasRoom(for: wantedBytes) else { return false }
+        stream.resume()
+        return true
+    }
+
+    func outputDrained(from stream: Stream) {
+        lastActivity = loop.now
+    }
+
+    // MARK: Order
+
+    /// Whether a request may start now; if not, the caller has it wait.
+    ///
+    /// - Parameter hasWaited: whether it is the first of those that wait, whose turn has come.
+    func admits(_ kind: RequestKind, on collection: Collection, hasWaited: Bool) -> Bool {
+        guard let index = lane(of: collection) else { return true }
+        return (hasWaited || lanes[index].waiting.isEmpty) && lanes[index].admits(kind)
+    }
+
+    /// Keeps a frame until the requests before it on its collection have been carried out.
+    func wait(_ text: Span<UInt8>, for collection: Collection, _ kind: RequestKind) {
+        let waiting = WaitingRequest(text: text.copy(), deadline: loop.deadline, kind: kind)
+        lanes[makeLane(for: collection)].waiting.append(waiting)
+        collection.requestsUnderWay += 1
+        requestsUnderWay += 1
+        heldBytes += waiting.text.count
+        loop.isWaiting(self)
+    }
+
+    /// Counts a request that has been handed to a backend.
+    func started(_ context: RequestContext) {
+        let index = makeLane(for: context.collection)
+        switch context.kind {
+        case .read: lanes[index].readsUnderWay += 1
+        case .write: lanes[index].writesUnderWay += 1
+        }
+        context.collection.requestsUnderWay += 1
+        requestsUnderWay += 1
+        heldBytes += context.heldBytes
+    }
+
+    /// Counts a request that a backend has given back. ``goOn()`` is to follow when all that came with it are counted.
+    func ended(_ context: RequestContext) {
+        hasEnded = true
+        guard let index = lane(of: context.collection) else { return }
+        switch context.kind {
+        case .read: lanes[index].readsUnderWay -= 1
+        case .write: lanes[index].writesUnderWay -= 1
+        }
+        context.collection.requestsUnderWay -= 1
+        requestsUnderWay -= 1
+        heldBytes -= context.heldBytes
+        lastActivity = loop.now
+    }
+
+    /// Counts a request that has been answered, or needs no answer, so that its batch array gets on.
+    func answered(_ context: RequestContext) {
+        guard case .array(let array) = context.target else { return }
+        array.ended()
+        if array.isFinished { finish(array) }
+    }
+
+    /// Takes up what had to wait for requests that have ended.
+    func goOn() {
+        hasEnded = false
+        var index = 0
+        while index < lanes.count {
+            startWaiting(onLane: index)
+            if lanes[index].isIdle {
+                lanes.remove(at: index)
+            } else {
+                index += 1
+            }
+        }
+        if let array { carryOn(array) }
+        closeIfFinished()
+    }
+
+    /// What the peer may do with a collection of that name, which no rule maps.
+    func permissions(forName name: [UInt8]) -> Permissions {
+        loop.access.permissions(uid: peer.uid, groups: peer.groups, collection: name.span)
+    }
+
+    private func startWaiting(onLane index: Int) {
+        while let first = lanes[index].waiting.first, lanes[index].admits(first.kind) {
+            lanes[index].waiting.removeFirst()
+            stopWaiting(first, on: lanes[index].collection)
+            loop.dispatcher.carryOut(frame: first.text.span, from: self, hasWaited: true)
+        }
+    }
+
+    private func stopWaiting(_ request: WaitingRequest, on collection: Collection) {
+        collection.requestsUnderWay -= 1
+        requestsUnderWay -= 1
+        heldBytes -= request.text.count
+    }
+
+    /// Answers requests that have waited too long; nothing of them has been applied.
+    func expireWaiting() {
+        if let array, array.deadline <= loop.now {
+            loop.dispatcher.refuse(overdue: array, from: self)
+            carryOn(array)
+        }
+        for index in lanes.indices {
+            while let first = lanes[index].waiting.first, first.deadline <= loop.now {
+                lanes[index].waiting.removeFirst()
+                stopWaiting(first, on: lanes[index].collection)
+                loop.dispatcher.refuse(overdue: first.text.span, from: self)
+            }
+        }
+    }
+
+    /// Whether a request waits for its turn.
+    var hasWaiting: Bool { array != nil || lanes.contains { !$0.waiting.isEmpty } }
+
+    private func lane(of collection: Collection) -> Int? {
+        lanes.firstIndex { $0.collection === collection }
+    }
+
+    private func makeLane(for collection: Collection) -> Int {
+        if let index = lane(of: collection) { return index }
+        lanes.append(Lane(collection: collection))
+        return lanes.count - 1
+    }
+
+    // MARK: Batch arrays
+
+    /// Takes up a batch array; frames after it wait until its last element has been started.
+    func carryOut(_ array: ArrayExecution) {
+        self.array = array
+        heldBytes += array.text.count
+        carryOn(array)
+        if self.array != nil { loop.isWaiting(self) }
+    }
+
+    private func carryOn(_ array: ArrayExecution) {
+        loop.dispatcher.carryOn(array, from: self)
+        guard array.next == array.elements.count else { return }
+        self.array = nil
+        heldBytes -= array.text.count
+        if array.isFinished { finish(array) }
+    }
+
+    /// Sends the answer to an array whose elements have all been answered.
+    private func finish(_ array: ArrayExecution) {
+        guard let stream else { return }
+        array.finish(into: &stream.output)
+    }
+
+    // MARK: The end
+
+    func reachedEnd(of stream: Stream) {
+        finish()
+    }
+
+    func closed(_ stream: Stream) {
+        release()
+        phase = .closed
+        self.stream = nil
+        loop.hasClosed(self)
+    }
+
+    /// Takes up nothing more, answers what is under way, and closes.
+    func finish() {
+        guard phase == .serving else { return }
+        phase = .finishing
+        closeIfFinished()
+    }
+
+    /// Whether nothing is under way and nothing is left to be sent.
+    var isQuiet: Bool { requestsUnderWay == 0 && array == nil && (stream?.pendingOutputBytes ?? 0) == 0 }
+
+    private func closeIfFinished() {
+        guard phase == .finishing, requestsUnderWay == 0, array == nil else { return }
+        stream?.closeWhenFlushed()
+    }
+}
+
+extension Span<UInt8> {
+    /// The bytes in memory of their own.
+    func copy() -> [UInt8] {
+        withUnsafeBufferPointer { Array($0) }
+    }
+}

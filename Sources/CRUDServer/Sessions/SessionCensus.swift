@@ -1,0 +1,52 @@
+import CRUDConfiguration
+import CRUDModel
+import Synchronization
+
+/// Counts the sessions of all event loops and says who may have another one.
+final class SessionCensus: Sendable {
+    /// How many sessions beyond either limit are kept free for administrators.
+    private static let reserveForAdmins = 8
+
+    private struct Count {
+        var all = 0
+        var byUser: [UInt32: Int] = [:]
+    }
+
+    private let limits: Configuration.Limits
+    private let count = Mutex(Count())
+
+    init(limits: Configuration.Limits) {
+        self.limits = limits
+    }
+
+    /// How many sessions there are.
+    var current: Int { count.withLock { $0.all } }
+
+    /// Counts a session in.
+    ///
+    /// - Throws: `limit_exceeded` if its user, or everybody together, has as many as may be.
+    func enter(uid: UInt32, isAdmin: Bool) throws(CRUDError) {
+        let reserve = isAdmin ? Self.reserveForAdmins : 0
+        let exceeded: (limit: String, maximum: Int)? = count.withLock { count in
+            if count.all >= limits.sessions + reserve { return ("sessions", limits.sessions) }
+            let own = count.byUser[uid, default: 0]
+            if own >= limits.sessionsPerUser + reserve { return ("sessions_per_user", limits.sessionsPerUser) }
+            count.all += 1
+            count.byUser[uid] = own + 1
+            return nil
+        }
+        guard let exceeded else { return }
+        throw CRUDError(
+            .limitExceeded, "there are too many sessions",
+            details: .init(limit: exceeded.limit, maximum: exceeded.maximum))
+    }
+
+    /// Counts a session out.
+    func leave(uid: UInt32) {
+        count.withLock { count in
+            count.all -= 1
+            let own = count.byUser[uid, default: 0] - 1
+            count.byUser[uid] = own > 0 ? own : nil
+        }
+    }
+}

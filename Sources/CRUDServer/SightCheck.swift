@@ -1,0 +1,53 @@
+import CRUDConfiguration
+import CRUDCore
+import CRUDPluginHost
+
+/// Keeps a changed configuration from losing sight of records.
+///
+/// The catalog remembers where each collection lives and in which format. A collection that the configuration now maps
+/// elsewhere, or nowhere, would look empty while its records lie where they were; so a start under such a configuration
+/// is refused as long as there are any.
+struct SightCheck {
+    private let configuration: Configuration
+    private let backends: [Backend]
+
+    init(_ configuration: Configuration, backends: [Backend]) {
+        self.configuration = configuration
+        self.backends = backends
+    }
+
+    /// A line for each collection whose records would be lost sight of.
+    func faults(in catalog: CollectionCatalog) -> [String] {
+        catalog.entries.sorted { $0.name.lexicographicallyPrecedes($1.name) }.compactMap(fault)
+    }
+
+    private func fault(_ entry: CollectionCatalog.Entry) -> String? {
+        let rule = configuration.collections.rule(for: entry.name.span)
+        guard rule?.backend != entry.backend || rule?.format.rawValue != entry.format else { return nil }
+        let records: String
+        switch count(entry) {
+        case .some(0): return nil
+        case .some(let count): records = "\(count) record\(count == 1 ? "" : "s")"
+        case nil: records = "an unknown number of records"
+        }
+        let name = String(decoding: entry.name, as: UTF8.self)
+        let place = rule.map { "now mapped to backend \($0.backend) as \($0.format.rawValue)" } ?? "now mapped nowhere"
+        return configuration.fault(
+            at: rule?.position ?? SourcePosition(line: 1, column: 1),
+            "collection \(name) has \(records) in backend \(entry.backend) as \(entry.format) and is \(place); "
+                + "--force starts all the same")
+    }
+
+    /// How many records a collection has where it lived; nil if that cannot be told.
+    private func count(_ entry: CollectionCatalog.Entry) -> Int? {
+        guard let backend = backends.first(where: { $0.name == entry.backend }) else { return nil }
+        let delivered = Handover<Bool>()
+        let batch = ReadBatch { _ in delivered.give(true) }
+        batch.append(
+            Read(.count, in: BackendCollection(name: entry.name, format: entry.format, indexes: [])))
+        backend.submit(batch)
+        _ = delivered.wait()
+        guard batch.failure == nil, case .count(let count) = batch.results.first else { return nil }
+        return count
+    }
+}

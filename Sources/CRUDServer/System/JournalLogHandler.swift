@@ -1,0 +1,40 @@
+import Glibc
+package import Logging
+
+/// Writes log lines to stderr as systemd's journal reads them: each begins with its priority, `<6>` (sd-daemon(3)).
+///
+/// On a terminal the priority is spelt out instead.
+package struct JournalLogHandler: LogHandler {
+    package var logLevel: Logger.Level
+    package var metadata: Logger.Metadata = [:]
+    private let isTerminal = isatty(STDERR_FILENO) == 1
+
+    package init(level: Logger.Level) {
+        logLevel = level
+    }
+
+    package subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    package func log(event: LogEvent) {
+        let prefix = isTerminal ? "\(event.level): " : "<\(Self.priority(of: event.level))>"
+        // One line for one event, whatever a message quotes.
+        let text = "\(event.message)".map { $0.isNewline ? " " : $0 }
+        let line = Array((prefix + String(text) + "\n").utf8)
+        _ = line.withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
+    }
+
+    /// syslog(3)'s priorities.
+    private static func priority(of level: Logger.Level) -> Int {
+        switch level {
+        case .trace, .debug: 7
+        case .info: 6
+        case .notice: 5
+        case .warning: 4
+        case .error: 3
+        case .critical: 2
+        }
+    }
+}

@@ -1,0 +1,113 @@
+import FoundationEssentials
+
+/// One line of the results: what was found out, as JSON that `crudd-bench report` reads again.
+enum Finding: Codable {
+    case measurement(Measurement)
+    case start(Start)
+    case size(Size)
+    case note(Note)
+
+    /// One run of one workload.
+    struct Measurement: Codable {
+        var target: String
+        var operation: String
+        var ids: String
+        var connections: Int
+        var depth: Int
+        /// The CPUs of client and server: `one` for both, `two`, or `free`, wherever the kernel puts them.
+        var placement: String
+        var round: Int
+        var requests: Int
+        var seconds: Double
+        var requestsPerSecond: Double
+        var p50Microseconds: Double
+        var p99Microseconds: Double
+        var p999Microseconds: Double
+        /// Processor time of the load generator for each request.
+        var clientMicroseconds: Double?
+        /// Of a long run: what went on beside it, the count of each second, the most that the watched file held.
+        var beside: String?
+        var pace: [Int]?
+        var watchedBytesMaximum: Int?
+    }
+
+    /// How a daemon started, several times over.
+    struct Start: Codable {
+        var target: String
+        /// From its exec to its READY=1.
+        var readyMilliseconds: [Double]
+        var residentKiB: [Int]
+    }
+
+    struct Size: Codable {
+        var name: String
+        var bytes: Int
+    }
+
+    /// A circumstance that a reader of the figures should know.
+    struct Note: Codable {
+        var name: String
+        var value: String
+    }
+
+    private enum CodingKeys: CodingKey {
+        case kind
+    }
+
+    private enum Kind: String, Codable {
+        case measurement, start, size, note
+    }
+
+    init(from decoder: any Decoder) throws {
+        switch try decoder.container(keyedBy: CodingKeys.self).decode(Kind.self, forKey: .kind) {
+        case .measurement: self = .measurement(try Measurement(from: decoder))
+        case .start: self = .start(try Start(from: decoder))
+        case .size: self = .size(try Size(from: decoder))
+        case .note: self = .note(try Note(from: decoder))
+        }
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        switch self {
+        case .measurement(let measurement):
+            try container.encode(Kind.measurement, forKey: .kind)
+            try measurement.encode(to: encoder)
+        case .start(let start):
+            try container.encode(Kind.start, forKey: .kind)
+            try start.encode(to: encoder)
+        case .size(let size):
+            try container.encode(Kind.size, forKey: .kind)
+            try size.encode(to: encoder)
+        case .note(let note):
+            try container.encode(Kind.note, forKey: .kind)
+            try note.encode(to: encoder)
+        }
+    }
+
+    /// The line, without its end.
+    func line() throws -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return String(decoding: try encoder.encode(self), as: UTF8.self)
+    }
+
+    /// What the lines of `path` say, in their order.
+    static func read(_ path: String) throws -> [Finding] {
+        let decoder = JSONDecoder()
+        return try Data(contentsOf: URL(filePath: path)).split(separator: UInt8(ascii: "\n")).map {
+            try decoder.decode(Finding.self, from: $0)
+        }
+    }
+}
+
+extension Double {
+    /// The number with so many digits after the point.
+    func text(digits: Int) -> String {
+        let scale = (0..<digits).reduce(1.0) { product, _ in product * 10 }
+        let scaled = Int((self * scale).rounded())
+        guard digits > 0 else { return "\(scaled)" }
+        let fraction = String(scaled % Int(scale))
+        return "\(scaled / Int(scale))." + String(repeating: "0", count: digits - fraction.utf8.count) + fraction
+    }
+}

@@ -1,0 +1,103 @@
+import ArgumentParser
+
+/// Measures one workload and prints one line of JSON to stdout and one for people to stderr.
+struct LoadCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "load", abstract: "Measure one workload; also fills and verifies a data set.")
+
+    @Option(help: "Path of the server's socket; a server that is only starting is waited for.")
+    var socket: String
+    @Option(name: .customLong("protocol"), help: "crudd, resp or echo.")
+    var language: Workload.Language
+    @Option(help: "read or create.")
+    var operation: Workload.Operation = .read
+    @Option(help: "rising or random.")
+    var ids: Workload.Order = .random
+    @Option(help: "Collection that crudd's records live in.")
+    var collection = "bench"
+    @Option(name: .shortAndLong, help: "Connections.")
+    var connections = 1
+    @Option(name: .shortAndLong, help: "Requests in flight on each connection.")
+    var depth = 1
+    @Option(help: "Records that are there to be read.")
+    var records: UInt64 = 1_000_000
+    @Option(help: "Bytes of a value.")
+    var valueBytes = 200
+    @Option(help: "The record that creates begin with.")
+    var first: UInt64 = 0
+    @Option(help: "Seed of random reads.")
+    var seed: UInt64 = 1
+    @Option(help: "Seconds before the measuring begins.")
+    var warmUp = 1.0
+    @Option(help: "Seconds to measure.")
+    var seconds = 5.0
+    @Option(help: "Send so many requests instead, without warm-up.")
+    var requests: Int?
+    @Option(help: "Send a round of requests every so many milliseconds, and rest in between.")
+    var every: Int?
+    @Flag(help: "Check the value in every reply to a read; else those of a sample.")
+    var checkAll = false
+    @Flag(help: "Keep the count of each second.")
+    var pace = false
+    @Option(help: "A file whose size is looked at every second.")
+    var watch: String?
+    @Option(help: "Name of the target in the results; default: the protocol.")
+    var target: String?
+    @Option(help: "On which CPUs client and server run, for the results.")
+    var placement = "free"
+    @Option(help: "Number of the round in the results.")
+    var round = 1
+    @Option(help: "What goes on beside this run, for the results.")
+    var beside: String?
+
+    func validate() throws {
+        guard connections >= 1 else { throw ValidationError("--connections must be at least 1") }
+        guard 1...Connection.maximumDepth ~= depth else {
+            throw ValidationError("--depth must be 1 to \(Connection.maximumDepth)")
+        }
+        guard RequestTemplate.minimumValueBytes...1 << 20 ~= valueBytes else {
+            throw ValidationError("--value-bytes must be \(RequestTemplate.minimumValueBytes) to \(1 << 20)")
+        }
+        guard 1...1_000_000_000 ~= records else { throw ValidationError("--records must be 1 to 1000000000") }
+        guard first < 1 << 32 else { throw ValidationError("--first must be less than \(1 << 32)") }
+        guard warmUp >= 0, seconds > 0 else { throw ValidationError("--seconds must be positive") }
+        guard (requests ?? 1) >= 1, (every ?? 1) >= 1 else {
+            throw ValidationError("--requests and --every must be at least 1")
+        }
+    }
+
+    func run() throws {
+        let workload = Workload(
+            socket: socket, language: language, operation: operation, order: ids, collection: collection,
+            connections: connections, depth: depth, records: records, valueBytes: valueBytes, first: first, seed: seed,
+            checksEveryValue: checkAll)
+        let schedule = LoadGenerator.Schedule(
+            warmUpSeconds: warmUp, seconds: seconds, requests: requests, roundMilliseconds: every, keepsPace: pace,
+            watchedFile: watch)
+        var generator = try LoadGenerator(workload, schedule)
+        let outcome = try generator.run()
+        let latencies = outcome.latencies
+        let measurement = Finding.Measurement(
+            target: target ?? language.rawValue, operation: operation.rawValue, ids: ids.rawValue,
+            connections: connections, depth: depth, placement: placement, round: round, requests: outcome.requests,
+            seconds: outcome.seconds,
+            requestsPerSecond: Double(outcome.requests) / outcome.seconds,
+            p50Microseconds: latencies.quantile(0.5), p99Microseconds: latencies.quantile(0.99),
+            p999Microseconds: latencies.quantile(0.999),
+            clientMicroseconds: outcome.clientSeconds * 1e6 / Double(max(outcome.requests, 1)),
+            beside: beside, pace: pace ? outcome.pace : nil,
+            watchedBytesMaximum: watch == nil ? nil : outcome.watchedBytesMaximum)
+        print(try Finding.measurement(measurement).line())
+        StandardError.print(measurement.summary)
+    }
+}
+
+extension Finding.Measurement {
+    /// One line for people.
+    var summary: String {
+        "\(target) \(operation) \(ids) c\(connections) d\(depth): \((requestsPerSecond / 1000).text(digits: 1)) k/s, "
+            + "p50 \(p50Microseconds.text(digits: 0)), p99 \(p99Microseconds.text(digits: 0)), "
+            + "p99.9 \(p999Microseconds.text(digits: 0)) µs, "
+            + "client \((clientMicroseconds ?? 0).text(digits: 2)) µs a request"
+    }
+}

@@ -1,0 +1,154 @@
+import Glibc
+
+/// Runs a workload: keeps every slot of every connection in flight until time or requests are used up, then waits for
+/// the last replies.
+struct LoadGenerator {
+    /// When a run ends, and what it looks at on the way.
+    struct Schedule {
+        var warmUpSeconds: Double
+        var seconds: Double
+        /// Not nil: so many requests, without warm-up, however long they take.
+        var requests: Int?
+        /// Not nil: every connection sends one round of requests each time so much has passed, and rests in between.
+        var roundMilliseconds: Int?
+        /// Keep the count of each second.
+        var keepsPace: Bool
+        /// A file whose size is looked at every second.
+        var watchedFile: String?
+    }
+
+    struct Outcome {
+        var requests: Int
+        var seconds: Double
+        var latencies: Histogram
+        /// Processor time of this process over the measured time.
+        var clientSeconds: Double
+        var pace: [Int]
+        var watchedBytesMaximum: Int
+    }
+
+    /// A server that says nothing for so long has failed the run.
+    private static let patienceSeconds: UInt64 = 60
+
+    private let schedule: Schedule
+    private let connections: [Connection]
+    private var blocked: [Bool]
+    private let poller: Poller
+    private var progress: LoadProgress
+
+    private var measuredFrom: UInt64 = 0
+    private var processorTimeAtStart: UInt64 = 0
+    private var nextRound: UInt64
+    private var nextSecond: UInt64
+    private var countedBefore = 0
+    private var outcome: Outcome?
+    private var pace: [Int] = []
+    private var watchedBytesMaximum = 0
+
+    init(_ workload: Workload, _ schedule: Schedule) throws {
+        self.schedule = schedule
+        connections = try (0..<workload.connections).map { _ in try Connection(workload) }
+        blocked = Array(repeating: false, count: connections.count)
+        poller = try Poller()
+        for (number, connection) in connections.enumerated() { try poller.add(connection.socket, number: number) }
+        progress = LoadProgress(
+            workload, requests: schedule.requests, isPaced: schedule.roundMilliseconds != nil)
+        nextRound = progress.now + UInt64(schedule.roundMilliseconds ?? 0) * 1_000_000
+        nextSecond = progress.now + 1_000_000_000
+    }
+
+    mutating func run() throws -> Outcome {
+        let begun = MonotonicClock.now()
+        progress.now = begun
+        if schedule.requests != nil || schedule.warmUpSeconds == 0 { startMeasuring() }
+        try beginRound()
+        while true {
+            let ready = try poller.wait(milliseconds: waitMilliseconds)
+            for index in 0..<ready { try serve(index) }
+            progress.now = MonotonicClock.now()
+            watchTime(begun)
+            if let outcome, connections.allSatisfy({ $0.inFlight == 0 }) { return outcome }
+            if progress.isPaced, progress.now >= nextRound { try beginRound() }
+            guard progress.isPaced || progress.now - progress.lastReplyAt < Self.patienceSeconds * 1_000_000_000 else {
+                throw BenchError("no reply for \(Self.patienceSeconds) s")
+            }
+        }
+    }
+
+    private var waitMilliseconds: Int32 {
+        let until = progress.isPaced ? min(nextSecond, nextRound) : nextSecond
+        return until > progress.now ? Int32((until - progress.now) / 1_000_000 + 1) : 0
+    }
+
+    private mutating func serve(_ index: Int) throws {
+        let number = poller.number(at: index)
+        let connection = connections[number]
+        if poller.isReadable(at: index) { try connection.receive(&progress) }
+        try flush(connection, number)
+    }
+
+    private mutating func beginRound() throws {
+        nextRound += UInt64(schedule.roundMilliseconds ?? 0) * 1_000_000
+        for (number, connection) in connections.enumerated() where connection.inFlight == 0 {
+            connection.begin(&progress)
+            try flush(connection, number)
+        }
+    }
+
+    private mutating func flush(_ connection: Connection, _ number: Int) throws {
+        let isBlocked = try !connection.flush()
+        guard isBlocked != blocked[number] else { return }
+        try poller.awaitWritable(connection.socket, number: number, isBlocked)
+        blocked[number] = isBlocked
+    }
+
+    private mutating func startMeasuring() {
+        progress.phase = .measuring
+        measuredFrom = progress.now
+        nextSecond = progress.now + 1_000_000_000
+        processorTimeAtStart = MonotonicClock.processorTime()
+    }
+
+    /// Moves from one phase to the next and takes note of every second.
+    private mutating func watchTime(_ begun: UInt64) {
+        if progress.now >= nextSecond {
+            nextSecond += 1_000_000_000
+            takeSecond()
+        }
+        switch progress.phase {
+        case .warming:
+            if Double(progress.now - begun) >= schedule.warmUpSeconds * 1e9 { startMeasuring() }
+        case .measuring:
+            let isOver =
+                schedule.requests == nil
+                ? Double(progress.now - measuredFrom) >= schedule.seconds * 1e9
+                : progress.isExhausted && connections.allSatisfy { $0.inFlight == 0 }
+            if isOver { stopMeasuring() }
+        case .draining:
+            break
+        }
+    }
+
+    private mutating func takeSecond() {
+        watchFile()
+        guard schedule.keepsPace, progress.phase == .measuring else { return }
+        pace.append(progress.measured - countedBefore)
+        countedBefore = progress.measured
+    }
+
+    private mutating func watchFile() {
+        guard let path = schedule.watchedFile else { return }
+        var status = stat()
+        if stat(path, &status) == 0 { watchedBytesMaximum = max(watchedBytesMaximum, Int(status.st_size)) }
+    }
+
+    private mutating func stopMeasuring() {
+        watchFile()
+        progress.phase = .draining
+        outcome = Outcome(
+            requests: progress.measured, seconds: Double(progress.now - measuredFrom) / 1e9,
+            latencies: progress.histogram,
+            clientSeconds: Double(MonotonicClock.processorTime() - processorTimeAtStart) / 1e9,
+            pace: pace, watchedBytesMaximum: watchedBytesMaximum)
+    }
+}

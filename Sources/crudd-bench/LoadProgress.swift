@@ -1,0 +1,53 @@
+/// How far a run has come: what may still be sent, what has been measured.
+struct LoadProgress {
+    enum Phase {
+        case warming, measuring, draining
+    }
+
+    var phase = Phase.warming
+    /// The time of the last look at the clock, in nanoseconds.
+    var now: UInt64 = MonotonicClock.now()
+    var records: RecordSequence
+    /// Replies within the measured time.
+    private(set) var measured = 0
+    private(set) var histogram = Histogram()
+    private(set) var replies = 0
+    private(set) var lastReplyAt: UInt64 = 0
+    /// Requests that may still be sent; nil without a bound.
+    private var remaining: Int?
+    private let checksEveryValue: Bool
+    /// Requests go out at the beat of a clock, not as replies come in.
+    let isPaced: Bool
+
+    init(_ workload: Workload, requests: Int?, isPaced: Bool) {
+        records = RecordSequence(workload)
+        remaining = requests
+        checksEveryValue = workload.checksEveryValue
+        self.isPaced = isPaced
+        lastReplyAt = now
+    }
+
+    /// True: one more request may be sent, and is counted.
+    mutating func takeRequest() -> Bool {
+        guard phase != .draining else { return false }
+        guard let remaining else { return true }
+        guard remaining > 0 else { return false }
+        self.remaining = remaining - 1
+        return true
+    }
+
+    var isExhausted: Bool { remaining == 0 }
+
+    mutating func record(sentAt: UInt64) {
+        replies += 1
+        lastReplyAt = now
+        guard phase == .measuring else { return }
+        measured += 1
+        histogram.record(nanoseconds: now - sentAt)
+    }
+
+    /// Whether the reply just recorded is one whose value is looked at: each of the first thousand, then one in 256.
+    var isSample: Bool {
+        replies <= 1000 || replies & 255 == 0 || checksEveryValue
+    }
+}

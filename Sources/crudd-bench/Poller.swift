@@ -1,0 +1,51 @@
+import CLinux
+import Glibc
+
+/// epoll(7), level-triggered. Each descriptor carries a number of the caller's choice.
+final class Poller {
+    private let descriptor: Int32
+    private var events = [epoll_event](repeating: epoll_event(), count: 256)
+
+    init() throws {
+        descriptor = epoll_create1(Int32(EPOLL_CLOEXEC))
+        guard descriptor >= 0 else { throw BenchError.system("epoll_create1") }
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    func add(_ socket: Int32, number: Int) throws {
+        try control(EPOLL_CTL_ADD, socket, number, EPOLLIN.rawValue)
+    }
+
+    /// Asks for the moment when `socket` takes bytes again, or no longer asks for it.
+    func awaitWritable(_ socket: Int32, number: Int, _ wanted: Bool) throws {
+        try control(EPOLL_CTL_MOD, socket, number, EPOLLIN.rawValue | (wanted ? EPOLLOUT.rawValue : 0))
+    }
+
+    private func control(_ operation: Int32, _ socket: Int32, _ number: Int, _ mask: UInt32) throws {
+        var event = epoll_event(events: mask, data: epoll_data_t(u64: UInt64(number)))
+        guard epoll_ctl(descriptor, operation, socket, &event) == 0 else { throw BenchError.system("epoll_ctl") }
+    }
+
+    /// Waits for at most `milliseconds` and answers how many descriptors are ready, to be asked for by `number(at:)`.
+    func wait(milliseconds: Int32) throws -> Int {
+        let count = epoll_wait(descriptor, &events, Int32(events.count), milliseconds)
+        if count >= 0 { return Int(count) }
+        guard errno == EINTR else { throw BenchError.system("epoll_wait") }
+        return 0
+    }
+
+    func number(at index: Int) -> Int {
+        Int(events[index].data.u64)
+    }
+
+    func isWritable(at index: Int) -> Bool {
+        events[index].events & EPOLLOUT.rawValue != 0
+    }
+
+    func isReadable(at index: Int) -> Bool {
+        events[index].events & ~EPOLLOUT.rawValue != 0
+    }
+}

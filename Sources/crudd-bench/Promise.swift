@@ -1,0 +1,43 @@
+/// A ratio that crudd is meant to reach, at least.
+struct Promise {
+    private let operation: String
+    private let ids: String
+    private let connections: Int
+    private let depth: Int
+    let peer: String
+    let atLeast: Double
+
+    private init(_ operation: String, _ ids: String, _ connections: Int, _ depth: Int, _ peer: String, _ floor: Double)
+    {
+        self.operation = operation
+        self.ids = ids
+        self.connections = connections
+        self.depth = depth
+        self.peer = peer
+        atLeast = floor
+    }
+
+    /// Whether it holds for that workload; it does on any CPUs.
+    func covers(_ row: Report.Row) -> Bool {
+        (operation, ids) == (row.operation, row.ids) && (connections, depth) == (row.connections, row.depth)
+    }
+
+    static let all = [
+        Promise("read", "random", 1, 1, "redis", 0.8),
+        Promise("read", "random", 50, 1, "redis", 0.6),
+        Promise("read", "random", 50, 16, "redis", 0.35),
+        Promise("create", "rising", 1, 1, "redis", 0.75),
+        Promise("create", "rising", 16, 1, "redis", 1),
+        Promise("create", "rising", 50, 1, "redis", 1),
+        Promise("read", "random", 1, 1, "postgresql", 2),
+        Promise("read", "random", 16, 1, "postgresql", 2),
+        Promise("read", "random", 50, 1, "postgresql", 2),
+        Promise("create", "rising", 1, 1, "postgresql", 1),
+        Promise("create", "rising", 16, 1, "postgresql", 2),
+        Promise("create", "rising", 50, 1, "postgresql", 2),
+    ]
+
+    static let readyMilliseconds = 100.0
+    static let residentMiB = 30.0
+    static let writeAheadLogMiB = 64.0
+}

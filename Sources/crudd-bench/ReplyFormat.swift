@@ -1,0 +1,86 @@
+import Glibc
+
+/// How a successful reply is known, by its length and by bytes at fixed places, without parsing it.
+enum ReplyFormat {
+    /// A frame; its JSON begins with `before`, ten digits of the request's tag and `after`.
+    case framed(before: [UInt8], after: [UInt8])
+    /// A reply of always the same length and beginning; replies come in the order of the requests.
+    case fixed(beginning: [UInt8], length: Int)
+
+    struct Reply {
+        let length: Int
+        /// The tag of the request that this answers; nil where order alone tells.
+        let tag: UInt64?
+    }
+
+    init(_ workload: Workload) {
+        let id = #"{"jsonrpc":"2.0","id":"#
+        switch (workload.language, workload.operation) {
+        case (.crudd, .read):
+            self = .framed(before: Array(id.utf8), after: Array(#","result":{"#.utf8))
+        case (.crudd, .create):
+            self = .framed(before: Array(id.utf8), after: Array(#","result":{"revision":"#.utf8))
+        case (.echo, _):
+            self = .framed(before: Array(id.utf8), after: Array(#","method":"#.utf8))
+        case (.resp, .read):
+            let head = "$\(workload.valueBytes)\r\n"
+            self = .fixed(beginning: Array(head.utf8), length: head.utf8.count + workload.valueBytes + 2)
+        case (.resp, .create):
+            self = .fixed(beginning: Array("+OK\r\n".utf8), length: 5)
+        }
+    }
+
+    /// The reply that `input` begins with; nil while it is incomplete.
+    ///
+    /// - throws: ``BenchError`` with the beginning of the reply where it is not the success that was asked for.
+    func parse(_ input: UnsafeRawBufferPointer) throws -> Reply? {
+        switch self {
+        case .fixed(let beginning, let length):
+            guard input.count >= beginning.count else {
+                // An error of RESP may be all that the peer has to say.
+                guard input.matches(beginning.prefix(input.count), at: 0) else { throw Self.unexpected(input) }
+                return nil
+            }
+            guard input.matches(beginning[...], at: 0) else { throw Self.unexpected(input) }
+            return input.count >= length ? Reply(length: length, tag: nil) : nil
+        case .framed(let before, let after):
+            guard input.count >= 4 else { return nil }
+            let length = 4 + Int(UInt32(bigEndian: input.loadUnaligned(as: UInt32.self)))
+            guard input.count >= length else { return nil }
+            let tagOffset = 4 + before.count
+            guard length >= tagOffset + RequestTemplate.digits + after.count,
+                input.matches(before[...], at: 4),
+                input.matches(after[...], at: tagOffset + RequestTemplate.digits)
+            else {
+                throw Self.unexpected(UnsafeRawBufferPointer(rebasing: input[4..<length]))
+            }
+            var tag: UInt64 = 0
+            for offset in tagOffset..<tagOffset + RequestTemplate.digits {
+                tag = tag &* 10 &+ UInt64(input[offset] &- UInt8(ascii: "0"))
+            }
+            return Reply(length: length, tag: tag)
+        }
+    }
+
+    private static func unexpected(_ reply: UnsafeRawBufferPointer) -> BenchError {
+        BenchError("not the reply of a success: \(String(decoding: reply.prefix(400), as: UTF8.self))")
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// Whether `marker` stands at `offset`; the caller has made sure that so many bytes are there.
+    fileprivate func matches(_ marker: ArraySlice<UInt8>, at offset: Int) -> Bool {
+        marker.withUnsafeBytes { Self.areEqual(self.baseAddress?.advanced(by: offset), $0) }
+    }
+
+    /// Whether these bytes stand anywhere in `text`.
+    func isWithin(_ text: UnsafeRawBufferPointer) -> Bool {
+        guard count <= text.count else { return false }
+        return (0...text.count - count).contains { Self.areEqual(text.baseAddress?.advanced(by: $0), self) }
+    }
+
+    private static func areEqual(_ address: UnsafeRawPointer?, _ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard let address, let other = bytes.baseAddress else { return bytes.isEmpty }
+        return memcmp(address, other, bytes.count) == 0
+    }
+}

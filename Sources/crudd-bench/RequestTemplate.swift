@@ -1,0 +1,125 @@
+/// A request that is built once; only digits are written for each one sent.
+///
+/// Record n has the id 1000000000 + n in ten digits. A create with random ids takes one of the n records by chance and
+/// adds ten digits that no other create has: it lands beside that record, so that over a run every page of a B-tree
+/// over the whole data set is met, and no id twice.
+struct RequestTemplate {
+    enum Part {
+        case text(String)
+        /// The request's own number, ten digits.
+        case tag
+        /// The record's id, ten or twenty digits.
+        case id
+        /// The record's number as its value holds it, ten digits.
+        case number
+    }
+
+    static let base: UInt64 = 1_000_000_000
+    static let digits = 10
+
+    private(set) var bytes: [UInt8] = []
+    private(set) var tagOffset: Int?
+    private var idOffset: Int?
+    private var numberOffset: Int?
+    /// Not nil: ids are scattered over so many records.
+    private let scatteredOver: UInt64?
+
+    init(_ parts: [Part], framed: Bool, scatteredOver: UInt64? = nil) {
+        self.scatteredOver = scatteredOver
+        if framed { bytes = [0, 0, 0, 0] }
+        for part in parts {
+            switch part {
+            case .text(let text): bytes += text.utf8
+            case .tag: tagOffset = reserve(Self.digits)
+            case .id: idOffset = reserve(idDigits)
+            case .number: numberOffset = reserve(Self.digits)
+            }
+        }
+        if framed {
+            withUnsafeBytes(of: UInt32(bytes.count - 4).bigEndian) { bytes.replaceSubrange(0..<4, with: $0) }
+        }
+    }
+
+    /// Appends digits to be written later, and answers where.
+    private mutating func reserve(_ digits: Int) -> Int {
+        bytes += [UInt8](repeating: UInt8(ascii: "0"), count: digits)
+        return bytes.count - digits
+    }
+
+    /// The length of an id.
+    var idDigits: Int { scatteredOver == nil ? Self.digits : 2 * Self.digits }
+
+    /// Writes the request for record `number` to the beginning of `buffer`, which must hold `bytes.count` bytes.
+    func write(to buffer: UnsafeMutableRawBufferPointer, tag: UInt64, number: UInt64) {
+        buffer.copyBytes(from: bytes)
+        if let tagOffset { Self.put(tag, at: tagOffset, in: buffer) }
+        if let numberOffset { Self.put(Self.base + number, at: numberOffset, in: buffer) }
+        guard let idOffset else { return }
+        guard let records = scatteredOver else {
+            return Self.put(Self.base + number, at: idOffset, in: buffer)
+        }
+        let (suffix, neighbour) = Self.mixed(number).quotientAndRemainder(dividingBy: records)
+        Self.put(Self.base + neighbour, at: idOffset, in: buffer)
+        Self.put(suffix, at: idOffset + Self.digits, in: buffer)
+    }
+
+    private static func put(_ value: UInt64, at offset: Int, in buffer: UnsafeMutableRawBufferPointer) {
+        var rest = value
+        for position in stride(from: offset + digits - 1, through: offset, by: -1) {
+            let (quotient, digit) = rest.quotientAndRemainder(dividingBy: 10)
+            buffer[position] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: digit)
+            rest = quotient
+        }
+    }
+
+    /// The finaliser of MurmurHash3: one-to-one on 32 bits, hence never the same answer for two numbers.
+    private static func mixed(_ number: UInt64) -> UInt64 {
+        var mixed = UInt32(truncatingIfNeeded: number)
+        mixed = (mixed ^ (mixed >> 16)) &* 0x85eb_ca6b
+        mixed = (mixed ^ (mixed >> 13)) &* 0xc2b2_ae35
+        return UInt64(mixed ^ (mixed >> 16))
+    }
+}
+
+extension RequestTemplate {
+    /// The value of a record: a JSON object of exactly `bytes` bytes that names its record.
+    static func value(bytes: Int) -> [Part] {
+        let (head, tail) = (#"{"number":"#, #","name":"Chill Client","note":""#)
+        let words = "the quick brown fox jumps over the lazy dog "
+        let room = bytes - head.utf8.count - digits - tail.utf8.count - 2
+        let note = String(repeating: words, count: room / words.utf8.count + 1).prefix(room)
+        return [.text(head), .number, .text(tail + note + #""}"#)]
+    }
+
+    /// The shortest value that `value(bytes:)` can make.
+    static let minimumValueBytes = 64
+
+    init(_ workload: Workload) {
+        let scattered = workload.operation == .create && workload.order == .random
+        let idDigits = scattered ? 2 * Self.digits : Self.digits
+        let parts: [Part]
+        switch (workload.language, workload.operation) {
+        case (.resp, .read):
+            parts = [.text("*2\r\n$3\r\nGET\r\n$\(idDigits)\r\n"), .id, .text("\r\n")]
+        case (.resp, .create):
+            parts =
+                [.text("*3\r\n$3\r\nSET\r\n$\(idDigits)\r\n"), .id, .text("\r\n$\(workload.valueBytes)\r\n")]
+                + Self.value(bytes: workload.valueBytes) + [.text("\r\n")]
+        case (.crudd, .read):
+            parts = Self.call("record.read", workload.collection) + [.text(#""}}"#)]
+        case (.crudd, .create), (.echo, _):
+            parts =
+                Self.call("record.create", workload.collection) + [.text(#"","item":"#)]
+                + Self.value(bytes: workload.valueBytes) + [.text("}}")]
+        }
+        self.init(
+            parts, framed: workload.language != .resp, scatteredOver: scattered ? workload.records : nil)
+    }
+
+    private static func call(_ method: String, _ collection: String) -> [Part] {
+        [
+            .text(#"{"jsonrpc":"2.0","id":"#), .tag,
+            .text(#","method":"\#(method)","params":{"collection":"\#(collection)","id":""#), .id,
+        ]
+    }
+}

@@ -1,0 +1,14 @@
+import Glibc
+
+/// stderr, where lines for people go; stdout is for results.
+struct StandardError: TextOutputStream {
+    static func print(_ line: String) {
+        var stream = StandardError()
+        Swift.print(line, to: &stream)
+    }
+
+    mutating func write(_ text: String) {
+        let bytes = Array(text.utf8)
+        _ = Glibc.write(STDERR_FILENO, bytes, bytes.count)
+    }
+}

@@ -1,0 +1,28 @@
+import ArgumentParser
+import Glibc
+
+/// Prints a value, for load generators that are not ours.
+struct ValueCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "value", abstract: "Print the value of a record, the same that load writes.")
+
+    @Option(help: "Bytes of a value.")
+    var valueBytes = 200
+    @Option(help: "The record.")
+    var record: UInt64 = 0
+
+    func validate() throws {
+        guard valueBytes >= RequestTemplate.minimumValueBytes else {
+            throw ValidationError("--value-bytes must be at least \(RequestTemplate.minimumValueBytes)")
+        }
+    }
+
+    func run() throws {
+        let template = RequestTemplate(RequestTemplate.value(bytes: valueBytes), framed: false)
+        let value = [UInt8](unsafeUninitializedCapacity: template.bytes.count) { buffer, count in
+            template.write(to: UnsafeMutableRawBufferPointer(buffer), tag: 0, number: record)
+            count = template.bytes.count
+        }
+        print(String(decoding: value, as: UTF8.self))
+    }
+}

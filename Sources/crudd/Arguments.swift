@@ -1,0 +1,64 @@
+/// The daemon's command line: a handful of options, read here so that the daemon links no Foundation, which every
+/// argument parser brings along.
+struct Arguments {
+    enum Task: Equatable {
+        case serve, check, help, version
+    }
+
+    private(set) var task = Task.serve
+    /// The configuration file.
+    private(set) var configuration = "/etc/crudd/crudd.yaml"
+    /// Whether to start although collections would lose sight of their records.
+    private(set) var force = false
+
+    static let help = """
+        Usage: crudd [--config FILE] [--force]
+               crudd --check [FILE]
+        Serves CRUD on a Unix socket, with storage adapters as plugins.
+
+          --config FILE   the configuration (default: /etc/crudd/crudd.yaml)
+          --check [FILE]  check the configuration, its plugins and their options, touching no storage, and exit
+          --force         start although collections would lose sight of their records
+          --version       print the version and exit
+          --help          print this and exit
+
+        Exit statuses: 0 done, 64 wrong usage, 69 another daemon is there, 71 the system gives no more, 78 the
+        configuration has a fault.
+
+        """
+
+    /// - Throws: ``UsageFault``.
+    init(_ words: some Sequence<String>) throws(UsageFault) {
+        var words = Array(words)[...]
+        while let word = words.popFirst() {
+            let parts = word.split(separator: "=", maxSplits: 1)
+            let option = parts.first.map(String.init) ?? ""
+            let attached = parts.count == 2 ? String(parts[1]) : nil
+            switch option {
+            case "--config":
+                guard let file = attached ?? words.popFirst() else { throw UsageFault("--config wants a file") }
+                configuration = file
+            case "--check":
+                task = .check
+                if let file = attached { configuration = file }
+                if attached == nil, let next = words.first, !next.hasPrefix("-") {
+                    configuration = next
+                    words.removeFirst()
+                }
+            case "--force" where attached == nil: force = true
+            case "--version" where attached == nil: task = .version
+            case "--help" where attached == nil, "-h" where attached == nil: task = .help
+            default: throw UsageFault("unknown argument \(word)")
+            }
+        }
+    }
+}
+
+/// Why a command line is not understood.
+struct UsageFault: Error {
+    let message: String
+
+    init(_ message: String) {
+        self.message = message
+    }
+}

@@ -1,0 +1,103 @@
+import Testing
+
+@testable import CRUDEventLoop
+
+@Suite struct StreamBufferTests {
+    // The macros of Testing take apart what they are given, and a buffer cannot be copied.
+
+    private func contents(_ buffer: borrowing StreamBuffer) -> [UInt8] {
+        Array(buffer.bytes)
+    }
+
+    private func capacity(_ buffer: borrowing StreamBuffer) -> Int {
+        buffer.capacity
+    }
+
+    @Test func appendsEveryKindOfPiece() {
+        var buffer = StreamBuffer()
+        buffer.append(UInt8(ascii: "a"))
+        buffer.append("bc")
+        buffer.append([UInt8]("de".utf8).span)
+        [UInt8]("fg".utf8).withUnsafeBytes { buffer.append($0) }
+        buffer.append(UnsafeRawBufferPointer(start: nil, count: 0))
+        buffer.append(bigEndian: 0x3132_3334)
+        #expect(contents(buffer) == [UInt8]("abcdefg1234".utf8))
+    }
+
+    @Test func writesALengthAfterwards() {
+        var buffer = StreamBuffer()
+        buffer.append("before")
+        let start = buffer.count
+        buffer.append(bigEndian: 0)
+        buffer.append("hello")
+        buffer.overwrite(at: start, bigEndian: UInt32(buffer.count - start - 4))
+        #expect(contents(buffer) == [UInt8]("before\0\0\0\u{5}hello".utf8))
+    }
+
+    @Test func takesBackToAMark() {
+        var buffer = StreamBuffer()
+        buffer.append("kept")
+        let mark = buffer.count
+        buffer.append("dropped")
+        buffer.truncate(to: mark)
+        buffer.append("!")
+        #expect(contents(buffer) == [UInt8]("kept!".utf8))
+    }
+
+    @Test func offsetsCountFromTheFirstByteThatIsThere() {
+        var buffer = StreamBuffer()
+        buffer.append("gone")
+        buffer.append(bigEndian: 0)
+        buffer.removeFirst(4)
+        buffer.overwrite(at: 0, bigEndian: 0x3132_3334)
+        #expect(contents(buffer) == [UInt8]("1234".utf8))
+    }
+
+    @Test func ownsNoMemoryWhenEmpty() {
+        var buffer = StreamBuffer()
+        #expect(capacity(buffer) == 0)
+        buffer.append(pattern(100_000).span)
+        #expect(capacity(buffer) >= 100_000)
+        buffer.removeFirst(100_000)
+        #expect(contents(buffer) == [])
+        #expect(capacity(buffer) == 0)
+    }
+
+    @Test func reservesExactlyWhatIsAskedFor() {
+        var buffer = StreamBuffer()
+        buffer.append("some")
+        buffer.removeFirst(2)
+        buffer.reserve(1_000_000)
+        #expect(capacity(buffer) == 1_000_000)
+        #expect(contents(buffer) == [UInt8]("me".utf8))
+    }
+
+    @Test func agreesWithAnArrayWhateverIsDoneToIt() {
+        var random = SystemRandomNumberGenerator()
+        var buffer = StreamBuffer()
+        var model: [UInt8] = []
+        var largest = 0
+        for _ in 0..<3000 {
+            switch Int.random(in: 0..<10, using: &random) {
+            case 0..<5:
+                let piece = pattern(Int.random(in: 0...9000, using: &random))
+                buffer.append(piece.span)
+                model += piece
+            case 5..<9:
+                let count = Int.random(in: 0...min(model.count, 12_000), using: &random)
+                buffer.removeFirst(count)
+                model.removeFirst(count)
+            default:
+                let count = Int.random(in: 0...model.count, using: &random)
+                buffer.truncate(to: count)
+                model.removeLast(model.count - count)
+            }
+            largest = max(largest, model.count)
+            #expect(capacity(buffer) <= max(4096, 4 * largest + 18_000))
+            guard contents(buffer) == model else {
+                Issue.record("the bytes differ")
+                return
+            }
+        }
+    }
+}

@@ -1,0 +1,199 @@
+import Testing
+
+@testable import CRUDEventLoop
+
+@Suite struct StreamInputTests {
+    /// Echoes messages of one length byte and as many bytes behind it, whole ones only.
+    private func echoMessages(_: Recorder, _ bytes: [UInt8], _ stream: Stream) -> Int {
+        var consumed = 0
+        while consumed < bytes.count {
+            let end = consumed + 1 + Int(bytes[consumed])
+            guard end <= bytes.count else { break }
+            stream.output.append(bytes[consumed..<end].span)
+            consumed = end
+        }
+        return consumed
+    }
+
+    @Test func echoesMessagesSplitAtEveryByte() throws {
+        let test = try TestLoop()
+        defer { test.finish() }
+        let handler = Recorder()
+        handler.onReceived = echoMessages
+        let (peer, stream) = try Peer.connected(to: test.loop, handler)
+        let messages: [UInt8] = [5] + pattern(5) + [0] + [90] + pattern(90) + [1, 7]
+        for split in 1..<messages.count {
+            let before = peer.receive()
+            let calls = handler.calls.count
+            peer.send(messages[..<split])
+            try test.turn { handler.calls.count > calls }
+            peer.send(messages[split...])
+            try test.turn { peer.receive() >= before + messages.count }
+            #expect(peer.received[before...] == messages[...])
+        }
+        #expect(stream.bufferedInputBytes == 0)
+        #expect(test.loop.bufferedInputBytes == 0)
+    }
+
+    @Test func takesManyMessagesOfOneWriteInOneTurn() throws {
+        let test = try TestLoop()
+        defer { test.finish() }
+        let handler = Recorder()
+        handler.onReceived = echoMessages
+        let (peer, _) = try Peer.connected(to: test.loop, handler)
+        let messages = Array(repeatElement([3, 1, 2, 3] as [UInt8], count: 5000).joined())
+        #expect(peer.send(messages) == messages.count)
+        try test.turn()
+        #expect(handler.calls.count == 1)
+        #expect(peer.receive() == messages.count)
+        #expect(peer.received == messages)
+    }
+
+    @Test func keepsOnlyWhatIsLeftOver() throws {
+        let test = try TestLoop()
+        defer { test.finish() }
+        let handler = Recorder()
+        handler.onReceived = { _, bytes, _ in bytes.count >= 10 ? 10 : bytes.count >= 6 ? 2 : 0 }
+        let (peer, stream) = try Peer.connected(to: test.loop, handler)
+        peer.send("abcdef")
+        try test.turn()
+        #expect(stream.bufferedInputBytes == 4)
+        #expect(test.loop.bufferedInputBytes == 4)
+        peer.send("ghijkl")
+        try test.turn()
+        #expect(handler.calls == [.received("abcdef"), .received("cdefghijkl")])
+        #expect(stream.bufferedInputBytes == 0)
+        #expect(stream.inputCapacity == 0)
+        #expect(test.loop.bufferedInputBytes == 0)
+    }
+
+    @Test(arguments: [true, false]) func readsAMessageOf16MiB(withHint: Bool) throws {
+        let test = try TestLoop()
+        defer { test.finish() }
+        let message = pattern(16 << 20)
+        let handler = Recorder()
+        handler.notesText = false
+        var calls = 0
+        var capacities: Set<Int> = []
+        handler.onReceived = { _, bytes, stream in
+            calls += 1
+            capacities.insert(stream.inputCapacity)
+            if bytes.count >= message.count { return message.count }
+            if withHint { stream.expects(totalBytes: message.count) }
+            return 0
+        }
+        let (peer, stream) = try Peer.connected(to: test.loop, handler)
+        // A second message begins in the same read as the first one ends.
+        var unsent = (message + message.prefix(1000))[...]
+        try test.turn {
+            unsent = unsent.dropFirst(peer.send(unsent.prefix(1 << 20)))
+            return unsent.isEmpty && handler.bytes.count == message.count && stream.bufferedInputBytes == 1000
+        }
+        #expect(handler.bytes == message)
+        // With the hint, one piece of memory has taken it.
+        if withHint { #expect(capacities.isSubset(of: [0, message.count])) }
+        #expect(test.loop.bufferedInputBytes == 1000)
+        peer.close()
+        try test.turn { handler.isClosed }
+        #expect(test.loop.bufferedInputBytes == 0)
+    }
+
+    @Test func deliversNothingWhilePausedAndTheRestFirstAfterwards() throws {
+        let test = try TestLoop()
+        defer { test.finish() }
+        let handler = Recorder()
+        handler.onReceived = { recorder, bytes, stream in
+            guard recorder.calls.count == 1 else { return bytes.count }
+            stream.pause()
+            return 3
+        }
+        let (peer, stream) = try Peer.connected(to: test.loop, handler)
+        peer.send("abcdef")
+        try test.turn()
+        peer.send("ghi")
+        // The socket is readable all the time, and the loop does not spin on it.
+        #expect(try test.turnUntilIdle() <= 3)
+        #expect(handler.calls == [.received("abcdef")])
+        stream.resume()
+        try test.turn { handler.text == "abcdefghi" }
+        #expect(handler.calls == [.received("abcdef"), .received("def"), .received("ghi")])
+    }
+
+    @Test func deliversTheRestAfterAPauseThoughNothingNewComes() throws {
+        let test = try TestLoop()
+        defer { test.finish() }
+        let handler = Recorder()
+        handler.onReceived = { recorder, bytes, stream in
+            stream.pause()
+            return 1
+        }
+        let (peer, stream) = try Peer.connected(to: test.loop, handler)
+        peer.send("abc")
+        try test.turn()
+        for length in 2...3 {
+            stream.resume()
+            try test.turn { handler.bytes.count == length }
+        }
+        #expect(handler.calls == [.received("abc"), .received("bc"), .received("c")])
+    }
+
+    @Test func aPauseThatEndsWithinTheTurnCostsNothing() throws {
+        let test = try TestLoop()
+        defer { test.finish() }
+        let handler = Recorder()
+        let (peer, stream) = try Peer.connected(to: test.loop, handler)
+        stream.pause()
+        stream.resume()
+        peer.send("abc")
+        try test.turn()
+        #expect(handler.text == "abc")
+    }
+
+    @Test func aFloodDoesNotKeepOthersWaiting() throws {
+        let test = try TestLoop()
+        defer { test.finish() }
+        let flooded = Recorder()
+        flooded.notesText = false
+        var order = ""
+        flooded.onReceived = { _, bytes, stream in
+            order += "f"
+            if bytes.count > 1000 { stream.continueNextTurn() }
+            return min(bytes.count, 1000)
+        }
+        let quiet = Recorder()
+        quiet.onReceived = { _, bytes, _ in
+            order += "q"
+            return bytes.count
+        }
+        let (flooding, floodedStream) = try Peer.connected(to: test.loop, flooded)
+        let (asking, _) = try Peer.connected(to: test.loop, quiet)
+        let flood = pattern(100_000)
+        #expect(flooding.send(flood) == flood.count)
+        for _ in 0..<5 { try test.turn() }
+        #expect(order == "fffff")
+        #expect(floodedStream.bufferedInputBytes == 95_000)
+        // In a turn that it is readable in, the other one even comes first.
+        asking.send("?")
+        try test.turn()
+        #expect(order == "fffffqf")
+        try test.turn { flooded.bytes.count == flood.count }
+        #expect(flooded.bytes == flood)
+        #expect(order.count == 101)
+    }
+
+    @Test func nothingIsReadBeforeTheRestIsConsumed() throws {
+        let test = try TestLoop()
+        defer { test.finish() }
+        let handler = Recorder()
+        handler.onReceived = { _, bytes, stream in
+            if bytes.count > 1 { stream.continueNextTurn() }
+            return 1
+        }
+        let (peer, _) = try Peer.connected(to: test.loop, handler)
+        peer.send("abc")
+        try test.turn()
+        peer.send("d")
+        for _ in 0..<3 { try test.turn() }
+        #expect(handler.calls == [.received("abc"), .received("bc"), .received("c"), .received("d")])
+    }
+}

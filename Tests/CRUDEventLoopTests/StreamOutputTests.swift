@@ -1,0 +1,130 @@
+import Testing
+
+@testable import CRUDEventLoop
+
+@Suite struct StreamOutputTests {
+    @Test func sendsWhatATurnHasToSayInOneWrite() throws {
+        let test = try TestLoop()
+        defer { test.finish() }
+        let handler = Recorder()
+        handler.onReceived = { _, bytes, stream in
+            stream.output.append("one ")
+            stream.output.append("two ")
+            return bytes.count
+        }
+        let (peer, stream) = try Peer.connected(to: test.loop, handler)
+        test.onTurnDidRead = {
+            // Nothing has been written yet.
+            #expect(peer.receive() == 0)
+            stream.output.append("three")
+            #expect(test.loop.pendingOutputBytes == 13)
+        }
+        peer.send("?")
+        try test.turn()
+        #expect(peer.text == "one two three")
+        #expect(stream.pendingOutputBytes == 0)
+        #expect(stream.outputCapacity == 0)
+        #expect(test.loop.pendingOutputBytes == 0)
+    }
+
+    @Test func outputOfTheTurnsEndFollowsAtOnce() throws {
+        let test = try TestLoop()
+        defer { test.finish() }
+        let (peer, stream) = try Peer.connected(to: test.loop, Recorder())
+        test.onTurnWillEnd = { if test.turns == 1 { stream.output.append("late") } }
+        peer.send("?")
+        try test.turn { peer.text == "late" }
+        #expect(test.turns == 2)
+    }
+
+    @Test func aPeerThatDoesNotReadIsBoundedAndGetsEverything() throws {
+        let test = try TestLoop()
+        defer { test.finish() }
+        let limit = 100_000
+        let handler = Recorder()
+        handler.notesText = false
+        handler.onReceived = { _, bytes, stream in
+            stream.output.append(bytes.span)
+            if stream.pendingOutputBytes > limit { stream.pause() }
+            return bytes.count
+        }
+        handler.onDrained = { $0.resume() }
+        let (peer, stream) = try Peer.connected(to: test.loop, handler)
+        let message = pattern(8 << 20)
+        var unsent = message[...]
+
+        // Nobody reads: the peer can send until sockets and stream are full.
+        var progress = 0
+        repeat {
+            progress = peer.send(unsent)
+            unsent = unsent.dropFirst(progress)
+            #expect(try test.turnUntilIdle() < 10)
+            #expect(stream.pendingOutputBytes + stream.bufferedInputBytes <= limit + test.loop.receiveBuffer.count)
+        } while progress > 0
+        #expect(stream.pendingOutputBytes > limit)
+        #expect(test.loop.pendingOutputBytes == stream.pendingOutputBytes)
+        #expect(!unsent.isEmpty)
+
+        try test.turn {
+            unsent = unsent.dropFirst(peer.send(unsent.prefix(100_000)))
+            return peer.receive() == message.count
+        }
+        #expect(peer.received == message)
+        #expect(test.loop.pendingOutputBytes == 0)
+        #expect(stream.outputCapacity == 0)
+    }
+
+    @Test func tellsAPausedStreamThatItsOutputIsGone() throws {
+        let test = try TestLoop()
+        defer { test.finish() }
+        let handler = Recorder()
+        let (peer, stream) = try Peer.connected(to: test.loop, handler)
+        stream.output.append("not paused")
+        try test.turn()
+        stream.pause()
+        stream.output.append(", paused")
+        try test.turn()
+        #expect(peer.text == "not paused, paused")
+        #expect(handler.calls == [.outputDrained])
+    }
+
+    @Test func closesWhenFlushedAndNotBefore() throws {
+        let test = try TestLoop()
+        defer { test.finish() }
+        let handler = Recorder()
+        let (peer, stream) = try Peer.connected(to: test.loop, handler)
+        let farewell = pattern(2 << 20)
+        stream.output.append(farewell.span)
+        stream.closeWhenFlushed()
+        peer.send("nobody listens any more")
+        #expect(try test.turnUntilIdle() < 10)
+        #expect(!stream.isOpen)
+        #expect(handler.calls == [])
+        try test.turn {
+            peer.receive()
+            return handler.isClosed
+        }
+        peer.receive()
+        #expect(peer.received == farewell)
+        #expect(peer.hasReachedEnd)
+        #expect(handler.calls == [.closed])
+    }
+
+    @Test func closeDropsOutput() throws {
+        let test = try TestLoop()
+        defer { test.finish() }
+        let handler = Recorder()
+        let (peer, stream) = try Peer.connected(to: test.loop, handler)
+        stream.output.append("never seen")
+        stream.close()
+        stream.close()
+        stream.closeWhenFlushed()
+        try test.turn()
+        stream.output.append("dropped")
+        #expect(stream.pendingOutputBytes == 0)
+        #expect(test.loop.pendingOutputBytes == 0)
+        #expect(peer.text == "")
+        #expect(peer.hasReachedEnd)
+        #expect(handler.calls == [.closed])
+    }
+}

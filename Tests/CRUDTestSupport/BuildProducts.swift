@@ -1,0 +1,31 @@
+import Glibc
+
+/// What SwiftPM has built. Every product lies in one folder, the one that the tests run from.
+package enum BuildProducts {
+    /// The path of a product, such as `crudd` or `libsqlite.so`.
+    package static func path(of name: String) throws -> String {
+        for start in [try executable(), CommandLine.arguments[0]] {
+            var folder = start[...]
+            while let slash = folder.lastIndex(of: "/") {
+                folder = folder[..<slash]
+                let candidate = "\(folder)/\(name)"
+                if access(candidate, R_OK) == 0, Files.status(candidate).map({ $0.st_mode & S_IFMT }) == S_IFREG {
+                    return candidate
+                }
+                if folder.hasSuffix("/.build") { break }
+            }
+        }
+        throw Failure("\(name) is not beside \(try executable()): has the whole package been built?")
+    }
+
+    /// The root of the package's sources.
+    package static var packageDirectory: String {
+        #filePath.split(separator: "/").dropLast(3).map { "/\($0)" }.joined()
+    }
+
+    private static func executable() throws -> String {
+        guard let path = realpath("/proc/self/exe", nil) else { throw Failure.system("realpath /proc/self/exe") }
+        defer { free(path) }
+        return String(cString: path)
+    }
+}

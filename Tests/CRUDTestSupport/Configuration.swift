@@ -1,0 +1,45 @@
+/// The text of a configuration, by section. `$DIRECTORY` stands for the installation's directory.
+package struct Configuration: Sendable {
+    /// Further lines of `socket:`.
+    package var socket: String
+    /// The entries of `plugins.directories:`.
+    package var pluginDirectories: String
+    /// The lines of `backends:`.
+    package var backends: String
+    /// The lines of `collections:`.
+    package var collections: String
+    /// The lines of `access:`; nil leaves the section out.
+    package var access: String?
+    /// The lines of `limits:`; nil leaves the section out.
+    package var limits: String?
+
+    /// Every collection in one SQLite database, unless told otherwise.
+    package init(
+        socket: String = "", pluginDirectories: String = "$DIRECTORY/plugins",
+        backends: String = "main: {plugin: sqlite, options: {path: $DIRECTORY/main.sqlite}}",
+        collections: String = "\"*\": {backend: main}", access: String? = nil, limits: String? = nil
+    ) {
+        self.socket = socket
+        self.pluginDirectories = pluginDirectories
+        self.backends = backends
+        self.collections = collections
+        self.access = access
+        self.limits = limits
+    }
+
+    /// The file's content.
+    package var text: String {
+        var text = "state_directory: $DIRECTORY/state\n"
+        text += Self.section("socket", "path: $DIRECTORY/crudd.sock\n\(socket)")
+        text += Self.section("plugins", "directories: [\(pluginDirectories)]")
+        text += Self.section("backends", backends)
+        text += Self.section("collections", collections)
+        if let access { text += Self.section("access", access) }
+        if let limits { text += Self.section("limits", limits) }
+        return text
+    }
+
+    private static func section(_ name: String, _ lines: String) -> String {
+        "\(name):\n" + lines.split(separator: "\n").map { "  \($0)\n" }.joined()
+    }
+}

@@ -1,0 +1,110 @@
+import Glibc
+
+/// A real crudd on a real socket. It is killed, if it still runs, when nobody holds it any more.
+package final class Daemon: Sendable {
+    package let installation: Installation
+    package let process: ChildProcess
+    package let notifications: NotificationSocket
+    /// How long it took from the start of the process to READY=1.
+    package let startTime: Duration
+
+    package var socketPath: String { installation.socketPath }
+
+    /// Starts a daemon on an installation of its own and waits for READY=1.
+    package convenience init(_ configuration: Configuration = Configuration()) throws {
+        try self.init(on: Installation(configuration))
+    }
+
+    /// Starts a daemon and waits for READY=1.
+    ///
+    /// - Parameters:
+    ///   - listener: a listening socket, handed over as systemd does.
+    ///   - environment: beside the usual; wins over it.
+    package init(
+        on installation: Installation, arguments: [String] = [], environment: [String: String] = [:],
+        listener: Descriptor? = nil
+    ) throws {
+        self.installation = installation
+        notifications = try NotificationSocket(at: "\(installation.path)/notify")
+        var variables = ["NOTIFY_SOCKET": notifications.path]
+        let log = open(Self.logPath(of: installation), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o644)
+        guard log >= 0 else { throw Failure.system("open the daemon's log") }
+        let streams = Descriptor(owning: log)
+        var descriptors = [(streams.number, STDOUT_FILENO), (streams.number, STDERR_FILENO)]
+        let crudd = try BuildProducts.path(of: "crudd")
+        var command = (crudd, ["--config", installation.configurationFile] + arguments)
+        if let listener {
+            descriptors.append((listener.number, 3))
+            variables.merge(["LISTEN_FDS": "1", "LISTEN_FDNAMES": "rpc"]) { $1 }
+            // LISTEN_PID must name the daemon itself: the shell becomes it.
+            command = ("sh", ["-c", "LISTEN_PID=${PID:-$$} exec \"$0\" \"$@\"", crudd] + command.1)
+        }
+        let start = ContinuousClock.now
+        process = try ChildProcess(
+            command.0, command.1, environment: variables.merging(environment) { $1 }, descriptors: descriptors)
+        try Self.awaitReady(notifications, process, installation)
+        startTime = start.duration(to: .now)
+    }
+
+    /// Starts a daemon again on the same installation.
+    package func restarted(listener: Descriptor? = nil) throws -> Daemon {
+        try Daemon(on: installation, listener: listener)
+    }
+
+    package func connect() throws -> Connection {
+        try Connection(to: socketPath)
+    }
+
+    /// SIGTERM, and how the daemon ended on it.
+    @discardableResult
+    package func stop(until deadline: Deadline = Deadline()) throws -> ExitStatus {
+        process.signal(SIGTERM)
+        return try process.waitForExit(until: deadline)
+    }
+
+    /// SIGKILL: no farewell.
+    package func kill() throws {
+        process.signal(SIGKILL)
+        try process.waitForExit()
+    }
+
+    /// What the daemons of this installation have written to standard error, all of them.
+    package var log: String {
+        (try? String(decoding: Files.read(Self.logPath(of: installation)), as: UTF8.self)) ?? ""
+    }
+
+    /// VmRSS, in bytes.
+    package var residentBytes: Int {
+        get throws {
+            let status = String(decoding: try Files.read("/proc/\(process.pid)/status"), as: UTF8.self)
+            guard let line = status.split(separator: "\n").first(where: { $0.hasPrefix("VmRSS:") }),
+                let kibibytes = line.split(whereSeparator: { $0 == " " || $0 == "\t" }).dropFirst().first.flatMap({
+                    Int($0)
+                })
+            else { throw Failure("no VmRSS of \(process.pid)") }
+            return kibibytes * 1024
+        }
+    }
+
+    /// How many descriptors it has open.
+    package var descriptorCount: Int {
+        get throws { try Files.names(in: "/proc/\(process.pid)/fd").count }
+    }
+
+    private static func logPath(of installation: Installation) -> String { "\(installation.path)/crudd.log" }
+
+    private static func awaitReady(
+        _ notifications: NotificationSocket, _ process: ChildProcess, _ installation: Installation
+    ) throws {
+        let deadline = Deadline()
+        while !notifications.received.contains("READY=1") {
+            let interests = [(notifications.descriptor.number, POLLIN), (process.handle.number, POLLIN)]
+            let events = try Descriptor.wait(for: interests, until: deadline)
+            guard events[0] != 0 else {
+                let outcome = events[1] != 0 ? "ended: \(try process.waitForExit())" : "does not become ready"
+                let log = try String(decoding: Files.read(logPath(of: installation)), as: UTF8.self)
+                throw Failure("the daemon \(outcome)\n\(log)")
+            }
+        }
+    }
+}

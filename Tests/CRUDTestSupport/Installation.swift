@@ -1,0 +1,49 @@
+/// A directory with all that a daemon needs: plugins, a configuration, a place for its state and its socket.
+package final class Installation: Sendable {
+    private let directory: TemporaryDirectory
+
+    package var path: String { directory.path }
+    package var pluginDirectory: String { "\(path)/plugins" }
+    package var configurationFile: String { "\(path)/crudd.yaml" }
+    package var socketPath: String { "\(path)/crudd.sock" }
+
+    /// With the SQLite plugin and the given configuration.
+    package convenience init(_ configuration: Configuration = Configuration()) throws {
+        try self.init(text: configuration.text)
+    }
+
+    /// With a configuration that is written out; `$DIRECTORY` stands for the directory.
+    package init(text: String) throws {
+        directory = try TemporaryDirectory()
+        try Files.makeDirectory("\(directory.path)/plugins")
+        try Files.makeDirectory("\(directory.path)/state", mode: 0o700)
+        try Files.copy(BuildProducts.path(of: "libsqlite.so"), to: "\(directory.path)/plugins/sqlite.so", mode: 0o755)
+        try configure(text: text)
+    }
+
+    /// Replaces the configuration file.
+    package func configure(_ configuration: Configuration) throws {
+        try configure(text: configuration.text)
+    }
+
+    /// Replaces the configuration file.
+    package func configure(text: String) throws {
+        var pieces: [Substring] = []
+        var rest = text[...]
+        while let range = rest.firstRange(of: "$DIRECTORY") {
+            pieces += [rest[..<range.lowerBound], path[...]]
+            rest = rest[range.upperBound...]
+        }
+        try Files.write((pieces + [rest]).joined(), to: configurationFile)
+    }
+
+    /// Runs `crudd --check` on the configuration file.
+    package func check() throws -> Command.Outcome {
+        try Command.run(BuildProducts.path(of: "crudd"), ["--check", configurationFile])
+    }
+
+    /// Runs a daemon that is expected to refuse to start.
+    package func startInVain() throws -> Command.Outcome {
+        try Command.run(BuildProducts.path(of: "crudd"), ["--config", configurationFile])
+    }
+}

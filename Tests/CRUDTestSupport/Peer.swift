@@ -1,0 +1,36 @@
+package import Glibc
+
+/// Who a connection comes from, where it is not the user that runs the tests.
+package struct Peer: Sendable {
+    package var user: uid_t
+    package var group: gid_t
+    package var supplementaryGroups: [gid_t]
+
+    package init(user: uid_t, group: gid_t, supplementaryGroups: [gid_t] = []) {
+        self.user = user
+        self.group = group
+        self.supplementaryGroups = supplementaryGroups
+    }
+
+    /// Whether this process may take on another user.
+    package static var canImpersonate: Bool { geteuid() == 0 }
+
+    /// setpriv(1) with what makes a program run as this peer.
+    package var command: (path: String, arguments: [String]) {
+        let groups = supplementaryGroups.map(String.init).joined(separator: ",")
+        return (
+            "setpriv",
+            ["--reuid=\(user)", "--regid=\(group)", groups.isEmpty ? "--clear-groups" : "--groups=\(groups)", "--"]
+        )
+    }
+
+    /// Connects `descriptor` to `path` as this peer. The kernel notes who called connect(2), so that a short-lived
+    /// process of the peer makes the connection and this process keeps it.
+    func connect(_ descriptor: Descriptor, to path: String) throws {
+        let program = "open(my $s, '+<&=', 3) or die $!; connect($s, sockaddr_un($ARGV[0])) or die $!"
+        let outcome = try Command.run(
+            command.path, command.arguments + ["perl", "-MSocket", "-e", program, path],
+            descriptors: [(descriptor.number, 3)])
+        guard outcome.status == .exited(0) else { throw Failure("connect \(path) as \(user): \(outcome.errors)") }
+    }
+}

@@ -1,0 +1,90 @@
+import CRUDTestSupport
+import Testing
+
+/// A peer that does not read, or asks for too much at once, slows itself and nobody else.
+@Suite struct BackPressureTests {
+    private static let large = "\"" + String(repeating: "x", count: 60_000) + "\""
+
+    @Test func aPeerThatDoesNotReadIsNotReadFrom() throws {
+        let daemon = try Daemon(Configuration(limits: "frame_bytes: 1MiB\nitem_bytes: 256KiB\nsession_bytes: 4MiB"))
+        let witness = try daemon.connect()
+        #expect(try witness.create("c", "large", Self.large).result != nil)
+        let before = try daemon.residentBytes
+        let connection = try daemon.connect()
+        let request = Connection.request("record.read", Connection.params("c", "large"), id: "1")
+        let count = 20_000
+        let bytes = Array(repeatElement(Connection.frame(request), count: count).joined())
+        let sent = try connection.sendUntilBlocked(bytes)
+        #expect(sent < bytes.count, "the daemon took \(count) requests whose answers nobody reads")
+        #expect(try daemon.residentBytes - before < 32 << 20)
+        #expect(try witness.create("c", "a", "1").result != nil)
+        #expect(try witness.item("c", "a") == "1")
+
+        // Reading again sets it free: every answer comes, whole.
+        let last = sent / (bytes.count / count)
+        try connection.send(bytes[sent..<min(bytes.count, (last + 1) * (bytes.count / count))])
+        let replies = try connection.finish()
+        #expect(replies.count == last + 1)
+        #expect(replies.allSatisfy { $0.result?["item"]?.text == Self.large })
+        #expect(try daemon.residentBytes - before < 32 << 20)
+    }
+
+    @Test func manyPeersThatDoNotReadStayWithinTheBuffers() throws {
+        let daemon = try Daemon(
+            Configuration(limits: "frame_bytes: 1MiB\nitem_bytes: 256KiB\nsession_bytes: 4MiB\nbuffer_bytes: 16MiB"))
+        let witness = try daemon.connect()
+        #expect(try witness.create("c", "large", Self.large).result != nil)
+        let before = try daemon.residentBytes
+        let request = Connection.frame(Connection.request("record.read", Connection.params("c", "large"), id: "1"))
+        let bytes = Array(repeatElement(request, count: 2000).joined())
+        let sleepers = try (0..<20).map { _ in try daemon.connect() }
+        for sleeper in sleepers { _ = try sleeper.sendUntilBlocked(bytes, patience: .milliseconds(50)) }
+        #expect(try daemon.residentBytes - before < 48 << 20)
+        #expect(try witness.create("c", "a", "1").result != nil)
+        #expect(try daemon.connect().item("c", "a") == "1")
+        for sleeper in sleepers { sleeper.close() }
+        #expect(try witness.isUsable())
+    }
+
+    @Test func manyHalfFramesStayWithinTheBuffersAndBlockNobody() throws {
+        let daemon = try Daemon(
+            Configuration(
+                limits: "frame_bytes: 1MiB\nitem_bytes: 256KiB\nsession_bytes: 2MiB\nbuffer_bytes: 8MiB"))
+        let witness = try daemon.connect()
+        #expect(try witness.create("c", "a", "1").result != nil)
+        let before = try daemon.residentBytes
+        let half = Connection.header(1 << 20) + [UInt8](repeating: 0x20, count: 1 << 20 - 1)
+        let sleepers = try (0..<30).map { _ in try daemon.connect() }
+        for sleeper in sleepers { _ = try sleeper.sendUntilBlocked(half, patience: .milliseconds(50)) }
+        #expect(try daemon.residentBytes - before < 32 << 20)
+        #expect(try witness.item("c", "a") == "1")
+        #expect(try daemon.connect().item("c", "a") == "1")
+        for sleeper in sleepers { sleeper.close() }
+        #expect(try witness.isUsable())
+    }
+
+    @Test(arguments: [1, 2, 256])
+    func whatIsUnderWayIsBoundedAndNothingIsRefused(inflight: Int) throws {
+        let daemon = try Daemon(Configuration(limits: "inflight_per_session: \(inflight)"))
+        let connection = try daemon.connect()
+        let replies = try connection.pipeline(
+            (0..<1000).map { ("record.create", Connection.params("c", "\($0)", item: "\($0)")) })
+        #expect(replies.count { $0.result != nil } == 1000)
+        let reads = try connection.pipeline((0..<1000).map { ("record.read", Connection.params("c", "\($0)")) })
+        for (number, reply) in reads.enumerated() { #expect(reply.result?["item"]?.integer == number) }
+    }
+
+    @Test func aBusySessionDoesNotKeepTheTurn() throws {
+        let daemon = try Daemon()
+        let busy = try daemon.connect()
+        let witness = try daemon.connect()
+        let pings = Array(
+            repeatElement(Connection.frame(Connection.request("daemon.ping", id: "1")), count: 2000).joined())
+        for _ in 0..<20 {
+            _ = try busy.sendSome(pings[...])
+            #expect(try witness.isUsable())
+            try busy.takeIn()
+            while try busy.bufferedFrame() != nil {}
+        }
+    }
+}

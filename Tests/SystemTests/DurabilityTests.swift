@@ -1,0 +1,34 @@
+import CRUDTestSupport
+import Testing
+
+/// What was acknowledged is there, whatever happens.
+@Suite struct DurabilityTests {
+    @Test func acknowledgedWritesSurviveFiftyKills() throws {
+        let installation = try Installation()
+        let storm = Storm(lanes: 4, seed: 3)
+        var random = SeededGenerator(seed: 7)
+        for _ in 0..<50 {
+            let daemon = try Daemon(on: installation)
+            try storm.check(on: daemon)
+            try storm.blow(on: daemon, acknowledgements: Int(random.next() % 400))
+        }
+        let daemon = try Daemon(on: installation)
+        try storm.check(on: daemon)
+        #expect(try daemon.stop() == .exited(0))
+    }
+
+    @Test func everythingSurvivesAnOrderlyRestart() throws {
+        var daemon = try Daemon()
+        let connection = try daemon.connect()
+        let writes = try connection.pipeline(
+            (0..<500).map { ("record.create", Connection.params("c", "\($0)", item: "\($0)")) })
+        let revisions = writes.map { $0.result?["revision"]?.string }
+        try daemon.stop()
+        daemon = try daemon.restarted()
+        let reads = try daemon.connect().pipeline((0..<500).map { ("record.read", Connection.params("c", "\($0)")) })
+        for number in 0..<500 {
+            #expect(reads[number].result?["item"]?.integer == number)
+            #expect(reads[number].result?["revision"]?.string == revisions[number])
+        }
+    }
+}

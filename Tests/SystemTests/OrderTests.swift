@@ -1,0 +1,125 @@
+import CRUDTestSupport
+import Testing
+
+/// What is seen when.
+@Suite(.daemon) struct OrderTests {
+    @Test func pipelinedRequestsTakeEffectInTheOrderSent() throws {
+        let connection = try Daemon.shared.connect()
+        for round in 0..<50 {
+            let id = "\(round)"
+            let read = ("record.read", Connection.params("pipeline", id))
+            let replies = try connection.pipeline([
+                read,
+                ("record.create", Connection.params("pipeline", id, item: "1")), read,
+                ("record.update", Connection.params("pipeline", id, item: "2")), read,
+                ("record.upsert", Connection.params("pipeline", id, item: "3")), read,
+                ("record.delete", Connection.params("pipeline", id)), read,
+                ("record.create", Connection.params("pipeline", id, item: "4")), read,
+                ("record.exists", Connection.params("pipeline", id)),
+                ("record.readMany", #"{"collection":"pipeline","ids":["\#(id)"]}"#),
+            ])
+            #expect(replies[0].fault?.name == "record_not_found")
+            #expect([2, 4, 6].map { replies[$0].result?["item"]?.text } == ["1", "2", "3"])
+            #expect(replies[7].result?.text == "{}")
+            #expect(replies[8].fault?.name == "record_not_found")
+            #expect(replies[10].result?["item"]?.text == "4")
+            #expect(replies[11].result?["exists"]?.boolean == true)
+            #expect(replies[12].result?["records"]?.elements?.first?["item"]?.text == "4")
+        }
+    }
+
+    @Test func aReadBetweenTwoWritesSeesTheFirstOnly() throws {
+        let connection = try Daemon.shared.connect()
+        _ = try connection.upsert("between", "a", "-1")
+        let requests = (0..<400).flatMap { number in
+            [
+                ("record.upsert", Connection.params("between", "a", item: "\(number)")),
+                ("record.read", Connection.params("between", "a")),
+            ]
+        }
+        let replies = try connection.pipeline(requests)
+        for number in 0..<400 {
+            let written = replies[2 * number].result?["revision"]?.string
+            let record = replies[2 * number + 1].result
+            #expect(record?["item"]?.integer == number)
+            #expect(record?["revision"]?.string == written)
+        }
+    }
+
+    @Test func conditionalWritesFollowEachOther() throws {
+        let connection = try Daemon.shared.connect()
+        let first = try #require(try connection.create("chain", "a", "1").result?["revision"]?.string)
+        let replies = try connection.pipeline([
+            ("record.update", Connection.params("chain", "a", item: "2", ifRevision: first)),
+            ("record.update", Connection.params("chain", "a", item: "3", ifRevision: first)),
+            ("record.delete", Connection.params("chain", "a")),
+            ("record.create", Connection.params("chain", "a", item: "4")),
+            ("record.create", Connection.params("chain", "a", item: "5")),
+        ])
+        let second = replies[0].result?["revision"]?.string
+        #expect(second != nil)
+        #expect(replies[1].fault?.details?["revision"]?.string == second)
+        #expect(replies[2].result?.text == "{}")
+        #expect(replies[3].result != nil)
+        #expect(replies[4].fault?.name == "record_exists")
+        #expect(try connection.item("chain", "a") == "4")
+    }
+
+    @Test func anAnsweredWriteIsSeenByEverybody() throws {
+        let writer = try Daemon.shared.connect()
+        let readers = try (0..<3).map { _ in try Daemon.shared.connect() }
+        _ = try writer.upsert("seen", "a", "-1")
+        for number in 0..<300 {
+            let revision = try writer.upsert("seen", "a", "\(number)").result?["revision"]?.string
+            for reader in readers {
+                let record = try reader.read("seen", "a").result
+                #expect(record?["item"]?.integer == number)
+                #expect(record?["revision"]?.string == revision)
+            }
+        }
+        #expect(try writer.delete("seen", "a").result != nil)
+        for reader in readers { #expect(try reader.exists("seen", "a") == false) }
+    }
+
+    @Test func readersNeverSeeTheClockGoBack() throws {
+        let writer = try Daemon.shared.connect()
+        let readers = try (0..<3).map { _ in try Daemon.shared.connect() }
+        _ = try writer.upsert("clock", "a", "0")
+        var seen = 0
+        for round in 0..<40 {
+            for number in 0..<10 {
+                let params = Connection.params("clock", "a", item: "\(round * 10 + number)")
+                try writer.sendFrame(Connection.request("record.upsert", params, id: "1"))
+                for reader in readers {
+                    let read = Connection.params("clock", "a")
+                    try reader.sendFrame(Connection.request("record.read", read, id: "\(number)"))
+                }
+            }
+            // Each reader's own ten follow each other; none may fall behind what anybody saw in the round before.
+            let floor = seen
+            for reader in readers {
+                let replies = try (0..<10).map { _ in try reader.receive() }
+                    .sorted { ($0.id.integer ?? 0) < ($1.id.integer ?? 0) }
+                let values = [floor] + replies.compactMap { $0.result?["item"]?.integer }
+                #expect(values.count == 11)
+                #expect(zip(values, values.dropFirst()).allSatisfy { $0 <= $1 })
+                seen = max(seen, values.max() ?? 0)
+            }
+            for _ in 0..<10 { #expect(try writer.receive().result != nil) }
+            seen = max(seen, round * 10 + 9)
+        }
+    }
+
+    @Test func collectionsMayOvertakeButEachKeepsItsOrder() throws {
+        let connection = try Daemon.shared.connect()
+        let replies = try connection.pipeline(
+            (0..<600).flatMap { number in
+                let collection = "lane \(number % 3)"
+                return [
+                    ("record.upsert", Connection.params(collection, "a", item: "\(number)")),
+                    ("record.read", Connection.params(collection, "a")),
+                ]
+            })
+        for number in 0..<600 { #expect(replies[2 * number + 1].result?["item"]?.integer == number) }
+    }
+}

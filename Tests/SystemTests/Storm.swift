@@ -1,0 +1,148 @@
+import CRUDTestSupport
+import Glibc
+import Testing
+
+/// Several connections that write as fast as they can, and the memory of what each of them was promised.
+///
+/// Each connection has ids of its own and sends its writes in a known order. After a crash the record of an id must be
+/// as some write to it left it: the last that was acknowledged, or one sent after that. Items carry so much text made
+/// from their number that a torn one shows.
+final class Storm {
+    /// What an id holds after each write that was sent to it; nil where there is no record.
+    private struct History {
+        var states: [Int?] = [nil]
+        /// How many of the writes were acknowledged; they are the first ones.
+        var acknowledged = 0
+    }
+
+    private struct Write {
+        var lane: Int
+        var id: Int
+    }
+
+    /// One connection's requests that are under way, by id on the wire.
+    private struct Lane {
+        var connection: Connection
+        var underWay: [Int: Write] = [:]
+    }
+
+    private static let idsPerLane = 40
+    private static let depth = 32
+
+    private let laneCount: Int
+    private var histories: [[History]]
+    private var revisions: Set<String> = []
+    private var nextRequest = 0
+    private var random: SeededGenerator
+
+    init(lanes: Int, seed: UInt64) {
+        laneCount = lanes
+        histories = Array(repeating: Array(repeating: History(), count: Self.idsPerLane), count: lanes)
+        random = SeededGenerator(seed: seed)
+    }
+
+    /// Writes until `count` writes have been acknowledged, then kills the daemon in the middle of the next ones.
+    func blow(on daemon: Daemon, acknowledgements count: Int) throws {
+        var lanes = try (0..<laneCount).map { _ in Lane(connection: try daemon.connect()) }
+        let deadline = Deadline()
+        var acknowledged = 0
+        while acknowledged < count {
+            for lane in lanes.indices { try fill(&lanes[lane], number: lane) }
+            let interests = try lanes.map { (try $0.connection.pollDescriptor, POLLIN) }
+            let events = try Descriptor.wait(for: interests, until: deadline)
+            try #require(!deadline.hasPassed, "the storm has died down")
+            for lane in lanes.indices where events[lane] != 0 { acknowledged += try takeIn(&lanes[lane]) }
+        }
+        for lane in lanes.indices { try fill(&lanes[lane], number: lane) }
+        try daemon.kill()
+        // Answers that were on their way count as well.
+        for lane in lanes.indices { _ = try takeIn(&lanes[lane]) }
+    }
+
+    /// Compares every record with what its history allows, and goes on from there.
+    func check(on daemon: Daemon) throws {
+        let connection = try daemon.connect()
+        for lane in 0..<laneCount {
+            let ids = (0..<Self.idsPerLane).map { Self.id(lane, $0) }
+            let records = try #require(try connection.readMany(Self.collection(lane), ids).result?["records"]?.elements)
+            var items: [String: String] = [:]
+            for record in records { items[record["id"]?.string ?? ""] = record["item"]?.text }
+            for id in 0..<Self.idsPerLane {
+                let history = histories[lane][id]
+                let allowed = history.states[history.acknowledged...]
+                let stored = items[Self.id(lane, id)]
+                let found = allowed.first { $0.map(Self.item) == stored }
+                #expect(
+                    found != nil,
+                    "\(Self.id(lane, id)) holds \(stored?.prefix(40) ?? "nothing"), allowed: \(Array(allowed))")
+                histories[lane][id] = History(states: [found ?? nil])
+            }
+        }
+    }
+
+    private func fill(_ lane: inout Lane, number: Int) throws {
+        var bytes: [UInt8] = []
+        while lane.underWay.count < Self.depth {
+            let id = Int(random.next() % UInt64(Self.idsPerLane))
+            nextRequest += 1
+            let last = histories[number][id].states.last ?? nil
+            let request: String
+            let collection = Self.collection(number)
+            let name = Self.id(number, id)
+            if last != nil, random.next() % 8 == 0 {
+                request = Connection.request("record.delete", Connection.params(collection, name), id: "\(nextRequest)")
+                histories[number][id].states.append(nil)
+            } else {
+                let method = last == nil ? "record.create" : random.next() % 2 == 0 ? "record.update" : "record.upsert"
+                let params = Connection.params(collection, name, item: Self.item(nextRequest))
+                request = Connection.request(method, params, id: "\(nextRequest)")
+                histories[number][id].states.append(nextRequest)
+            }
+            lane.underWay[nextRequest] = Write(lane: number, id: id)
+            bytes += Connection.frame(request)
+        }
+        try lane.connection.send(bytes)
+    }
+
+    private func takeIn(_ lane: inout Lane) throws -> Int {
+        try lane.connection.takeIn()
+        var count = 0
+        while let frame = try lane.connection.bufferedFrame() {
+            let reply = try Reply(JSON(parsing: frame))
+            let answered = lane.underWay.removeValue(forKey: reply.id.integer ?? 0)
+            let write = try #require(answered, "an answer to nothing: \(reply)")
+            #expect(reply.result != nil, "\(reply)")
+            if let revision = reply.result?["revision"]?.string {
+                #expect(revisions.insert(revision).inserted, "a revision came twice")
+            }
+            histories[write.lane][write.id].acknowledged += 1
+            count += 1
+        }
+        return count
+    }
+
+    private static func collection(_ lane: Int) -> String { "storm \(lane % 2)" }
+
+    private static func id(_ lane: Int, _ id: Int) -> String { "\(lane)/\(id)" }
+
+    private static func item(_ number: Int) -> String {
+        #"{"number":\#(number),"fill":"\#(String(repeating: "\(number),", count: 20 + number % 100))"}"#
+    }
+}
+
+/// SplitMix64: the same numbers from the same seed.
+struct SeededGenerator: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) {
+        state = seed
+    }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var word = state
+        word = (word ^ (word >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        word = (word ^ (word >> 27)) &* 0x94D0_49BB_1331_11EB
+        return word ^ (word >> 31)
+    }
+}

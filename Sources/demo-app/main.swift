@@ -1,6 +1,12 @@
 import CRUDClient
 import Foundation
 
+#if canImport(Glibc)
+import Glibc
+#else
+import Darwin
+#endif
+
 /// What this application stores. It knows nothing of databases: which one holds a client is for the daemon's
 /// configuration to say.
 struct Client: Codable, Equatable {
@@ -8,6 +14,7 @@ struct Client: Codable, Equatable {
 }
 
 /// Says what is being done, then does it.
+@discardableResult
 func step<Result>(_ title: String, _ work: () async throws -> Result) async throws -> Result {
     print(title.padded(to: 44), terminator: "")
     let result = try await work()

@@ -1,45 +1,52 @@
 import CRUDClient
 import Foundation
+import Synchronization
 import Testing
 
 /// What a repository gets that implements the four methods and nothing else.
 @Suite struct CRUDRepositoryTests {
     /// The least that a third party can write.
-    actor Shelf: CRUDRepository {
-        private var records: [[UInt8]: (text: Data, revision: Int)] = [:]
-        private var writes = 0
+    final class Shelf: CRUDRepository {
+        private struct Records {
+            var texts: [[UInt8]: (text: Data, revision: Revision)] = [:]
+            var writes = 0
 
-        func create<Item: Encodable>(id: String, item: Item) throws -> Revision {
-            guard records[Array(id.utf8)] == nil else { throw CRUDError(.recordExists, id) }
-            return try store(id, item)
+            mutating func store(_ id: String, _ text: Data) -> Revision {
+                writes += 1
+                texts[Array(id.utf8)] = (text, Revision("\(writes)"))
+                return Revision("\(writes)")
+            }
         }
 
-        func readVersioned<Item: Decodable>(id: String, as type: Item.Type) throws -> Versioned<Item> {
-            let record = try record(id)
-            return Versioned(
-                id: id, item: try JSONDecoder().decode(type, from: record.text),
-                revision: Revision("\(record.revision)"))
+        private let records = Mutex(Records())
+
+        func create<Item: Encodable>(id: String, item: Item) async throws -> Revision {
+            let text = try JSONEncoder().encode(item)
+            return try records.withLock { records in
+                guard records.texts[Array(id.utf8)] == nil else { throw CRUDError(.recordExists, id) }
+                return records.store(id, text)
+            }
         }
 
-        func update<Item: Encodable>(id: String, item: Item, ifRevision: Revision?) throws -> Revision {
-            _ = try record(id)
-            return try store(id, item)
+        func readVersioned<Item: Decodable>(id: String, as type: Item.Type) async throws -> Versioned<Item> {
+            guard let record = records.withLock({ $0.texts[Array(id.utf8)] }) else {
+                throw CRUDError(.recordNotFound, id)
+            }
+            return Versioned(id: id, item: try JSONDecoder().decode(type, from: record.text), revision: record.revision)
         }
 
-        func delete(id: String, ifRevision: Revision?) throws {
-            _ = try record(id)
-            records[Array(id.utf8)] = nil
+        func update<Item: Encodable>(id: String, item: Item, ifRevision: Revision?) async throws -> Revision {
+            let text = try JSONEncoder().encode(item)
+            return try records.withLock { records in
+                guard records.texts[Array(id.utf8)] != nil else { throw CRUDError(.recordNotFound, id) }
+                return records.store(id, text)
+            }
         }
 
-        private func record(_ id: String) throws -> (text: Data, revision: Int) {
-            guard let record = records[Array(id.utf8)] else { throw CRUDError(.recordNotFound, id) }
-            return record
-        }
-
-        private func store(_ id: String, _ item: some Encodable) throws -> Revision {
-            writes += 1
-            records[Array(id.utf8)] = (try JSONEncoder().encode(item), writes)
-            return Revision("\(writes)")
+        func delete(id: String, ifRevision: Revision?) async throws {
+            guard records.withLock({ $0.texts.removeValue(forKey: Array(id.utf8)) }) != nil else {
+                throw CRUDError(.recordNotFound, id)
+            }
         }
     }
 

@@ -16,7 +16,10 @@ import Testing
         let repository = try await CRUDClient.connect(path: daemon.path).repository("things")
         try await withThrowingTaskGroup { group in
             for index in 0..<100 {
-                group.addTask { #expect(try await repository.read(id: "\(index)", as: String.self) == "\(index)") }
+                group.addTask {
+                    let item: String = try await repository.read(id: "\(index)")
+                    #expect(item == "\(index)")
+                }
             }
             try await group.waitForAll()
         }
@@ -112,12 +115,12 @@ import Testing
             try second.awaitClosing()
         }
         let client = try await CRUDClient.connect(path: daemon.path)
-        async let read: Void = client.ping()
-        async let write: Void = client.repository("things").delete(id: "x")
-        let readError = await #expect(throws: CRUDError.self) { try await read }
+        let read = Task { try await client.ping() }
+        let write = Task { try await client.repository("things").delete(id: "x") }
+        let readError = await #expect(throws: CRUDError.self) { try await read.value }
         #expect(readError?.code == .internalError)
         #expect(readError?.message.contains("broke the protocol") == true)
-        let writeError = await #expect(throws: CRUDError.self) { try await write }
+        let writeError = await #expect(throws: CRUDError.self) { try await write.value }
         #expect(writeError?.code == .outcomeUnknown)
         try await client.ping()
         await client.close()

@@ -17,7 +17,12 @@ import Testing
         }
         let repository = try await CRUDClient.connect(path: daemon.path).repository("things")
         try await withThrowingTaskGroup { group in
-            for id in ["a", "b", "c"] { group.addTask { #expect(try await repository.exists(id: id)) } }
+            for id in ["a", "b", "c"] {
+                group.addTask {
+                    let exists = try await repository.exists(id: id)
+                    #expect(exists)
+                }
+            }
             try await group.waitForAll()
         }
         await repository.client.close()
@@ -165,13 +170,13 @@ import Testing
         }
         let client = try await CRUDClient.connect(path: daemon.path)
         let repository = client.repository("things")
-        try await CRUDClient.withDeadline(in: .milliseconds(50)) {
-            async let read = repository.exists(id: "x")
-            async let write = repository.create(id: "x", item: 1)
-            let readError = await #expect(throws: CRUDError.self) { try await read }
+        await CRUDClient.withDeadline(in: .milliseconds(50)) {
+            let read = Task { try await repository.exists(id: "x") }
+            let write = Task { try await repository.create(id: "x", item: 1) }
+            let readError = await #expect(throws: CRUDError.self) { try await read.value }
             #expect(readError?.code == .unavailable)
             #expect(readError?.cause is DeadlineExceeded)
-            let writeError = await #expect(throws: CRUDError.self) { try await write }
+            let writeError = await #expect(throws: CRUDError.self) { try await write.value }
             #expect(writeError?.code == .outcomeUnknown)
             #expect(writeError?.cause is DeadlineExceeded)
         }
@@ -218,12 +223,14 @@ import Testing
             try peer.awaitClosing()
         }
         let client = try await CRUDClient.connect(path: daemon.path)
-        async let read = client.repository("things").exists(id: "x")
-        async let write = client.repository("things").create(id: "x", item: 1)
+        let read = Task { try await client.repository("things").exists(id: "x") }
+        let write = Task { try await client.repository("things").create(id: "x", item: 1) }
         for await _ in received.stream { break }
         await client.close()
-        #expect(await #expect(throws: CRUDError.self) { try await read }?.code == .unavailable)
-        #expect(await #expect(throws: CRUDError.self) { try await write }?.code == .outcomeUnknown)
+        let readError = await #expect(throws: CRUDError.self) { try await read.value }
+        #expect(readError?.code == .unavailable)
+        let writeError = await #expect(throws: CRUDError.self) { try await write.value }
+        #expect(writeError?.code == .outcomeUnknown)
         try await daemon.finish()
     }
 }

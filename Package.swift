@@ -100,7 +100,7 @@ let package = Package(
         .target(name: "ScriptedDaemon", path: "Tests/ScriptedDaemon", swiftSettings: settings),
         tests("CRUDClientTests", ["CRUDClient", "CRUDModel", "ScriptedDaemon"]),
         tests("CRUDCtlTests", ["crudctl", "CRUDModel", "ScriptedDaemon"]),
-        tests("SQLitePluginTests", ["CRUDPluginABI", "CSQLite"]),
+        tests("SQLitePluginTests", ["CRUDTestSupport", "CRUDPluginABI", "CSQLite"]),
         tests("SystemTests", ["CRUDTestSupport"]),
     ],
     swiftLanguageModes: [.v6]

@@ -1,6 +1,5 @@
 import ArgumentParser
 import CRUDModel
-import Glibc
 
 /// The command line of crudd.
 @main
@@ -33,18 +32,13 @@ struct Crudctl: AsyncParsableCommand {
     @OptionGroup(title: "Global options") var options: GlobalOptions
 
     static func main() async {
-        // For the width of characters; the messages stay English.
-        setlocale(LC_CTYPE, "C.UTF-8")
         do {
-            let command = try parseAsRoot()
-            guard let command = command as? any DaemonCommand else {
-                var command = command
-                return try command.run()
-            }
+            var command = try parseAsRoot()
+            guard var daemonCommand = command as? any DaemonCommand else { return try command.run() }
             do {
-                try await command.run()
+                try await daemonCommand.run()
             } catch let error as CRUDError {
-                ErrorReport(error).print(as: command.settings.output)
+                ErrorReport(error).print(as: daemonCommand.settings.output)
                 exit(withError: ExitCode(error.exitStatus))
             }
         } catch {

@@ -323,6 +323,19 @@ struct FaultCase: Sendable, CustomTestStringConvertible {
                 == "crudd.yaml:1:1: \"state_directory\" is not given, and $STATE_DIRECTORY is no absolute path")
     }
 
+    @Test func answersAFileFullOfFaultsInTime() {
+        let count = 4000
+        let backends = (0..<count).map { "  b\($0): {plugin: x}\n" }.joined()
+        let collections = (0..<count).map { "  c\($0): {backend: x\($0)}\n" }.joined()
+        var reported = 0
+        let elapsed = ContinuousClock().measure {
+            reported = faults("backends:\n\(backends)collections:\n\(collections)").count
+        }
+        #expect(reported == count)
+        // Comparing every unknown name with every known one takes twice as long as this allows.
+        #expect(elapsed < .seconds(20))
+    }
+
     @Test func boundsNesting() {
         let inner = 61
         let legal = String(repeating: "[", count: inner) + String(repeating: "]", count: inner)

@@ -8,7 +8,7 @@ import Testing
     func answersEveryMutation(seed: UInt64) {
         var random = SplitMix64(state: seed)
         let original = Array(sample.utf8)
-        for round in 0..<1000 {
+        for round in 0..<2500 {
             var text = original
             for _ in 0...Int.random(in: 0..<4, using: &random) { mutate(&text, using: &random) }
             do {

@@ -337,6 +337,10 @@ final class Session: StreamHandler {
         loop.hasClosed(self)
     }
 
+    /// Whether anybody may read an answer. What a peer has sent before it went away is still carried out, but reading for
+    /// nobody is not worth the while.
+    var isListenedTo: Bool { stream?.isHungUp == false }
+
     /// Takes up nothing more, answers what is under way, and closes.
     func finish() {
         guard phase == .serving else { return }

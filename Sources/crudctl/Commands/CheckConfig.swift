@@ -33,7 +33,8 @@ struct CheckConfig: DaemonCommand {
     private static var ownPath: String? {
         var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
         let count = buffer.withUnsafeMutableBytes { bytes in
-            unsafe readlink("/proc/self/exe", bytes.assumingMemoryBound(to: CChar.self).baseAddress, bytes.count)
+            // The buffer is not empty, so that it has an address.
+            unsafe readlink("/proc/self/exe", bytes.assumingMemoryBound(to: CChar.self).baseAddress!, bytes.count)
         }
         return count > 0 ? String(decoding: buffer[..<count], as: UTF8.self) : nil
     }

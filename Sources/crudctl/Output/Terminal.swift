@@ -32,9 +32,7 @@ struct Terminal {
 
 extension String {
     /// The columns that a terminal gives this text.
-    var displayWidth: Int {
-        unicodeScalars.reduce(0) { $0 + max(0, Int(wcwidth(wchar_t($1.value)))) }
-    }
+    var displayWidth: Int { unicodeScalars.reduce(0) { $0 + $1.displayWidth } }
 
     /// This text cut to `width` columns, with an ellipsis where something is missing.
     func cut(to width: Int) -> String {
@@ -65,5 +63,23 @@ extension String {
             }
         }
         return text
+    }
+}
+
+extension Unicode.Scalar {
+    /// The columns that a terminal gives this scalar: 2 for emoji and for what Unicode's annex 11 calls wide, 0 for
+    /// marks, which share their base's.
+    fileprivate var displayWidth: Int {
+        switch value {
+        case 0x20..<0x7F: return 1
+        case 0x1100...0x115F, 0x2E80...0x303E, 0x3041...0xA4CF, 0xA960...0xA97C, 0xAC00...0xD7A3, 0xF900...0xFAFF,
+            0xFE30...0xFE6F, 0xFF00...0xFF60, 0xFFE0...0xFFE6, 0x20000...0x3FFFD:
+            return 2
+        default: break
+        }
+        switch properties.generalCategory {
+        case .nonspacingMark, .enclosingMark, .format, .control: return 0
+        default: return properties.isEmojiPresentation ? 2 : 1
+        }
     }
 }

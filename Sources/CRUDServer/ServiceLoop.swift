@@ -61,10 +61,12 @@ package final class ServiceLoop: TurnHandler {
         readers = Array(repeating: nil, count: service.backends.count)
     }
 
-    /// Serves until it has been told to drain and has answered everything, on the calling thread.
-    package func run() {
+    /// Serves until it has been told to drain and has answered everything, on the calling thread; false if something
+    /// could not be answered in time.
+    package func run() -> Bool {
         if let idle = limits.idleTimeout { idleTimer.schedule(after: idle / 4) }
         eventLoop.run(self)
+        return submissions.isEmpty
     }
 
     /// The time of this turn.

@@ -25,8 +25,8 @@ package final class ScriptedListener {
     /// The next connection, its hello not read yet.
     package func acceptSilently() throws -> ScriptedPeer {
         guard let socket, try socket.wait(for: POLLIN, until: Deadline()) != 0 else { throw Failure("nobody connects") }
-        let peer = accept4(socket.number, nil, nil, Int32(SOCK_CLOEXEC.rawValue))
-        guard peer >= 0 else { throw Failure.system("accept4") }
+        let peer = Glibc.accept(socket.number, nil, nil)
+        guard peer >= 0, fcntl(peer, F_SETFD, FD_CLOEXEC) == 0 else { throw Failure.system("accept") }
         return ScriptedPeer(Descriptor(owning: peer))
     }
 

@@ -63,7 +63,7 @@ let package = Package(
         module("CRUDPluginKit", ["CRUDModel", "CRUDPluginABI"]),
         module("CRUDPluginHost", ["CRUDModel", "CRUDWire", "CRUDPluginABI", "CLinux"]),
         module("CRUDCore", ["CRUDJSON", "CRUDModel", "CRUDPluginHost"]),
-        module("CRUDConfiguration", ["CRUDModel", "CYAML", "CLinux"]),
+        module("CRUDConfiguration", ["CRUDJSON", "CRUDModel", "CYAML"]),
         module("CRUDEventLoop", ["CLinux"]),
         module(
             "CRUDServer",
@@ -80,7 +80,7 @@ let package = Package(
         tests("CRUDJSONTests", ["CRUDJSON"]),
         tests("CRUDModelTests", ["CRUDModel"]),
         tests("CRUDWireTests", ["CRUDWire", "CRUDJSON", "CRUDModel"]),
-        tests("CRUDConfigurationTests", ["CRUDConfiguration", "CRUDModel"]),
+        tests("CRUDConfigurationTests", ["CRUDConfiguration", "CRUDJSON", "CRUDModel"]),
         tests("CRUDEventLoopTests", ["CRUDEventLoop", "CLinux"]),
         tests("CRUDPluginHostTests", ["CRUDPluginHost", "CRUDPluginABI", "CRUDModel", "CRUDTestSupport"]),
         tests("CRUDCoreTests", ["CRUDCore", "CRUDModel"]),

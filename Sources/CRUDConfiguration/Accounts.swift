@@ -1,0 +1,51 @@
+import Glibc
+
+/// Users and groups as the system knows them, through the name service switch.
+enum Accounts {
+    enum Answer {
+        case id(UInt32)
+        case absent
+        /// The name service failed with this `errno`.
+        case failure(Int32)
+    }
+
+    static func user(_ name: String) -> Answer {
+        lookUp { buffer in
+            var entry = passwd()
+            // Null, or where the entry is.
+            var found: UnsafeMutablePointer<passwd>?
+            let code = getpwnam_r(name, &entry, &buffer, buffer.count, &found)
+            return (code, found == nil ? nil : entry.pw_uid)
+        }
+    }
+
+    static func group(_ name: String) -> Answer {
+        lookUp { buffer in
+            var entry = GroupEntry()
+            // Null, or where the entry is.
+            var found: UnsafeMutablePointer<GroupEntry>?
+            let code = getgrnam_r(name, &entry, &buffer, buffer.count, &found)
+            return (code, found == nil ? nil : entry.gr_gid)
+        }
+    }
+
+    /// Calls one of getpwnam_r(3) and getgrnam_r(3) with memory that grows until the entry fits.
+    private static func lookUp(_ call: (inout [CChar]) -> (code: Int32, id: UInt32?)) -> Answer {
+        let maximum = 1 << 20
+        var size = 1024
+        while true {
+            var buffer = [CChar](repeating: 0, count: size)
+            let (code, id) = call(&buffer)
+            if code == ERANGE, size < maximum {
+                size *= 2
+            } else if code != EINTR {
+                if let id { return .id(id) }
+                // The manual page names these beside 0 for a name that is not there.
+                return [0, ENOENT, ESRCH, EBADF, EPERM].contains(code) ? .absent : .failure(code)
+            }
+        }
+    }
+}
+
+/// `struct group`, whose name the function ``Accounts/group(_:)`` would hide.
+private typealias GroupEntry = Glibc.group

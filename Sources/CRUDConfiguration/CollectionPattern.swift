@@ -1,0 +1,104 @@
+import CRUDModel
+
+/// A collection's name, or a glob over names: `*` stands for any run of code points, `?` for one, and `\` takes the
+/// meaning from the `*`, `?` or `\` that follows it.
+///
+/// Names are compared by code point, which for UTF-8 is byte by byte; only `?` and the growth of `*` need to know
+/// where a code point ends. A match that fails goes back to the last `*` alone (an earlier one could not help), so
+/// that the time is at most pattern times name, both of them short.
+package struct CollectionPattern: Sendable {
+    private enum Element: Sendable, Equatable {
+        case byte(UInt8)
+        case one
+        case run
+    }
+
+    /// Why a text is no pattern.
+    struct Fault: Error {
+        let reason: String
+    }
+
+    /// As it stands in the file.
+    package let text: String
+    /// False for a plain name.
+    package let isGlob: Bool
+    /// How many code points stand for themselves. Of two globs that match, the one with more of them wins.
+    package let literalCodePoints: Int
+    /// The name that is meant where this is no glob; otherwise the literals of the glob.
+    let literal: [UInt8]
+    private let elements: [Element]
+
+    /// - Throws: `Fault` for an empty text, a stray `\`, or literals that no collection's name can hold.
+    init(_ bytes: [UInt8]) throws(Fault) {
+        var elements: [Element] = []
+        var literal: [UInt8] = []
+        var isEscaped = false
+        for byte in bytes {
+            switch byte {
+            case UInt8(ascii: "\\"), UInt8(ascii: "*"), UInt8(ascii: "?"):
+                if isEscaped {
+                    elements.append(.byte(byte))
+                    literal.append(byte)
+                    isEscaped = false
+                } else if byte == UInt8(ascii: "\\") {
+                    isEscaped = true
+                } else {
+                    elements.append(byte == UInt8(ascii: "?") ? .one : .run)
+                }
+            default:
+                if isEscaped { throw Fault(reason: #"a "\" must be followed by "*", "?" or "\""#) }
+                elements.append(.byte(byte))
+                literal.append(byte)
+            }
+        }
+        if isEscaped { throw Fault(reason: #"a "\" at the end escapes nothing"#) }
+        isGlob = literal.count < elements.count
+        if !(isGlob && literal.isEmpty),
+            let reason = Naming.fault(literal.span, maximum: Naming.maximumCollectionNameBytes)
+        {
+            throw Fault(reason: "the name of a collection \(reason)")
+        }
+        text = String(decoding: bytes, as: UTF8.self)
+        literalCodePoints = literal.count { $0 & 0xC0 != 0x80 }
+        self.literal = literal
+        self.elements = elements
+    }
+
+    /// Whether the pattern stands for this name, given as UTF-8.
+    package func matches(_ name: Span<UInt8>) -> Bool {
+        var element = 0
+        var index = 0
+        var retry: (element: Int, index: Int)?
+        while index < name.count {
+            if element < elements.count {
+                switch elements[element] {
+                case .run:
+                    element += 1
+                    retry = (element, index)
+                    continue
+                case .one:
+                    element += 1
+                    index = Self.codePointEnd(name, index)
+                    continue
+                case .byte(let byte) where byte == name[index]:
+                    element += 1
+                    index += 1
+                    continue
+                case .byte: break
+                }
+            }
+            guard let last = retry else { return false }
+            element = last.element
+            index = Self.codePointEnd(name, last.index)
+            retry = (element, index)
+        }
+        while element < elements.count, elements[element] == .run { element += 1 }
+        return element == elements.count
+    }
+
+    private static func codePointEnd(_ name: Span<UInt8>, _ start: Int) -> Int {
+        var end = start + 1
+        while end < name.count, name[end] & 0xC0 == 0x80 { end += 1 }
+        return end
+    }
+}

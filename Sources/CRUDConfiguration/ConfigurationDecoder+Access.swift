@@ -1,0 +1,55 @@
+extension ConfigurationDecoder {
+    private enum AccessKey: String, CaseIterable {
+        case users, groups, collections, allow
+    }
+
+    /// The rules. An empty list of them is meant: nobody but root and the daemon's own user may do anything.
+    mutating func accessRules(_ node: YAMLNode) -> [AccessRule] {
+        guard let elements = elements(node, "a list of access rules") else { return [] }
+        return elements.compactMap { element -> AccessRule? in
+            guard let fields = fields(element, AccessKey.self) else { return nil }
+            let users = fields[.users].flatMap { accounts($0, "user", lookUp: Accounts.user) }
+            let groups = fields[.groups].flatMap { accounts($0, "group", lookUp: Accounts.group) }
+            let collections = fields[.collections].flatMap { patterns($0) }
+            let allow = required(.allow, in: fields, of: "an access rule").map { permissions($0) }
+            return AccessRule(users: users, groups: groups, collections: collections, allow: allow ?? [])
+        }
+    }
+
+    private mutating func accounts(
+        _ node: YAMLNode, _ kind: String, lookUp: (String) -> Accounts.Answer
+    ) -> [UInt32]? {
+        guard let elements = narrowing(node, "\(kind)s") else { return nil }
+        return elements.compactMap { account($0, kind, lookUp: lookUp)?.id }
+    }
+
+    private mutating func patterns(_ node: YAMLNode) -> [CollectionPattern]? {
+        guard let elements = narrowing(node, "collections") else { return nil }
+        return elements.compactMap { element in
+            guard let text = scalar(element, "a collection's name or a glob", parse: { $0 }) else { return nil }
+            return pattern(text, at: element.position)
+        }
+    }
+
+    /// A list that narrows a rule. An empty one would match nothing, where leaving it out matches everything: it is
+    /// too easily mistaken for that to be let through.
+    private mutating func narrowing(_ node: YAMLNode, _ what: String) -> [YAMLNode]? {
+        guard let elements = elements(node, "a list of \(what)") else { return nil }
+        if elements.isEmpty { report(node.position, "an empty list matches no \(what); leave the key out for all") }
+        return elements
+    }
+
+    private mutating func permissions(_ node: YAMLNode) -> Permissions {
+        guard let elements = elements(node, "a list of read, write and admin") else { return [] }
+        var permissions: Permissions = []
+        for element in elements {
+            guard let word = scalar(element, "read, write or admin", parse: { $0.isEmpty ? nil : $0 }) else { continue }
+            if let known = Permissions.names.first(where: { word.elementsEqual($0.name.utf8) }) {
+                permissions.insert(known.permission)
+            } else {
+                report(element.position, unknown("permission", word, known: Permissions.names.map(\.name)))
+            }
+        }
+        return permissions
+    }
+}

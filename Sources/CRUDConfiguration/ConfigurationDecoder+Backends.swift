@@ -1,0 +1,143 @@
+import CRUDModel
+
+extension ConfigurationDecoder {
+    private enum BackendKey: String, CaseIterable {
+        case plugin, command, isolation, limits, sha256, options
+    }
+
+    private enum BackendLimitsKey: String, CaseIterable {
+        case memory
+        case callTimeout = "call_timeout"
+    }
+
+    /// - Parameter pluginDirectories: nil where they are unknown, so that nothing can be said to lie outside them.
+    mutating func backends(_ node: YAMLNode, pluginDirectories: [String]?) -> [BackendConfiguration] {
+        guard let entries = entries(node, "a mapping of names to backends") else { return [] }
+        if entries.isEmpty { report(node.position, "at least one backend is needed") }
+        var names: Set<String> = []
+        return entries.compactMap { entry -> BackendConfiguration? in
+            let name = String(decoding: entry.key, as: UTF8.self)
+            if let reason = Naming.fault(entry.key.span, maximum: Naming.maximumCollectionNameBytes) {
+                report(entry.keyPosition, "the name of a backend \(reason)")
+            } else if !names.insert(name).inserted {
+                // Keys are told apart by code point, names of backends as strings.
+                report(entry.keyPosition, "another backend's name differs from \(quoted(entry.key)) in encoding only")
+            }
+            return backend(name, entry, pluginDirectories: pluginDirectories)
+        }
+    }
+
+    private mutating func backend(
+        _ name: String, _ entry: YAMLNode.Entry, pluginDirectories: [String]?
+    ) -> BackendConfiguration? {
+        let what = "backend \(quoted(entry.key))"
+        guard let fields = fields(entry.value, BackendKey.self) else { return nil }
+        let implementation = implementation(fields, of: what, pluginDirectories: pluginDirectories)
+        let isolation = isolation(fields)
+        var limits = BackendConfiguration.Limits()
+        if let node = fields[.limits] {
+            if isolation == .inline {
+                let position = fields.entries[.limits]?.keyPosition ?? node.position
+                report(position, "limits need \"isolation: process\": a plugin inside the daemon cannot be held to any")
+            }
+            limits = self.limits(ofBackend: node)
+        }
+        let digest = fields[.sha256].flatMap { self.scalar($0, "64 hexadecimal digits", parse: Self.digest) }
+        let options = fields[.options].map { self.options($0) }
+        guard let implementation, let implementationNode = fields[.plugin] ?? fields[.command] else { return nil }
+        return BackendConfiguration(
+            name: name, implementation: implementation, isolation: isolation ?? .inline, limits: limits, sha256: digest,
+            options: options ?? Array("{}".utf8), position: entry.keyPosition,
+            implementationPosition: implementationNode.position, optionsNode: fields[.options])
+    }
+
+    // MARK: What runs
+
+    private mutating func implementation(
+        _ fields: Fields<BackendKey>, of what: String, pluginDirectories: [String]?
+    ) -> BackendConfiguration.Implementation? {
+        switch (fields.entries[.plugin], fields.entries[.command]) {
+        case (let plugin?, let command?):
+            report(max(plugin.keyPosition, command.keyPosition), "a backend has either a plugin or a command, not both")
+            return nil
+        case (let plugin?, nil): return self.plugin(plugin.value, pluginDirectories: pluginDirectories)
+        case (nil, let command?): return self.command(command.value)
+        case (nil, nil):
+            report(fields.position, "\(what) lacks the key \"plugin\" (or \"command\")")
+            return nil
+        }
+    }
+
+    private mutating func plugin(
+        _ node: YAMLNode, pluginDirectories: [String]?
+    ) -> BackendConfiguration.Implementation? {
+        guard let plugin = text(node, "the name or the absolute path of a plugin") else { return nil }
+        if !plugin.contains("/") { return .plugin(plugin) }
+        guard plugin.hasPrefix("/") else {
+            report(node, expected: "the name or the absolute path of a plugin")
+            return nil
+        }
+        if let pluginDirectories, !pluginDirectories.contains(where: { Self.lies(plugin, beneath: $0) }) {
+            report(node.position, "\(quoted(plugin.utf8)) lies in none of the plugin directories")
+        }
+        return .plugin(plugin)
+    }
+
+    private static func lies(_ path: String, beneath directory: String) -> Bool {
+        let path = path.split(separator: "/").filter { $0 != "." }
+        let directory = directory.split(separator: "/").filter { $0 != "." }
+        return path.count > directory.count && path.starts(with: directory) && !path.contains("..")
+    }
+
+    private mutating func command(_ node: YAMLNode) -> BackendConfiguration.Implementation? {
+        let expected = "a list of words, an executable first"
+        guard let elements = elements(node, expected) else { return nil }
+        guard let first = elements.first else {
+            report(node, expected: expected)
+            return nil
+        }
+        let executable = absolutePath(first)
+        let arguments = elements.dropFirst().compactMap { element in
+            scalar(element, "a word") { $0.contains(0) ? nil : String(decoding: $0, as: UTF8.self) }
+        }
+        return executable.map { .command([$0] + arguments) }
+    }
+
+    /// Nil where the file gives it wrongly.
+    private mutating func isolation(_ fields: Fields<BackendKey>) -> BackendConfiguration.Isolation? {
+        let isCommand = fields[.command] != nil
+        guard let node = fields[.isolation] else { return isCommand ? .process : .inline }
+        guard let isolation: BackendConfiguration.Isolation = choice(node, "isolation") else { return nil }
+        if isCommand, isolation == .inline {
+            report(node.position, "a command is always a process of its own")
+            return nil
+        }
+        return isolation
+    }
+
+    private mutating func limits(ofBackend node: YAMLNode) -> BackendConfiguration.Limits {
+        guard let fields = fields(node, BackendLimitsKey.self) else {
+            return BackendConfiguration.Limits()
+        }
+        return BackendConfiguration.Limits(
+            memoryBytes: quantity(fields[.memory], .size, in: Self.anySize),
+            callTimeout: quantity(fields[.callTimeout], .duration, in: Self.anyTime).map { .milliseconds($0) })
+    }
+
+    // MARK: What it is told
+
+    private static func digest(_ text: [UInt8]) -> String? {
+        let digits = String(decoding: text, as: UTF8.self)
+        return text.count == 64 && digits.utf8.count == 64 && digits.allSatisfy { $0.isASCII && $0.isHexDigit }
+            ? digits.lowercased() : nil
+    }
+
+    /// The options as JSON.
+    private mutating func options(_ node: YAMLNode) -> [UInt8] {
+        guard entries(node, "a mapping of options ({} for none)") != nil else { return [] }
+        var encoder = OptionsEncoder()
+        encoder.encode(node)
+        for fault in encoder.faults { report(fault.position, fault.message) }
+        return encoder.json
+    }
+}

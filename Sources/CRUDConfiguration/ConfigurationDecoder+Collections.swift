@@ -1,0 +1,69 @@
+extension ConfigurationDecoder {
+    private enum CollectionKey: String, CaseIterable {
+        case backend, format, indexes
+    }
+
+    /// - Parameter backends: the section `backends`, whose keys are the names to refer to.
+    mutating func collections(_ node: YAMLNode?, backends: YAMLNode?) -> CollectionRules {
+        guard let node, let entries = entries(node, "a mapping of names or globs to where collections live") else {
+            return CollectionRules([])
+        }
+        var backendNames: [String]?
+        if case .mapping(let backends)? = backends?.content, !backends.isEmpty {
+            backendNames = backends.map { String(decoding: $0.key, as: UTF8.self) }
+        }
+        let known = backendNames.map { Set($0.map { Array($0.utf8) }) }
+        let rules = entries.compactMap { entry -> CollectionRule? in
+            let pattern = self.pattern(entry.key, at: entry.keyPosition)
+            let what = "collection \(quoted(entry.key))"
+            guard let fields = self.fields(entry.value, CollectionKey.self) else { return nil }
+            let backend = required(.backend, in: fields, of: what).flatMap { node -> String? in
+                guard let name = text(node, "the name of a backend") else { return nil }
+                if let known, !known.contains(Array(name.utf8)) {
+                    report(node.position, unknown("backend", Array(name.utf8), known: backendNames ?? []))
+                }
+                return name
+            }
+            let format = fields[.format].map { choice($0, "format") ?? .json } ?? CollectionRule.Format.json
+            let indexes = fields[.indexes].map { self.indexes($0) } ?? []
+            guard let pattern, let backend else { return nil }
+            return CollectionRule(
+                pattern: pattern, backend: backend, format: format, indexes: indexes, position: entry.keyPosition)
+        }
+        return CollectionRules(rules)
+    }
+
+    private mutating func indexes(_ node: YAMLNode) -> [String] {
+        guard let elements = elements(node, "a list of property paths") else { return [] }
+        var seen: Set<[UInt8]> = []
+        return elements.compactMap { element in
+            guard
+                let path = scalar(element, #"a property path such as address.city ("\." for a dot)"#, parse: Self.path)
+            else { return nil }
+            guard seen.insert(path).inserted else {
+                report(element.position, "duplicate index \(quoted(path))")
+                return nil
+            }
+            return String(decoding: path, as: UTF8.self)
+        }
+    }
+
+    /// A property path as it stands, if every part of it has a name and every `\` escapes a dot or another `\`.
+    private static func path(_ text: [UInt8]) -> [UInt8]? {
+        var isEscaped = false
+        var partIsEmpty = true
+        for byte in text {
+            switch byte {
+            case UInt8(ascii: "\\") where !isEscaped: isEscaped = true
+            case UInt8(ascii: ".") where !isEscaped:
+                if partIsEmpty { return nil }
+                partIsEmpty = true
+            default:
+                if isEscaped, byte != UInt8(ascii: "."), byte != UInt8(ascii: "\\") { return nil }
+                isEscaped = false
+                partIsEmpty = false
+            }
+        }
+        return partIsEmpty || isEscaped ? nil : text
+    }
+}

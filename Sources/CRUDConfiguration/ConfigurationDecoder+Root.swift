@@ -1,0 +1,93 @@
+import Glibc
+
+extension ConfigurationDecoder {
+    private enum RootKey: String, CaseIterable {
+        case stateDirectory = "state_directory"
+        case socket, plugins, backends, collections, access, limits, log
+    }
+
+    private enum SocketKey: String, CaseIterable {
+        case path, mode, group
+    }
+
+    private enum PluginsKey: String, CaseIterable {
+        case directories
+    }
+
+    private enum LogKey: String, CaseIterable {
+        case level
+    }
+
+    /// The whole of a document; meaningless, or nil, where there are ``faults`` afterwards.
+    mutating func configuration(_ root: YAMLNode?) -> Configuration? {
+        guard let root else {
+            report(.start, "the file is empty: at least \"backends\" is needed")
+            return nil
+        }
+        guard let fields = fields(root, RootKey.self) else { return nil }
+        let pluginDirectories = pluginDirectories(fields[.plugins])
+        let backendsNode = required(.backends, in: fields, of: "the configuration")
+        return Configuration(
+            file: file, stateDirectory: stateDirectory(fields[.stateDirectory]), socket: socket(fields[.socket]),
+            pluginDirectories: pluginDirectories ?? [],
+            backends: backendsNode.map { backends($0, pluginDirectories: pluginDirectories) } ?? [],
+            collections: collections(fields[.collections], backends: backendsNode),
+            access: AccessPolicy(rules: fields[.access].map { accessRules($0) }, daemonUID: geteuid()),
+            limits: limits(fields[.limits]), logLevel: logLevel(fields[.log]))
+    }
+
+    private mutating func stateDirectory(_ node: YAMLNode?) -> String {
+        if let node { return absolutePath(node) ?? "" }
+        // systemd joins several directories with colons; the first is ours (systemd.exec(5)).
+        guard let path = environment["STATE_DIRECTORY"]?.split(separator: ":").first else { return "/var/lib/crudd" }
+        if !path.hasPrefix("/") {
+            report(.start, "\"state_directory\" is not given, and $STATE_DIRECTORY is no absolute path")
+        }
+        return String(path)
+    }
+
+    private mutating func socket(_ node: YAMLNode?) -> Configuration.Socket {
+        var socket = Configuration.Socket()
+        guard let node, let fields = fields(node, SocketKey.self) else { return socket }
+        if let node = fields[.path], let path = absolutePath(node) {
+            let maximum = Configuration.Socket.maximumPathBytes
+            if path.utf8.count > maximum {
+                report(node.position, "the path has \(path.utf8.count) bytes, a socket's at most \(maximum)")
+            }
+            socket.path = path
+        }
+        if let node = fields[.mode], let mode = scalar(node, "an octal mode such as \"0660\"", parse: Self.mode) {
+            socket.mode = mode
+        }
+        if let node = fields[.group], let group = account(node, "group", lookUp: Accounts.group) {
+            socket.group = Configuration.SocketGroup(name: group.name, id: group.id)
+        }
+        return socket
+    }
+
+    /// Three octal digits, a zero before them or not.
+    private static func mode(_ text: [UInt8]) -> UInt32? {
+        guard text.allSatisfy(isDigit), text.count == 3 || text.count == 4 && text[0] == UInt8(ascii: "0") else {
+            return nil
+        }
+        return UInt32(String(decoding: text, as: UTF8.self), radix: 8)
+    }
+
+    /// Nil where the file gives them wrongly.
+    private mutating func pluginDirectories(_ node: YAMLNode?) -> [String]? {
+        let standard = ["/usr/lib/crudd/plugins"]
+        guard let node else { return standard }
+        guard let fields = fields(node, PluginsKey.self) else { return nil }
+        guard let list = fields[.directories] else { return standard }
+        guard let elements = elements(list, "a list of directories") else { return nil }
+        let directories = elements.compactMap { absolutePath($0) }
+        return directories.count == elements.count ? directories : nil
+    }
+
+    private mutating func logLevel(_ node: YAMLNode?) -> Configuration.LogLevel {
+        guard let node, let fields = fields(node, LogKey.self), let level = fields[.level] else {
+            return .info
+        }
+        return choice(level, "level") ?? .info
+    }
+}

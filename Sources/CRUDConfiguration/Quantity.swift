@@ -1,0 +1,43 @@
+/// A kind of number in the file: a whole number with a unit.
+struct Quantity {
+    /// What a fault says that it expected.
+    let expectation: String
+    /// What a number may end in, and by how much that multiplies it; the smallest first.
+    let units: [(suffix: String, factor: Int)]
+
+    static let count = Quantity(expectation: "a whole number", units: [("", 1)])
+
+    /// In bytes.
+    static let size = Quantity(
+        expectation: "a size (a whole number with B, KiB, MiB or GiB)",
+        units: [("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)])
+
+    /// In milliseconds.
+    static let duration = Quantity(
+        expectation: "a duration (a whole number with ms, s, m or h)",
+        units: [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000)])
+
+    /// The value of a text; nil if the text is none of this kind. What no integer can hold becomes the largest one.
+    ///
+    /// Leading zeros are refused: YAML's versions disagree on whether they mean octal.
+    func value(_ text: [UInt8]) -> Int? {
+        let digits = text.prefix { isDigit($0) }
+        guard let first = digits.first, first != UInt8(ascii: "0") || digits.count == 1,
+            let unit = units.first(where: { text.dropFirst(digits.count).elementsEqual($0.suffix.utf8) })
+        else { return nil }
+        guard let number = Int(String(decoding: digits, as: UTF8.self)) else { return .max }
+        let (value, isOverflow) = number.multipliedReportingOverflow(by: unit.factor)
+        return isOverflow ? .max : value
+    }
+
+    /// A value as the file would say it, with the largest unit that leaves no fraction.
+    func text(_ value: Int) -> String {
+        guard let unit = units.last(where: { value.isMultiple(of: $0.factor) && (value > 0 || $0.factor == 1) })
+        else { return String(value) }
+        return "\(value / unit.factor)\(unit.suffix)"
+    }
+}
+
+func isDigit(_ byte: UInt8) -> Bool {
+    (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+}

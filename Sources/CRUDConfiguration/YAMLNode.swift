@@ -1,0 +1,62 @@
+/// A value of a YAML document, and where it begins.
+///
+/// Scalars are kept as text: what they mean is for the key to say that they stand under.
+struct YAMLNode: Sendable {
+    enum Content: Sendable {
+        /// UTF-8, quotes and escapes gone.
+        case scalar([UInt8], isPlain: Bool)
+        case sequence([YAMLNode])
+        /// In the order of the document, no key twice.
+        case mapping([Entry])
+        /// Something that has been reported as a fault already: to be passed over in silence.
+        case faulty
+    }
+
+    struct Entry: Sendable {
+        let key: [UInt8]
+        let keyPosition: SourcePosition
+        let value: YAMLNode
+    }
+
+    /// A block mapping or sequence begins where its first key or dash stands.
+    let position: SourcePosition
+    let content: Content
+
+    /// The value under a key of a mapping, or at the index of a sequence that a decimal number names.
+    func child(_ name: [UInt8]) -> YAMLNode? {
+        switch content {
+        case .mapping(let entries): return entries.first { $0.key == name }?.value
+        case .sequence(let elements):
+            guard name.allSatisfy(isDigit), let index = Int(String(decoding: name, as: UTF8.self)) else { return nil }
+            return elements.indices.contains(index) ? elements[index] : nil
+        case .scalar, .faulty: return nil
+        }
+    }
+
+    /// The node in a few words, for a message.
+    var summary: String {
+        switch content {
+        case .scalar(let text, let isPlain): text.isEmpty && isPlain ? "nothing" : quoted(text)
+        case .sequence: "a list"
+        case .mapping: "a mapping"
+        case .faulty: "a fault"
+        }
+    }
+}
+
+/// Text of the file for a message of one line: in quotes, control characters as escapes, cut where it is long.
+func quoted(_ text: some Sequence<UInt8>) -> String {
+    let maximum = 64
+    var result = "\""
+    for (index, scalar) in String(decoding: Array(text), as: UTF8.self).unicodeScalars.enumerated() {
+        if index == maximum {
+            result += "…"
+            break
+        }
+        switch scalar.properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator: result += scalar.escaped(asASCII: true)
+        default: result.unicodeScalars.append(scalar)
+        }
+    }
+    return result + "\""
+}

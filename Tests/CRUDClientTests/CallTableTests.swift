@@ -99,13 +99,13 @@ import Testing
 
     @Test func readsGoAgainInTheirOrderAndBeforeTheRest() async throws {
         await withTaskGroup { group in
-            let table = Mutex(CallTable())
+            let shared = SharedTable()
             let frames = (1...4).map { [UInt8]([0, 0, 0, 1, UInt8($0)]) }
             for (index, frame) in frames.enumerated() {
                 let added = Signal()
                 group.addTask {
                     _ = try? await withCheckedThrowingContinuation { continuation in
-                        table.withLock {
+                        shared.table.withLock {
                             $0.add(
                                 Call(
                                     id: index, method: .read, frame: frame, deadline: .distantFuture,
@@ -115,15 +115,19 @@ import Testing
                     }
                 }
                 await added.wait()
-                if index == 2 { _ = table.withLock { $0.sendAll() } }
+                if index == 2 { _ = shared.table.withLock { $0.sendAll() } }
             }
-            table.withLock { table in
+            shared.table.withLock { table in
                 table.connectionLost(.closed())
                 let sent = table.sendAll()
                 #expect(sent == frames.flatMap { $0 })
                 table.close(.closed())
             }
         }
+    }
+
+    private final class SharedTable: Sendable {
+        let table = Mutex(CallTable())
     }
 
     @Test func onlyKnowsWhatWasAsked() {

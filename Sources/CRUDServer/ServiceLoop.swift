@@ -216,10 +216,18 @@ package final class ServiceLoop: TurnHandler {
 
     // MARK: Back-pressure
 
-    /// Whether all sessions together leave room for another request. Each loop has its share.
-    var hasRoom: Bool {
-        eventLoop.bufferedInputBytes + eventLoop.pendingOutputBytes < limits.bufferBytes / service.loopCount
-    }
+    // Half of `buffer_bytes` is divided among the sessions there may be, so that whatever others hold, each goes on with
+    // requests of a usual size. The other half is for those that need more, first come, first served; each loop has its
+    // part of it.
+
+    /// Bytes of requests that this loop's sessions hold, those that are still coming in included.
+    var requestBytes = 0
+
+    /// What a session may hold whatever the others do.
+    var bytesPerSession: Int { limits.bufferBytes / 2 / limits.sessions }
+
+    /// Whether a session may hold more than that.
+    var hasRoom: Bool { requestBytes + eventLoop.pendingOutputBytes <= limits.bufferBytes / 2 / service.loopCount }
 
     /// A session has stopped being read from.
     func hasPaused(_ session: Session) {

@@ -12,7 +12,7 @@ import CRUDWire
 ///
 /// **Bounds.** The session is not read from while it has too many requests under way, or while what it holds, its
 /// own requests and the replies its peer does not read, is too much. It is back-pressure, not an error: the peer's own
-/// socket fills.
+/// socket fills. Memory for a long frame is set aside before its body is read, so that whoever may begin can finish.
 ///
 /// **Ends.** After its peer has shut down its writing side, or has sent a frame that is too long, a session still
 /// answers what it has taken up and then closes.
@@ -40,16 +40,25 @@ final class Session: StreamHandler {
     /// Whether some have ended since ``goOn()``.
     private(set) var hasEnded = false
     /// Bytes of requests that wait or are under way.
-    private var heldBytes = 0
+    private var heldBytes = 0 {
+        didSet { loop.requestBytes += heldBytes - oldValue }
+    }
+    /// Bytes of the frame that is coming in, if its header has.
+    private var incomingBytes = 0 {
+        didSet { loop.requestBytes += incomingBytes - oldValue }
+    }
+    /// What the session is paused for: the length of the next frame.
+    private var wantedBytes = 0
     /// When something last came or went, on the loop's clock.
     private(set) var lastActivity: Duration
-    /// What the peer may do with each collection, by the collection's serial; nil where nobody has asked yet.
-    private var permissions: [Permissions?] = []
+    /// What the peer may do with collections that it has named lately: a few, since it may name any number.
+    private var permissions: [(collection: Collection, allowed: Permissions)] = []
 
     /// How many frames a session may have carried out in one turn, and how many bytes it may be answered, so that no
     /// session keeps a turn to itself.
     private static let framesPerTurn = 64
     private static let replyBytesPerTurn = 1 << 20
+    private static let maximumPermissions = 32
 
     init(peer: Peer, isAdmin: Bool, loop: ServiceLoop) {
         self.peer = peer
@@ -67,11 +76,11 @@ final class Session: StreamHandler {
 
     /// What the peer may do with a collection.
     func permissions(for collection: Collection) -> Permissions {
-        if collection.serial < permissions.count, let known = permissions[collection.serial] { return known }
+        for known in permissions where known.collection === collection { return known.allowed }
         let name = collection.name
         let allowed = loop.access.permissions(uid: peer.uid, groups: peer.groups, collection: name.span)
-        while permissions.count <= collection.serial { permissions.append(nil) }
-        permissions[collection.serial] = allowed
+        if permissions.count == Self.maximumPermissions { permissions.removeAll(keepingCapacity: true) }
+        permissions.append((collection, allowed))
         return allowed
     }
 
@@ -88,13 +97,15 @@ final class Session: StreamHandler {
                 refuseFrame()
                 break
             }
-            let end = consumed + FrameHeader.size + length
-            guard end <= bytes.count else {
-                stream.expects(totalBytes: end - consumed)
+            let size = FrameHeader.size + length
+            let end = consumed + size
+            guard incomingBytes > 0 || hasRoom(for: size) else {
+                pause(for: size)
                 break
             }
-            guard hasRoom else {
-                pause()
+            guard end <= bytes.count else {
+                incomingBytes = size
+                stream.expects(totalBytes: size)
                 break
             }
             guard framesLeft > 0, stream.pendingOutputBytes < enoughOutput else {
@@ -102,6 +113,7 @@ final class Session: StreamHandler {
                 break
             }
             framesLeft -= 1
+            if incomingBytes > 0 { incomingBytes = 0 }
             loop.dispatcher.carryOut(frame: bytes.extracting(consumed + FrameHeader.size..<end), from: self)
             consumed = end
         }
@@ -133,14 +145,15 @@ final class Session: StreamHandler {
 
     // MARK: Back-pressure
 
-    /// Whether another frame may be taken up.
-    private var hasRoom: Bool {
+    /// Whether another frame may come in and be taken up.
+    private func hasRoom(for size: Int) -> Bool {
         guard array == nil, requestsUnderWay < loop.limits.inflightPerSession else { return false }
         let buffered = heldBytes + (stream?.pendingOutputBytes ?? 0)
-        return buffered < loop.limits.sessionBytes && loop.hasRoom
+        return buffered < loop.limits.sessionBytes && (buffered + size <= loop.bytesPerSession || loop.hasRoom)
     }
 
-    private func pause() {
+    private func pause(for size: Int) {
+        wantedBytes = size
         stream?.pause()
         loop.hasPaused(self)
     }
@@ -148,7 +161,7 @@ final class Session: StreamHandler {
     /// Goes on reading if what made the session pause is over.
     func resumeIfPossible() -> Bool {
         guard phase == .serving, let stream else { return true }
-        guard hasRoom else { return false }
+        guard hasRoom(for: wantedBytes) else { return false }
         stream.resume()
         return true
     }
@@ -294,6 +307,7 @@ final class Session: StreamHandler {
     /// Sends the answer to an array whose elements have all been answered.
     private func finish(_ array: ArrayExecution) {
         guard let stream else { return }
+        if array.isTooLong { return answer(loop.dispatcher.replyTooLong) }
         array.finish(into: &stream.output)
     }
 
@@ -305,6 +319,7 @@ final class Session: StreamHandler {
 
     func closed(_ stream: Stream) {
         phase = .closed
+        incomingBytes = 0
         self.stream = nil
         loop.hasClosed(self)
     }

@@ -49,6 +49,8 @@ final class Session: StreamHandler {
     }
     /// What the session is paused for: the length of the next frame.
     private var wantedBytes = 0
+    /// Whether there are frames that have come and not been taken up.
+    private var isBehind = false
     /// When something last came or went, on the loop's clock.
     private(set) var lastActivity: Duration
     /// What the peer may do with collections that it has named lately: a few, since it may name any number.
@@ -88,6 +90,7 @@ final class Session: StreamHandler {
 
     func received(_ bytes: Span<UInt8>, from stream: Stream) -> Int {
         lastActivity = loop.now
+        isBehind = false
         var consumed = 0
         var framesLeft = Self.framesPerTurn
         let enoughOutput = stream.pendingOutputBytes + Self.replyBytesPerTurn
@@ -109,6 +112,7 @@ final class Session: StreamHandler {
                 break
             }
             guard framesLeft > 0, stream.pendingOutputBytes < enoughOutput else {
+                isBehind = true
                 stream.continueNextTurn()
                 break
             }
@@ -154,6 +158,7 @@ final class Session: StreamHandler {
 
     private func pause(for size: Int) {
         wantedBytes = size
+        isBehind = true
         stream?.pause()
         loop.hasPaused(self)
     }
@@ -320,6 +325,7 @@ final class Session: StreamHandler {
     func closed(_ stream: Stream) {
         phase = .closed
         incomingBytes = 0
+        isBehind = false
         self.stream = nil
         loop.hasClosed(self)
     }
@@ -331,8 +337,10 @@ final class Session: StreamHandler {
         closeIfFinished()
     }
 
-    /// Whether nothing is under way and nothing is left to be sent.
-    var isQuiet: Bool { requestsUnderWay == 0 && array == nil && (stream?.pendingOutputBytes ?? 0) == 0 }
+    /// Whether all that has come is answered and nothing is left to be sent.
+    var isQuiet: Bool {
+        requestsUnderWay == 0 && array == nil && !isBehind && (stream?.pendingOutputBytes ?? 0) == 0
+    }
 
     private func closeIfFinished() {
         guard phase == .finishing, requestsUnderWay == 0, array == nil else { return }

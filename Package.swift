@@ -68,11 +68,11 @@ let package = Package(
         module("CRUDJSON"),
         module("CRUDModel", ["CRUDJSON"]),
         module("CRUDWire", ["CRUDJSON", "CRUDModel"], exclude: ["PROTOCOL.md"]),
-        module("CRUDClient", ["CRUDModel", "CRUDWire", nio, nioPOSIX]),
+        module("CRUDClient", ["CRUDJSON", "CRUDModel", "CRUDWire", nio, nioPOSIX]),
         module("CRUDPluginKit", ["CRUDJSON", "CRUDPluginABI"]),
         module("CRUDPluginHost", ["CRUDModel", "CRUDPluginABI", "CLinux", logging]),
         module("CRUDCore", ["CRUDJSON", "CRUDModel", "CRUDConfiguration", "CRUDPluginHost", "CLinux", logging]),
-        module("CRUDConfiguration", ["CRUDModel", "CYAML", "CLinux"]),
+        module("CRUDConfiguration", ["CRUDJSON", "CRUDModel", "CYAML"]),
         module("CRUDEventLoop", ["CLinux"]),
         module(
             "CRUDServer",
@@ -82,7 +82,7 @@ let package = Package(
             ]),
 
         program("crudd", ["CRUDServer", "CRUDConfiguration", "CRUDModel"]),
-        program("crudctl", ["CRUDClient", argumentParser]),
+        program("crudctl", ["CRUDClient", "CRUDJSON", "CRUDModel", "CRUDWire", argumentParser]),
         program("demo-app", ["CRUDClient"], exclude: ["run"]),
         program("crudd-bench", ["CLinux", argumentParser], exclude: ["README.md", "run"]),
 
@@ -93,12 +93,16 @@ let package = Package(
         tests("CRUDJSONTests", ["CRUDJSON"]),
         tests("CRUDModelTests", ["CRUDModel"]),
         tests("CRUDWireTests", ["CRUDWire", "CRUDJSON", "CRUDModel"]),
-        tests("CRUDConfigurationTests", ["CRUDConfiguration", "CRUDModel"]),
+        tests("CRUDConfigurationTests", ["CRUDConfiguration", "CRUDJSON", "CRUDModel"]),
         tests("CRUDEventLoopTests", ["CRUDEventLoop", "CLinux"]),
         tests("CRUDPluginHostTests", ["CRUDPluginHost", "CRUDPluginABI", "CRUDModel", "CRUDTestSupport"]),
         tests("CRUDCoreTests", ["CRUDCore", "CRUDModel"]),
-        tests("CRUDClientTests", ["CRUDClient", "CRUDModel", "CRUDTestSupport"]),
-        tests("SQLitePluginTests", ["CRUDPluginABI", "CSQLite"]),
+        .target(
+            name: "ScriptedDaemon", dependencies: ["CRUDTestSupport"], path: "Tests/ScriptedDaemon",
+            swiftSettings: settings),
+        tests("CRUDClientTests", ["CRUDClient", "CRUDModel", "CRUDTestSupport", "ScriptedDaemon", nio]),
+        tests("CRUDCtlTests", ["crudctl", "CRUDModel", "CRUDTestSupport", "ScriptedDaemon"]),
+        tests("SQLitePluginTests", ["CRUDTestSupport", "CRUDPluginABI", "CSQLite"]),
         tests("SystemTests", ["CRUDTestSupport"]),
     ],
     swiftLanguageModes: [.v6]

@@ -20,7 +20,8 @@ struct Catalog {
         guard try isTaken(tableName) else {
             throw StorageFailure(
                 .corrupt,
-                "collection \(name) has lost its table \(tableName); to start anew, delete its row of crudd_collections")
+                "collection \(name) has lost its table \(tableName); to start anew, delete its row of crudd_collections"
+            )
         }
         return tableName
     }

@@ -30,7 +30,7 @@ struct DatabaseFile {
             let isNew = try checkIdentity(connection)
             try configure(connection, synchronous)
             if isNew { try makeSchema(connection) }
-        } catch where error.status == .noSpace {
+        } catch  where error.status == .noSpace {
             throw StorageFailure(.unavailable, error.message)
         }
         return connection
@@ -68,7 +68,7 @@ struct DatabaseFile {
         let applicationID: Int64
         do {
             applicationID = try connection.integer("PRAGMA application_id") ?? 0
-        } catch where sqlite3_errcode(connection.handle) == SQLITE_NOTADB {
+        } catch  where sqlite3_errcode(connection.handle) == SQLITE_NOTADB {
             throw unusable("is no SQLite database")
         }
         if applicationID == Self.applicationID {

@@ -1,7 +1,6 @@
 import CRUDModel
 import CRUDPluginKit
 import CSQLite
-import Glibc
 import Synchronization
 
 /// A connection that reads.
@@ -11,8 +10,12 @@ import Synchronization
 /// between (``letGo(within:)``), as no checkpoint gets past a transaction; the next read then begins another.
 final class SQLiteReader: StorageReader, Sendable {
     private let session: Mutex<ReadSession?>
-    /// The backend wants the read transaction ended; a call under way does so when it is done.
+    /// The backend wants the read transaction ended; a walk under way does so when it is done.
     private let isAskedToLetGo = Atomic(false)
+    /// A walk is under way that may take long.
+    private let isWalking = Atomic(false)
+    /// A walk over more records may take long.
+    private static let quickWalk = 10_000
     private let readers: SQLiteReaders
 
     init(path: String, readers: SQLiteReaders) throws(StorageFailure) {
@@ -43,6 +46,8 @@ final class SQLiteReader: StorageReader, Sendable {
     }
 
     func scan(_ request: borrowing ScanRequest, of collection: SQLiteCollection) throws(StorageFailure) {
+        isWalking.store(request.limit.map { $0 > Self.quickWalk } ?? true, ordering: .relaxed)
+        defer { isWalking.store(false, ordering: .relaxed) }
         try use { (session) throws(StorageFailure) in
             let statement = try session.statement(request.wantsItems ? .scan : .scanRevisions, collection)
             defer { statement.reset() }
@@ -79,21 +84,17 @@ final class SQLiteReader: StorageReader, Sendable {
         session.withLock { $0?.end() }
     }
 
-    /// Ends the read transaction from another thread, between calls.
+    /// Ends the read transaction from another thread, between calls: at once, or when the call under way returns.
     ///
-    /// - Parameter patience: how long to wait for a call under way; one that takes longer ends it when it is done.
-    func letGo(within patience: Duration) {
+    /// It waits for that, which takes no longer than a call, as a mutex that is waited for goes to the waiter next. It
+    /// does not wait for a walk without an end.
+    func letGo() {
         isAskedToLetGo.store(true, ordering: .relaxed)
-        let clock = ContinuousClock()
-        let deadline = clock.now + patience
-        repeat {
-            let isDone: Void? = session.withLockIfAvailable { session in
-                session?.end()
-                isAskedToLetGo.store(false, ordering: .relaxed)
-            }
-            if isDone != nil || !isAskedToLetGo.load(ordering: .relaxed) { return }
-            usleep(50)
-        } while clock.now < deadline
+        if isWalking.load(ordering: .relaxed) { return }
+        session.withLock { session in
+            session?.end()
+            isAskedToLetGo.store(false, ordering: .relaxed)
+        }
     }
 
     private func use<Result>(

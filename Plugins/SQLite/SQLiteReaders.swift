@@ -12,10 +12,8 @@ final class SQLiteReaders: Sendable {
         readers.withLock { readers in readers.removeAll { $0 === reader } }
     }
 
-    /// Ends the read transactions of all readers.
-    ///
-    /// - Parameter patience: how long to wait for a call under way, of each reader.
-    func letGo(within patience: Duration) {
-        for reader in readers.withLock({ $0 }) { reader.letGo(within: patience) }
+    /// Ends the read transactions of all readers, each as soon as its call under way returns.
+    func letGo() {
+        for reader in readers.withLock({ $0 }) { reader.letGo() }
     }
 }

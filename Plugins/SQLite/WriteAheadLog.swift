@@ -13,8 +13,8 @@ import CSQLite
 /// 2. A passive checkpoint copies everything. Readers go on meanwhile.
 /// 3. Readers let go once more. What they begin next reads the database file alone, so the log is free.
 ///
-/// A reader in a call longer than the patience below, or a transaction of another process, makes this fail; it is tried
-/// again whenever the log has grown by another step. The log's file keeps its size when it is written anew, as syncing
+/// A reader in a walk without an end, or a transaction of another process, makes this fail; it is tried again whenever
+/// the log has grown by another step. The log's file keeps its size when it is written anew, as syncing
 /// bytes written over others is twice as quick as syncing bytes appended; only what exceeded the limit is cut off.
 final class WriteAheadLog {
     /// About 40 MiB. Pages are written into the database file once per checkpoint, however often they were written to
@@ -24,8 +24,6 @@ final class WriteAheadLog {
     private static let pagesBeforeRetry = 1_000
     /// What is cut off the log's file once the log is written from its start again.
     static let maximumKeptBytes = 48 << 20
-    /// How long a call of a reader may keep the writer waiting.
-    private static let patience = Duration.milliseconds(5)
     /// How long the log may be in a quiet moment: so much is read again when the file is opened after a crash.
     private static let pagesWhenIdle = 1_000
 
@@ -77,11 +75,11 @@ final class WriteAheadLog {
 
     private func checkpoint() {
         checkpointedPages = Int(pages.pointee)
-        readers.letGo(within: Self.patience)
+        readers.letGo()
         var total: Int32 = 0
         var copied: Int32 = 0
         let code = sqlite3_wal_checkpoint_v2(connection.handle, nil, SQLITE_CHECKPOINT_PASSIVE, &total, &copied)
-        if code == SQLITE_OK, copied == total { readers.letGo(within: Self.patience) }
+        if code == SQLITE_OK, copied == total { readers.letGo() }
         warn(code)
     }
 

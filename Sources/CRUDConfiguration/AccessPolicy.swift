@@ -29,7 +29,7 @@ package struct AccessRule: Sendable {
     package let allow: Permissions
 
     /// Whether the rule speaks of this peer: its user is listed, or one of its groups is, or neither list is given.
-    func names(uid: UInt32, groups: [UInt32]) -> Bool {
+    func concerns(uid: UInt32, groups: [UInt32]) -> Bool {
         if users == nil && self.groups == nil { return true }
         return users?.contains(uid) == true || self.groups?.contains(where: groups.contains) == true
     }
@@ -61,7 +61,7 @@ package struct AccessPolicy: Sendable {
     ///   - collection: the name, as UTF-8.
     package func permissions(uid: UInt32, groups: [UInt32], collection: Span<UInt8>) -> Permissions {
         if let permissions = permissionsWithoutRules(uid: uid) { return permissions }
-        for rule in rules ?? [] where rule.names(uid: uid, groups: groups) && rule.covers(collection) {
+        for rule in rules ?? [] where rule.concerns(uid: uid, groups: groups) && rule.covers(collection) {
             return rule.allow
         }
         return []
@@ -71,7 +71,7 @@ package struct AccessPolicy: Sendable {
     /// list `collections` do not speak of that.
     package func permissions(uid: UInt32, groups: [UInt32]) -> Permissions {
         if let permissions = permissionsWithoutRules(uid: uid) { return permissions }
-        for rule in rules ?? [] where rule.names(uid: uid, groups: groups) && rule.collections == nil {
+        for rule in rules ?? [] where rule.concerns(uid: uid, groups: groups) && rule.collections == nil {
             return rule.allow
         }
         return []

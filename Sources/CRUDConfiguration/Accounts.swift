@@ -12,6 +12,7 @@ enum Accounts {
     static func user(_ name: String) -> Answer {
         lookUp { buffer in
             var entry = passwd()
+            // Null, or where the entry is.
             var found: UnsafeMutablePointer<passwd>?
             let code = getpwnam_r(name, &entry, &buffer, buffer.count, &found)
             return (code, found == nil ? nil : entry.pw_uid)
@@ -21,6 +22,7 @@ enum Accounts {
     static func group(_ name: String) -> Answer {
         lookUp { buffer in
             var entry = GroupEntry()
+            // Null, or where the entry is.
             var found: UnsafeMutablePointer<GroupEntry>?
             let code = getgrnam_r(name, &entry, &buffer, buffer.count, &found)
             return (code, found == nil ? nil : entry.gr_gid)

@@ -7,12 +7,11 @@ extension ConfigurationDecoder {
     mutating func accessRules(_ node: YAMLNode) -> [AccessRule] {
         guard let elements = elements(node, "a list of access rules") else { return [] }
         return elements.compactMap { element -> AccessRule? in
-            let what = "an access rule"
-            guard let fields = fields(element, what, AccessKey.self) else { return nil }
+            guard let fields = fields(element, AccessKey.self) else { return nil }
             let users = fields[.users].flatMap { accounts($0, "user", lookUp: Accounts.user) }
             let groups = fields[.groups].flatMap { accounts($0, "group", lookUp: Accounts.group) }
             let collections = fields[.collections].flatMap { patterns($0) }
-            let allow = required(.allow, in: fields, of: what).map { permissions($0) }
+            let allow = required(.allow, in: fields, of: "an access rule").map { permissions($0) }
             return AccessRule(users: users, groups: groups, collections: collections, allow: allow ?? [])
         }
     }

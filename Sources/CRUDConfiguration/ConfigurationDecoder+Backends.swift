@@ -13,7 +13,7 @@ extension ConfigurationDecoder {
     /// - Parameter pluginDirectories: nil where they are unknown, so that nothing can be said to lie outside them.
     mutating func backends(_ node: YAMLNode, pluginDirectories: [String]?) -> [BackendConfiguration] {
         guard let entries = entries(node, "a mapping of names to backends") else { return [] }
-        if entries.isEmpty { report(node, expected: "at least one backend") }
+        if entries.isEmpty { report(node.position, "at least one backend is needed") }
         var names: Set<String> = []
         return entries.compactMap { entry -> BackendConfiguration? in
             let name = String(decoding: entry.key, as: UTF8.self)
@@ -31,7 +31,7 @@ extension ConfigurationDecoder {
         _ name: String, _ entry: YAMLNode.Entry, pluginDirectories: [String]?
     ) -> BackendConfiguration? {
         let what = "backend \(quoted(entry.key))"
-        guard let fields = fields(entry.value, what, BackendKey.self) else { return nil }
+        guard let fields = fields(entry.value, BackendKey.self) else { return nil }
         let implementation = implementation(fields, of: what, pluginDirectories: pluginDirectories)
         let isolation = isolation(fields)
         var limits = BackendConfiguration.Limits()
@@ -116,7 +116,7 @@ extension ConfigurationDecoder {
     }
 
     private mutating func limits(ofBackend node: YAMLNode) -> BackendConfiguration.Limits {
-        guard let fields = fields(node, "a backend's limits", BackendLimitsKey.self) else {
+        guard let fields = fields(node, BackendLimitsKey.self) else {
             return BackendConfiguration.Limits()
         }
         return BackendConfiguration.Limits(

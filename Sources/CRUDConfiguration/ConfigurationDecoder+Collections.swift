@@ -16,7 +16,7 @@ extension ConfigurationDecoder {
         let rules = entries.compactMap { entry -> CollectionRule? in
             let pattern = self.pattern(entry.key, at: entry.keyPosition)
             let what = "collection \(quoted(entry.key))"
-            guard let fields = self.fields(entry.value, what, CollectionKey.self) else { return nil }
+            guard let fields = self.fields(entry.value, CollectionKey.self) else { return nil }
             let backend = required(.backend, in: fields, of: what).flatMap { node -> String? in
                 guard let name = text(node, "the name of a backend") else { return nil }
                 if let known, !known.contains(Array(name.utf8)) {

@@ -20,7 +20,7 @@ extension ConfigurationDecoder {
 
     mutating func limits(_ node: YAMLNode?) -> Configuration.Limits {
         var limits = Configuration.Limits()
-        guard let node, let fields = fields(node, "the limits", LimitsKey.self) else { return limits }
+        guard let node, let fields = fields(node, LimitsKey.self) else { return limits }
         let counts = 1...65_536
         let faultsBefore = faults.count
         func set(

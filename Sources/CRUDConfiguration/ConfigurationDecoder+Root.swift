@@ -24,7 +24,7 @@ extension ConfigurationDecoder {
             report(.start, "the file is empty: at least \"backends\" is needed")
             return nil
         }
-        guard let fields = fields(root, "a configuration", RootKey.self) else { return nil }
+        guard let fields = fields(root, RootKey.self) else { return nil }
         let pluginDirectories = pluginDirectories(fields[.plugins])
         let backendsNode = required(.backends, in: fields, of: "the configuration")
         return Configuration(
@@ -48,7 +48,7 @@ extension ConfigurationDecoder {
 
     private mutating func socket(_ node: YAMLNode?) -> Configuration.Socket {
         var socket = Configuration.Socket()
-        guard let node, let fields = fields(node, "the socket", SocketKey.self) else { return socket }
+        guard let node, let fields = fields(node, SocketKey.self) else { return socket }
         if let node = fields[.path], let path = absolutePath(node) {
             let maximum = Configuration.Socket.maximumPathBytes
             if path.utf8.count > maximum {
@@ -77,7 +77,7 @@ extension ConfigurationDecoder {
     private mutating func pluginDirectories(_ node: YAMLNode?) -> [String]? {
         let standard = ["/usr/lib/crudd/plugins"]
         guard let node else { return standard }
-        guard let fields = fields(node, "the plugins", PluginsKey.self) else { return nil }
+        guard let fields = fields(node, PluginsKey.self) else { return nil }
         guard let list = fields[.directories] else { return standard }
         guard let elements = elements(list, "a list of directories") else { return nil }
         let directories = elements.compactMap { absolutePath($0) }
@@ -85,7 +85,7 @@ extension ConfigurationDecoder {
     }
 
     private mutating func logLevel(_ node: YAMLNode?) -> Configuration.LogLevel {
-        guard let node, let fields = fields(node, "the log", LogKey.self), let level = fields[.level] else {
+        guard let node, let fields = fields(node, LogKey.self), let level = fields[.level] else {
             return .info
         }
         return choice(level, "level") ?? .info

@@ -40,17 +40,22 @@ struct ConfigurationDecoder {
 
     /// The members of a mapping; unknown keys are faults.
     ///
-    /// - Parameter what: the mapping in a few words, article first.
+    /// What stands under an unknown key is decoded as if the key had been the one that is suggested: one mistyped key
+    /// is one fault, not a missing key too, and whatever is wrong below it is found in the same run.
     mutating func fields<Key: CaseIterable & RawRepresentable<String> & Hashable>(
-        _ node: YAMLNode, _ what: String, _: Key.Type
+        _ node: YAMLNode, _: Key.Type
     ) -> Fields<Key>? {
-        guard let entries = entries(node, "\(what) (a mapping)") else { return nil }
+        let known = Key.allCases.map(\.rawValue)
+        guard let entries = entries(node, "a mapping (\(known.joined(separator: ", ")))") else { return nil }
         var fields = Fields<Key>(position: node.position)
         for entry in entries {
             if let key = Key.allCases.first(where: { entry.key.elementsEqual($0.rawValue.utf8) }) {
                 fields.entries[key] = entry
-            } else {
-                report(entry.keyPosition, unknown("key", entry.key, known: Key.allCases.map(\.rawValue)))
+                continue
+            }
+            report(entry.keyPosition, unknown("key", entry.key, known: known))
+            if let key = nearest(to: entry.key, among: known).flatMap(Key.init), fields.entries[key] == nil {
+                fields.entries[key] = entry
             }
         }
         return fields
@@ -111,7 +116,7 @@ struct ConfigurationDecoder {
     ) -> Value? {
         let known = Value.allCases.map(\.rawValue)
         guard case .scalar(let text, _) = node.content, !text.isEmpty else {
-            report(node, expected: known.joined(separator: ", "))
+            report(node, expected: "one of \(known.joined(separator: ", "))")
             return nil
         }
         if let value = Value.allCases.first(where: { text.elementsEqual($0.rawValue.utf8) }) { return value }

@@ -8,12 +8,14 @@ func unknown(_ kind: String, _ word: [UInt8], known: [String]) -> String {
 }
 
 /// The candidate that the fewest typing errors turn into `word`, at most one for every two letters; the first of
-/// several.
-private func nearest(to word: [UInt8], among candidates: [String]) -> String? {
+/// several. Long words, and candidates after the first few hundred, are not looked at, so that a file full of faults
+/// is answered in time.
+func nearest(to word: [UInt8], among candidates: [String]) -> String? {
     let longest = 64
+    let mostCandidates = 256
     guard word.count <= longest else { return nil }
     var best: (candidate: String, distance: Int)?
-    for candidate in candidates {
+    for candidate in candidates.prefix(mostCandidates) {
         let letters = Array(candidate.utf8)
         let bound = max(letters.count, word.count) / 2
         guard letters.count <= longest, abs(letters.count - word.count) <= bound else { continue }

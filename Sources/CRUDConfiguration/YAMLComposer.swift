@@ -61,7 +61,7 @@ struct YAMLComposer {
         switch event.type {
         case YAML_SCALAR_EVENT:
             let scalar = event.data.scalar
-            refuse(anchor: scalar.anchor, tag: scalar.tag, at: position)
+            refuse(hasAnchor: scalar.anchor != nil, hasTag: scalar.tag != nil, at: position)
             // The bytes belong to the event, which outlives this call; they are copied here.
             let value = Array(UnsafeBufferPointer(start: scalar.value, count: scalar.length))
             add(YAMLNode(position: position, content: .scalar(value, isPlain: scalar.style == YAML_PLAIN_SCALAR_STYLE)))
@@ -70,11 +70,11 @@ struct YAMLComposer {
             add(YAMLNode(position: position, content: .faulty))
         case YAML_SEQUENCE_START_EVENT:
             let sequence = event.data.sequence_start
-            refuse(anchor: sequence.anchor, tag: sequence.tag, at: position)
+            refuse(hasAnchor: sequence.anchor != nil, hasTag: sequence.tag != nil, at: position)
             return enter(Container(position: position, isMapping: false))
         case YAML_MAPPING_START_EVENT:
             let mapping = event.data.mapping_start
-            refuse(anchor: mapping.anchor, tag: mapping.tag, at: position)
+            refuse(hasAnchor: mapping.anchor != nil, hasTag: mapping.tag != nil, at: position)
             return enter(Container(position: position, isMapping: true))
         case YAML_SEQUENCE_END_EVENT, YAML_MAPPING_END_EVENT:
             if let container = open.popLast() { add(container.node) }
@@ -96,10 +96,15 @@ struct YAMLComposer {
         case YAML_READER_ERROR:
             fail(at: Self.position(ofByte: parser.problem_offset, in: text), "unreadable character: \(problem)")
         default:
-            let context = parser.context.map { context in
-                " \(String(cString: context)) that begins at \(SourcePosition(parser.context_mark).words)"
+            let position = SourcePosition(parser.problem_mark)
+            var message = problem
+            if let context = parser.context {
+                message += " " + String(cString: context)
+                let start = SourcePosition(parser.context_mark)
+                if start != position { message += " that begins at \(start.words)" }
             }
-            fail(at: SourcePosition(parser.problem_mark), problem + (context ?? ""))
+            // libyaml sees the end of an unfinished last line at the beginning of the line after it.
+            fail(at: min(position, Self.position(ofByte: text.count, in: text)), message)
         }
     }
 
@@ -123,11 +128,9 @@ struct YAMLComposer {
 
     // MARK: Tree
 
-    private mutating func refuse(
-        anchor: UnsafeMutablePointer<UInt8>?, tag: UnsafeMutablePointer<UInt8>?, at position: SourcePosition
-    ) {
-        if anchor != nil { report(position, "anchors are not supported") }
-        if tag != nil { report(position, "tags are not supported") }
+    private mutating func refuse(hasAnchor: Bool, hasTag: Bool, at position: SourcePosition) {
+        if hasAnchor { report(position, "anchors are not supported") }
+        if hasTag { report(position, "tags are not supported") }
     }
 
     private mutating func enter(_ container: Container) -> Bool {

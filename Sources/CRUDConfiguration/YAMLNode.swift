@@ -27,7 +27,7 @@ struct YAMLNode: Sendable {
         switch content {
         case .mapping(let entries): return entries.first { $0.key == name }?.value
         case .sequence(let elements):
-            guard let index = Int(String(decoding: name, as: UTF8.self)) else { return nil }
+            guard name.allSatisfy(isDigit), let index = Int(String(decoding: name, as: UTF8.self)) else { return nil }
             return elements.indices.contains(index) ? elements[index] : nil
         case .scalar, .faulty: return nil
         }

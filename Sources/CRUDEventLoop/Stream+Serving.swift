@@ -114,7 +114,7 @@ extension Stream {
 
     private func deliverKept() {
         kept.removeFirst(deliver(kept.bytes))
-        kept.reserve(expectedBytes)
+        if !kept.isEmpty { kept.reserve(expectedBytes) }
     }
 
     private func deliver(_ bytes: UnsafeRawBufferPointer) -> Int {
@@ -130,6 +130,9 @@ extension Stream {
         guard end == .reached, phase == .open, !isPaused, !isContinuing else { return }
         end = .told
         handler?.reachedEnd(of: self)
+        // What would have had to grow before it could be consumed never will.
+        loop.bufferedInputBytes -= kept.count
+        kept.removeAll()
         if isHungUp { close() }
     }
 

@@ -57,8 +57,8 @@ package final class Stream {
     // is reported that nobody wants, or wanted that is not watched for: pausing for a moment costs no system call.
     var interest: Readiness? = .readable
 
-    /// epoll has said that both directions are shut. It would say so for ever.
-    var isHungUp = false
+    /// epoll has said that both directions are shut: nobody reads what is written. It would say so for ever.
+    package internal(set) var isHungUp = false
 
     // Reading. `kept` is what the handler has left over; `expectedBytes` is how much it is going to wait for.
     enum End {
@@ -76,6 +76,9 @@ package final class Stream {
 
     // Writing.
     @exclusivity(unchecked) @usableFromInline var pending = StreamBuffer()
+    /// Somebody is appending at this moment; in place of Swift's own check of exclusive access, which costs too much
+    /// here (see ``EventLoop``'s lists).
+    @exclusivity(unchecked) @usableFromInline var isOutputLent = false
     /// On the loop's list of those that have something to write at this turn's end.
     var isToBeFlushed = false
     /// The socket is full: there is no use in writing before epoll says so.
@@ -133,9 +136,15 @@ package final class Stream {
     package var output: StreamBuffer {
         _read { yield pending }
         _modify {
+            precondition(!isOutputLent, "two at once append to one stream's output")
+            isOutputLent = true
             let countBefore = pending.count
+            // Deferred because whoever appends may also throw.
+            defer {
+                isOutputLent = false
+                outputChanged(from: countBefore)
+            }
             yield &pending
-            outputChanged(from: countBefore)
         }
     }
 

@@ -75,9 +75,10 @@ struct TimerHeap {
         return first
     }
 
-    mutating func removeAll() {
+    mutating func removeAll() -> [Timer] {
         for timer in timers { timer.position = nil }
-        timers.removeAll()
+        defer { timers = [] }
+        return timers
     }
 
     /// Puts `timer` at `start` or, while it is earlier than the one above, further up.

@@ -28,7 +28,7 @@ package struct Daemon {
     ///
     /// - Parameter force: whether collections may lose sight of their records.
     package func run(force: Bool) throws(StartFailure) {
-        SignalThread.block()
+        let shutdown = try handleSignals()
         raiseDescriptorLimit()
         let plugins = try PluginSet(configuration)
         // The place is taken before any storage is touched, the catalog included: a second daemon must not open the
@@ -48,13 +48,37 @@ package struct Daemon {
         let service = Service(
             configuration: configuration, plugins: plugins.all, backends: backends, catalog: catalog,
             loopCount: loopCount, logger: logger)
-        defer { for backend in backends { backend.stop() } }
         let faults = force ? [] : SightCheck(configuration, backends: backends).faults(in: catalog)
-        guard faults.isEmpty else { throw StartFailure(.configuration, lines: faults) }
-        try serve(service, listening.descriptors)
+        guard faults.isEmpty else {
+            for backend in backends { backend.stop() }
+            throw StartFailure(.configuration, lines: faults)
+        }
+        guard try serve(service, listening.descriptors, shutdown) else {
+            // A backend hangs; waiting for it would hang as well. What was acknowledged is durable.
+            logger.critical("not everything under way could be finished")
+            return
+        }
+        for backend in backends { backend.stop() }
     }
 
     // MARK: Starting
+
+    private func handleSignals() throws(StartFailure) -> Shutdown {
+        let shutdown = Shutdown(manager)
+        SignalThread.block()
+        do throws(ThreadFailure) {
+            try SignalThread.start { [logger] number in
+                if number == SIGHUP {
+                    logger.notice("the configuration is read at start only, in this version of crudd")
+                } else {
+                    shutdown.begin()
+                }
+            }
+        } catch {
+            throw StartFailure(.system, "the system has no thread for signals (errno \(error.code))")
+        }
+        return shutdown
+    }
 
     /// A soft limit of 1024 descriptors, which is the usual one, would be too few for as many sessions.
     private func raiseDescriptorLimit() {
@@ -102,22 +126,21 @@ package struct Daemon {
 
     // MARK: Serving
 
-    private func serve(_ service: Service, _ descriptors: [CInt]) throws(StartFailure) {
+    /// Serves until the daemon is told to stop; false if something under way could not be finished.
+    private func serve(
+        _ service: Service, _ descriptors: [CInt], _ shutdown: Shutdown
+    ) throws(StartFailure) -> Bool {
         do {
             let first = try ServiceLoop(service, number: 0)
             let others = try (1..<loopCount).map { try LoopThread(service, number: $0) }
             let mailboxes = [first.mailbox] + others.map(\.mailbox)
-            try SignalThread.start { number in
-                guard number != SIGHUP else { return }
-                manager.stopping()
-                for mailbox in mailboxes { mailbox.post(.drain) }
-            }
             try first.listen(at: descriptors, Acceptor(mailboxes, logger: logger))
             if let interval = manager.watchdogInterval { first.every(interval) { manager.alive() } }
+            shutdown.serving(mailboxes)
             manager.ready("Serving \(service.backends.count) backends")
             logger.notice("crudd \(CRUDVersion.current) is ready")
-            first.run()
-            for other in others { other.join() }
+            let hasFinished = first.run()
+            return others.map { $0.join() }.allSatisfy(\.self) && hasFinished
         } catch {
             throw StartFailure(.system, "\(error)")
         }

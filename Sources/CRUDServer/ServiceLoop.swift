@@ -21,6 +21,9 @@ package final class ServiceLoop: TurnHandler {
     private(set) lazy var dispatcher = Dispatcher(
         loop: self, collections: CollectionTable(rules: service.configuration.collections, backends: service.backends))
 
+    /// What all sessions of this loop hold together.
+    let buffers: BufferBudget
+
     private let number: Int
     private var listeners: [Listener] = []
     private var acceptor: Acceptor?
@@ -53,14 +56,17 @@ package final class ServiceLoop: TurnHandler {
         self.number = number
         eventLoop = try EventLoop()
         mailbox = Mailbox(waker: eventLoop.waker)
+        buffers = BufferBudget(maximum: limits.bufferBytes / service.loopCount, loop: eventLoop)
         assemblies = service.backends.map(BatchAssembly.init)
         readers = Array(repeating: nil, count: service.backends.count)
     }
 
-    /// Serves until it has been told to drain and has answered everything, on the calling thread.
-    package func run() {
+    /// Serves until it has been told to drain and has answered everything, on the calling thread; false if something
+    /// could not be answered in time.
+    package func run() -> Bool {
         if let idle = limits.idleTimeout { idleTimer.schedule(after: idle / 4) }
         eventLoop.run(self)
+        return submissions.isEmpty
     }
 
     /// The time of this turn.
@@ -215,19 +221,6 @@ package final class ServiceLoop: TurnHandler {
     }
 
     // MARK: Back-pressure
-
-    // Half of `buffer_bytes` is divided among the sessions there may be, so that whatever others hold, each goes on with
-    // requests of a usual size. The other half is for those that need more, first come, first served; each loop has its
-    // part of it.
-
-    /// Bytes of requests that this loop's sessions hold, those that are still coming in included.
-    var requestBytes = 0
-
-    /// What a session may hold whatever the others do.
-    var bytesPerSession: Int { limits.bufferBytes / 2 / limits.sessions }
-
-    /// Whether a session may hold more than that.
-    var hasRoom: Bool { requestBytes + eventLoop.pendingOutputBytes <= limits.bufferBytes / 2 / service.loopCount }
 
     /// A session has stopped being read from.
     func hasPaused(_ session: Session) {

@@ -1,1 +1,65 @@
-print("")
+import CRUDClient
+
+#if canImport(Glibc)
+import Glibc
+#else
+import Darwin
+#endif
+
+/// What this application stores. It knows nothing of databases: which one holds a client is for the daemon's
+/// configuration to say.
+struct Client: Codable, Equatable {
+    var name: String
+}
+
+/// Says what is being done, then does it.
+@discardableResult
+func step<Result>(_ title: String, _ work: () async throws -> Result) async throws -> Result {
+    print(title.padded(to: 44), terminator: "")
+    let result = try await work()
+    print(result is Void ? "done" : "\(result)")
+    return result
+}
+
+extension String {
+    func padded(to width: Int) -> String { self + String(repeating: " ", count: max(1, width - count)) }
+}
+
+do {
+    let client = try await CRUDClient.connect()
+    print("Connected to \(client.path)\n")
+    let repository: any CRUDRepository = client.repository("Clients Database")
+    // What an earlier run has left.
+    for id in ["client", "clientArray"] where try await repository.exists(id: id) {
+        try await repository.delete(id: id)
+    }
+
+    try await step("Creating client \"Chill Client\"") {
+        try await repository.create(id: "client", item: Client(name: "Chill Client"))
+    }
+    var record = try await step("Reading it") { try await repository.read(id: "client", as: Client.self) }
+
+    record.name = "Busy Client"
+    let busy = record
+    try await step("Renaming it to \"Busy Client\"") { try await repository.update(id: "client", item: busy) }
+    record = try await step("Reading it again") { try await repository.read(id: "client") }
+
+    try await step("Deleting it") { try await repository.delete(id: "client") }
+    try await step("Reading what is gone") {
+        do {
+            let gone: Client = try await repository.read(id: "client")
+            throw CRUDError(.internalError, "\(gone) is still there")
+        } catch let error as CRUDError where error.code == .recordNotFound {
+            return error
+        }
+    }
+
+    let clients = [record, Client(name: "Chill Client")]
+    try await step("Creating an array of two clients") { try await repository.create(id: "clientArray", item: clients) }
+    let read = try await step("Reading the array") { try await repository.read(id: "clientArray", as: [Client].self) }
+    guard read == clients else { throw CRUDError(.internalError, "the array came back changed") }
+    print("\nAll went well.")
+} catch {
+    print("\nThis went wrong: \(error)")
+    exit(1)
+}

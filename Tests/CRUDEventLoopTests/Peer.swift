@@ -95,10 +95,11 @@ func socketPair() throws -> (CInt, CInt) {
 
 /// `count` bytes that show when some of them are missing or swapped: they repeat, but at no round distance.
 func pattern(_ count: Int) -> [UInt8] {
-    let piece = (0..<65_521).map { UInt8(truncatingIfNeeded: $0 &* 7 ^ $0 >> 8) }
     var bytes: [UInt8] = []
-    bytes.reserveCapacity(count + piece.count)
-    while bytes.count < count { bytes += piece }
+    bytes.reserveCapacity(count + patternPiece.count)
+    while bytes.count < count { bytes += patternPiece }
     bytes.removeLast(bytes.count - count)
     return bytes
 }
+
+private let patternPiece: [UInt8] = (0..<65_521).map { UInt8(truncatingIfNeeded: $0 &* 7 ^ $0 >> 8) }

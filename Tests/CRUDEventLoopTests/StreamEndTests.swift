@@ -100,8 +100,12 @@ import Testing
         defer { test.finish() }
         let handler = Recorder()
         handler.onReceived = { _, _, _ in 0 }
-        let (peer, _) = try Peer.connected(to: test.loop, handler)
+        let (peer, stream) = try Peer.connected(to: test.loop, handler)
         peer.send("half a mess")
+        peer.shutDownWriting()
+        try test.turn { handler.calls.last == .reachedEnd }
+        #expect(stream.bufferedInputBytes == 0)
+        #expect(stream.inputCapacity == 0)
         peer.close()
         try test.turn { handler.isClosed }
         #expect(handler.calls.suffix(2) == [.reachedEnd, .closed])

@@ -37,6 +37,34 @@ import Testing
         #expect(test.turns == 2)
     }
 
+    @Test func writesWhatWasAppendedBeforeAnErrorWasThrown() throws {
+        struct Failure: Error {}
+        func append(to output: inout StreamBuffer) throws {
+            output.append("so far")
+            throw Failure()
+        }
+        let test = try TestLoop()
+        defer { test.finish() }
+        let (peer, stream) = try Peer.connected(to: test.loop, Recorder())
+        #expect(throws: Failure.self) { try append(to: &stream.output) }
+        stream.output.append(" so good")
+        try test.turn()
+        #expect(peer.text == "so far so good")
+        #expect(test.loop.pendingOutputBytes == 0)
+    }
+
+    @Test func trapsWhenTwoAppendAtOnce() async {
+        await #expect(processExitsWith: .failure) {
+            let test = try TestLoop()
+            let (_, stream) = try Peer.connected(to: test.loop, Recorder())
+            func appendTwice(_ output: inout StreamBuffer) {
+                stream.output.append("inner")
+                output.append("outer")
+            }
+            appendTwice(&stream.output)
+        }
+    }
+
     @Test func aPeerThatDoesNotReadIsBoundedAndGetsEverything() throws {
         let test = try TestLoop()
         defer { test.finish() }

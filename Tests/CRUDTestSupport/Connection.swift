@@ -6,10 +6,13 @@ package final class Connection {
     private var received: [UInt8] = []
     private var consumed = 0
     private var hasEnded = false
+    /// A daemon that nobody holds is killed: a connection holds its own.
+    private let daemon: Daemon?
     var lastID = 0
 
-    /// Connects; as another user if `peer` is given.
-    package init(to path: String, as peer: Peer? = nil) throws {
+    /// Connects; as another user if `peer` is given. `daemon` lives at least as long as the connection object.
+    package init(to path: String, as peer: Peer? = nil, of daemon: Daemon? = nil) throws {
+        self.daemon = daemon
         let descriptor = try Descriptor.streamSocket()
         if let peer {
             try peer.connect(descriptor, to: path)

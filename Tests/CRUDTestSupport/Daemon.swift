@@ -51,8 +51,9 @@ package final class Daemon: Sendable {
         try Daemon(on: installation, listener: listener)
     }
 
-    package func connect() throws -> Connection {
-        try Connection(to: socketPath)
+    /// A new connection; as another user if `peer` is given. It keeps this daemon from being killed.
+    package func connect(as peer: Peer? = nil) throws -> Connection {
+        try Connection(to: socketPath, as: peer, of: self)
     }
 
     /// SIGTERM, and how the daemon ended on it.

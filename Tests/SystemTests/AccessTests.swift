@@ -8,7 +8,7 @@ import Testing
 
     @Test func withoutRulesEverybodyReadsAndWritesAndRootIsAdmin() throws {
         let daemon = try Daemon(Configuration(socket: #"mode: "0666""#))
-        let peer = try Connection(to: daemon.socketPath, as: Self.nobody)
+        let peer = try daemon.connect(as: Self.nobody)
         #expect(try peer.create("c", "a", "1").result != nil)
         #expect(try peer.item("c", "a") == "1")
         #expect(try peer.delete("c", "a").result != nil)
@@ -22,13 +22,13 @@ import Testing
         let daemon = try daemon("- {users: [1], allow: [read, write]}")
         let root = try daemon.connect()
         #expect(try root.create("c", "a", "1").result != nil)
-        let peer = try Connection(to: daemon.socketPath, as: Self.nobody)
+        let peer = try daemon.connect(as: Self.nobody)
         try expectNoReading(peer, "c")
         try expectNoWriting(peer, "c")
         #expect(try peer.call("collection.list").result?["collections"]?.elements?.isEmpty == true)
         try expectOpenMethods(peer)
         #expect(try root.item("c", "a") == "1")
-        let other = try Connection(to: daemon.socketPath, as: Self.daemonUser)
+        let other = try daemon.connect(as: Self.daemonUser)
         #expect(try other.item("c", "a") == "1")
         #expect(try other.upsert("c", "a", "2").result != nil)
     }
@@ -36,14 +36,14 @@ import Testing
     @Test func readingAndWritingAreSeparate() throws {
         let daemon = try daemon("- {users: [65534], allow: [read]}\n- {users: [1], allow: [write]}")
         #expect(try daemon.connect().create("c", "a", "1").result != nil)
-        let reader = try Connection(to: daemon.socketPath, as: Self.nobody)
+        let reader = try daemon.connect(as: Self.nobody)
         #expect(try reader.item("c", "a") == "1")
         #expect(try reader.exists("c", "a") == true)
         #expect(try reader.readMany("c", ["a"]).result != nil)
         #expect(try reader.call("collection.describe", #"{"collection":"c"}"#).result != nil)
         try expectNoWriting(reader, "c")
         #expect(try reader.item("c", "a") == "1")
-        let writer = try Connection(to: daemon.socketPath, as: Self.daemonUser)
+        let writer = try daemon.connect(as: Self.daemonUser)
         #expect(try writer.create("c", "b", "1").result != nil)
         #expect(try writer.update("c", "a", "2").result != nil)
         #expect(try writer.upsert("c", "a", "3").result != nil)
@@ -62,7 +62,7 @@ import Testing
         for name in ["open", "Clients Database", "shelf", "secret"] {
             #expect(try root.create(name, "a", "1").result != nil)
         }
-        let peer = try Connection(to: daemon.socketPath, as: Self.nobody)
+        let peer = try daemon.connect(as: Self.nobody)
         #expect(try peer.upsert("open", "a", "2").result != nil)
         #expect(try peer.upsert("Clients Database", "a", "2").result != nil)
         #expect(try peer.item("shelf", "a") == "1")
@@ -83,10 +83,10 @@ import Testing
             - {allow: [read, write]}
             """
         let daemon = try daemon(rules)
-        let peer = try Connection(to: daemon.socketPath, as: Self.nobody)
+        let peer = try daemon.connect(as: Self.nobody)
         try expectNoWriting(peer, "ledger")
         #expect(try peer.create("c", "a", "1").result != nil)
-        let other = try Connection(to: daemon.socketPath, as: Self.daemonUser)
+        let other = try daemon.connect(as: Self.daemonUser)
         #expect(try other.create("ledger", "a", "1").result != nil)
         #expect(try peer.item("ledger", "a") == "1")
     }
@@ -98,24 +98,24 @@ import Testing
             Peer(user: 65534, group: 60001), Peer(user: 65534, group: 65534, supplementaryGroups: [60000, 60001]),
             Peer(user: 60002, group: 60002, supplementaryGroups: [60001]),
         ] {
-            let connection = try Connection(to: daemon.socketPath, as: peer)
+            let connection = try daemon.connect(as: peer)
             #expect(try connection.item("c", "a") == "1")
             try expectNoWriting(connection, "c")
         }
-        try expectNoReading(Connection(to: daemon.socketPath, as: Self.nobody), "c")
+        try expectNoReading(daemon.connect(as: Self.nobody), "c")
         try expectNoReading(
-            Connection(to: daemon.socketPath, as: Peer(user: 60001, group: 60002, supplementaryGroups: [60003])), "c")
+            daemon.connect(as: Peer(user: 60001, group: 60002, supplementaryGroups: [60003])), "c")
     }
 
     @Test func adminIsARightOfItsOwn() throws {
         let daemon = try daemon("- {users: [65534], allow: [admin]}\n- {users: [1], allow: [read, write]}")
-        let admin = try Connection(to: daemon.socketPath, as: Self.nobody)
+        let admin = try daemon.connect(as: Self.nobody)
         for method in ["backend.list", "plugin.list", "daemon.status"] {
             #expect(try admin.call(method).result != nil, "\(method)")
         }
         try expectNoReading(admin, "c")
         try expectNoWriting(admin, "c")
-        let user = try Connection(to: daemon.socketPath, as: Self.daemonUser)
+        let user = try daemon.connect(as: Self.daemonUser)
         try expectDenied(user.call("backend.list"), user.call("plugin.list"), user.call("daemon.status"))
         let root = try daemon.connect()
         #expect(try root.create("c", "a", "1").result != nil)
@@ -128,7 +128,7 @@ import Testing
                 socket: #"mode: "0666""#, collections: "known: {backend: main}",
                 access: "- {users: [65534], collections: [other], allow: [read]}"))
         #expect(try daemon.connect().create("known", "a", "1").result != nil)
-        let peer = try Connection(to: daemon.socketPath, as: Self.nobody)
+        let peer = try daemon.connect(as: Self.nobody)
         for id in ["a", "missing"] {
             try expectDenied(peer.read("known", id), peer.create("known", id, "1"), peer.delete("known", id))
         }
@@ -140,7 +140,7 @@ import Testing
         let daemon = try daemon("- {users: [65534], allow: [read]}")
         let root = try daemon.connect()
         #expect(try root.create("c", "a", "1").result != nil)
-        let peer = try Connection(to: daemon.socketPath, as: Self.nobody)
+        let peer = try daemon.connect(as: Self.nobody)
         try peer.sendFrame(Connection.notification("record.delete", Connection.params("c", "a")))
         let delete = Connection.request("record.delete", Connection.params("c", "a"), id: "1")
         try peer.sendFrame("[\(delete)]")

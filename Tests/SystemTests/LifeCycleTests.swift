@@ -107,6 +107,31 @@ import Testing
         #expect(try process.waitForExit() == .exited(0))
     }
 
+    @Test func remembersInTheServiceManagersStateDirectory() throws {
+        let text = Configuration().text.split(separator: "\n").filter { !$0.hasPrefix("state_directory") }
+        let installation = try Installation(text: text.joined(separator: "\n") + "\n")
+        let place = "\(installation.path)/elsewhere"
+        try Files.makeDirectory(place, mode: 0o700)
+        let daemon = try Daemon(on: installation, environment: ["STATE_DIRECTORY": place])
+        #expect(try daemon.connect().create("c", "a", "1").result != nil)
+        #expect(try daemon.stop() == .exited(0))
+        #expect(try !Files.names(in: place).isEmpty)
+    }
+
+    @Test func logsNothingOfWhatIsStored() throws {
+        let daemon = try Daemon(on: Installation(text: Configuration().text + "log: {level: trace}\n"))
+        let connection = try daemon.connect()
+        let item = #"{"secret":"xyzzy plugh"}"#
+        #expect(try connection.create("c", "a", item).result != nil)
+        _ = try connection.create("c", "a", item)
+        _ = try connection.update("c", "a", item, ifRevision: "xyzzy plugh")
+        _ = try connection.call("record.create", #"{"collection":"c","id":"","item":"xyzzy plugh"}"#)
+        try connection.sendFrame(#"{"jsonrpc":"2.0","id":1,"method":"xyzzy plugh","params":["xyzzy plugh"],}"#)
+        _ = try connection.receive()
+        try daemon.stop()
+        #expect(!daemon.log.contains("plugh"))
+    }
+
     @Test func tellsVersionAndUsage() throws {
         let crudd = try BuildProducts.path(of: "crudd")
         let version = try Command.run(crudd, ["--version"])

@@ -10,7 +10,7 @@ import Testing
         let symbols = try Command.run("nm", ["-D", path])
         #expect(libraries.status == .exited(0) && symbols.status == .exited(0))
         #expect(!symbols.output.isEmpty)
-        for word in ["sqlite", "yaml", "crudd_plugin", "dlopen"] {
+        for word in ["sqlite", "yaml", "crudd_plugin"] {
             for text in [libraries.output, symbols.output] {
                 let lines = text.split(separator: "\n").filter { $0.lowercased().contains(word) }
                 #expect(lines.isEmpty, "\(product): \(lines)")
@@ -29,7 +29,7 @@ import Testing
     @Test func theDaemonAndThePluginLinkNoFoundation() throws {
         for product in ["crudd", "libsqlite.so"] {
             let libraries = try Command.run("ldd", [BuildProducts.path(of: product)])
-            #expect(!libraries.output.contains("libFoundation"), "\(product)")
+            #expect(!libraries.output.contains("Foundation"), "\(product)")
         }
     }
 

@@ -27,7 +27,7 @@ import Testing
     @Test(arguments: [
         "return 0;", "plugin.abi_version = 0;", "plugin.abi_version = CRUDD_ABI_VERSION + 1;",
         "plugin.struct_size = 0;", "plugin.struct_size = 8;", "plugin.check_options = 0;", "plugin.open = 0;",
-        "plugin.write = 0;", "plugin.name = 0;",
+        "plugin.write = 0;",
     ])
     func aTableThatIsWrong(fault: String) throws {
         try expectCompiledFault(

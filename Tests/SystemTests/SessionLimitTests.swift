@@ -38,9 +38,9 @@ import Testing
     @Test(.enabled(if: Peer.canImpersonate, "needs root to connect as other users"))
     func eightAreKeptFreeForAdmins() throws {
         let daemon = try Daemon(Configuration(socket: #"mode: "0666""#, limits: "sessions: 3"))
-        let others = try (0..<3).map { _ in try Connection(to: daemon.socketPath, as: Self.nobody) }
+        let others = try (0..<3).map { _ in try daemon.connect(as: Self.nobody) }
         for session in others { #expect(try session.isUsable()) }
-        try expectRefusal(Connection(to: daemon.socketPath, as: Self.other), limit: "sessions", maximum: 3)
+        try expectRefusal(daemon.connect(as: Self.other), limit: "sessions", maximum: 3)
         let admins = try (0..<8).map { _ in try daemon.connect() }
         for session in admins { #expect(try session.isUsable()) }
         try expectRefusal(daemon.connect(), limit: "sessions", maximum: 3)
@@ -50,11 +50,11 @@ import Testing
     @Test(.enabled(if: Peer.canImpersonate, "needs root to connect as other users"))
     func aUserHasSoManyAndOthersAreNotTouched() throws {
         let daemon = try Daemon(Configuration(socket: #"mode: "0666""#, limits: "sessions_per_user: 2"))
-        let sessions = try (0..<2).map { _ in try Connection(to: daemon.socketPath, as: Self.nobody) }
+        let sessions = try (0..<2).map { _ in try daemon.connect(as: Self.nobody) }
         for session in sessions { #expect(try session.isUsable()) }
         try expectRefusal(
-            Connection(to: daemon.socketPath, as: Self.nobody), limit: "sessions_per_user", maximum: 2)
-        #expect(try Connection(to: daemon.socketPath, as: Self.other).isUsable())
+            daemon.connect(as: Self.nobody), limit: "sessions_per_user", maximum: 2)
+        #expect(try daemon.connect(as: Self.other).isUsable())
         #expect(try daemon.connect().isUsable())
         for session in sessions { #expect(try session.isUsable()) }
     }

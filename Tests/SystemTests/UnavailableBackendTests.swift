@@ -35,7 +35,7 @@ import Testing
         #expect(try connection.item("other", "a") == "2")
         #expect(try connection.upsert("other", "a", "3").result != nil)
 
-        try unlock(lock)
+        unlock(lock)
         let deadline = Deadline(.seconds(60))
         while try connection.read("c", "a").fault?.name == "unavailable" {
             try #require(!deadline.hasPassed, "the backend does not come back")
@@ -47,6 +47,27 @@ import Testing
         #expect(try daemon.stop() == .exited(0))
     }
 
+    @Test func aBusyDatabaseKeepsNobodyWaitingForLong() throws {
+        let daemon = try Daemon(Configuration(limits: "request_timeout: 500ms"))
+        let connection = try daemon.connect()
+        #expect(try connection.create("c", "a", "1").result != nil)
+
+        // The byte of the WAL index that a writer locks (https://sqlite.org/walformat.html, section 2.3).
+        let index = try open(file: "\(daemon.installation.path)/main.sqlite-shm")
+        let deadline = Deadline()
+        while !setLock(index, Int16(F_WRLCK), at: 120, count: 1) { try #require(!deadline.hasPassed) }
+        let start = ContinuousClock.now
+        let fault = try #require(try connection.create("c", "b", "1").fault)
+        #expect(start.duration(to: .now) < .seconds(5))
+        #expect(["unavailable", "outcome_unknown"].contains(fault.name))
+        #expect(try daemon.connect().item("c", "a") == "1", "reading needs no lock")
+
+        #expect(setLock(index, Int16(F_UNLCK), at: 120, count: 1))
+        while try connection.upsert("c", "c", "1").result == nil { try #require(!deadline.hasPassed) }
+        if fault.name == "unavailable" { #expect(try connection.exists("c", "b") == false) }
+        #expect(try daemon.stop() == .exited(0))
+    }
+
     @Test func theDaemonStopsWellWhileABackendIsDown() throws {
         var daemon = try Daemon(Self.configuration)
         #expect(try daemon.connect().create("c", "a", "1").result != nil)
@@ -54,7 +75,7 @@ import Testing
         let lock = try lockExclusively("\(daemon.installation.path)/main.sqlite")
         daemon = try daemon.restarted()
         #expect(try daemon.stop() == .exited(0))
-        try unlock(lock)
+        unlock(lock)
     }
 
     @Test func aFileThatIsNoDatabaseIsNeverWrittenTo() throws {
@@ -81,17 +102,23 @@ import Testing
     /// Takes the bytes that SQLite locks before it touches a database (PENDING, RESERVED and SHARED of
     /// https://sqlite.org/lockingv3.html), as a program that has it exclusively does.
     private func lockExclusively(_ path: String) throws -> Descriptor {
-        let number = open(path, O_RDWR | O_CLOEXEC)
-        guard number >= 0 else { throw Failure.system("open \(path)") }
-        let file = Descriptor(owning: number)
-        try setLock(file, Int16(F_WRLCK))
+        let file = try open(file: path)
+        guard setLock(file, Int16(F_WRLCK), at: 0x4000_0000, count: 512) else { throw Failure.system("fcntl F_SETLK") }
         return file
     }
 
-    private func unlock(_ file: Descriptor) throws { try setLock(file, Int16(F_UNLCK)) }
+    private func unlock(_ file: Descriptor) {
+        #expect(setLock(file, Int16(F_UNLCK), at: 0x4000_0000, count: 512))
+    }
 
-    private func setLock(_ file: Descriptor, _ type: Int16) throws {
-        var lock = flock(l_type: type, l_whence: Int16(SEEK_SET), l_start: 0x4000_0000, l_len: 512, l_pid: 0)
-        guard fcntl(file.number, F_SETLK, &lock) == 0 else { throw Failure.system("fcntl F_SETLK") }
+    private func open(file path: String) throws -> Descriptor {
+        let number = Glibc.open(path, O_RDWR | O_CLOEXEC)
+        guard number >= 0 else { throw Failure.system("open \(path)") }
+        return Descriptor(owning: number)
+    }
+
+    private func setLock(_ file: Descriptor, _ type: Int16, at start: Int, count: Int) -> Bool {
+        var lock = flock(l_type: type, l_whence: Int16(SEEK_SET), l_start: start, l_len: count, l_pid: 0)
+        return fcntl(file.number, F_SETLK, &lock) == 0
     }
 }

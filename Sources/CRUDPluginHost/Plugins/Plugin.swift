@@ -67,7 +67,7 @@ package struct Plugin: @unchecked Sendable {
                     + "version \(CRUDD_ABI_VERSION)")
         }
         guard Int(table.pointee.struct_size) >= MemoryLayout<crudd_plugin>.size, isComplete(table.pointee) else {
-            throw PluginFault("\(file.path) lacks functions of the plugin contract")
+            throw PluginFault("\(file.path) lacks a name, a version or functions of the plugin contract")
         }
         let capabilities = Capabilities(rawValue: table.pointee.capabilities)
         if capabilities.contains(.readsFast), !capabilities.contains(.readsConcurrently) {

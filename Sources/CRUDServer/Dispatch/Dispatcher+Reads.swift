@@ -16,7 +16,7 @@ extension Dispatcher {
             let projection = try projection(text)
             return try submit(.records, [recordID], collection, text, session, target, projection)
         }
-        guard let id = request.id else { return }
+        guard let id = request.id, session.isListenedTo else { return }
         let reply = loop.reply
         reply.beginRecord(id: text.extracting(id.range), recordID: text.extracting(recordID.range))
         recordReply.begin()
@@ -106,7 +106,7 @@ extension Dispatcher {
         _ kind: ReadKind, _ recordIDs: [JSONSlice], _ collection: Collection, _ text: Span<UInt8>, _ session: Session,
         _ target: ReplyTarget, _ projection: FieldProjection? = nil
     ) throws(CRUDError) {
-        guard request.id != nil else { return }
+        guard request.id != nil, session.isListenedTo else { return }
         // Counting walks an index, which may take a while: never on the loop.
         let reader = kind == .count ? nil : loop.reader(for: collection)
         let batch = reader == nil ? loop.readBatch(for: collection) : ReadBatch { _ in }

@@ -12,7 +12,7 @@ import CRUDWire
 ///
 /// **Bounds.** The session is not read from while it has too many requests under way, or while what it holds, its
 /// own requests and the replies its peer does not read, is too much. It is back-pressure, not an error: the peer's own
-/// socket fills. Memory for a long frame is set aside before its body is read, so that whoever may begin can finish.
+/// socket fills.
 ///
 /// **Ends.** After its peer has shut down its writing side, or has sent a frame that is too long, a session still
 /// answers what it has taken up and then closes.
@@ -40,19 +40,15 @@ final class Session: StreamHandler {
     /// Whether some have ended since ``goOn()``.
     private(set) var hasEnded = false
     /// Bytes of requests that wait or are under way.
-    private var heldBytes = 0 {
-        didSet { loop.requestBytes += heldBytes - oldValue }
-    }
-    /// Bytes of the frame that is coming in, if its header has.
-    private var incomingBytes = 0 {
-        didSet { loop.requestBytes += incomingBytes - oldValue }
-    }
-    /// What the session is paused for: the length of the next frame.
+    private var heldBytes = 0
+    /// Room that is kept for a frame that is still coming in.
+    private var reservedBytes = 0
+    /// Room that such a frame waits for.
     private var wantedBytes = 0
-    /// Whether there are frames that have come and not been taken up.
-    private var isBehind = false
     /// When something last came or went, on the loop's clock.
     private(set) var lastActivity: Duration
+    /// Whether there are frames that have come and not been taken up.
+    private var isBehind = false
     /// What the peer may do with collections that it has named lately: a few, since it may name any number.
     private var permissions: [(collection: Collection, allowed: Permissions)] = []
 
@@ -100,15 +96,15 @@ final class Session: StreamHandler {
                 refuseFrame()
                 break
             }
-            let size = FrameHeader.size + length
-            let end = consumed + size
-            guard incomingBytes > 0 || hasRoom(for: size) else {
-                pause(for: size)
+            let end = consumed + FrameHeader.size + length
+            guard end <= bytes.count else {
+                if reserve(end - consumed) { stream.expects(totalBytes: end - consumed) } else { pause() }
                 break
             }
-            guard end <= bytes.count else {
-                incomingBytes = size
-                stream.expects(totalBytes: size)
+            release()
+            guard hasRoom else {
+                isBehind = true
+                pause()
                 break
             }
             guard framesLeft > 0, stream.pendingOutputBytes < enoughOutput else {
@@ -117,7 +113,6 @@ final class Session: StreamHandler {
                 break
             }
             framesLeft -= 1
-            if incomingBytes > 0 { incomingBytes = 0 }
             loop.dispatcher.carryOut(frame: bytes.extracting(consumed + FrameHeader.size..<end), from: self)
             consumed = end
         }
@@ -149,16 +144,36 @@ final class Session: StreamHandler {
 
     // MARK: Back-pressure
 
-    /// Whether another frame may come in and be taken up.
-    private func hasRoom(for size: Int) -> Bool {
+    /// What a session may always hold, however much the others do; frames up to this size need no room reserved.
+    private static let modestBytes = 64 << 10
+
+    /// Whether another frame may be taken up. Where all sessions together hold too much, those that hold little go on.
+    private var hasRoom: Bool {
         guard array == nil, requestsUnderWay < loop.limits.inflightPerSession else { return false }
-        let buffered = heldBytes + (stream?.pendingOutputBytes ?? 0)
-        return buffered < loop.limits.sessionBytes && (buffered + size <= loop.bytesPerSession || loop.hasRoom)
+        let held = heldBytes + (stream?.pendingOutputBytes ?? 0)
+        return held < loop.limits.sessionBytes && (held < Self.modestBytes || loop.buffers.hasRoom)
     }
 
-    private func pause(for size: Int) {
-        wantedBytes = size
-        isBehind = true
+    /// Reserves room for a frame of which only a part is there; false if the session has to wait for it.
+    private func reserve(_ size: Int) -> Bool {
+        if size <= Self.modestBytes || reservedBytes > 0 { return true }
+        guard loop.buffers.reserve(size) else {
+            wantedBytes = size
+            return false
+        }
+        reservedBytes = size
+        return true
+    }
+
+    /// Gives back the room of a frame that is there, or will never be.
+    private func release() {
+        guard reservedBytes > 0 || wantedBytes > 0 else { return }
+        loop.buffers.release(reservedBytes)
+        reservedBytes = 0
+        wantedBytes = 0
+    }
+
+    private func pause() {
         stream?.pause()
         loop.hasPaused(self)
     }
@@ -166,7 +181,7 @@ final class Session: StreamHandler {
     /// Goes on reading if what made the session pause is over.
     func resumeIfPossible() -> Bool {
         guard phase == .serving, let stream else { return true }
-        guard hasRoom(for: wantedBytes) else { return false }
+        guard hasRoom, wantedBytes == 0 || loop.buffers.hasRoom(for: wantedBytes) else { return false }
         stream.resume()
         return true
     }
@@ -323,12 +338,16 @@ final class Session: StreamHandler {
     }
 
     func closed(_ stream: Stream) {
+        release()
         phase = .closed
-        incomingBytes = 0
         isBehind = false
         self.stream = nil
         loop.hasClosed(self)
     }
+
+    /// Whether anybody may read an answer. What a peer has sent before it went away is still carried out, but reading for
+    /// nobody is not worth the while.
+    var isListenedTo: Bool { stream?.isHungUp == false }
 
     /// Takes up nothing more, answers what is under way, and closes.
     func finish() {

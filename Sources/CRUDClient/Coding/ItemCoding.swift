@@ -1,0 +1,54 @@
+import CRUDModel
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// From an application's values to the JSON text of items and back.
+///
+/// Dates are RFC 3339 in UTC, data is base64, and numbers keep their digits as far as their Swift type has them.
+package enum ItemCoding {
+    // Neither is changed after it is made; Foundation lets any thread use them then.
+    private static let encoder: JSONEncoder = {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .withoutEscapingSlashes
+        encoder.dateEncodingStrategy = .custom { date, encoder in
+            guard let text = RFC3339.text(of: date) else {
+                throw EncodingError.invalidValue(
+                    date,
+                    EncodingError.Context(
+                        codingPath: encoder.codingPath, debugDescription: "RFC 3339 has years from 0000 to 9999 only."))
+            }
+            var container = encoder.singleValueContainer()
+            try container.encode(text)
+        }
+        return encoder
+    }()
+
+    private static let decoder: JSONDecoder = {
+        let decoder = JSONDecoder()
+        decoder.dateDecodingStrategy = .custom { decoder in
+            let container = try decoder.singleValueContainer()
+            guard let date = RFC3339.date(from: try container.decode(String.self)) else {
+                throw DecodingError.dataCorruptedError(
+                    in: container, debugDescription: "A date must be RFC 3339 text, such as 2026-01-31T12:00:00Z.")
+            }
+            return date
+        }
+        return decoder
+    }()
+
+    /// The JSON text of `item`.
+    package static func text(of item: some Encodable) throws -> [UInt8] {
+        [UInt8](try encoder.encode(item))
+    }
+
+    /// The value that the JSON text `text` stands for.
+    package static func item<Item: Decodable>(as type: Item.Type = Item.self, from text: some Sequence<UInt8>) throws
+        -> Item
+    {
+        try decoder.decode(type, from: Data(text))
+    }
+}

@@ -1,0 +1,6 @@
+/// The ``CRUDError/cause`` of an error that was thrown because a call had no answer by its deadline.
+public struct DeadlineExceeded: Error, CustomStringConvertible {
+    public init() {}
+
+    public var description: String { "deadline exceeded" }
+}

@@ -1,0 +1,75 @@
+extension CRUDRepository {
+    /// Reads a record's item.
+    ///
+    /// - Throws: ``CRUDError/Code/recordNotFound``; a `DecodingError` where the item is no `Item`.
+    public func read<Item: Decodable>(id: String, as type: Item.Type = Item.self) async throws -> Item {
+        try await readVersioned(id: id, as: type).item
+    }
+
+    /// Reads the items of several records.
+    ///
+    /// - Parameter ids: at most as many as the daemon's limit `batch` (1000).
+    /// - Returns: the items of the records that are there, in the order of `ids`; an id that is given twice is read
+    ///   once.
+    /// - Throws: a `DecodingError` where an item is no `Item`.
+    public func read<Item: Decodable>(ids: [String], as type: Item.Type = Item.self) async throws -> [Item] {
+        try await readVersioned(ids: ids, as: type).map(\.item)
+    }
+
+    /// Replaces the item of a record that is there, whatever its revision.
+    ///
+    /// - Returns: the record's new revision.
+    /// - Throws: ``CRUDError/Code/recordNotFound``.
+    @discardableResult
+    public func update<Item: Encodable>(id: String, item: Item) async throws -> Revision {
+        try await update(id: id, item: item, ifRevision: nil)
+    }
+
+    /// Deletes a record that is there, whatever its revision.
+    ///
+    /// - Throws: ``CRUDError/Code/recordNotFound``.
+    public func delete(id: String) async throws {
+        try await delete(id: id, ifRevision: nil)
+    }
+}
+
+// What a repository may do better than this.
+extension CRUDRepository {
+    @discardableResult
+    public func upsert<Item: Encodable>(id: String, item: Item) async throws -> Revision {
+        // Either write is atomic; between two of them others may create and delete the record as they like.
+        while true {
+            do {
+                return try await update(id: id, item: item)
+            } catch let error as CRUDError where error.code == .recordNotFound {}
+            do {
+                return try await create(id: id, item: item)
+            } catch let error as CRUDError where error.code == .recordExists {}
+        }
+    }
+
+    public func exists(id: String) async throws -> Bool {
+        do {
+            _ = try await readVersioned(id: id, as: AnyItem.self)
+            return true
+        } catch let error as CRUDError where error.code == .recordNotFound {
+            return false
+        }
+    }
+
+    public func readVersioned<Item: Decodable>(ids: [String], as type: Item.Type) async throws -> [Versioned<Item>] {
+        var seen: Set<[UInt8]> = []
+        var records: [Versioned<Item>] = []
+        for id in ids where seen.insert(Array(id.utf8)).inserted {
+            do {
+                records.append(try await readVersioned(id: id, as: type))
+            } catch let error as CRUDError where error.code == .recordNotFound {}
+        }
+        return records
+    }
+}
+
+/// Decodes from whatever is there and keeps nothing of it.
+private struct AnyItem: Decodable {
+    init(from decoder: any Decoder) {}
+}

@@ -1,0 +1,118 @@
+import CRUDJSON
+import CRUDModel
+import CRUDWire
+
+/// Records of one collection as the daemon keeps them.
+///
+/// It is a name and a client: to make one costs nothing, and any number of tasks may use it. Every method is one round
+/// trip, and what it does takes effect whole or not at all.
+public struct RemoteRepository: CRUDRepository {
+    /// The client that this repository was made by.
+    public let client: CRUDClient
+    /// The collection's name.
+    public let collection: String
+
+    init(client: CRUDClient, collection: String) {
+        self.client = client
+        self.collection = collection
+    }
+
+    @discardableResult
+    public func create<Item: Encodable>(id: String, item: Item) async throws -> Revision {
+        let item = try ItemCoding.text(of: item)
+        return try await write(.create) { params in
+            params.member("id", id)
+            params.member("item", json: item)
+        }
+    }
+
+    public func readVersioned<Item: Decodable>(id: String, as type: Item.Type) async throws -> Versioned<Item> {
+        try record(await call(.read) { $0.member("id", id) }, .read)
+    }
+
+    @discardableResult
+    public func update<Item: Encodable>(id: String, item: Item, ifRevision: Revision?) async throws -> Revision {
+        let item = try ItemCoding.text(of: item)
+        return try await write(.update) { params in
+            params.member("id", id)
+            params.member("item", json: item)
+            if let ifRevision { params.member("ifRevision", ifRevision.text) }
+        }
+    }
+
+    public func delete(id: String, ifRevision: Revision?) async throws {
+        _ = try await call(.delete) { params in
+            params.member("id", id)
+            if let ifRevision { params.member("ifRevision", ifRevision.text) }
+        }
+    }
+
+    @discardableResult
+    public func upsert<Item: Encodable>(id: String, item: Item) async throws -> Revision {
+        try await upsert(id: id, item: item, ifRevision: nil)
+    }
+
+    /// Stores a record, if it still has the revision that is expected.
+    ///
+    /// - Parameter ifRevision: the record is replaced only if this is its revision; nil: whatever it is, and it need not
+    ///   be there.
+    /// - Returns: the record's new revision.
+    /// - Throws: ``CRUDError/Code/revisionMismatch``, with the revision that the record has in
+    ///   ``CRUDError/Details/revision``, nil there if there is no record.
+    @discardableResult
+    public func upsert<Item: Encodable>(id: String, item: Item, ifRevision: Revision?) async throws -> Revision {
+        let item = try ItemCoding.text(of: item)
+        return try await write(.upsert) { params in
+            params.member("id", id)
+            params.member("item", json: item)
+            if let ifRevision { params.member("ifRevision", ifRevision.text) }
+        }
+    }
+
+    public func exists(id: String) async throws -> Bool {
+        let result = try await call(.exists) { $0.member("id", id) }
+        guard let exists = result.bool("exists") else { throw CRUDError.malformed(.exists) }
+        return exists
+    }
+
+    public func readVersioned<Item: Decodable>(ids: [String], as type: Item.Type) async throws -> [Versioned<Item>] {
+        let result = try await call(.readMany) { $0.member("ids", strings: ids) }
+        guard let records = result.elements("records") else { throw CRUDError.malformed(.readMany) }
+        return try records.map { text in
+            guard let object = ResultObject(Array(text)) else { throw CRUDError.malformed(.readMany) }
+            return try record(object, .readMany)
+        }
+    }
+
+    private func call(_ method: RemoteMethod, _ members: (inout JSONWriter) -> Void) async throws -> ResultObject {
+        let text = try await client.call(method) { request in
+            request.object { params in
+                params.member("collection", collection)
+                members(&params)
+            }
+        }
+        guard let result = ResultObject(text) else { throw CRUDError.malformed(method) }
+        return result
+    }
+
+    private func write(_ method: RemoteMethod, _ members: (inout JSONWriter) -> Void) async throws -> Revision {
+        guard let revision = try await call(method, members).string("revision") else {
+            throw CRUDError.malformed(method)
+        }
+        return Revision(revision)
+    }
+
+    private func record<Item: Decodable>(_ record: ResultObject, _ method: RemoteMethod) throws -> Versioned<Item> {
+        guard let id = record.string("id"), let item = record.value("item"), let revision = record.string("revision")
+        else { throw CRUDError.malformed(method) }
+        return Versioned(id: id, item: try ItemCoding.item(from: item), revision: Revision(revision))
+    }
+}
+
+extension JSONWriter {
+    /// A member whose value is JSON already.
+    fileprivate mutating func member(_ key: String, json: some Sequence<UInt8>) {
+        self.key(key)
+        raw(json)
+    }
+}

@@ -1,0 +1,21 @@
+package import CRUDJSON
+
+/// Writes requests as a client sends them: one frame each, with an integer id.
+package enum RequestEncoder {
+    /// A whole frame, its header included.
+    ///
+    /// - Parameter params: writes the value of `params`.
+    package static func frame(id: Int, method: String, params: (inout JSONWriter) -> Void) -> [UInt8] {
+        var writer = JSONWriter(into: [UInt8](repeating: 0, count: FrameHeader.size))
+        writer.object { request in
+            request.member("jsonrpc", "2.0")
+            request.member("id", id)
+            request.member("method", method)
+            request.key("params")
+            params(&request)
+        }
+        let header = FrameHeader.bytes(length: writer.bytes.count - FrameHeader.size)
+        writer.bytes.replaceSubrange(0..<FrameHeader.size, with: header)
+        return writer.bytes
+    }
+}

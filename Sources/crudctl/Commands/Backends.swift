@@ -1,0 +1,12 @@
+import ArgumentParser
+
+struct Backends: DaemonCommand {
+    static let configuration = CommandConfiguration(abstract: "Lists the backends and how they are.")
+
+    @ParentCommand var root: Crudctl
+    @OptionGroup(title: "Global options") var options: GlobalOptions
+
+    func run() async throws {
+        try show(try await call("backend.list"), list: "backends")
+    }
+}

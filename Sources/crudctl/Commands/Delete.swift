@@ -1,0 +1,18 @@
+import ArgumentParser
+
+struct Delete: DaemonCommand {
+    static let configuration = CommandConfiguration(abstract: "Deletes a record that is there.")
+
+    @ParentCommand var root: Crudctl
+    @OptionGroup(title: "Global options") var options: GlobalOptions
+    @OptionGroup var record: RecordArguments
+    @OptionGroup var precondition: Precondition
+
+    func run() async throws {
+        try show(
+            try await call("record.delete") { params in
+                record.write(to: &params)
+                precondition.write(to: &params)
+            })
+    }
+}

@@ -1,0 +1,12 @@
+import ArgumentParser
+
+struct Plugins: DaemonCommand {
+    static let configuration = CommandConfiguration(abstract: "Lists the plugins that are loaded.")
+
+    @ParentCommand var root: Crudctl
+    @OptionGroup(title: "Global options") var options: GlobalOptions
+
+    func run() async throws {
+        try show(try await call("plugin.list"), list: "plugins")
+    }
+}

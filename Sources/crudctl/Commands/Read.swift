@@ -1,0 +1,28 @@
+import ArgumentParser
+import CRUDClient
+import CRUDJSON
+import CRUDWire
+
+struct Read: DaemonCommand {
+    static let configuration = CommandConfiguration(abstract: "Prints a record.")
+
+    @ParentCommand var root: Crudctl
+    @OptionGroup(title: "Global options") var options: GlobalOptions
+    @OptionGroup var record: RecordArguments
+    @Option(help: ArgumentHelp("Print these members of the item only.", valueName: "a,b.c")) var fields: String?
+    @Flag(help: "Print the item alone, as it is stored.") var raw = false
+
+    func run() async throws {
+        let result = try await call("record.read") { params in
+            record.write(to: &params)
+            if let fields {
+                params.member("fields", strings: fields.split(separator: ",").map(String.init))
+            }
+        }
+        guard raw else { return try show(result) }
+        guard let item = ResultObject(result)?.value("item") else {
+            throw CRUDError(.internalError, "the daemon's answer has no item")
+        }
+        try StandardOutput.write(item + [UInt8(ascii: "\n")])
+    }
+}

@@ -1,0 +1,29 @@
+import ArgumentParser
+import CRUDJSON
+
+/// Which record a command is about.
+struct RecordArguments: ParsableArguments {
+    @Argument(help: "The collection's name.") var collection: String
+    @Argument(help: "The record's id.") var id: String
+
+    func write(to params: inout JSONWriter) {
+        params.member("collection", collection)
+        params.member("id", id)
+    }
+}
+
+/// What a command makes its write depend on.
+struct Precondition: ParsableArguments {
+    @Option(
+        name: .customLong("if-revision"),
+        help: ArgumentHelp("Do it only if the record has this revision.", valueName: "revision"))
+    var revision: String?
+
+    func write(to params: inout JSONWriter) {
+        if let revision { params.member("ifRevision", revision) }
+    }
+}
+
+extension ArgumentHelp {
+    static let item: ArgumentHelp = "The item: JSON text, @FILE, or - (or nothing) for standard input."
+}

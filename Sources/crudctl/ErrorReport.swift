@@ -1,0 +1,44 @@
+import CRUDClient
+import CRUDJSON
+import CRUDWire
+
+/// An error as the person or script at the other end gets it, on standard error.
+struct ErrorReport {
+    private let error: CRUDError
+
+    init(_ error: CRUDError) {
+        self.error = error
+    }
+
+    /// - Parameter format: what the command line asked for; nil if it did not ask.
+    func print(as format: OutputFormat?) {
+        StandardError.write(text(as: format))
+    }
+
+    func text(as format: OutputFormat?) -> String {
+        guard format == .json else {
+            return "crudctl: \(error.code.name): \(error.message.withVisibleControls)\n"
+        }
+        var writer = JSONWriter()
+        error.write(to: &writer)
+        return String(decoding: writer.bytes, as: UTF8.self) + "\n"
+    }
+}
+
+extension CRUDError {
+    /// The exit status that tells a script what happened, by the numbers of sysexits.h.
+    var exitStatus: Int32 {
+        if cause is DeadlineExceeded { return 75 }
+        return switch code {
+        case .parseError, .invalidRequest, .invalidParams, .invalidQuery, .unsupported, .limitExceeded, .methodNotFound:
+            65
+        case .recordNotFound, .collectionNotFound: 66
+        case .unavailable: 69
+        case .recordExists: 73
+        case .revisionMismatch, .outcomeUnknown, .noSpace: 75
+        case .permissionDenied: 77
+        case .invalidConfiguration: 78
+        default: 70
+        }
+    }
+}

@@ -1,0 +1,38 @@
+import ArgumentParser
+
+/// What holds for every command. Each option may stand before or after the command's name.
+struct GlobalOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "The daemon's socket (default: $CRUDD_SOCKET, else /run/crudd/crudd.sock).", valueName: "path"),
+        completion: .file())
+    var socket: String?
+
+    @Option(
+        name: .shortAndLong,
+        help: ArgumentHelp(
+            "How results are printed (default: table on a terminal, json otherwise).", valueName: "format"))
+    var output: OutputFormat?
+
+    @Flag(name: .customLong("no-color"), help: "Print without colors, as with $NO_COLOR.")
+    var noColor = false
+
+    @Option(help: ArgumentHelp("How long to wait for the daemon (default: 30).", valueName: "seconds"))
+    var timeout: Double?
+
+    func validate() throws {
+        if let timeout, !(timeout > 0 && timeout <= 1e9) {
+            throw ValidationError("--timeout must be a number of seconds over 0.")
+        }
+    }
+
+    /// These options, with those of `outer` where they say nothing.
+    func filled(from outer: GlobalOptions) -> GlobalOptions {
+        var options = self
+        options.socket = socket ?? outer.socket
+        options.output = output ?? outer.output
+        options.noColor = noColor || outer.noColor
+        options.timeout = timeout ?? outer.timeout
+        return options
+    }
+}

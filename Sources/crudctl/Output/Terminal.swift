@@ -1,0 +1,85 @@
+import Glibc
+
+/// What standard output is, as far as a table needs to know.
+struct Terminal {
+    var isTerminal: Bool
+    /// In columns; nil where lines may be as long as they like.
+    var width: Int?
+    var hasColor: Bool
+
+    init(isTerminal: Bool, width: Int?, hasColor: Bool) {
+        self.isTerminal = isTerminal
+        self.width = width
+        self.hasColor = hasColor
+    }
+
+    /// Standard output as it is.
+    init(allowsColor: Bool) {
+        isTerminal = isatty(STDOUT_FILENO) == 1
+        var size = winsize()
+        if isTerminal, unsafe ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 {
+            width = Int(size.ws_col)
+        }
+        // By https://no-color.org: any value but the empty one.
+        let isForbidden = unsafe getenv("NO_COLOR").map { unsafe $0.pointee != 0 } ?? false
+        hasColor = isTerminal && allowsColor && !isForbidden
+    }
+
+    func bold(_ text: String) -> String {
+        hasColor ? "\u{1B}[1m\(text)\u{1B}[0m" : text
+    }
+}
+
+extension String {
+    /// The columns that a terminal gives this text.
+    var displayWidth: Int { unicodeScalars.reduce(0) { $0 + $1.displayWidth } }
+
+    /// This text cut to `width` columns, with an ellipsis where something is missing.
+    func cut(to width: Int) -> String {
+        guard displayWidth > width else { return self }
+        var cut = ""
+        var used = 1
+        for character in self {
+            used += String(character).displayWidth
+            if used > width { break }
+            cut.append(character)
+        }
+        return cut + "…"
+    }
+
+    /// This text with what could steer a terminal, or break a line, written as JSON would.
+    var withVisibleControls: String {
+        var text = ""
+        for scalar in unicodeScalars {
+            switch scalar.value {
+            case 0x0A: text += "\\n"
+            case 0x0D: text += "\\r"
+            case 0x09: text += "\\t"
+            // Controls, line separators, and what reorders text.
+            case 0..<0x20, 0x7F...0x9F, 0x2028...0x202E, 0x2066...0x2069:
+                let digits = String(scalar.value, radix: 16)
+                text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            default: text.unicodeScalars.append(scalar)
+            }
+        }
+        return text
+    }
+}
+
+extension Unicode.Scalar {
+    /// The columns that a terminal gives this scalar: 2 for emoji and for what Unicode's annex 11 calls wide, 0 for
+    /// marks, which share their base's.
+    fileprivate var displayWidth: Int {
+        switch value {
+        case 0x20..<0x7F: return 1
+        case 0x1100...0x115F, 0x2E80...0x303E, 0x3041...0xA4CF, 0xA960...0xA97C, 0xAC00...0xD7A3, 0xF900...0xFAFF,
+            0xFE30...0xFE6F, 0xFF00...0xFF60, 0xFFE0...0xFFE6, 0x20000...0x3FFFD:
+            return 2
+        default: break
+        }
+        switch properties.generalCategory {
+        case .nonspacingMark, .enclosingMark, .format, .control: return 0
+        default: return properties.isEmojiPresentation ? 2 : 1
+        }
+    }
+}

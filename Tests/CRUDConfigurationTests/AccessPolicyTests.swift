@@ -1,0 +1,78 @@
+import CRUDConfiguration
+import Glibc
+import Testing
+
+@Suite struct AccessPolicyTests {
+    private static let stranger: UInt32 = 54_321
+
+    private func policy(_ rules: String) throws -> AccessPolicy {
+        try configuration("\(minimal)access:\n\(rules)\n").access
+    }
+
+    private func permissions(
+        _ policy: AccessPolicy, _ uid: UInt32, _ groups: [UInt32], _ collection: String
+    ) -> Permissions {
+        let name = Array(collection.utf8)
+        return policy.permissions(uid: uid, groups: groups, collection: name.span)
+    }
+
+    @Test func letsEverybodyReadAndWriteWithoutTheSection() throws {
+        let policy = try configuration(minimal).access
+        #expect(permissions(policy, Self.stranger, [], "x") == [.read, .write])
+        #expect(policy.permissions(uid: Self.stranger, groups: []) == [.read, .write])
+    }
+
+    @Test(arguments: ["  []", "  - {users: [0], allow: []}", "  - {allow: []}"])
+    func letsRootAndTheDaemonDoEverything(rules: String) throws {
+        let policy = try policy(rules)
+        for uid in [0, geteuid()] {
+            #expect(permissions(policy, uid, [], "x") == .all)
+            #expect(policy.permissions(uid: uid, groups: []) == .all)
+        }
+        #expect(permissions(policy, Self.stranger, [0], "x") == [])
+    }
+
+    struct Question: Sendable {
+        let uid: UInt32
+        let groups: [UInt32]
+        /// Nil: the daemon itself.
+        let collection: String?
+        let expected: Permissions
+    }
+
+    @Test(arguments: [
+        Question(uid: 1001, groups: [], collection: "clients", expected: [.read, .write]),
+        Question(uid: 5000, groups: [7, 1002], collection: "clients", expected: [.read, .write]),
+        Question(uid: 5000, groups: [1001], collection: "clients", expected: [.read]),
+        Question(uid: 1001, groups: [], collection: "orders", expected: [.read]),
+        Question(uid: 1001, groups: [], collection: "private-1", expected: []),
+        Question(uid: 1003, groups: [], collection: "private-1", expected: []),
+        Question(uid: 1003, groups: [], collection: "clients", expected: .all),
+        // The first match decides, though a later rule allows more.
+        Question(uid: 1001, groups: [1003], collection: "clients", expected: [.read, .write]),
+        // Rules about collections do not speak of the daemon.
+        Question(uid: 1001, groups: [1003], collection: nil, expected: .all),
+        Question(uid: 1001, groups: [], collection: nil, expected: []),
+        Question(uid: 54_321, groups: [], collection: nil, expected: []),
+        Question(uid: 54_321, groups: [54_321], collection: "clients", expected: [.read]),
+    ])
+    func letsTheFirstMatchingRuleDecide(_ question: Question) throws {
+        let policy = try policy(
+            """
+              - {collections: ["private-*"], allow: []}
+              - {users: [1001], groups: [1002], collections: [clients], allow: [read, write]}
+              - {users: [1003], groups: [1003], allow: [admin, read, write]}
+              - {collections: ["*"], allow: [read]}
+            """)
+        if let collection = question.collection {
+            #expect(permissions(policy, question.uid, question.groups, collection) == question.expected)
+            let name = Array(collection.utf8)
+            for needed: Permissions in [.read, .write, .admin, [.read, .write]] {
+                let allows = policy.allows(needed, uid: question.uid, groups: question.groups, collection: name.span)
+                #expect(allows == question.expected.isSuperset(of: needed))
+            }
+        } else {
+            #expect(policy.permissions(uid: question.uid, groups: question.groups) == question.expected)
+        }
+    }
+}

@@ -1,0 +1,136 @@
+import CRUDModel
+import CRUDTestSupport
+import ScriptedDaemon
+import Testing
+
+/// What each command sends and prints.
+@Suite struct CommandTests {
+    @Test(arguments: [
+        (
+            ["create", "Clients Database", "x", #"{"a":1.0e+5}"#],
+            #"record.create","params":{"collection":"Clients Database","id":"x","item":{"a":1.0e+5}}}"#
+        ),
+        (["read", "c", "x"], #"record.read","params":{"collection":"c","id":"x"}}"#),
+        (
+            ["read", "c", "x", "--fields", "a,b.c"],
+            #"record.read","params":{"collection":"c","id":"x","fields":["a","b.c"]}}"#
+        ),
+        (["update", "c", "x", "null"], #"record.update","params":{"collection":"c","id":"x","item":null}}"#),
+        (
+            ["update", "c", "x", "1", "--if-revision", "r"],
+            #"record.update","params":{"collection":"c","id":"x","item":1,"ifRevision":"r"}}"#
+        ),
+        (
+            ["upsert", "--if-revision=r", "c", "x", "[]"],
+            #"record.upsert","params":{"collection":"c","id":"x","item":[],"ifRevision":"r"}}"#
+        ),
+        (["upsert", "c", "--", "-x", "-1"], #"record.upsert","params":{"collection":"c","id":"-x","item":-1}}"#),
+        (["delete", "c", "\""], #"record.delete","params":{"collection":"c","id":"\""}}"#),
+        (
+            ["delete", "c", "x", "--if-revision", "r"],
+            #"record.delete","params":{"collection":"c","id":"x","ifRevision":"r"}}"#
+        ),
+        (["collections"], #"collection.list","params":{}}"#),
+        (["backends"], #"backend.list","params":{}}"#),
+        (["plugins"], #"plugin.list","params":{}}"#),
+        (["ping"], #"daemon.ping","params":{}}"#),
+        (["status"], #"daemon.status","params":{}}"#),
+        (["reload"], #"daemon.reload","params":{}}"#),
+        (["reload", "--force"], #"daemon.reload","params":{"force":true}}"#),
+        (["call", "rpc.discover"], #"rpc.discover","params":{}}"#),
+        (["call", "a.b", #"{"x": [1]}"#], #"a.b","params":{"x": [1]}}"#),
+    ])
+    func sends(_ arguments: [String], _ request: String) async throws {
+        let daemon = try ScriptedDaemon(answering: #"{"the": "result"}"#)
+        let run = try CrudctlProgram.run(["--socket", daemon.path] + arguments)
+        #expect(run.status == .exited(0))
+        // Printed to a pipe, a result is JSON as it came.
+        #expect(run.output == #"{"the": "result"}"# + "\n")
+        #expect(run.errors == "")
+        #expect(try await daemon.finish() == [#"{"jsonrpc":"2.0","id":1,"method":""# + request])
+    }
+
+    @Test func readsTheItemFromFileAndStandardInput() async throws {
+        let daemon = try ScriptedDaemon(answering: "{}", "{}", "{}")
+        let directory = try TemporaryDirectory()
+        let item = String(repeating: #"["😀"], "#, count: 50_000)
+        try Files.write(Array("[\n\(item)0]\n".utf8), to: directory.path + "/item")
+        let environment = ["CRUDD_SOCKET": daemon.path]
+        let file = try CrudctlProgram.run(
+            ["create", "c", "x", "@" + directory.path + "/item"], environment: environment)
+        #expect(file.status == .exited(0))
+        for arguments in [["create", "c", "x"], ["create", "c", "x", "-"]] {
+            let run = try CrudctlProgram.run(arguments, environment: environment, input: "{ }\n")
+            #expect(run.status == .exited(0))
+        }
+        let requests = try await daemon.finish()
+        #expect(requests[0].hasSuffix(#""item":["# + "\n\(item)0]\n}}"))
+        #expect(requests[1].hasSuffix(#""item":{ }"# + "\n}}"))
+        #expect(requests[1] == requests[2])
+    }
+
+    @Test(arguments: [
+        ("{", "1, column 2"), ("", "1, column 1"), ("{}, \"id\":\"other\"", "1, column 3"),
+        ("{\n  \"é\": 01}", "2, column 9"),
+        ("1 2", "1, column 3"),
+    ])
+    func refusesAnItemThatIsNoJSON(_ item: String, _ place: String) async throws {
+        let run = try CrudctlProgram.run(["create", "c", "x", item], environment: ["CRUDD_SOCKET": "/nowhere"])
+        #expect(run.status == .exited(65))
+        #expect(run.errors.hasPrefix("crudctl: parse_error: the item is not JSON: "))
+        #expect(run.errors.hasSuffix("at line \(place)\n"))
+        #expect(run.output == "")
+    }
+
+    @Test func printsTheItemAlone() async throws {
+        let daemon = try ScriptedDaemon(
+            answering: #"{"id":"x","item": {"n": 1e400, "d":0.10} ,"revision":"1"}"#)
+        let run = try CrudctlProgram.run(["read", "c", "x", "--raw", "--socket", daemon.path])
+        #expect(run.output == #"{"n": 1e400, "d":0.10}"# + "\n")
+        _ = try await daemon.finish()
+    }
+
+    @Test func globalOptionsStandAnywhere() async throws {
+        let lines = [
+            ["-o", "yaml", "ping"], ["ping", "-o", "yaml"], ["--output=yaml", "--timeout", "5", "ping", "--no-color"],
+        ]
+        for line in lines {
+            let daemon = try ScriptedDaemon(answering: #"{"a":[1]}"#)
+            let before = try CrudctlProgram.run(["--socket", daemon.path] + line)
+            #expect(before.output == "a:\n  - 1\n")
+            _ = try await daemon.finish()
+            let other = try ScriptedDaemon(answering: #"{"a":[1]}"#)
+            let after = try CrudctlProgram.run(line + ["--socket", other.path])
+            #expect(after.output == "a:\n  - 1\n")
+            _ = try await other.finish()
+        }
+    }
+
+    @Test func tellsItsVersionAndHelp() throws {
+        #expect(try CrudctlProgram.run(["--version"]).output == "crudctl \(CRUDVersion.current)\n")
+        let help = try CrudctlProgram.run(["--help"])
+        for command in [
+            "create", "read", "update", "upsert", "delete", "collections", "backends", "plugins", "ping", "status",
+            "reload", "call", "check-config",
+        ] {
+            #expect(help.output.contains("  \(command) "))
+            let own = try CrudctlProgram.run([command, "--help"])
+            #expect(own.status == .exited(0))
+            #expect(own.output.contains("USAGE: crudctl \(command)"))
+        }
+    }
+
+    @Test func checksAConfigurationThroughTheDaemonsProgram() throws {
+        // A copy of the program, installed beside a crudd that tells what it was asked.
+        let directory = try TemporaryDirectory()
+        for folder in ["bin", "sbin"] { try Files.makeDirectory("\(directory.path)/\(folder)") }
+        let installed = "\(directory.path)/bin/crudctl"
+        try Files.copy(CrudctlProgram.path, to: installed, mode: 0o755)
+        let script = "#!/bin/sh\necho \"$@\"\nexit 78\n"
+        try Files.write(Array(script.utf8), to: "\(directory.path)/sbin/crudd", mode: 0o755)
+        let run = try Command.run(installed, ["check-config", "my file.yaml"])
+        #expect(run.status == .exited(78))
+        #expect(run.output == "--check my file.yaml\n")
+        #expect(try Command.run(installed, ["check-config"]).output == "--check\n")
+    }
+}

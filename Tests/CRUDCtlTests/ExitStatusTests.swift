@@ -1,0 +1,89 @@
+import CRUDTestSupport
+import ScriptedDaemon
+import Testing
+
+/// How `crudctl` ends when something goes wrong.
+@Suite struct ExitStatusTests {
+    @Test(arguments: [
+        (-32700, "parse_error", 65), (-32600, "invalid_request", 65), (-32601, "method_not_found", 65),
+        (-32602, "invalid_params", 65), (-32603, "internal_error", 70), (-32001, "record_not_found", 66),
+        (-32002, "record_exists", 73), (-32003, "revision_mismatch", 75), (-32004, "collection_not_found", 66),
+        (-32005, "permission_denied", 77), (-32006, "unsupported", 65), (-32007, "limit_exceeded", 65),
+        (-32008, "unavailable", 69), (-32009, "outcome_unknown", 75), (-32010, "invalid_query", 65),
+        (-32011, "corrupt", 70), (-32012, "no_space", 75), (-32013, "invalid_configuration", 78),
+    ])
+    func saysWhatHappened(_ code: Int, _ name: String, _ status: Int32) async throws {
+        let error = #"{"code":\#(code),"message":"so\nit is","data":{"name":"\#(name)","retryable":false}}"#
+        let daemon = try ScriptedDaemon(answering: error)
+        let run = try CrudctlProgram.run(["read", "c", "x", "--socket", daemon.path])
+        #expect(run.status == .exited(status))
+        #expect(run.output == "")
+        #expect(run.errors == "crudctl: \(name): so\\nit is\n")
+        _ = try await daemon.finish()
+    }
+
+    @Test func printsTheErrorObjectWhereJSONWasAskedFor() async throws {
+        let error =
+            #"{"code":-32003,"message":"changed","data":{"name":"revision_mismatch","retryable":false,"#
+            + #""details":{"revision":"7"}}}"#
+        let daemon = try ScriptedDaemon(answering: error)
+        let run = try CrudctlProgram.run(["-o", "json", "delete", "c", "x", "--socket", daemon.path])
+        #expect(run.status == .exited(75))
+        #expect(run.output == "")
+        #expect(run.errors == error + "\n")
+        _ = try await daemon.finish()
+    }
+
+    @Test func saysWhereNoDaemonIs() async throws {
+        let run = try CrudctlProgram.run(["ping"], environment: ["CRUDD_SOCKET": "/nowhere/crudd.sock"])
+        #expect(run.status == .exited(69))
+        #expect(
+            run.errors == "crudctl: unavailable: no daemon answers at /nowhere/crudd.sock: No such file or directory\n")
+    }
+
+    @Test func givesUpAfterTheTimeout() async throws {
+        let daemon = try ScriptedDaemon { listener in
+            let peer = try listener.accept()
+            _ = try peer.request()
+            try peer.awaitClosing()
+        }
+        let run = try CrudctlProgram.run(["ping", "--timeout", "1", "--socket", daemon.path])
+        #expect(run.status == .exited(75))
+        #expect(run.errors == "crudctl: unavailable: daemon.ping was not answered by its deadline\n")
+        try await daemon.finish()
+    }
+
+    @Test(arguments: [
+        ["frobnicate"], ["read"], ["read", "c"], ["read", "c", "x", "y"], ["ping", "--nonsense"],
+        ["ping", "-o", "xml"], ["ping", "--timeout", "0"], ["ping", "--timeout", "soon"], ["ping", "--timeout", "-1"],
+        ["create", "c", "x", "@/nowhere/item.json"],
+    ])
+    func refusesWrongUsage(_ arguments: [String]) async throws {
+        let run = try CrudctlProgram.run(arguments, environment: ["CRUDD_SOCKET": "/nowhere"])
+        #expect(run.status == .exited(64))
+        #expect(run.output == "")
+        #expect(run.errors.hasPrefix("Error: "))
+    }
+
+    /// Runs a line of shell in which `$0` is crudctl and `$1` the daemon's socket.
+    private func shell(_ line: String, _ daemon: ScriptedDaemon<[String]>) throws -> Command.Outcome {
+        try Command.run("sh", ["-c", line, CrudctlProgram.path, daemon.path])
+    }
+
+    @Test func diesQuietlyOfABrokenPipe() async throws {
+        let daemon = try ScriptedDaemon(answering: "[" + String(repeating: "0,", count: 200_000) + "0]")
+        let run = try shell(#"{ "$0" call x --socket "$1"; echo $? >&2; } | head -c 1"#, daemon)
+        #expect(run.output == "[")
+        // 128 and SIGPIPE, and not a word.
+        #expect(run.errors == "141\n")
+        _ = try await daemon.finish()
+    }
+
+    @Test func saysThatTheResultCannotBeWritten() async throws {
+        let daemon = try ScriptedDaemon(answering: "{}")
+        let run = try shell(#""$0" ping --socket "$1" > /dev/full"#, daemon)
+        #expect(run.status == .exited(74))
+        #expect(run.errors == "crudctl: cannot write the result: No space left on device\n")
+        _ = try await daemon.finish()
+    }
+}

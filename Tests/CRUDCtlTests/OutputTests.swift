@@ -1,0 +1,121 @@
+import ScriptedDaemon
+import Testing
+
+@testable import crudctl
+
+@Suite struct OutputTests {
+    static let list = #"""
+        {"collections":[{"name":"clients","backend":"main","format":"json","indexes":["name","address.city"]},
+        {"name":"Clients Database","backend":"files","format":"xml","indexes":[]}]}
+        """#
+
+    private func text(
+        _ result: String, _ format: OutputFormat, width: Int? = nil, color: Bool = false, list: StaticString? = nil
+    ) throws -> String {
+        let terminal = Terminal(isTerminal: width != nil, width: width, hasColor: color)
+        let printer = ResultPrinter(format: format, terminal: terminal)
+        return String(decoding: try printer.text(of: Array(result.utf8), list: list), as: UTF8.self)
+    }
+
+    @Test func printsOneElementPerLine() throws {
+        #expect(
+            try text(Self.list, .ndjson, list: "collections") == """
+                {"name":"clients","backend":"main","format":"json","indexes":["name","address.city"]}
+                {"name":"Clients Database","backend":"files","format":"xml","indexes":[]}
+
+                """)
+        #expect(try text("{ \"a\" : 0.10,\n\"b\\n\":1e400 }", .ndjson) == "{\"a\":0.10,\"b\\n\":1e400}\n")
+    }
+
+    @Test func printsRowsAndColumns() throws {
+        #expect(
+            try text(Self.list, .table, list: "collections") == """
+                NAME              BACKEND  FORMAT  INDEXES
+                clients           main     json    name, address.city
+                Clients Database  files    xml     []
+
+                """)
+        #expect(try text(#"{"collections":[]}"#, .table, list: "collections") == "")
+        #expect(try text("[1,\"b\"]", .table) == "1\nb\n")
+        #expect(
+            try text(#"{"c":[{"a":1},{"b":null}]}"#, .table, color: true, list: "c")
+                == "\u{1B}[1mA  B\u{1B}[0m\n1  \n   null\n")
+    }
+
+    @Test(arguments: [10, 20, 30, 40, 48, 80])
+    func fitsTheTerminal(_ width: Int) throws {
+        let lines = try text(Self.list, .table, width: width, list: "collections").split(separator: "\n")
+        #expect(lines.count == 3)
+        // Four columns of six and the gaps between them are the least.
+        #expect(lines.allSatisfy { String($0).displayWidth <= max(width, 30) })
+        let widths = [30: "clien…  main", 40: "clients     main"]
+        if let start = widths[width] { #expect(lines[1].hasPrefix(start)) }
+    }
+
+    @Test func measuresWideCharacters() throws {
+        #expect("日本".displayWidth == 4)
+        #expect("e\u{301}".displayWidth == 1)
+        #expect("日本語".cut(to: 5) == "日本…")
+        #expect("日本語".cut(to: 4) == "日…")
+        #expect("日本語".cut(to: 6) == "日本語")
+        #expect(try text(#"[{"a":"日本","b":1},{"a":"x","b":2}]"#, .table) == "A     B\n日本  1\nx     2\n")
+    }
+
+    @Test func printsAMemberToALine() throws {
+        #expect(
+            try text(#"{"id":"x","item":{"name":"Ann","n":[1,2]},"revision":"7"}"#, .table) == """
+                id        x
+                item      {"name":"Ann","n":[1,2]}
+                revision  7
+
+                """)
+        #expect(
+            try text(#"{"id":"x","item":{"name":"Ann","n":[1,[]]},"revision":"7"}"#, .table, width: 30) == """
+                id        x
+                item      {
+                            "name": "Ann",
+                            "n": [
+                              1,
+                              []
+                            ]
+                          }
+                revision  7
+
+                """)
+        #expect(try text("{}", .table) == "ok\n")
+        #expect(try text("1e400", .table) == "1e400\n")
+    }
+
+    @Test func letsNothingSteerTheTerminal() throws {
+        #expect(
+            try text(#"{"a\u001b[2J":"\u001b]0;x\u0007\r\n\u009b\u202e"}"#, .table)
+                == #"a\u001b[2J  \u001b]0;x\u0007\r\n\u009b\u202e"# + "\n")
+    }
+
+    @Test func showsATableOnATerminal() async throws {
+        let daemon = try ScriptedDaemon(answering: Self.list)
+        let lines = try CrudctlProgram.run(["collections", "--socket", daemon.path, "--no-color"], columns: 40)
+            .split(separator: "\n")
+        #expect(lines.count == 3)
+        #expect(lines[0].hasPrefix("NAME "))
+        #expect(lines.allSatisfy { $0.count <= 40 })
+        _ = try await daemon.finish()
+    }
+
+    @Test(arguments: [(["NO_COLOR": "1"], false), (["NO_COLOR": ""], true), ([:], true)])
+    func honoursNoColor(_ environment: [String: String], _ hasColor: Bool) async throws {
+        let daemon = try ScriptedDaemon(answering: Self.list)
+        let screen = try CrudctlProgram.run(
+            ["collections", "--socket", daemon.path], columns: 80, environment: environment)
+        #expect(screen.contains("\u{1B}[1m") == hasColor)
+        _ = try await daemon.finish()
+    }
+
+    @Test func saysWhatItWaitsForOnATerminal() async throws {
+        let daemon = try ScriptedDaemon(answering: #"{"revision":"1"}"#)
+        let screen = try CrudctlProgram.run(
+            ["create", "c", "x", "--socket", daemon.path], columns: 80, typing: "[1]\n\u{04}")
+        #expect(screen.contains("crudctl: reading the item (JSON) from the terminal; end it with Ctrl-D\n"))
+        #expect(try await daemon.finish()[0].hasSuffix("\"item\":[1]\n}}"))
+    }
+}

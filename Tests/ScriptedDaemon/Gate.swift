@@ -1,0 +1,17 @@
+import CRUDTestSupport
+import Dispatch
+
+/// Lets a script wait for its test.
+package struct Gate: Sendable {
+    private let semaphore = DispatchSemaphore(value: 0)
+
+    package init() {}
+
+    package func open() {
+        semaphore.signal()
+    }
+
+    package func pass() throws {
+        guard semaphore.wait(timeout: .now() + .seconds(30)) == .success else { throw Failure("the gate stays shut") }
+    }
+}

@@ -1,0 +1,63 @@
+import CRUDTestSupport
+import Testing
+
+/// A configuration under which a collection would lose sight of its records.
+@Suite struct MovedCollectionTests {
+    private static func configuration(_ collections: String) -> Configuration {
+        Configuration(
+            backends: """
+                main: {plugin: sqlite, options: {path: $DIRECTORY/main.sqlite}}
+                other: {plugin: sqlite, options: {path: $DIRECTORY/other.sqlite}}
+                """, collections: collections)
+    }
+
+    @Test(arguments: ["c: {backend: main}", #""*": {backend: main}"#, "c*: {backend: main}"])
+    func isRefusedUnlessForced(rule: String) throws {
+        var daemon = try Daemon(Self.configuration(rule))
+        for id in 0..<3 { #expect(try daemon.connect().create("c", "\(id)", "1").result != nil) }
+        try daemon.stop()
+
+        try daemon.installation.configure(Self.configuration("c: {backend: other}"))
+        let refusal = try daemon.installation.startInVain()
+        #expect(refusal.status != .exited(0))
+        for word in ["c", "3", "main"] { #expect(refusal.errors.contains(word), "\(refusal.errors)") }
+        #expect(!Files.exists(daemon.socketPath))
+
+        daemon = try Daemon(on: daemon.installation, arguments: ["--force"])
+        #expect(try daemon.connect().exists("c", "0") == false)
+        #expect(try daemon.stop() == .exited(0))
+    }
+
+    @Test func aRefusedStartChangesNothing() throws {
+        var daemon = try Daemon(Self.configuration("c: {backend: main}"))
+        #expect(try daemon.connect().create("c", "a", "1").result != nil)
+        try daemon.stop()
+        try daemon.installation.configure(Self.configuration("c: {backend: other}"))
+        #expect(try daemon.installation.startInVain().status != .exited(0))
+
+        try daemon.installation.configure(Self.configuration("c: {backend: main}"))
+        daemon = try daemon.restarted()
+        #expect(try daemon.connect().item("c", "a") == "1")
+    }
+
+    @Test func withoutRecordsMayMove() throws {
+        var daemon = try Daemon(Self.configuration("c: {backend: main}"))
+        #expect(try daemon.connect().create("c", "a", "1").result != nil)
+        #expect(try daemon.connect().delete("c", "a").result != nil)
+        try daemon.stop()
+        try daemon.installation.configure(Self.configuration("c: {backend: other}"))
+        daemon = try daemon.restarted()
+        #expect(try daemon.connect().create("c", "a", "2").result != nil)
+    }
+
+    @Test func aRuleMayBeNamedDifferentlyWhileTheRecordsStay() throws {
+        var daemon = try Daemon(Self.configuration(#""*": {backend: main}"#))
+        #expect(try daemon.connect().create("c", "a", "1").result != nil)
+        try daemon.stop()
+        try daemon.installation.configure(
+            Self.configuration("c: {backend: main, indexes: [x]}\n\"*\": {backend: other}"))
+        daemon = try daemon.restarted()
+        #expect(try daemon.connect().item("c", "a") == "1")
+        #expect(try daemon.connect().create("d", "a", "1").result != nil)
+    }
+}

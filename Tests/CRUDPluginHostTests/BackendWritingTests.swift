@@ -90,6 +90,22 @@ import Testing
         #expect(try test.write(.put("b"), in: clients).outcomeTexts == ["applied"])
     }
 
+    /// A write that was lost sight of may have been applied; a read after the answer must not be shown an older view.
+    @Test func aReaderLooksAgainAfterAnUnknownOutcome() throws {
+        let test = try TestBackend.opened()
+        let clients = collection()
+        try test.write(.put("a", "1"), in: clients)
+        let reader = try #require(test.backend.reader(forLoop: 0))
+        let sink = TextSink()
+        try reader.read(Array("a".utf8).span, in: clients, into: sink)
+        #expect(
+            try test.write(.put("a", "2"), .put("call:\(CRUDD_OUTCOME_UNKNOWN)"), in: clients).failure?.code
+                == .outcomeUnknown)
+        try reader.read(Array("a".utf8).span, in: clients, into: sink)
+        reader.endSnapshot()
+        #expect(sink.texts == ["1@r", "2@r"])
+    }
+
     // MARK: Collections
 
     @Test func onlyWhatMakesARecordMakesACollection() throws {

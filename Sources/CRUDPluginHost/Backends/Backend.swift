@@ -15,7 +15,7 @@ package final class Backend: Sendable {
     package let plugin: Plugin
     let logger: Logger
 
-    /// How many writes have been committed; a reader's view that is older is stale.
+    /// How many calls have written, or may have; a reader's view that is older is stale.
     let commits = Atomic<UInt64>(0)
 
     let options: [UInt8]

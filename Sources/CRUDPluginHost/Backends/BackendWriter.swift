@@ -172,9 +172,10 @@ final class BackendWriter {
 
     private func write(_ request: inout crudd_write) throws(CRUDError) {
         let status = table.pointee.write(storage, &request, failure.pointer)
-        if Int(status) != CRUDD_OK { throw backend.report(failure.take(status: status), during: "write") }
-        // Before anybody is told, so that a read which begins after the answer finds its view stale.
+        // Before anybody is told, so that a read which begins after the answer finds its view stale. A write that was
+        // lost sight of counts as well: it may have been applied.
         backend.commits.add(1, ordering: .releasing)
+        if Int(status) != CRUDD_OK { throw backend.report(failure.take(status: status), during: "write") }
     }
 
     // MARK: Collections

@@ -80,7 +80,8 @@ import Testing
 
     @Test(arguments: [
         "", "garbage", "{}", "null", #"{"name":"x","backend":"main"}"#, #"{"name":1,"backend":"main","format":"json"}"#,
-        #"{"name":"x","backend":"main","format":"json""#, "\0",
+        #"{"name":"x","backend":"main","format":"json""#, "\0", #"{"name":"x","backend":"main","format":"json"}}"#,
+        #"{"name":"x","backend":"main","format":"json"}{"name":"y","backend":"main","format":"json"}"#,
     ])
     func damageInTheMiddleIsNotPassedOver(line: String) throws {
         let good = #"{"name":"a","backend":"main","format":"json"}"# + "\n"

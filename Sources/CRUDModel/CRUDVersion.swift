@@ -2,6 +2,4 @@
 public enum CRUDVersion {
     /// The version in the form of https://semver.org.
     public static let current = "0.1.0"
-    /// The version of the wire protocol that client and daemon speak.
-    public static let wireProtocol = 1
 }

@@ -1,5 +1,4 @@
 import CRUDClient
-import Foundation
 
 #if canImport(Glibc)
 import Glibc

@@ -1,4 +1,5 @@
 import CRUDClient
+import CRUDTestSupport
 import Foundation
 import ScriptedDaemon
 import Testing
@@ -75,7 +76,9 @@ import Testing
             try peer.awaitClosing()
         }
         let error = await #expect(throws: CRUDError.self) {
-            try await CRUDClient.withDeadline(in: .milliseconds(50)) { try await CRUDClient.connect(path: daemon.path) }
+            try await CRUDClient.withDeadline(in: .milliseconds(500)) {
+                try await CRUDClient.connect(path: daemon.path)
+            }
         }
         #expect(error?.code == .unavailable)
         #expect(error?.cause is DeadlineExceeded)
@@ -83,15 +86,15 @@ import Testing
     }
 
     @Test func honoursCancellation() async throws {
-        let connected = AsyncStream<Void>.makeStream()
+        let connected = Signal()
         let daemon = try ScriptedDaemon { listener in
             let peer = try listener.acceptSilently()
             _ = try peer.request()
-            connected.continuation.yield()
+            connected.send()
             try peer.awaitClosing()
         }
         let attempt = Task { try await CRUDClient.connect(path: daemon.path) }
-        for await _ in connected.stream { break }
+        await connected.wait()
         attempt.cancel()
         await #expect(throws: CancellationError.self) { try await attempt.value }
         try await daemon.finish()

@@ -156,7 +156,7 @@ import Testing
             try gate.pass()
             peer.close()
         }
-        let client = try await CRUDClient.connect(path: daemon.path, options: .init(timeout: .milliseconds(300)))
+        let client = try await CRUDClient.connect(path: daemon.path, options: .init(timeout: .seconds(1)))
         let item = String(repeating: "x", count: 100_000)
         let codes = await withTaskGroup { group in
             for index in 0..<64 {

@@ -11,7 +11,7 @@ import Testing
         (5_097_599, "2001-02-28T23:59:59Z"),
         (5_097_600, "2001-03-01T00:00:00Z"),
         (99_705_600, "2004-02-29T00:00:00Z"),
-        (-63_114_076_800, "0001-01-01T00:00:00Z"),
+        (-63_113_904_000, "0001-01-01T00:00:00Z"),
         (252_423_993_599, "9999-12-31T23:59:59Z"),
     ])
     func writesAndReads(_ seconds: Double, _ text: String) {
@@ -20,17 +20,18 @@ import Testing
         #expect(RFC3339.date(from: text) == date)
     }
 
-    @Test func bringsEveryDateBackEqual() {
-        var generator = SystemRandomNumberGenerator()
+    @Test func bringsDatesBackEqual() {
         for _ in 0..<10_000 {
-            // 1900 to 2100.
-            let date = Date(timeIntervalSinceReferenceDate: .random(in: -3.2e9...3.2e9, using: &generator))
-            #expect(RFC3339.text(of: date).flatMap(RFC3339.date) == date)
+            // From 1900 to 2100, but for the months around 2001, when a Date is finer than a nanosecond.
+            let seconds = Double.random(in: 1e7...3.2e9) * (Bool.random() ? 1 : -1)
+            let date = Date(timeIntervalSinceReferenceDate: seconds)
+            #expect(RFC3339.text(of: date).flatMap(RFC3339.date) == date, "\(seconds)")
         }
     }
 
     @Test func agreesWithFoundation() throws {
-        for day in stride(from: -730_000, to: 2_900_000, by: 97) {
+        // Foundation's calendar is the Julian one before October 1582, RFC 3339's never.
+        for day in stride(from: -152_000, to: 2_900_000, by: 97) {
             let date = Date(timeIntervalSinceReferenceDate: Double(day) * 86_400 + 3661)
             #expect(RFC3339.text(of: date) == date.formatted(.iso8601))
         }

@@ -1,4 +1,5 @@
-import Foundation
+import CRUDModel
+import CRUDTestSupport
 import ScriptedDaemon
 import Testing
 
@@ -41,8 +42,8 @@ import Testing
     ])
     func sends(_ arguments: [String], _ request: String) async throws {
         let daemon = try ScriptedDaemon(answering: #"{"the": "result"}"#)
-        let run = try await CrudctlRun.of(["--socket", daemon.path] + arguments)
-        #expect(run.status == 0)
+        let run = try CrudctlProgram.run(["--socket", daemon.path] + arguments)
+        #expect(run.status == .exited(0))
         // Printed to a pipe, a result is JSON as it came.
         #expect(run.output == #"{"the": "result"}"# + "\n")
         #expect(run.errors == "")
@@ -53,14 +54,14 @@ import Testing
         let daemon = try ScriptedDaemon(answering: "{}", "{}", "{}")
         let directory = try TemporaryDirectory()
         let item = String(repeating: #"["😀"], "#, count: 50_000)
-        try Data("[\n\(item)0]\n".utf8).write(to: URL(fileURLWithPath: directory.path + "/item"))
+        try Files.write(Array("[\n\(item)0]\n".utf8), to: directory.path + "/item")
         let environment = ["CRUDD_SOCKET": daemon.path]
-        let file = try await CrudctlRun.of(
+        let file = try CrudctlProgram.run(
             ["create", "c", "x", "@" + directory.path + "/item"], environment: environment)
-        #expect(file.status == 0)
+        #expect(file.status == .exited(0))
         for arguments in [["create", "c", "x"], ["create", "c", "x", "-"]] {
-            let run = try await CrudctlRun.of(arguments, standardInput: "{ }\n", environment: environment)
-            #expect(run.status == 0)
+            let run = try CrudctlProgram.run(arguments, environment: environment, input: "{ }\n")
+            #expect(run.status == .exited(0))
         }
         let requests = try await daemon.finish()
         #expect(requests[0].hasSuffix(#""item":["# + "\n\(item)0]\n}}"))
@@ -74,8 +75,8 @@ import Testing
         ("1 2", "1, column 3"),
     ])
     func refusesAnItemThatIsNoJSON(_ item: String, _ place: String) async throws {
-        let run = try await CrudctlRun.of(["create", "c", "x", item], environment: ["CRUDD_SOCKET": "/nowhere"])
-        #expect(run.status == 65)
+        let run = try CrudctlProgram.run(["create", "c", "x", item], environment: ["CRUDD_SOCKET": "/nowhere"])
+        #expect(run.status == .exited(65))
         #expect(run.errors.hasPrefix("crudctl: parse_error: the item is not JSON: "))
         #expect(run.errors.hasSuffix("at line \(place)\n"))
         #expect(run.output == "")
@@ -84,7 +85,7 @@ import Testing
     @Test func printsTheItemAlone() async throws {
         let daemon = try ScriptedDaemon(
             answering: #"{"id":"x","item": {"n": 1e400, "d":0.10} ,"revision":"1"}"#)
-        let run = try await CrudctlRun.of(["read", "c", "x", "--raw", "--socket", daemon.path])
+        let run = try CrudctlProgram.run(["read", "c", "x", "--raw", "--socket", daemon.path])
         #expect(run.output == #"{"n": 1e400, "d":0.10}"# + "\n")
         _ = try await daemon.finish()
     }
@@ -95,54 +96,41 @@ import Testing
         ]
         for line in lines {
             let daemon = try ScriptedDaemon(answering: #"{"a":[1]}"#)
-            let before = try await CrudctlRun.of(["--socket", daemon.path] + line)
+            let before = try CrudctlProgram.run(["--socket", daemon.path] + line)
             #expect(before.output == "a:\n  - 1\n")
             _ = try await daemon.finish()
             let other = try ScriptedDaemon(answering: #"{"a":[1]}"#)
-            let after = try await CrudctlRun.of(line + ["--socket", other.path])
+            let after = try CrudctlProgram.run(line + ["--socket", other.path])
             #expect(after.output == "a:\n  - 1\n")
             _ = try await other.finish()
         }
     }
 
-    @Test func tellsItsVersionAndHelp() async throws {
-        let version = try await CrudctlRun.of(["--version"])
-        #expect(version.status == 0)
-        #expect(version.output.hasPrefix("crudctl 0."))
-        let help = try await CrudctlRun.of(["--help"])
-        #expect(help.status == 0)
+    @Test func tellsItsVersionAndHelp() throws {
+        #expect(try CrudctlProgram.run(["--version"]).output == "crudctl \(CRUDVersion.current)\n")
+        let help = try CrudctlProgram.run(["--help"])
         for command in [
             "create", "read", "update", "upsert", "delete", "collections", "backends", "plugins", "ping", "status",
             "reload", "call", "check-config",
         ] {
             #expect(help.output.contains("  \(command) "))
-            let own = try await CrudctlRun.of([command, "--help"])
-            #expect(own.status == 0)
+            let own = try CrudctlProgram.run([command, "--help"])
+            #expect(own.status == .exited(0))
             #expect(own.output.contains("USAGE: crudctl \(command)"))
-        }
-        for shell in ["bash", "zsh", "fish"] {
-            let script = try await CrudctlRun.of(["--generate-completion-script", shell])
-            #expect(script.status == 0)
-            #expect(script.output.contains("check-config"))
         }
     }
 
-    @Test func checksAConfigurationThroughTheDaemonsProgram() async throws {
+    @Test func checksAConfigurationThroughTheDaemonsProgram() throws {
         // A copy of the program, installed beside a crudd that tells what it was asked.
         let directory = try TemporaryDirectory()
-        for folder in ["bin", "sbin"] {
-            try FileManager.default.createDirectory(
-                atPath: directory.path + "/" + folder, withIntermediateDirectories: false)
-        }
-        let installed = URL(fileURLWithPath: directory.path + "/bin/crudctl")
-        try FileManager.default.copyItem(at: CrudctlRun.executable, to: installed)
-        let crudd = directory.path + "/sbin/crudd"
-        try Data("#!/bin/sh\necho \"$@\"\nexit 78\n".utf8).write(to: URL(fileURLWithPath: crudd))
-        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: crudd)
-        let run = try await CrudctlRun.of(["check-config", "my file.yaml"], executable: installed)
-        #expect(run.status == 78)
+        for folder in ["bin", "sbin"] { try Files.makeDirectory("\(directory.path)/\(folder)") }
+        let installed = "\(directory.path)/bin/crudctl"
+        try Files.copy(CrudctlProgram.path, to: installed, mode: 0o755)
+        let script = "#!/bin/sh\necho \"$@\"\nexit 78\n"
+        try Files.write(Array(script.utf8), to: "\(directory.path)/sbin/crudd", mode: 0o755)
+        let run = try Command.run(installed, ["check-config", "my file.yaml"])
+        #expect(run.status == .exited(78))
         #expect(run.output == "--check my file.yaml\n")
-        let usual = try await CrudctlRun.of(["check-config"], executable: installed)
-        #expect(usual.output == "--check\n")
+        #expect(try Command.run(installed, ["check-config"]).output == "--check\n")
     }
 }

@@ -1,4 +1,4 @@
-import Foundation
+import CRUDTestSupport
 import ScriptedDaemon
 import Testing
 
@@ -15,8 +15,8 @@ import Testing
     func saysWhatHappened(_ code: Int, _ name: String, _ status: Int32) async throws {
         let error = #"{"code":\#(code),"message":"so\nit is","data":{"name":"\#(name)","retryable":false}}"#
         let daemon = try ScriptedDaemon(answering: error)
-        let run = try await CrudctlRun.of(["read", "c", "x", "--socket", daemon.path])
-        #expect(run.status == status)
+        let run = try CrudctlProgram.run(["read", "c", "x", "--socket", daemon.path])
+        #expect(run.status == .exited(status))
         #expect(run.output == "")
         #expect(run.errors == "crudctl: \(name): so\\nit is\n")
         _ = try await daemon.finish()
@@ -27,16 +27,16 @@ import Testing
             #"{"code":-32003,"message":"changed","data":{"name":"revision_mismatch","retryable":false,"#
             + #""details":{"revision":"7"}}}"#
         let daemon = try ScriptedDaemon(answering: error)
-        let run = try await CrudctlRun.of(["-o", "json", "delete", "c", "x", "--socket", daemon.path])
-        #expect(run.status == 75)
+        let run = try CrudctlProgram.run(["-o", "json", "delete", "c", "x", "--socket", daemon.path])
+        #expect(run.status == .exited(75))
         #expect(run.output == "")
         #expect(run.errors == error + "\n")
         _ = try await daemon.finish()
     }
 
     @Test func saysWhereNoDaemonIs() async throws {
-        let run = try await CrudctlRun.of(["ping"], environment: ["CRUDD_SOCKET": "/nowhere/crudd.sock"])
-        #expect(run.status == 69)
+        let run = try CrudctlProgram.run(["ping"], environment: ["CRUDD_SOCKET": "/nowhere/crudd.sock"])
+        #expect(run.status == .exited(69))
         #expect(
             run.errors == "crudctl: unavailable: no daemon answers at /nowhere/crudd.sock: No such file or directory\n")
     }
@@ -47,8 +47,8 @@ import Testing
             _ = try peer.request()
             try peer.awaitClosing()
         }
-        let run = try await CrudctlRun.of(["ping", "--timeout", "0.05", "--socket", daemon.path])
-        #expect(run.status == 75)
+        let run = try CrudctlProgram.run(["ping", "--timeout", "1", "--socket", daemon.path])
+        #expect(run.status == .exited(75))
         #expect(run.errors == "crudctl: unavailable: daemon.ping was not answered by its deadline\n")
         try await daemon.finish()
     }
@@ -59,42 +59,31 @@ import Testing
         ["create", "c", "x", "@/nowhere/item.json"],
     ])
     func refusesWrongUsage(_ arguments: [String]) async throws {
-        let run = try await CrudctlRun.of(arguments, environment: ["CRUDD_SOCKET": "/nowhere"])
-        #expect(run.status == 64)
+        let run = try CrudctlProgram.run(arguments, environment: ["CRUDD_SOCKET": "/nowhere"])
+        #expect(run.status == .exited(64))
         #expect(run.output == "")
         #expect(run.errors.hasPrefix("Error: "))
     }
 
+    /// Runs a line of shell in which `$0` is crudctl and `$1` the daemon's socket.
+    private func shell(_ line: String, _ daemon: ScriptedDaemon<[String]>) throws -> Command.Outcome {
+        try Command.run("sh", ["-c", line, CrudctlProgram.path, daemon.path])
+    }
+
     @Test func diesQuietlyOfABrokenPipe() async throws {
         let daemon = try ScriptedDaemon(answering: "[" + String(repeating: "0,", count: 200_000) + "0]")
-        let shell = Process()
-        shell.executableURL = URL(fileURLWithPath: "/bin/sh")
-        shell.arguments = [
-            "-c", #"{ "$0" call x --socket "$1"; echo $? >&2; } | head -c 1"#, try CrudctlRun.executable.path,
-            daemon.path,
-        ]
-        let (output, errors) = (Pipe(), Pipe())
-        shell.standardOutput = output
-        shell.standardError = errors
-        _ = try await shell.status()
-        #expect(String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self) == "[")
+        let run = try shell(#"{ "$0" call x --socket "$1"; echo $? >&2; } | head -c 1"#, daemon)
+        #expect(run.output == "[")
         // 128 and SIGPIPE, and not a word.
-        #expect(String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self) == "141\n")
+        #expect(run.errors == "141\n")
         _ = try await daemon.finish()
     }
 
     @Test func saysThatTheResultCannotBeWritten() async throws {
         let daemon = try ScriptedDaemon(answering: "{}")
-        let shell = Process()
-        shell.executableURL = URL(fileURLWithPath: "/bin/sh")
-        shell.arguments = [
-            "-c", #""$0" ping --socket "$1" > /dev/full"#, try CrudctlRun.executable.path, daemon.path,
-        ]
-        let errors = Pipe()
-        shell.standardError = errors
-        #expect(try await shell.status() == 74)
-        let text = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        #expect(text == "crudctl: cannot write the result: No space left on device\n")
+        let run = try shell(#""$0" ping --socket "$1" > /dev/full"#, daemon)
+        #expect(run.status == .exited(74))
+        #expect(run.errors == "crudctl: cannot write the result: No space left on device\n")
         _ = try await daemon.finish()
     }
 }

@@ -1,4 +1,3 @@
-import Foundation
 import ScriptedDaemon
 import Testing
 
@@ -49,12 +48,11 @@ import Testing
         #expect(lines.count == 3)
         // Four columns of six and the gaps between them are the least.
         #expect(lines.allSatisfy { String($0).displayWidth <= max(width, 30) })
-        let widths = [30: "clien…  main", 40: "clients    main"]
+        let widths = [30: "clien…  main", 40: "clients     main"]
         if let start = widths[width] { #expect(lines[1].hasPrefix(start)) }
     }
 
     @Test func measuresWideCharacters() throws {
-        setlocale(LC_CTYPE, "C.UTF-8")
         #expect("日本".displayWidth == 4)
         #expect("e\u{301}".displayWidth == 1)
         #expect("日本語".cut(to: 5) == "日本…")
@@ -96,10 +94,8 @@ import Testing
 
     @Test func showsATableOnATerminal() async throws {
         let daemon = try ScriptedDaemon(answering: Self.list)
-        let run = try await CrudctlRun.onTerminal(
-            columns: 40, ["collections", "--socket", daemon.path, "--no-color"])
-        #expect(run.status == 0)
-        let lines = run.output.split(separator: "\n")
+        let lines = try CrudctlProgram.run(["collections", "--socket", daemon.path, "--no-color"], columns: 40)
+            .split(separator: "\n")
         #expect(lines.count == 3)
         #expect(lines[0].hasPrefix("NAME "))
         #expect(lines.allSatisfy { $0.count <= 40 })
@@ -109,17 +105,17 @@ import Testing
     @Test(arguments: [(["NO_COLOR": "1"], false), (["NO_COLOR": ""], true), ([:], true)])
     func honoursNoColor(_ environment: [String: String], _ hasColor: Bool) async throws {
         let daemon = try ScriptedDaemon(answering: Self.list)
-        let run = try await CrudctlRun.onTerminal(
-            columns: 80, ["collections", "--socket", daemon.path], environment: environment)
-        #expect(run.output.contains("\u{1B}[1m") == hasColor)
+        let screen = try CrudctlProgram.run(
+            ["collections", "--socket", daemon.path], columns: 80, environment: environment)
+        #expect(screen.contains("\u{1B}[1m") == hasColor)
         _ = try await daemon.finish()
     }
 
     @Test func saysWhatItWaitsForOnATerminal() async throws {
         let daemon = try ScriptedDaemon(answering: #"{"revision":"1"}"#)
-        let run = try await CrudctlRun.onTerminal(
-            columns: 80, ["create", "c", "x", "--socket", daemon.path], typing: "[1]\n\u{04}")
-        #expect(run.output.contains("crudctl: reading the item (JSON) from the terminal; end it with Ctrl-D\n"))
+        let screen = try CrudctlProgram.run(
+            ["create", "c", "x", "--socket", daemon.path], columns: 80, typing: "[1]\n\u{04}")
+        #expect(screen.contains("crudctl: reading the item (JSON) from the terminal; end it with Ctrl-D\n"))
         #expect(try await daemon.finish()[0].hasSuffix("\"item\":[1]\n}}"))
     }
 }

@@ -1,3 +1,4 @@
+import CRUDTestSupport
 import Dispatch
 
 /// Lets a script wait for its test.
@@ -11,6 +12,6 @@ package struct Gate: Sendable {
     }
 
     package func pass() throws {
-        guard semaphore.wait(timeout: .now() + 10) == .success else { throw ScriptFault("the gate stays shut") }
+        guard semaphore.wait(timeout: .now() + .seconds(30)) == .success else { throw Failure("the gate stays shut") }
     }
 }

@@ -1,12 +1,12 @@
+import CRUDTestSupport
 import Foundation
-import Glibc
 import Synchronization
 
 /// A peer that a test makes behave as no real daemon can be made to on demand: it loses answers, answers out of order,
 /// breaks the protocol, dies and comes back.
 ///
 /// The test hands in a script, which runs on a thread of its own and may block: it accepts connections, reads requests and
-/// answers them in plain order. Nothing in it blocks for more than ten seconds, so that a test that goes wrong ends.
+/// answers them in plain order. Nothing in it blocks for ever, so that a test that goes wrong ends.
 package final class ScriptedDaemon<Value: Sendable>: Sendable {
     /// Where it listens.
     package let path: String
@@ -48,28 +48,5 @@ package final class ScriptedDaemon<Value: Sendable>: Sendable {
         }
         state.withLock { $0 = .ended(result) }
         awaiting?.resume(with: result)
-    }
-}
-
-/// A directory that goes with the object.
-package final class TemporaryDirectory: Sendable {
-    package let path: String
-
-    package init() throws {
-        path = NSTemporaryDirectory() + "/crudd-" + UUID().uuidString.prefix(8)
-        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
-    }
-
-    deinit {
-        try? FileManager.default.removeItem(atPath: path)
-    }
-}
-
-/// What went wrong in a script.
-package struct ScriptFault: Error, CustomStringConvertible {
-    package let description: String
-
-    package init(_ description: String) {
-        self.description = description
     }
 }

@@ -1,25 +1,17 @@
+import CRUDTestSupport
 import Foundation
 import Glibc
 
 /// One connection of a ``ScriptedDaemon``.
 package final class ScriptedPeer {
-    private var socket: Int32
+    private var socket: Descriptor?
 
-    init(socket: Int32) {
+    init(_ socket: Descriptor) {
         self.socket = socket
-        var timeout = timeval(tv_sec: 10, tv_usec: 0)
-        setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
-        setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
-    }
-
-    deinit {
-        close()
     }
 
     package func close() {
-        guard socket >= 0 else { return }
-        Glibc.close(socket)
-        socket = -1
+        socket = nil
     }
 
     /// The next request.
@@ -33,14 +25,14 @@ package final class ScriptedPeer {
         try (0..<count).map { _ in try request() }
     }
 
-    /// Waits until the client has closed the connection.
+    /// Waits until the client has closed the connection, having sent nothing more.
     package func awaitClosing() throws {
-        var byte: UInt8 = 0
-        switch recv(socket, &byte, 1, 0) {
-        case 0: return
-        case 1: throw ScriptFault("the client sent something instead of closing")
-        default: throw ScriptFault("the client neither closes nor sends: \(errno)")
-        }
+        guard try receive(1).isEmpty else { throw Failure("the client sent something instead of closing") }
+    }
+
+    /// Reads and forgets what the client sends until it has closed the connection.
+    package func drain() throws {
+        while try !receive(64 << 10).isEmpty {}
     }
 
     package func answer(_ request: ScriptedRequest, _ result: String) throws {
@@ -58,13 +50,13 @@ package final class ScriptedPeer {
 
     /// Sends bytes as they are.
     package func write(_ bytes: [UInt8]) throws {
-        var sent = 0
-        while sent < bytes.count {
-            let count = bytes[sent...].withUnsafeBytes {
-                Glibc.send(socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
-            }
-            guard count > 0 else { throw ScriptFault("send: \(errno)") }
-            sent += count
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let socket = try ready(for: POLLOUT)
+            let flags = Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)
+            let count = rest.withUnsafeBytes { Glibc.send(socket.number, $0.baseAddress, $0.count, flags) }
+            guard count >= 0 || errno == EAGAIN else { throw Failure.system("send") }
+            rest = rest.dropFirst(max(0, count))
         }
     }
 
@@ -74,16 +66,29 @@ package final class ScriptedPeer {
     }
 
     private func read(_ count: Int) throws -> [UInt8] {
-        var bytes = [UInt8](repeating: 0, count: count)
-        var received = 0
-        while received < count {
-            let size = bytes.withUnsafeMutableBytes {
-                recv(socket, $0.baseAddress?.advanced(by: received), count - received, 0)
-            }
-            guard size > 0 else { throw ScriptFault(size == 0 ? "the client has closed" : "recv: \(errno)") }
-            received += size
+        var bytes: [UInt8] = []
+        while bytes.count < count {
+            let more = try receive(count - bytes.count)
+            guard !more.isEmpty else { throw Failure("the client has closed") }
+            bytes += more
         }
         return bytes
+    }
+
+    /// The next bytes, at most `count`; none once the client has closed.
+    private func receive(_ count: Int) throws -> [UInt8] {
+        let socket = try ready(for: POLLIN)
+        var bytes = [UInt8](repeating: 0, count: count)
+        let size = recv(socket.number, &bytes, count, 0)
+        // A client that closes while something is on its way to it resets the connection.
+        guard size >= 0 || errno == ECONNRESET else { throw Failure.system("recv") }
+        return Array(bytes[..<max(0, size)])
+    }
+
+    private func ready(for events: Int32) throws -> Descriptor {
+        guard let socket else { throw Failure("the script has closed the connection") }
+        guard try socket.wait(for: events, until: Deadline()) != 0 else { throw Failure("the client does nothing") }
+        return socket
     }
 }
 
@@ -100,7 +105,7 @@ package struct ScriptedRequest: Sendable {
         guard let request = try JSONSerialization.jsonObject(with: json) as? [String: Any],
             request["jsonrpc"] as? String == "2.0", let id = request["id"] as? Int,
             let method = request["method"] as? String, let params = request["params"] as? [String: Any]
-        else { throw ScriptFault("no request") }
+        else { throw Failure("no request") }
         self.id = id
         self.method = method
         text = String(decoding: json, as: UTF8.self)

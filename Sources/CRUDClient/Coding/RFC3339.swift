@@ -7,7 +7,8 @@ import Foundation
 /// Dates as RFC 3339 text (https://www.rfc-editor.org/rfc/rfc3339), written in UTC and read with any offset.
 ///
 /// Foundation's own ISO 8601 styles drop or demand fractions of a second. Here a date is written with as many digits of
-/// its fraction as it has, nine at most, so that one that is not far from 2001 (within centuries) comes back equal.
+/// its fraction as it has, nine at most, so that it comes back equal: only within some months of 2001, its zero, is a
+/// Date finer than that.
 enum RFC3339 {
     /// The text of `date`; nil where its year does not have four digits.
     static func text(of date: Date) -> String? {

@@ -135,7 +135,7 @@ final class Connection {
         let frame = RequestEncoder.frame(id: Self.helloID, method: RemoteMethod.hello.name) { [name] request in
             request.object { params in
                 params.member("client", name)
-                params.member("protocol", CRUDVersion.wireProtocol)
+                params.member("protocol", ProtocolVersion.current)
             }
         }
         handler?.write(ByteBuffer(bytes: frame))
@@ -191,7 +191,7 @@ final class Connection {
     }
 
     private func greeted(_ handler: FrameHandler, _ result: [UInt8]) {
-        guard let hello = ResultObject(result), hello.integer("protocol") == CRUDVersion.wireProtocol else {
+        guard let hello = ResultObject(result), hello.integer("protocol") == ProtocolVersion.current else {
             return failAttempt(
                 CRUDError(.unsupported, "the daemon at \(path) speaks another version of the protocol than 1"))
         }

@@ -104,7 +104,10 @@ package final class EventLoop {
             }
         }
         close()
-        // Letting go of a timer may let go of things that cancel others.
+        // Streams and timers hold their loop. (What a timer holds may cancel others when it is let go, hence not while
+        // they are being removed.)
+        continuing.removeAll()
+        flushing.removeAll()
         _ = timers.removeAll()
     }
 

@@ -54,7 +54,7 @@ package final class EventLoop {
     /// Where every stream's bytes are received, so that streams need no memory of their own while they are idle.
     let receiveBuffer: UnsafeMutableRawBufferPointer
 
-    /// Twice what a Unix socket holds by default, so that one read nearly always takes all there is.
+    /// More than a Unix socket holds by default (208 KiB), so that one read nearly always takes all there is.
     private static let receiveBufferBytes = 256 * 1024
 
     /// How many descriptors are served in one turn at most.

@@ -114,7 +114,8 @@ extension Dispatcher {
         let places = recordIDs.map { batch.store($0.decodedString(text).span) }
         let context = RequestContext(
             session: session, collection: collection, traits: request.traits, target: target,
-            id: request.id.map { batch.store(text.extracting($0.range)) }, deadline: deadline, heldBytes: target.size(of: text),
+            id: request.id.map { batch.store(text.extracting($0.range)) }, deadline: deadline,
+            heldBytes: target.size(of: text),
             recordIDs: recordIDs.map { batch.store(text.extracting($0.range)) }, projection: projection)
         let read: Read =
             switch kind {

@@ -1,14 +1,14 @@
-/// The ids of a walk as a half-open range in the order of bytes, which is that of SQLite's BINARY collation.
-struct IDRange {
+/// The ids of a walk as a half-open range in the order of bytes.
+public struct IDRange: Sendable {
     /// The least id.
-    let lower: [UInt8]
+    public let lower: [UInt8]
     /// Above the greatest; nil: no bound.
-    let upper: [UInt8]?
+    public let upper: [UInt8]?
 
     /// - Parameters:
     ///   - after: below the least id; may be empty.
-    ///   - prefix: how every id begins; may be empty.
-    init(after: UnsafeRawBufferPointer, prefix: UnsafeRawBufferPointer) {
+    ///   - prefix: how every id begins, in UTF-8; may be empty.
+    public init(after: UnsafeRawBufferPointer, prefix: UnsafeRawBufferPointer) {
         // Nothing lies between a text and the same with a NUL behind it. No id is empty, so this fits an empty one too.
         let next = Array(after) + [0]
         let first = Array(prefix)

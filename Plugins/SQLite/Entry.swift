@@ -1,8 +1,8 @@
 public import CRUDPluginABI
 import CRUDPluginKit
 
-// The name is the plugin contract's.
 // swift-format-ignore: AlwaysUseLowerCamelCase
+// The name is the contract's.
 @c @implementation
 public func crudd_plugin_entry() -> UnsafePointer<crudd_plugin>? {
     PluginTable.export(SQLiteBackend.self)

@@ -50,7 +50,7 @@ extension Configuration {
     package struct Limits: Sendable, Hashable {
         /// The longest frame, either way.
         package var frameBytes = 16 << 20
-        /// The largest item; at most half of ``frameBytes``.
+        /// The largest item; at most half of ``frameBytes``, which is also its default where that is less than 4 MiB.
         package var itemBytes = 4 << 20
         /// How deeply an item, a patch or a filter may nest.
         package var jsonDepth = 128

@@ -31,10 +31,10 @@ extension ConfigurationDecoder {
         }
         set(\.frameBytes, .frameBytes, .size, 64 << 10...1 << 30, &self)
         set(\.itemBytes, .itemBytes, .size, 1...1 << 29, &self)
+        if fields[.itemBytes] == nil { limits.itemBytes = min(limits.itemBytes, limits.frameBytes / 2) }
         if faults.count == faultsBefore, limits.itemBytes > limits.frameBytes / 2 {
-            let culprit = fields[.itemBytes] ?? fields[.frameBytes] ?? node
             report(
-                culprit.position,
+                (fields[.itemBytes] ?? node).position,
                 "item_bytes (\(Quantity.size.text(limits.itemBytes))) may be at most half of frame_bytes "
                     + "(\(Quantity.size.text(limits.frameBytes)))")
         }

@@ -128,7 +128,7 @@ public struct OptionReader<Key: RawRepresentable<String> & CaseIterable> {
             try checkName(name)
             values[name] = Self.decode(value, text)
         }
-        guard scanner.isAtEnd(text) else { throw StorageFailure(.invalidOptions, "text after the options") }
+        guard scanner.isAtEnd(text) else { throw StorageFailure(.invalidOptions, "the options are no JSON object") }
     }
 
     private func checkName(_ name: String) throws(StorageFailure) {

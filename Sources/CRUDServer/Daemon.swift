@@ -31,6 +31,10 @@ package struct Daemon {
         let shutdown = try handleSignals()
         raiseDescriptorLimit()
         let plugins = try PluginSet(configuration)
+        // The place is taken before any storage is touched, the catalog included: a second daemon must not open the
+        // first one's databases, nor mend its catalog.
+        let listening = try Listening(configuration, manager)
+        defer { listening.close() }
         let catalog: CollectionCatalog
         do throws(SystemFault) {
             catalog = try CollectionCatalog(
@@ -39,9 +43,6 @@ package struct Daemon {
         } catch {
             throw StartFailure(.system, "state_directory: \(error)")
         }
-        // The place is taken before any storage is touched: a second daemon must not open the first one's databases.
-        let listening = try Listening(configuration, manager)
-        defer { listening.close() }
         let backends = makeBackends(plugins, catalog)
         try open(backends)
         let service = Service(

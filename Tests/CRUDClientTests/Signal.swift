@@ -1,12 +1,12 @@
 /// Tells a test that its script has got somewhere.
 struct Signal: Sendable {
-    private let (stream, continuation) = AsyncStream<Void>.makeStream()
+    private let channel = AsyncStream<Void>.makeStream()
 
     func send() {
-        continuation.yield()
+        channel.continuation.yield()
     }
 
     func wait() async {
-        for await _ in stream { return }
+        for await _ in channel.stream { return }
     }
 }

@@ -99,6 +99,11 @@ import Testing
         #expect(configuration.limits.requestTimeout == .seconds(7200))
     }
 
+    @Test func itemsAreAtMostHalfOfASmallFrameByDefault() throws {
+        let configuration = try configuration(minimal + "limits: {frame_bytes: 1MiB}")
+        #expect(configuration.limits.itemBytes == 512 << 10)
+    }
+
     @Test func acceptsByteOrderMarkDirectiveAndDocumentMarks() throws {
         #expect(try configuration("\u{FEFF}%YAML 1.2\n---\n\(minimal)...\n").backends.count == 1)
         #expect(faults("\u{FEFF}bakends: {}\n").first?.hasPrefix("1:1: ") == true)

@@ -1,3 +1,4 @@
+import CLinux
 import CRUDTestSupport
 import Glibc
 
@@ -25,8 +26,8 @@ package final class ScriptedListener {
     /// The next connection, its hello not read yet.
     package func acceptSilently() throws -> ScriptedPeer {
         guard let socket, try socket.wait(for: POLLIN, until: Deadline()) != 0 else { throw Failure("nobody connects") }
-        let peer = Glibc.accept(socket.number, nil, nil)
-        guard peer >= 0, fcntl(peer, F_SETFD, FD_CLOEXEC) == 0 else { throw Failure.system("accept") }
+        let peer = clinux_accept(socket.number)
+        guard peer >= 0 else { throw Failure.system("accept4") }
         return ScriptedPeer(Descriptor(owning: peer))
     }
 

@@ -90,6 +90,19 @@ import Testing
         #expect(empty?["count"]?.integer == 0)
     }
 
+    @Test func aRefusedCollectionFailsItsOwnWritesAlone() throws {
+        let daemon = try Daemon(Configuration(limits: "collections: 1"))
+        let connection = try daemon.connect()
+        #expect(try connection.create("first", "a", "1").result != nil)
+        let requests = ["first", "second", "first"].enumerated().map { number, collection in
+            Connection.request(
+                "record.create", Connection.params(collection, "b\(number)", item: "1"), id: String(number))
+        }
+        try connection.sendFrame("[\(requests.joined(separator: ","))]")
+        let replies = try connection.receiveBatch()
+        #expect(replies.map { $0.fault?.name } == [nil, "limit_exceeded", nil])
+    }
+
     @Test func globsBringSoManyIntoBeingAndNoMore() throws {
         let daemon = try Daemon(Configuration(limits: "collections: 3"))
         let connection = try daemon.connect()

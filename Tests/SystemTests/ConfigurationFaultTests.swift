@@ -66,7 +66,7 @@ import Testing
 
     @Test func eachLimitHasItsRange() throws {
         let limits = [
-            "¶frame_byte: 1MiB", "frame_bytes: ¶63KiB", "frame_bytes: ¶2GiB", "frame_bytes: ¶16", "frame_bytes: ¶16MB",
+            "¶frame_byte: 32MiB", "frame_bytes: ¶63KiB", "frame_bytes: ¶2GiB", "frame_bytes: ¶16", "frame_bytes: ¶16MB",
             "frame_bytes: ¶-1MiB", "frame_bytes: ¶1.5MiB", "frame_bytes: ¶MiB", "frame_bytes: ¶[]",
             "item_bytes: ¶9MiB", "json_depth: ¶7", "json_depth: ¶1001", "json_depth: ¶deep", "query_limit: ¶0",
             "query_limit: ¶100001", "batch: ¶0", "batch: ¶65537", "sessions: ¶0", "sessions: ¶65537",

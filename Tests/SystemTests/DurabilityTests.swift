@@ -10,7 +10,7 @@ import Testing
         for _ in 0..<50 {
             let daemon = try Daemon(on: installation)
             try storm.check(on: daemon)
-            try storm.blow(on: daemon, acknowledgements: Int(random.next() % 400))
+            try storm.blow(on: daemon, acknowledgements: Int(random.next() % 1500))
         }
         let daemon = try Daemon(on: installation)
         try storm.check(on: daemon)

@@ -51,6 +51,16 @@ import Testing
         #expect(record?["revision"]?.string == revision)
     }
 
+    @Test func anyNumberOfAnyDepthIsAnswered() throws {
+        let connection = try Daemon.shared.connect()
+        _ = try connection.upsert("wanted", "a", #"{"a":{"b":1},"c":2}"#)
+        let deep = "\"" + String(repeating: ".", count: 1_000_000) + "\""
+        let many = (0..<100_000).map { "\"f\($0)\"" }.joined(separator: ",")
+        let record = try connection.read("wanted", "a", fields: "[\(deep),\(many),\"c\"]").result
+        #expect(record?["item"]?.text == #"{"c":2}"#)
+        #expect(try connection.isUsable())
+    }
+
     @Test(arguments: [#""a""#, "5", "null", "{}", "[5]", "[null]", #"[["a"]]"#])
     func mustBeAListOfStrings(fields: String) throws {
         let connection = try Daemon.shared.connect()

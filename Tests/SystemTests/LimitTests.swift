@@ -97,6 +97,33 @@ import Testing
         #expect(try connection.isUsable())
     }
 
+    @Test func aReplyThatWouldBeTooLongIsNotGatheredEither() throws {
+        let daemon = try Daemon(Configuration())
+        let connection = try daemon.connect()
+        let ids = (0..<100).map(String.init)
+        let item = "\"" + String(repeating: "x", count: 3 << 20) + "\""
+        for id in ids { #expect(try connection.create("c", id, item).result != nil) }
+        let before = try daemon.residentBytes
+        #expect(try connection.readMany("c", ids).fault?.details?["limit"]?.string == "frame_bytes")
+        let once = try connection.readMany("c", Array(repeating: "1", count: 1000)).result
+        #expect(once?["records"]?.elements?.count == 1)
+        #expect(try daemon.residentBytes - before < 64 << 20)
+    }
+
+    @Test func anArrayOfErrorsIsNoLongerThanAFrameEither() throws {
+        let daemon = try Daemon(Configuration(limits: "frame_bytes: 64KiB\nitem_bytes: 32KiB"))
+        let connection = try daemon.connect()
+        let request = Connection.request("no.such", nil, id: "1")
+        try connection.sendFrame("[\(Array(repeating: request, count: 900).joined(separator: ","))]")
+        let reply = try connection.receive()
+        #expect(reply.fault?.details?["limit"]?.string == "frame_bytes")
+        #expect(reply.id.text == "null")
+        let id = "\"" + String(repeating: "x", count: 65_450) + "\""
+        try connection.sendFrame(Connection.request("no.such", nil, id: id))
+        #expect(try connection.receive().id.text == "null")
+        #expect(try connection.isUsable())
+    }
+
     @Test func batchesAreSoLongAndNoLonger() throws {
         let daemon = try Daemon(Configuration(limits: "batch: 3"))
         let connection = try daemon.connect()

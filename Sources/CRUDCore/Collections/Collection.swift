@@ -11,15 +11,12 @@ package final class Collection {
     package let stored: BackendCollection
     /// How many requests for it this loop has under way; while there are any it is not forgotten.
     package var requestsUnderWay = 0
-    /// A number that no other collection of this loop has; permissions are kept by it.
-    package let serial: Int
 
-    init(name: [UInt8], rule: CollectionRule, backend: Backend, backendIndex: Int, serial: Int) {
+    init(name: [UInt8], rule: CollectionRule, backend: Backend, backendIndex: Int) {
         self.name = name
         self.rule = rule
         self.backend = backend
         self.backendIndex = backendIndex
-        self.serial = serial
         stored = BackendCollection(name: name, format: rule.format.rawValue, indexes: rule.indexes)
     }
 }

@@ -12,7 +12,6 @@ package struct CollectionTable {
     private let backendIndexes: [String: Int]
     private var slots: [Collection?] = Array(repeating: nil, count: 64)
     private var count = 0
-    private var nextSerial = 0
     /// How many collections without stored records are remembered at the most.
     private static let maximumUnopened = 4096
 
@@ -32,8 +31,7 @@ package struct CollectionTable {
         }
         guard let rule = rules.rule(for: name), let index = backendIndexes[rule.backend] else { return nil }
         let collection = Collection(
-            name: Self.copy(name), rule: rule, backend: backends[index], backendIndex: index, serial: nextSerial)
-        nextSerial += 1
+            name: Self.copy(name), rule: rule, backend: backends[index], backendIndex: index)
         insert(collection)
         return collection
     }

@@ -10,8 +10,14 @@ package struct FieldProjection {
     private struct Node {
         /// The whole value is wanted, whatever is named beneath it.
         var isWhole = false
-        var children: [(name: [UInt8], node: Node)] = []
+        var children: [Node] = []
+        /// Where in `children` each name's node stands: a request may name a great many.
+        var places: [[UInt8]: Int] = [:]
     }
+
+    /// How many names of a path are told apart. An item nests at most 1000 deep, so that a path of more names than that
+    /// leads nowhere, whatever follows; and a tree of bounded depth can be walked by recursion.
+    private static let maximumNames = 1001
 
     /// Whether no member at all is wanted.
     package var isEmpty: Bool { root.children.isEmpty }
@@ -32,7 +38,7 @@ package struct FieldProjection {
             } else if byte == UInt8(ascii: "\\") {
                 isEscaped = true
             } else if byte == UInt8(ascii: ".") {
-                names.append([])
+                if names.count < Self.maximumNames { names.append([]) }
             } else {
                 names[names.count - 1].append(byte)
             }
@@ -49,14 +55,12 @@ package struct FieldProjection {
             node.isWhole = true
             return
         }
-        let index: Int
-        if let found = node.children.firstIndex(where: { $0.name == name }) {
-            index = found
-        } else {
-            index = node.children.count
-            node.children.append((name, Node()))
+        let index = node.places[name] ?? node.children.count
+        if index == node.children.count {
+            node.children.append(Node())
+            node.places[name] = index
         }
-        insert(names.dropFirst(), into: &node.children[index].node)
+        insert(names.dropFirst(), into: &node.children[index])
     }
 
     /// Appends what is wanted of an item.
@@ -78,8 +82,7 @@ package struct FieldProjection {
         var isFirst = true
         while let key = try scanner.nextKey(item, isFirst: &isFirst) {
             let value = try scanner.value(item)
-            let name = key.decodedString(item)
-            if let index = node.children.firstIndex(where: { $0.name == name }) { found[index] = (key, value) }
+            if let index = node.places[key.decodedString(item)] { found[index] = (key, value) }
         }
         let start = output.count
         for (index, member) in found.enumerated() {
@@ -88,7 +91,7 @@ package struct FieldProjection {
             output.append(output.count == start ? UInt8(ascii: "{") : UInt8(ascii: ","))
             output.append(item, member.key.range)
             output.append(UInt8(ascii: ":"))
-            let child = node.children[index].node
+            let child = node.children[index]
             if child.isWhole {
                 output.append(item, member.value.range)
             } else if try !append(child, of: member.value, in: item, to: &output) {

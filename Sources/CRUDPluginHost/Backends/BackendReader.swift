@@ -33,9 +33,8 @@ package final class BackendReader {
         request.emit = { context, index, _, item, revision in
             guard let context else { return 1 }
             // `context` is the reader that is making the call.
-            Unmanaged<BackendReader>.fromOpaque(context).takeUnretainedValue().sink?
-                .receive(index: index, item: item.buffer, revision: revision.buffer)
-            return 0
+            let sink = Unmanaged<BackendReader>.fromOpaque(context).takeUnretainedValue().sink
+            return sink?.receive(index: index, item: item.buffer, revision: revision.buffer) == true ? 0 : 1
         }
     }
 
@@ -129,5 +128,6 @@ package protocol RecordSink: AnyObject {
     ///   - index: the position of the record's id in the request.
     ///   - item: the stored bytes, gone when the call returns; empty if items were not asked for.
     ///   - revision: the revision, gone when the call returns.
-    func receive(index: Int, item: UnsafeRawBufferPointer, revision: UnsafeRawBufferPointer)
+    /// - Returns: whether further records are wanted.
+    func receive(index: Int, item: UnsafeRawBufferPointer, revision: UnsafeRawBufferPointer) -> Bool
 }

@@ -34,9 +34,18 @@ final class BackendWriter {
                 _ = backend.report(error, during: "open")
                 if isFirst { opened(error) }
                 isFirst = false
-                if error.isFinal || !wait(pause, refusingFor: backend) { return }
+                if error.isFinal { return giveUp(backend) }
+                if !wait(pause, refusingFor: backend) { return }
                 pause = min(pause * 2, .seconds(30))
             }
+        }
+    }
+
+    /// Nobody takes anything from the queue any more: what comes is refused, and what is there.
+    private static func giveUp(_ backend: Backend) {
+        backend.writes.close()
+        while case .items(let items) = backend.writes.take(patience: nil) {
+            for item in items where item.claim() { backend.refuse(item) }
         }
     }
 
@@ -137,7 +146,8 @@ final class BackendWriter {
         for item in items {
             if let batch = item as? MutationBatch {
                 guard batch.claim() else { continue }
-                if batch.openCollections(with: openForWriting) { run.append(batch) } else { batch.finish() }
+                batch.openCollections(with: openForWriting)
+                run.append(batch)
             } else if let batch = item as? ReadBatch {
                 run.carryOut(write: write)
                 carryOut(batch, reader)
@@ -147,13 +157,8 @@ final class BackendWriter {
     }
 
     private func carryOut(_ batch: ReadBatch, _ reader: BackendReader?) {
-        do throws(CRUDError) {
-            for read in batch.reads where !read.collection.isOpen { try open(read.collection, flags: 0) }
-        } catch {
-            guard batch.claim() else { return }
-            batch.failure = error
-            batch.finish()
-            return
+        for (index, read) in batch.reads.enumerated() where !read.collection.isOpen {
+            do throws(CRUDError) { try open(read.collection, flags: 0) } catch { batch.refusals[index] = error }
         }
         if let reader {
             guard batch.claim() else { return }

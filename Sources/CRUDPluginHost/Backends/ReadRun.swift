@@ -21,11 +21,12 @@ enum ReadRun {
 
     /// Carries out one batch; its results are set, it is not delivered yet.
     static func carryOut(_ batch: ReadBatch, with reader: BackendReader) {
-        batch.results = batch.reads.map { read in
+        batch.results = batch.reads.enumerated().map { index, read in
+            if let refusal = batch.refusals[index] { return .failed(refusal) }
             do throws(CRUDError) {
                 switch read.kind {
-                case .records(let ids): return .records(try find(ids, read, in: batch, reader, withItems: true))
-                case .existence(let ids): return .records(try find(ids, read, in: batch, reader, withItems: false))
+                case .records(let ids): return try find(ids, read, in: batch, reader, withItems: true)
+                case .existence(let ids): return try find(ids, read, in: batch, reader, withItems: false)
                 case .count: return .count(try reader.count(read.collection))
                 }
             } catch {
@@ -36,26 +37,34 @@ enum ReadRun {
 
     private static func find(
         _ ids: [ByteArena.Place], _ read: Read, in batch: ReadBatch, _ reader: BackendReader, withItems: Bool
-    ) throws(CRUDError) -> [FoundRecord?] {
-        let sink = FoundRecords(batch, count: ids.count)
+    ) throws(CRUDError) -> ReadResult {
+        let sink = FoundRecords(batch, count: ids.count, maximumBytes: read.maximumBytes)
         let places = ids.map { crudd_bytes(batch.arena.bytes($0)) }
         try reader.read(places.span, in: read.collection, withItems: withItems, into: sink)
-        return sink.records
+        return sink.isTooLong ? .tooLong : .records(sink.records)
     }
 
     /// Keeps what a read finds in its batch.
     private final class FoundRecords: RecordSink {
         private let batch: ReadBatch
         private(set) var records: [FoundRecord?]
+        /// Whether there was more than may be kept.
+        private(set) var isTooLong = false
+        private var bytesLeft: Int
 
-        init(_ batch: ReadBatch, count: Int) {
+        init(_ batch: ReadBatch, count: Int, maximumBytes: Int) {
             self.batch = batch
+            bytesLeft = maximumBytes
             records = Array(repeating: nil, count: count)
         }
 
-        func receive(index: Int, item: UnsafeRawBufferPointer, revision: UnsafeRawBufferPointer) {
-            guard records.indices.contains(index) else { return }
+        func receive(index: Int, item: UnsafeRawBufferPointer, revision: UnsafeRawBufferPointer) -> Bool {
+            guard records.indices.contains(index) else { return true }
+            bytesLeft -= item.count + revision.count
+            isTooLong = bytesLeft < 0
+            guard !isTooLong else { return false }
             records[index] = FoundRecord(item: batch.keep(item), revision: batch.keep(revision))
+            return true
         }
     }
 }

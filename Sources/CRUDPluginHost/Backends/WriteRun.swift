@@ -13,8 +13,11 @@ struct WriteRun {
     mutating func carryOut(write: (inout crudd_write) throws(CRUDError) -> Void) {
         guard !batches.isEmpty else { return }
         defer { batches.removeAll() }
-        let mutations = batches.flatMap { batch in batch.mutations.map { crudd_mutation($0, in: batch) } }
-        // A mutation of a collection that is not there is one of a record that is not there; the plugin is not asked.
+        let mutations = batches.flatMap { batch in
+            batch.mutations.indices.map { crudd_mutation(batch.mutations[$0], at: $0, in: batch) }
+        }
+        // The plugin is not asked about a mutation that is refused, nor about one of a collection that is not there: it
+        // is one of a record that is not there.
         let asked = mutations.indices.filter { mutations[$0].collection != nil }
         var outcomes = [crudd_outcome](repeating: crudd_outcome(), count: asked.count)
         do throws(CRUDError) {
@@ -31,7 +34,8 @@ struct WriteRun {
         }
         var next = 0
         for batch in batches {
-            batch.outcomes = batch.mutations.map { mutation in
+            batch.outcomes = batch.mutations.enumerated().map { index, mutation in
+                if let refusal = batch.refusals[index] { return .refused(refusal) }
                 guard mutation.collection.isOpen else { return .notFound }
                 defer { next += 1 }
                 return MutationOutcome(outcomes[next])
@@ -60,23 +64,20 @@ struct WriteRun {
 }
 
 extension MutationBatch {
-    /// Opens the collections that the mutations name; false, with the failure noted, where that fails.
-    func openCollections(with open: (Mutation) throws(CRUDError) -> Void) -> Bool {
-        do throws(CRUDError) {
-            for mutation in mutations { try open(mutation) }
-            return true
-        } catch {
-            failure = error
-            return false
+    /// Opens the collections that the mutations name. That one cannot be opened is the failure of its own mutations;
+    /// the others may be other sessions'.
+    func openCollections(with open: (Mutation) throws(CRUDError) -> Void) {
+        for (index, mutation) in mutations.enumerated() {
+            do throws(CRUDError) { try open(mutation) } catch { refusals[index] = error }
         }
     }
 }
 
 extension crudd_mutation {
     /// The mutation as the plugin sees it; its addresses hold as long as the batch.
-    fileprivate init(_ mutation: Mutation, in batch: MutationBatch) {
+    fileprivate init(_ mutation: Mutation, at index: Int, in batch: MutationBatch) {
         self.init()
-        collection = mutation.collection.handle
+        collection = batch.refusals[index] == nil ? mutation.collection.handle : nil
         kind = UInt32(mutation.kind == .put ? CRUDD_PUT : CRUDD_REMOVE)
         id = crudd_bytes(batch.arena.bytes(mutation.id))
         item = crudd_bytes(batch.arena.bytes(mutation.item))

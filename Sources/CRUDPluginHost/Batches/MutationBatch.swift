@@ -1,9 +1,13 @@
+package import CRUDModel
+
 /// Mutations that one event loop has gathered in one turn for one backend. They take effect in order.
 package final class MutationBatch: WorkItem, @unchecked Sendable {
     // @unchecked: as its superclass, one owner at a time.
 
     package private(set) var mutations: [Mutation] = []
     package internal(set) var outcomes: [MutationOutcome] = []
+    /// Why single mutations cannot be made, by their index: their collection could not be opened.
+    var refusals: [Int: CRUDError] = [:]
     package private(set) var arena = ByteArena()
 
     package override init(deliver: @escaping @Sendable (WorkItem) -> Void) {
@@ -70,4 +74,6 @@ package enum MutationOutcome: Sendable {
     case mismatch(current: [UInt8])
     /// The plugin's status; ``Backend/error(status:)`` tells what it means for a peer.
     case failed(status: Int)
+    /// Its collection could not be opened or created; the plugin was not asked.
+    case refused(CRUDError)
 }

@@ -6,6 +6,8 @@ package final class ReadBatch: WorkItem, @unchecked Sendable {
 
     package private(set) var reads: [Read] = []
     package internal(set) var results: [ReadResult] = []
+    /// Why single reads cannot be made, by their index: their collection could not be opened.
+    var refusals: [Int: CRUDError] = [:]
     /// The ids that are asked for.
     package private(set) var arena = ByteArena()
     /// The items and revisions that were found.
@@ -40,10 +42,13 @@ package struct Read: Sendable {
 
     package var collection: BackendCollection
     package var kind: Kind
+    /// How many bytes of items and revisions are worth finding.
+    package var maximumBytes: Int
 
-    package init(_ kind: Kind, in collection: BackendCollection) {
+    package init(_ kind: Kind, in collection: BackendCollection, maximumBytes: Int = .max) {
         self.kind = kind
         self.collection = collection
+        self.maximumBytes = maximumBytes
     }
 }
 
@@ -52,6 +57,8 @@ package enum ReadResult: Sendable {
     /// For each id its record, nil where there is none.
     case records([FoundRecord?])
     case count(Int)
+    /// More was found than ``Read/maximumBytes``.
+    case tooLong
     case failed(CRUDError)
 }
 

@@ -86,7 +86,8 @@ package struct Plugin: @unchecked Sendable {
     }
 
     private static func isComplete(_ table: crudd_plugin) -> Bool {
-        table.name != nil && table.version != nil && table.check_options != nil && table.open != nil && table.close != nil && table.open_collection != nil
+        table.name != nil && table.version != nil && table.check_options != nil && table.open != nil
+            && table.close != nil && table.open_collection != nil
             && table.drop_collection != nil && table.list_collections != nil && table.open_reader != nil
             && table.close_reader != nil && table.read != nil && table.scan != nil && table.count != nil
             && table.write != nil

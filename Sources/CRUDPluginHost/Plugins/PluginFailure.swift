@@ -10,7 +10,7 @@ package struct PluginFailure: Error, Sendable {
     package var pointer: String
 
     /// Whether trying again is of no use.
-    package var isFinal: Bool { status == CRUDD_INVALID_OPTIONS }
+    package var isFinal: Bool { status == CRUDD_INVALID_OPTIONS || status == CRUDD_UNSUPPORTED }
 }
 
 extension Backend {

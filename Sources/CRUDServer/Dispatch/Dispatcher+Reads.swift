@@ -50,7 +50,9 @@ extension Dispatcher {
             let fault = Naming.fault(recordID.decodedString(text).span, maximum: Naming.maximumIDBytes)
             if let fault { throw Parameter.ids.fault("has an id that \(fault)") }
         }
-        try submit(.records, recordIDs, collection, text, session, target)
+        var seen = Set<[UInt8]>()
+        let distinct = recordIDs.filter { seen.insert($0.decodedString(text)).inserted }
+        try submit(.records, distinct, collection, text, session, target)
     }
 
     /// `collection.describe`.
@@ -111,11 +113,11 @@ extension Dispatcher {
         let places = recordIDs.map { batch.store($0.decodedString(text).span) }
         let context = RequestContext(
             session: session, collection: collection, traits: request.traits, target: target,
-            id: request.id.map { batch.store(text.extracting($0.range)) }, heldBytes: text.count,
+            id: request.id.map { batch.store(text.extracting($0.range)) }, heldBytes: target.size(of: text),
             recordIDs: recordIDs.map { batch.store(text.extracting($0.range)) }, projection: projection)
         let read: Read =
             switch kind {
-            case .records: Read(.records(places), in: collection.stored)
+            case .records: Read(.records(places), in: collection.stored, maximumBytes: loop.limits.frameBytes)
             case .existence: Read(.existence(places), in: collection.stored)
             case .count: Read(.count, in: collection.stored)
             }
@@ -144,6 +146,7 @@ extension Dispatcher {
             loop.reply.beginResult(id: batch.arena.bytes(id))
             switch result {
             case .failed(let error): throw error
+            case .tooLong: throw replyTooLong
             case .count(let count): writeDescription(of: context.collection, count: count)
             case .records(let records):
                 switch context.method {
@@ -170,30 +173,27 @@ extension Dispatcher {
         loop.reply.append(#"{"id":"#)
         loop.reply.append(batch.arena.bytes(recordID))
         recordReply.begin(projection: context.projection)
-        recordReply.receive(
+        _ = recordReply.receive(
             index: 0, item: batch.found.bytes(record.item), revision: batch.found.bytes(record.revision))
         _ = try recordReply.foundRecord()
         loop.reply.append("}")
     }
 
-    /// `{records, missing}`, an id that was given twice once.
+    /// `{records, missing}`.
     private func writeRecords(
         _ records: [FoundRecord?], _ context: RequestContext, _ batch: ReadBatch
     ) throws(CRUDError) {
-        var seen = Set<[UInt8]>()
-        guard case .records(let places) = batch.reads[0].kind else { return }
-        let distinct = places.indices.filter { seen.insert(Array(batch.arena.bytes(places[$0]))).inserted }
         loop.reply.append(#"{"records":["#)
         var isFirst = true
-        for index in distinct {
-            guard let record = records[index] else { continue }
+        for (index, record) in records.enumerated() {
+            guard let record else { continue }
             if !isFirst { loop.reply.append(",") }
             isFirst = false
             try writeRecord(record, context.recordIDs[index], context, batch)
         }
         loop.reply.append(#"],"missing":["#)
         isFirst = true
-        for index in distinct where records[index] == nil {
+        for index in records.indices where records[index] == nil {
             if !isFirst { loop.reply.append(",") }
             isFirst = false
             loop.reply.append(batch.arena.bytes(context.recordIDs[index]))
@@ -203,15 +203,11 @@ extension Dispatcher {
 
     /// A reply that is longer than a frame may be is an error instead.
     func checkSize(for target: ReplyTarget) throws(CRUDError) {
-        let maximum = loop.limits.frameBytes
         let room =
             switch target {
-            case .frame: maximum
+            case .frame: loop.limits.frameBytes
             case .array(let array): array.room
             }
-        guard loop.reply.count > room else { return }
-        throw CRUDError(
-            .limitExceeded, "the reply would be longer than a frame",
-            details: .init(limit: "frame_bytes", maximum: maximum))
+        if loop.reply.count > room { throw replyTooLong }
     }
 }

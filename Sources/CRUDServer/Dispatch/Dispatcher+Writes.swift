@@ -21,7 +21,7 @@ extension Dispatcher {
             revision: request.method == .recordDelete ? .empty : batch.store(revisions.next().span))
         let context = RequestContext(
             session: session, collection: collection, traits: request.traits, target: target,
-            id: request.id.map { batch.store(text.extracting($0.range)) }, heldBytes: text.count)
+            id: request.id.map { batch.store(text.extracting($0.range)) }, heldBytes: target.size(of: text))
         batch.append(mutation)
         start(context)
         loop.append(mutation: context)
@@ -85,6 +85,7 @@ extension Dispatcher {
             throw Self.recordNotFound
         case .mismatch(let current): throw Self.mismatch(String(decoding: current, as: UTF8.self))
         case .failed(let status): throw context.collection.backend.error(status: status)
+        case .refused(let error): throw error
         }
     }
 

@@ -33,7 +33,7 @@ final class Dispatcher {
     init(loop: ServiceLoop, collections: CollectionTable) {
         self.loop = loop
         self.collections = collections
-        reader = RequestReader(maximumDepth: loop.limits.jsonDepth)
+        reader = RequestReader(maximumDepth: loop.limits.jsonDepth, maximumElements: loop.limits.batch)
         recordReply = RecordReply(reply: loop.reply)
     }
 
@@ -46,6 +46,7 @@ final class Dispatcher {
         do throws(RequestFault) {
             switch try reader.read(frame: text, into: &request) {
             case .request:
+                if loop.isDraining, !hasWaited { return answer(Self.draining, text, session, .frame) }
                 let disposition = carryOut(text, from: session, to: .frame, hasWaited: hasWaited)
                 if case .mustWait(let collection, let kind) = disposition {
                     session.wait(text, for: collection, kind)
@@ -63,6 +64,8 @@ final class Dispatcher {
         guard (try? reader.read(frame: text, into: &request)) != nil else { return }
         answer(Self.overdue, text, session, .frame)
     }
+
+    private static let draining = CRUDError(.unavailable, "the daemon is shutting down")
 
     private static let overdue = CRUDError(.unavailable, "the request's turn has not come in time; nothing was applied")
 
@@ -88,10 +91,10 @@ final class Dispatcher {
                     .limitExceeded, "the batch array has more than \(maximum) elements",
                     details: .init(limit: "batch", maximum: maximum)))
         }
-        session.carryOut(
-            ArrayExecution(
-                text: text.copy(), elements: elements, deadline: loop.deadline,
-                maximumBytes: loop.limits.frameBytes))
+        let array = ArrayExecution(
+            text: text.copy(), elements: elements, deadline: loop.deadline, maximumBytes: loop.limits.frameBytes)
+        if loop.isDraining { refuseRest(of: array, from: session, Self.draining) }
+        session.carryOut(array)
     }
 
     /// Starts as many elements of an array as may start now.
@@ -111,12 +114,16 @@ final class Dispatcher {
 
     /// Answers the elements of an array whose turn has not come in time.
     func refuse(overdue array: ArrayExecution, from session: Session) {
+        refuseRest(of: array, from: session, Self.overdue)
+    }
+
+    private func refuseRest(of array: ArrayExecution, from session: Session, _ error: CRUDError) {
         let bytes = array.text
         let text = bytes.span
         while array.next < array.elements.count {
             do throws(RequestFault) {
                 try reader.read(element: array.elements[array.next], of: text, into: &request)
-                answer(Self.overdue, text, session, .array(array))
+                answer(error, text, session, .array(array))
             } catch {
                 refuse(error, text, from: session, to: .array(array))
             }
@@ -129,10 +136,6 @@ final class Dispatcher {
     private func carryOut(
         _ text: Span<UInt8>, from session: Session, to target: ReplyTarget, hasWaited: Bool
     ) -> Disposition {
-        if loop.isDraining, !hasWaited {
-            answer(CRUDError(.unavailable, "the daemon is shutting down"), text, session, target)
-            return .takenUp
-        }
         do throws(CRUDError) {
             guard let name = request[.collection] else { return try carryOutWithoutCollection(text, session, target) }
             let collection = try find(name, text, for: session)
@@ -189,10 +192,21 @@ final class Dispatcher {
         deliver(to: target, of: session)
     }
 
+    /// Instead of what is longer than a frame may be.
+    var replyTooLong: CRUDError {
+        let maximum = loop.limits.frameBytes
+        return CRUDError(
+            .limitExceeded, "the reply would be longer than a frame",
+            details: .init(limit: "frame_bytes", maximum: maximum))
+    }
+
     /// Sends what the reply writer holds to where it belongs.
     func deliver(to target: ReplyTarget, of session: Session) {
         switch target {
-        case .frame: session.send()
+        case .frame:
+            // An error can be too long by the request's id alone, which then has to be left out.
+            if loop.reply.count > loop.limits.frameBytes { loop.reply.error(replyTooLong) }
+            session.send()
         case .array(let array): array.add(loop.reply)
         }
     }

@@ -33,7 +33,7 @@ final class RecordReply: RecordSink {
         return hasReceived
     }
 
-    func receive(index: Int, item: UnsafeRawBufferPointer, revision: UnsafeRawBufferPointer) {
+    func receive(index: Int, item: UnsafeRawBufferPointer, revision: UnsafeRawBufferPointer) -> Bool {
         hasReceived = true
         do throws(JSONSyntaxError) {
             // The buffer is valid during this call.
@@ -41,6 +41,7 @@ final class RecordReply: RecordSink {
         } catch {
             isCorrupt = true
         }
+        return true
     }
 
     private func append(item: Span<UInt8>, _ revision: UnsafeRawBufferPointer) throws(JSONSyntaxError) {

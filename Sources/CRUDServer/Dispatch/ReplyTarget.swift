@@ -1,3 +1,4 @@
+import CRUDJSON
 import CRUDPluginHost
 
 /// Where the response to a request goes: a frame of its own, or its place in the answer to a batch array.
@@ -10,6 +11,14 @@ enum ReplyTarget {
         switch self {
         case .frame: true
         case .array(let array): array.underWay == 0 || (kind == .write && array.writingTo === backend)
+        }
+    }
+
+    /// How long the request is that is being carried out: its frame, or its element of the array.
+    func size(of text: Span<UInt8>) -> Int {
+        switch self {
+        case .frame: text.count
+        case .array(let array): array.elements[array.next].count
         }
     }
 }

@@ -6,8 +6,8 @@ import Glibc
 /// The place in the file system where the daemon listens, held by a lock file beside it.
 ///
 /// `PATH.lock` is locked for as long as the daemon lives and is never removed: removing it would let two daemons lock
-/// two files of one name. Only who holds the lock replaces a socket that a dead daemon has left, so nobody's living
-/// socket is ever taken away.
+/// two files of one name. Only who holds the lock replaces a socket that a dead daemon has left. systemd's sockets have
+/// no lock, so whether anybody listens is asked too: nobody's living socket is ever taken away.
 package final class SocketPath {
     private let path: String
     private let lock: CInt
@@ -37,9 +37,7 @@ package final class SocketPath {
     /// should not.
     package func listen(_ socket: Configuration.Socket) throws(SystemFault) -> CInt {
         try removeStale()
-        let descriptor = Glibc.socket(
-            AF_UNIX, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_NONBLOCK.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
-        guard descriptor >= 0 else { throw SystemFault("cannot make a socket") }
+        let descriptor = try Self.makeSocket()
         do throws(SystemFault) {
             let mask = umask(0o177)
             let bound = withAddress { bind(descriptor, $0, $1) }
@@ -84,7 +82,22 @@ package final class SocketPath {
             throw SystemFault("cannot examine \(path)")
         }
         guard status.st_mode & S_IFMT == S_IFSOCK else { throw SystemFault("\(path) is no socket", code: EEXIST) }
+        guard try !isListenedAt() else { throw SystemFault("somebody listens at \(path)", code: EADDRINUSE) }
         guard unlink(path) == 0 else { throw SystemFault("cannot remove the stale socket \(path)") }
+    }
+
+    private func isListenedAt() throws(SystemFault) -> Bool {
+        let descriptor = try Self.makeSocket()
+        defer { close(descriptor) }
+        // A full queue is somebody's too.
+        return withAddress { connect(descriptor, $0, $1) } == 0 || errno == EAGAIN
+    }
+
+    private static func makeSocket() throws(SystemFault) -> CInt {
+        let descriptor = Glibc.socket(
+            AF_UNIX, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_NONBLOCK.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
+        guard descriptor >= 0 else { throw SystemFault("cannot make a socket") }
+        return descriptor
     }
 
     private func withAddress(_ body: (UnsafePointer<sockaddr>, socklen_t) -> CInt) -> CInt {

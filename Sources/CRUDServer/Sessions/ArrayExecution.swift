@@ -22,6 +22,8 @@ final class ArrayExecution {
     /// The responses so far, with commas between.
     private var responses = StreamBuffer()
     private let maximumBytes: Int
+    /// Whether the responses, errors at last, do not fit a frame; they have been dropped.
+    private(set) var isTooLong = false
 
     /// - Parameter maximumBytes: the longest frame.
     init(text: [UInt8], elements: [JSONSlice], deadline: Duration, maximumBytes: Int) {
@@ -50,6 +52,11 @@ final class ArrayExecution {
 
     /// Adds the response that `reply` holds.
     func add(_ reply: ReplyWriter) {
+        if reply.count > room { isTooLong = true }
+        guard !isTooLong else {
+            responses = StreamBuffer()
+            return
+        }
         if !responses.isEmpty { responses.append(UInt8(ascii: ",")) }
         reply.move(to: &responses)
     }

@@ -47,13 +47,16 @@ final class Session: StreamHandler {
     private var wantedBytes = 0
     /// When something last came or went, on the loop's clock.
     private(set) var lastActivity: Duration
-    /// What the peer may do with each collection, by the collection's serial; nil where nobody has asked yet.
-    private var permissions: [Permissions?] = []
+    /// Whether there are frames that have come and not been taken up.
+    private var isBehind = false
+    /// What the peer may do with collections that it has named lately: a few, since it may name any number.
+    private var permissions: [(collection: Collection, allowed: Permissions)] = []
 
     /// How many frames a session may have carried out in one turn, and how many bytes it may be answered, so that no
     /// session keeps a turn to itself.
     private static let framesPerTurn = 64
     private static let replyBytesPerTurn = 1 << 20
+    private static let maximumPermissions = 32
 
     init(peer: Peer, isAdmin: Bool, loop: ServiceLoop) {
         self.peer = peer
@@ -71,11 +74,11 @@ final class Session: StreamHandler {
 
     /// What the peer may do with a collection.
     func permissions(for collection: Collection) -> Permissions {
-        if collection.serial < permissions.count, let known = permissions[collection.serial] { return known }
+        for known in permissions where known.collection === collection { return known.allowed }
         let name = collection.name
         let allowed = loop.access.permissions(uid: peer.uid, groups: peer.groups, collection: name.span)
-        while permissions.count <= collection.serial { permissions.append(nil) }
-        permissions[collection.serial] = allowed
+        if permissions.count == Self.maximumPermissions { permissions.removeAll(keepingCapacity: true) }
+        permissions.append((collection, allowed))
         return allowed
     }
 
@@ -83,6 +86,7 @@ final class Session: StreamHandler {
 
     func received(_ bytes: Span<UInt8>, from stream: Stream) -> Int {
         lastActivity = loop.now
+        isBehind = false
         var consumed = 0
         var framesLeft = Self.framesPerTurn
         let enoughOutput = stream.pendingOutputBytes + Self.replyBytesPerTurn
@@ -99,10 +103,12 @@ final class Session: StreamHandler {
             }
             release()
             guard hasRoom else {
+                isBehind = true
                 pause()
                 break
             }
             guard framesLeft > 0, stream.pendingOutputBytes < enoughOutput else {
+                isBehind = true
                 stream.continueNextTurn()
                 break
             }
@@ -321,6 +327,7 @@ final class Session: StreamHandler {
     /// Sends the answer to an array whose elements have all been answered.
     private func finish(_ array: ArrayExecution) {
         guard let stream else { return }
+        if array.isTooLong { return answer(loop.dispatcher.replyTooLong) }
         array.finish(into: &stream.output)
     }
 
@@ -333,6 +340,7 @@ final class Session: StreamHandler {
     func closed(_ stream: Stream) {
         release()
         phase = .closed
+        isBehind = false
         self.stream = nil
         loop.hasClosed(self)
     }
@@ -348,8 +356,10 @@ final class Session: StreamHandler {
         closeIfFinished()
     }
 
-    /// Whether nothing is under way and nothing is left to be sent.
-    var isQuiet: Bool { requestsUnderWay == 0 && array == nil && (stream?.pendingOutputBytes ?? 0) == 0 }
+    /// Whether all that has come is answered and nothing is left to be sent.
+    var isQuiet: Bool {
+        requestsUnderWay == 0 && array == nil && !isBehind && (stream?.pendingOutputBytes ?? 0) == 0
+    }
 
     private func closeIfFinished() {
         guard phase == .finishing, requestsUnderWay == 0, array == nil else { return }

@@ -20,11 +20,15 @@ package struct RequestReader: ~Copyable {
     private var parameters = MemberList()
     private var isObject = true
     private let maximumDepth: Int
+    private let maximumElements: Int
     private let methods = MethodTable.traits
 
-    /// - Parameter maximumDepth: how deep an item, or any other member of `params`, may nest.
-    package init(maximumDepth: Int) {
+    /// - Parameters:
+    ///   - maximumDepth: how deep an item, or any other member of `params`, may nest.
+    ///   - maximumElements: of a longer batch array only one more than these is noted, so that it is known for too long.
+    package init(maximumDepth: Int, maximumElements: Int = .max - 1) {
         self.maximumDepth = maximumDepth
+        self.maximumElements = maximumElements
     }
 
     /// Reads a frame: a single request into `request`, a batch array as far as its elements' ranges.
@@ -72,7 +76,10 @@ package struct RequestReader: ~Copyable {
             scanner.enter()
             var found: [JSONSlice] = []
             var isFirst = true
-            while try scanner.nextElement(text, isFirst: &isFirst) { found.append(try scanner.value(text)) }
+            while try scanner.nextElement(text, isFirst: &isFirst) {
+                let element = try scanner.value(text)
+                if found.count <= maximumElements { found.append(element) }
+            }
             elements = found
         } else {
             try scanMembers(text)

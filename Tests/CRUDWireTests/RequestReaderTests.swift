@@ -1,0 +1,136 @@
+import CRUDJSON
+import CRUDModel
+import CRUDWire
+import Testing
+
+/// Requests are understood whatever the order of their members, and faults name what is wrong and whom to tell.
+@Suite struct RequestReaderTests {
+    /// What reading a frame comes to.
+    private enum Outcome: Equatable {
+        case request(method: Method, id: String?, parameters: [String])
+        case array(Int)
+        case fault(CRUDError.Code, id: String?, member: String?, isNotification: Bool)
+    }
+
+    private func read(_ text: String, maximumDepth: Int = 128) -> Outcome {
+        let bytes = Array(text.utf8)
+        func spelt(_ slice: JSONSlice?) -> String? { slice.map { String(decoding: bytes[$0.range], as: UTF8.self) } }
+        var reader = RequestReader(maximumDepth: maximumDepth)
+        var request = Request()
+        do throws(RequestFault) {
+            switch try reader.read(frame: bytes.span, into: &request) {
+            case .request:
+                return .request(
+                    method: request.method, id: spelt(request.id),
+                    parameters: Parameter.allCases.compactMap { spelt(request[$0]) })
+            case .array(let elements): return .array(elements.count)
+            }
+        } catch {
+            return .fault(
+                error.error.code, id: spelt(error.id), member: error.error.details.member,
+                isNotification: error.isNotification)
+        }
+    }
+
+    @Test(arguments: [
+        #"{"jsonrpc":"2.0","id":1,"method":"record.read","params":{"collection":"c","id":"x"}}"#,
+        #"{"params":{"id":"x","collection":"c"},"method":"record.read","id":1,"jsonrpc":"2.0"}"#,
+        #" { "id" : 1 , "unknown" : [{}] , "params" : { "collection" : "c" , "id" : "x" } , "method" : "record.read" , "jsonrpc" : "2.0" } "#,
+        #"{"\u006asonrpc":"2.\u0030","i\u0064":1,"metho\u0064":"record.rea\u0064","para\u006ds":{"c\u006fllection":"c","id":"x"}}"#,
+    ])
+    func readsMembersInAnyOrderAndSpelling(text: String) {
+        #expect(read(text) == .request(method: .recordRead, id: "1", parameters: [#""c""#, #""x""#]))
+    }
+
+    @Test(arguments: ["1", "-7", "0", "123456789012345678901234567890", #""a""#, #""\u0041""#, #""""#, "null"])
+    func idsComeBackAsTheyWereSent(id: String) {
+        #expect(
+            read(#"{"jsonrpc":"2.0","id":\#(id),"method":"daemon.ping"}"#)
+                == .request(method: .daemonPing, id: id, parameters: []))
+    }
+
+    @Test(arguments: ["1.0", "1e2", "true", "false", "[]", "{}"])
+    func otherIDsAreInvalid(id: String) {
+        #expect(
+            read(#"{"jsonrpc":"2.0","id":\#(id),"method":"daemon.ping"}"#)
+                == .fault(.invalidRequest, id: nil, member: nil, isNotification: false))
+    }
+
+    @Test(
+        arguments: [
+            (#"{"jsonrpc":"2.0","id":5,"method":"daemon.ping","method":"daemon.ping"}"#, "5"),
+            (#"{"jsonrpc":"2.0","id":5,"method":"daemon.ping","x":1,"\u0078":2}"#, "5"),
+            (#"{"jsonrpc":"2.0","id":5,"id":5,"method":"daemon.ping"}"#, nil),
+            (#"{"jsonrpc":"2.0","id":5,"method":"record.read","params":{"id":"a","id":"a"}}"#, "5"),
+            (#"{"jsonrpc":"2.0","id":5,"method":"daemon.ping","params":{"x":1,"x":1}}"#, "5"),
+            (#"{"jsonrpc":"1.0","id":5,"method":"daemon.ping"}"#, "5"), (#"{"id":5,"method":"daemon.ping"}"#, "5"),
+            (#"{"jsonrpc":2.0,"id":5,"method":"daemon.ping"}"#, "5"), (#"{"jsonrpc":"2.0","id":5}"#, "5"),
+            (#"{"jsonrpc":"2.0","id":5,"method":7}"#, "5"), (#"{"jsonrpc":"2.0"}"#, nil), ("{}", nil), ("1", nil),
+            ("\"x\"", nil), ("null", nil), ("[]", nil),
+        ] as [(String, String?)])
+    func whatIsNoRequestIsInvalid(text: String, id: String?) {
+        #expect(read(text) == .fault(.invalidRequest, id: id, member: nil, isNotification: false))
+    }
+
+    @Test func manyMembersAreComparedToo() {
+        let members = (0..<5000).map { #""m\#($0)":0"# }.joined(separator: ",")
+        let request = #"{"jsonrpc":"2.0","id":1,"method":"daemon.ping",\#(members)"#
+        #expect(read(request + "}") == .request(method: .daemonPing, id: "1", parameters: []))
+        #expect(
+            read(request + #","m4999":1}"#) == .fault(.invalidRequest, id: "1", member: nil, isNotification: false))
+    }
+
+    @Test(arguments: [
+        (#"{"collection":"c"}"#, "id"), (#"{"id":"x"}"#, "collection"), (#"{"collection":"c","id":1}"#, "id"),
+        (#"{"collection":null,"id":"x"}"#, "collection"), (#"{"collection":"c","id":""}"#, "id"),
+        (#"{"collection":"c","id":"x","item":1}"#, "item"), (#"{"collection":"c","id":"x","fields":"a"}"#, "fields"),
+        (#"{"collection":"c","id":"x","nonsense":1}"#, "nonsense"), (#"{"collection":"c","id":"\u0000"}"#, "id"),
+        (#"{"collection":"c","id":"\u007f"}"#, "id"), ("[]", "params"), ("null", "params"), ("\"c\"", "params"),
+    ])
+    func faultyParametersAreNamed(params: String, member: String) {
+        #expect(
+            read(#"{"jsonrpc":"2.0","id":1,"method":"record.read","params":\#(params)}"#)
+                == .fault(.invalidParams, id: "1", member: member, isNotification: false))
+    }
+
+    @Test(arguments: MethodTable.definitions.map(\.method))
+    func whatTheTableRequiresIsRequired(method: Method) {
+        let required = method.definition.required
+        let expected: Outcome =
+            required.isEmpty
+            ? .request(method: method, id: "1", parameters: [])
+            : .fault(
+                .invalidParams, id: "1",
+                member: Parameter.allCases.first { required.contains($0) }?.name.description, isNotification: false)
+        #expect(read(#"{"jsonrpc":"2.0","id":1,"method":"\#(method.name)"}"#) == expected)
+    }
+
+    @Test func notificationsHaveNoID() {
+        #expect(
+            read(#"{"jsonrpc":"2.0","method":"daemon.ping"}"#)
+                == .request(method: .daemonPing, id: nil, parameters: []))
+        #expect(
+            read(#"{"jsonrpc":"2.0","method":"nope"}"#)
+                == .fault(.methodNotFound, id: nil, member: nil, isNotification: true))
+    }
+
+    @Test func textsOfTooMuchDepthAreAnsweredWithTheirID() {
+        func request(_ depth: Int) -> String {
+            let item = String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
+            return
+                #"{"params":{"collection":"c","item":\#(item),"id":"x"},"method":"record.create","jsonrpc":"2.0","id":9}"#
+        }
+        if case .fault = read(request(8), maximumDepth: 8) { Issue.record("eight levels are allowed") }
+        #expect(
+            read(request(9), maximumDepth: 8) == .fault(.limitExceeded, id: "9", member: nil, isNotification: false))
+        #expect(
+            read(request(50_000), maximumDepth: 8)
+                == .fault(.limitExceeded, id: "9", member: nil, isNotification: false))
+    }
+
+    @Test func arraysTellTheirElements() {
+        #expect(read("[1,{},[]]") == .array(3))
+        #expect(read("[1,]") == .fault(.parseError, id: nil, member: nil, isNotification: false))
+        #expect(read("[1] x") == .fault(.parseError, id: nil, member: nil, isNotification: false))
+    }
+}

@@ -1,0 +1,146 @@
+import CRUDPluginABI
+import CRUDTestSupport
+import Glibc
+import Testing
+
+@Suite struct OpeningTests {
+    private let directory = try? TemporaryDirectory()
+
+    private var path: String {
+        get throws { "\(try #require(directory).path)/main.sqlite" }
+    }
+
+    @Test func makesFilesThatOnlyTheOwnerMayRead() throws {
+        let store = try Store(path: path)
+        try store.write([.put("a", "1")], to: store.collection("clients"))
+        for file in [try path, "\(try path)-wal", "\(try path)-shm"] {
+            let status = try #require(Files.status(file))
+            #expect(status.st_mode & 0o777 == 0o600, "\(file)")
+        }
+    }
+
+    @Test func findsEverythingAgain() throws {
+        do {
+            let store = try Store(path: path)
+            try store.write([.put("a", "{\"x\":1}", "r1")], to: store.collection("clients"))
+        }
+        #expect(!Files.exists("\(try path)-wal"), "a clean end leaves one file")
+        let store = try Store(path: path)
+        let clients = try store.collection("clients", creates: false)
+        #expect(try store.reader().read(["a"], in: clients) == [Record(0, "a", "{\"x\":1}", "r1")])
+    }
+
+    @Test func saysWhatItsOptionsTakeAway() throws {
+        #expect(try Store(path: path).capabilities & UInt64(CRUDD_IS_DURABLE) != 0)
+        #expect(try Store(path: path, synchronous: "normal").capabilities & UInt64(CRUDD_IS_DURABLE) == 0)
+        #expect(try Store(path: path, synchronous: "off").capabilities & UInt64(CRUDD_IS_DURABLE) == 0)
+    }
+
+    @Test func recordsItsSchemaVersion() throws {
+        _ = try Store(path: path)
+        let inspector = try Inspector(path)
+        #expect(try inspector.rows("PRAGMA user_version") == [["1"]])
+        #expect(try inspector.rows("PRAGMA application_id") == [["\(0x6372_7564)"]])
+        #expect(try inspector.rows("PRAGMA journal_mode") == [["wal"]])
+    }
+
+    // MARK: What can never be
+
+    private func expectInvalid(_ path: String, _ reason: String) throws {
+        let failure = try #require(try failure { _ = try Store(path: path) })
+        #expect(failure.status == CRUDD_INVALID_OPTIONS)
+        #expect(failure.pointer == "/path")
+        #expect(failure.message.hasPrefix(path) && failure.message.contains(reason), "\(failure.message)")
+    }
+
+    @Test func refusesAPathThatCanNeverBe() throws {
+        let directory = try #require(directory).path
+        try expectInvalid("\(directory)/missing/main.sqlite", "No such file or directory")
+        try expectInvalid(directory, "is no regular file")
+        try Files.write("", to: "\(directory)/file")
+        try expectInvalid("\(directory)/file/main.sqlite", "Not a directory")
+        try #require(symlink("\(directory)/nowhere", "\(directory)/link") == 0)
+        try expectInvalid("\(directory)/link", "No such file or directory")
+        try #require(mkfifo("\(directory)/fifo", 0o600) == 0)
+        try expectInvalid("\(directory)/fifo", "is no regular file")
+    }
+
+    @Test func refusesAFileThatIsNoDatabaseAndLeavesItAlone() throws {
+        let text = String(repeating: "root:x:0:0:root:/root:/bin/bash\n", count: 100)
+        try Files.write(text, to: path)
+        try expectInvalid(path, "is no SQLite database")
+        #expect(try Files.read(path) == Array(text.utf8))
+    }
+
+    @Test func refusesADatabaseOfAnotherProgramAndLeavesItAlone() throws {
+        do {
+            let inspector = try Inspector(path)
+            try inspector.execute("CREATE TABLE photos (x); INSERT INTO photos VALUES (1)")
+        }
+        let before = try Files.read(path)
+        try expectInvalid(path, "is a database of another program")
+        #expect(try Files.read(path) == before)
+        #expect(try Files.names(in: #require(directory).path) == ["main.sqlite"])
+    }
+
+    @Test func refusesAnEmptyDatabaseThatAnotherProgramHasMarked() throws {
+        try Inspector(path).execute("PRAGMA application_id = 7")
+        try expectInvalid(path, "is a database of another program")
+    }
+
+    @Test func refusesALaterSchema() throws {
+        _ = try Store(path: path)
+        try Inspector(path).execute("PRAGMA user_version = 2")
+        try expectInvalid(path, "has schema version 2, and this plugin knows 1 at most")
+    }
+
+    @Test func takesAnEmptyFile() throws {
+        try Files.write("", to: path)
+        let store = try Store(path: path)
+        try store.write([.put("a", "1")], to: store.collection("clients"))
+    }
+
+    // MARK: What may pass
+
+    private func expectUnavailable(_ body: () throws -> Void) throws {
+        let failure = try #require(try failure(of: body))
+        #expect(failure.status == CRUDD_UNAVAILABLE, "\(failure.message)")
+        #expect(failure.pointer == "")
+    }
+
+    @Test func isUnavailableWhereItMayNotWrite() throws {
+        do {
+            let store = try Store(path: path)
+            try store.write([.put("a", "1")], to: store.collection("clients"))
+        }
+        let directory = try #require(directory).path
+        try Files.setMode(0o444, of: path)
+        try Files.setMode(0o555, of: directory)
+        defer { try? Files.setMode(0o755, of: directory) }
+        try asNobody {
+            try expectUnavailable { _ = try Store(path: path) }
+            try expectUnavailable { _ = try Store(path: "\(directory)/other.sqlite") }
+        }
+        #expect(!Files.exists("\(directory)/other.sqlite"))
+    }
+
+    @Test func isUnavailableWhileAnotherProcessKeepsTheFile() throws {
+        _ = try Store(path: path)
+        do {
+            let inspector = try Inspector(path)
+            try inspector.execute("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; CREATE TABLE x (y)")
+            try expectUnavailable { _ = try Store(path: path) }
+        }
+        _ = try Store(path: path)
+    }
+
+    /// Runs `body` with this thread's rights to files taken from it, which root would have everywhere.
+    private func asNobody(_ body: () throws -> Void) throws {
+        let symbol = try #require(dlsym(nil, "setfsuid"))
+        // setfsuid(2), which Swift's Glibc module leaves out.
+        let setfsuid = unsafe unsafeBitCast(symbol, to: (@convention(c) (uid_t) -> Int32).self)
+        if geteuid() == 0 { _ = setfsuid(65534) }
+        defer { _ = setfsuid(geteuid()) }
+        try body()
+    }
+}

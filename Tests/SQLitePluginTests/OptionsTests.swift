@@ -1,0 +1,64 @@
+import CRUDPluginABI
+import Testing
+
+@Suite struct OptionsTests {
+    @Test(arguments: [
+        #"{"path": "/a/b"}"#, #"{"path": "/a/b", "synchronous": "off"}"#, #"{"\u0070ath": "/caf\u00e9 😀"}"#,
+        " {\"synchronous\" : \"normal\",\n\"path\":\"/x\"} ",
+    ])
+    func acceptsOptionsWithoutTouchingStorage(_ options: String) throws {
+        try Plugin.sqlite.checkOptions(options)
+    }
+
+    @Test(arguments: [
+        ("", "/path", "option \"path\" is missing"),
+        ("{}", "/path", "option \"path\" is missing"),
+        (#"{"path": 1}"#, "/path", "option \"path\" must be a string"),
+        (#"{"path": null}"#, "/path", "option \"path\" must be a string"),
+        (#"{"path": ["/x"]}"#, "/path", "option \"path\" must be a string"),
+        (#"{"path": ""}"#, "/path", "option \"path\" must be an absolute path"),
+        (#"{"path": "main.sqlite"}"#, "/path", "option \"path\" must be an absolute path"),
+        (#"{"path": "/a\u0000b"}"#, "/path", "option \"path\" must be an absolute path"),
+        (#"{"path": "/x", "path": "/y"}"#, "/path", "option \"path\" is given twice"),
+        (#"{"pth": "/x"}"#, "/pth", "unknown option \"pth\"; did you mean \"path\"?"),
+        (
+            #"{"path": "/x", "synchronus": "off"}"#, "/synchronus",
+            "unknown option \"synchronus\"; did you mean \"synchronous\"?"
+        ),
+        (#"{"a/b~c": 1}"#, "/a~1b~0c", "unknown option \"a/b~c\"; there are path, synchronous"),
+        (
+            #"{"path": "/x", "synchronous": "ful"}"#, "/synchronous",
+            "option \"synchronous\" must be one of full, normal, off; did you mean full?"
+        ),
+        (#"{"path": "/x", "synchronous": true}"#, "/synchronous", "option \"synchronous\" must be a string"),
+        ("[]", "", "the options are no JSON object"),
+        (#"{"path": "/x""#, "", "the options are no JSON object"),
+        (#"{"path": "/x"} x"#, "", "the options are no JSON object"),
+    ])
+    func refusesOptions(_ options: String, pointer: String, message: String) throws {
+        let failure = try #require(try failure { try Plugin.sqlite.checkOptions(options) })
+        #expect(failure.status == CRUDD_INVALID_OPTIONS)
+        #expect(failure.pointer == pointer)
+        #expect(failure.message == message)
+    }
+
+    @Test func cutsLongMessagesAtACodePoint() throws {
+        let name = String(repeating: "é", count: 600)
+        let failure = try #require(try failure { try Plugin.sqlite.checkOptions("{\"\(name)\": 1}") })
+        #expect(failure.message.utf8.count == 511 || failure.message.utf8.count == 510)
+        #expect(!failure.message.unicodeScalars.contains("\u{FFFD}"))
+        #expect(failure.pointer.utf8.count == 255 || failure.pointer.utf8.count == 254)
+    }
+
+    @Test func declaresItself() throws {
+        let table = try Plugin.sqlite.table.pointee
+        #expect(table.struct_size == MemoryLayout<crudd_plugin>.size)
+        #expect(table.abi_version == CRUDD_ABI_VERSION)
+        #expect(String(cString: table.name) == "sqlite")
+        #expect(
+            table.capabilities
+                == UInt64(
+                    CRUDD_CAN_READ_CONCURRENTLY | CRUDD_CAN_READ_FAST | CRUDD_HAS_TRANSACTIONS | CRUDD_IS_DURABLE))
+        #expect(try Plugin.sqlite.table == Plugin.sqlite.table)
+    }
+}

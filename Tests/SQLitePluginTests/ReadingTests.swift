@@ -1,0 +1,131 @@
+import CRUDPluginABI
+import CRUDTestSupport
+import Testing
+
+@Suite struct ReadingTests {
+    private let directory: TemporaryDirectory
+    private let path: String
+    private let store: Store
+    private let clients: OpaquePointer
+    private let reader: Reader
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        path = "\(directory.path)/main.sqlite"
+        store = try Store(path: path)
+        clients = try store.collection("clients")
+        reader = try store.reader()
+    }
+
+    @Test func emitsARecordForEachPositionThatAsksForIt() throws {
+        try store.write([.put("a", "1", "ra"), .put("b", "2", "rb")], to: clients)
+        #expect(
+            try reader.read(["b", "x", "a", "b", ""], in: clients) == [
+                Record(0, "b", "2", "rb"), Record(2, "a", "1", "ra"), Record(3, "b", "2", "rb"),
+            ])
+        #expect(try reader.read([], in: clients) == [])
+        #expect(
+            try reader.read(["a", "b"], in: clients, withItems: false) == [
+                Record(0, "a", "", "ra"), Record(1, "b", "", "rb"),
+            ])
+        #expect(try reader.read(["a", "b", "a"], in: clients, stoppingAfter: 2).map(\.position) == [0, 1])
+    }
+
+    @Test func walksInTheOrderOfBytes() throws {
+        // U+FB00 is above the surrogates: in UTF-16 it would come after the emoji.
+        let ids = ["", "a", "a ", "a\u{10FFFF}", "aa", "ab", "b", "Z", "z", "é", "\u{FB00}", "😀", "\u{10FFFF}"].filter {
+            !$0.isEmpty
+        }
+        try store.write(ids.map { .put($0, "1") }, to: clients)
+        let sorted = ids.sorted { Array($0.utf8).lexicographicallyPrecedes(Array($1.utf8)) }
+        #expect(try reader.scan(clients).map(\.idText) == sorted)
+        #expect(try reader.scan(clients).map(\.position) == Array(sorted.indices))
+        for id in sorted + ["", "A", "aaa", "zz"] {
+            let rest = sorted.filter { Array(id.utf8).lexicographicallyPrecedes(Array($0.utf8)) }
+            #expect(try reader.scan(clients, after: id).map(\.idText) == rest, "\(id)")
+        }
+        for prefix in ["a", "aa", "é", "😀", "\u{10FFFF}", "x", "a\u{10FFFF}"] {
+            let those = sorted.filter { Array($0.utf8).starts(with: Array(prefix.utf8)) }
+            #expect(try reader.scan(clients, prefix: prefix).map(\.idText) == those, "\(prefix)")
+            #expect(try reader.count(clients, prefix: prefix) == UInt64(those.count), "\(prefix)")
+        }
+        #expect(try reader.scan(clients, after: "a ", prefix: "a").map(\.idText) == ["aa", "ab", "a\u{10FFFF}"])
+        #expect(try reader.scan(clients, after: "b", prefix: "a").isEmpty)
+        #expect(try reader.scan(clients, after: "Z", prefix: "a", limit: 2).map(\.idText) == ["a", "a "])
+        #expect(try reader.scan(clients, stoppingAfter: 3).count == 3)
+        #expect(try reader.scan(clients, limit: 1, withItems: false) == [Record(0, "Z", "", "r")])
+        #expect(try reader.count(clients) == UInt64(ids.count))
+    }
+
+    @Test func pagesThroughEverything() throws {
+        try store.write((0..<2500).map { .put("k\($0)", "\($0)") }, to: clients)
+        var last = ""
+        var seen: [String] = []
+        while true {
+            let page = try reader.scan(clients, after: last, limit: 1000)
+            guard let end = page.last else { break }
+            seen += page.map(\.idText)
+            last = end.idText
+        }
+        #expect(seen == (0..<2500).map { "k\($0)" }.sorted())
+    }
+
+    // MARK: Rows of other hands
+
+    @Test func takesARowThatSomebodyHasInserted() throws {
+        try Inspector(path).execute("INSERT INTO clients (id, item) VALUES ('hand', '{}')")
+        let record = try #require(try reader.read(["hand"], in: clients).first)
+        #expect(record.itemText == "{}")
+        #expect(record.revision.count == 32, "with a revision of its own")
+        let revision = String(decoding: record.revision, as: UTF8.self)
+        #expect(
+            try store.write([.put("hand", "1", "r", CRUDD_IF_REVISION, expected: revision)], to: clients) == [.replaced]
+        )
+    }
+
+    @Test(arguments: [
+        ("a", "NULL", "'1'"), ("a", "''", "'1'"), ("a", "'has space'", "'1'"), ("a", "'é'", "'1'"),
+        ("a", "printf('%065d', 0)", "'1'"), ("a", "x'00'", "'1'"), ("a", "'r'", "NULL"), ("a", "'r'", "''"),
+    ])
+    func reportsRowsThatBreakTheRules(_ id: String, revision: String, item: String) throws {
+        try Inspector(path).execute(
+            """
+            DROP TABLE clients; CREATE TABLE clients (id PRIMARY KEY, revision, item);
+            INSERT INTO clients VALUES ('\(id)', \(revision), \(item)), ('good', 'r', '1')
+            """)
+        #expect(try failure { _ = try reader.read([id], in: clients) }?.status == CRUDD_CORRUPT)
+        #expect(try failure { _ = try reader.scan(clients) }?.status == CRUDD_CORRUPT)
+        #expect(try reader.item("good", in: clients) == "1")
+        #expect(try reader.count(clients) == 2)
+        if item != "NULL" && item != "''" {
+            #expect(
+                try store.write([.put(id, "2", "x", CRUDD_IF_REVISION, expected: "y")], to: clients)
+                    == [Outcome(CRUDD_CORRUPT)])
+        }
+        #expect(try store.write([.put(id, "2", "r2")], to: clients) == [.replaced], "writing it anew heals it")
+        reader.endSnapshot()
+        #expect(try reader.read([id], in: clients) == [Record(0, id, "2", "r2")])
+    }
+
+    @Test(arguments: ["NULL", "x'FF'", "CAST(x'FF' AS TEXT)", "'a' || char(10)", "printf('%0513d', 0)", "''", "5"])
+    func neverEmitsAnIDThatIsNone(_ id: String) throws {
+        try Inspector(path).execute(
+            """
+            DROP TABLE clients; CREATE TABLE clients (id PRIMARY KEY, revision, item);
+            INSERT INTO clients VALUES (\(id), 'r', '1')
+            """)
+        do {
+            // Some are out of the range of ids, and are not met at all.
+            #expect(try reader.scan(clients).isEmpty)
+        } catch let failure as PluginFailure {
+            #expect(failure.status == CRUDD_CORRUPT)
+        }
+    }
+
+    @Test func reportsATableThatHasLostAColumn() throws {
+        try store.write([.put("a", "1")], to: clients)
+        try Inspector(path).execute("ALTER TABLE clients DROP COLUMN item")
+        #expect(try failure { _ = try reader.read(["a"], in: clients) } != nil)
+        #expect(try failure { _ = try store.write([.put("a", "1")], to: clients) } != nil)
+    }
+}

@@ -1,0 +1,78 @@
+import CRUDPluginABI
+import CRUDTestSupport
+import Glibc
+import Testing
+
+/// The log must not grow with what is written, whatever readers do.
+@Suite struct WriteAheadLogTests {
+    private static let bound = 64 << 20
+
+    private let directory: TemporaryDirectory
+    private let path: String
+    private let store: Store
+    private let clients: OpaquePointer
+    private let item = String(repeating: "x", count: 4000)
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        path = "\(directory.path)/main.sqlite"
+        store = try Store(path: path, synchronous: "normal")
+        clients = try store.collection("clients")
+    }
+
+    private var logBytes: Int {
+        Files.status("\(path)-wal").map { Int($0.st_size) } ?? 0
+    }
+
+    /// Writes 150 MiB and tells how long the log was at most.
+    private func writeMuch(_ round: Int = 0, between: () throws -> Void = {}) throws -> Int {
+        var longest = 0
+        for batch in 0..<180 {
+            try store.write((0..<200).map { .put("\(round).\(batch).\($0)", item) }, to: clients)
+            longest = max(longest, logBytes)
+            try between()
+        }
+        return longest
+    }
+
+    @Test func staysShortBesideAReaderThatNeverLetsGo() throws {
+        let reader = try store.reader()
+        #expect(try reader.count(clients) == 0)
+        #expect(try writeMuch() < Self.bound)
+        #expect(try reader.scan(clients, limit: 10).count == 10)
+    }
+
+    @Test func staysShortBesideBusyReaders() throws {
+        let readers = try (0..<3).map { _ in try store.reader() }
+        let longest = try writeMuch {
+            for (index, reader) in readers.enumerated() {
+                _ = try reader.read(["0.0.\(index)"], in: clients)
+                if index == 0 { reader.endSnapshot() }
+            }
+        }
+        #expect(longest < Self.bound)
+    }
+
+    @Test func recoversFromATransactionOfAnotherProcess() throws {
+        try store.write([.put("a", "1")], to: clients)
+        do {
+            let inspector = try Inspector(path)
+            try inspector.execute("BEGIN")
+            #expect(try inspector.rows("SELECT count(*) FROM clients") == [["1"]])
+            #expect(try writeMuch() > Self.bound, "nothing can be done about it")
+            #expect(store.logLines.filter { $0.contains("write-ahead log has grown") }.count == 1)
+        }
+        _ = try writeMuch(1)
+        #expect(logBytes < Self.bound)
+    }
+
+    @Test func isCopiedInAQuietMoment() throws {
+        for batch in 0..<10 {
+            try store.write((0..<200).map { .put("\(batch).\($0)", item) }, to: clients)
+        }
+        let before = try #require(Files.status(path)).st_size
+        store.idle()
+        #expect(try #require(Files.status(path)).st_size > before + 4 << 20)
+        store.idle()
+    }
+}

@@ -48,6 +48,7 @@ let package = Package(
         .library(name: "CRUDClient", targets: ["CRUDClient"]),
         .library(name: "CRUDPluginABI", targets: ["CRUDPluginABI"]),
         .library(name: "CRUDPluginKit", targets: ["CRUDPluginKit"]),
+        .library(name: "filesystem", type: .dynamic, targets: ["FileSystemPlugin"]),
         .library(name: "memory", type: .dynamic, targets: ["MemoryPlugin"]),
         .library(name: "sqlite", type: .dynamic, targets: ["SQLitePlugin"]),
         .executable(name: "crudd", targets: ["crudd"]),
@@ -88,6 +89,7 @@ let package = Package(
         program("demo-app", ["CRUDClient"], exclude: ["run"]),
         program("crudd-bench", ["CLinux", argumentParser], exclude: ["README.md", "run"]),
 
+        adapter("FileSystemPlugin", "FileSystem", ["CLinux", "CRUDDigest", "CRUDModel", "CRUDPluginABI"]),
         adapter("MemoryPlugin", "Memory", ["CRUDPluginABI"]),
         adapter("SQLitePlugin", "SQLite", ["CSQLite", "CRUDModel", "CRUDPluginABI"]),
 
@@ -109,7 +111,9 @@ let package = Package(
             swiftSettings: settings),
         tests("CRUDClientTests", ["CRUDClient", "CRUDModel", "CRUDTestSupport", "ScriptedDaemon", nio]),
         tests("CRUDCtlTests", ["crudctl", "CRUDModel", "CRUDTestSupport", "ScriptedDaemon"]),
-        tests("MemoryPluginTests", ["PluginTestSupport"]),
+        tests(
+            "FileSystemPluginTests", ["PluginTestSupport", "CRUDPluginABI", "CRUDTestSupport", "CRUDDigest", "CLinux"]),
+        tests("MemoryPluginTests", ["PluginTestSupport", "CRUDPluginABI"]),
         tests("SQLitePluginTests", ["CRUDTestSupport", "CRUDPluginABI", "CSQLite"]),
         tests("SystemTests", ["CRUDTestSupport"]),
     ],

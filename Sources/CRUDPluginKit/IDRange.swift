@@ -16,4 +16,19 @@ public struct IDRange: Sendable {
         // The prefix is UTF-8, in which no byte is 0xFF.
         upper = first.last.map { first.dropLast() + [$0 + 1] }
     }
+
+    private init(lower: [UInt8], upper: [UInt8]?) {
+        self.lower = lower
+        self.upper = upper
+    }
+
+    public func contains(_ id: some Sequence<UInt8>) -> Bool {
+        if id.lexicographicallyPrecedes(lower) { return false }
+        return upper.map { id.lexicographicallyPrecedes($0) } ?? true
+    }
+
+    /// The ids of the range that stand after `id`, which is one of them.
+    public func after(_ id: [UInt8]) -> IDRange {
+        IDRange(lower: id + [0], upper: upper)
+    }
 }

@@ -171,10 +171,12 @@ final class BackendWriter {
     }
 
     private func write(_ request: inout crudd_write) throws(CRUDError) {
+        if backend.hasSeveralLoops { backend.commits.add(1, ordering: .acquiringAndReleasing) }
         let status = table.pointee.write(storage, &request, failure.pointer)
+        // Before anybody is told, so that a read which begins after the answer finds its view stale; and after a failure
+        // too, since a write may have been applied all the same.
+        backend.commits.add(1, ordering: .acquiringAndReleasing)
         if Int(status) != CRUDD_OK { throw backend.report(failure.take(status: status), during: "write") }
-        // Before anybody is told, so that a read which begins after the answer finds its view stale.
-        backend.commits.add(1, ordering: .releasing)
     }
 
     // MARK: Collections

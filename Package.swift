@@ -48,6 +48,8 @@ let package = Package(
         .library(name: "CRUDClient", targets: ["CRUDClient"]),
         .library(name: "CRUDPluginABI", targets: ["CRUDPluginABI"]),
         .library(name: "CRUDPluginKit", targets: ["CRUDPluginKit"]),
+        .library(name: "filesystem", type: .dynamic, targets: ["FileSystemPlugin"]),
+        .library(name: "memory", type: .dynamic, targets: ["MemoryPlugin"]),
         .library(name: "sqlite", type: .dynamic, targets: ["SQLitePlugin"]),
         .executable(name: "crudd", targets: ["crudd"]),
         .executable(name: "crudctl", targets: ["crudctl"]),
@@ -65,12 +67,13 @@ let package = Package(
         .target(name: "CLinux", cSettings: cSettings),
         .target(name: "CRUDPluginABI", exclude: ["README.md"], cSettings: cSettings),
 
+        module("CRUDDigest"),
         module("CRUDJSON"),
         module("CRUDModel", ["CRUDJSON"]),
         module("CRUDWire", ["CRUDJSON", "CRUDModel"], exclude: ["PROTOCOL.md"]),
         module("CRUDClient", ["CRUDJSON", "CRUDModel", "CRUDWire", nio, nioPOSIX]),
         module("CRUDPluginKit", ["CRUDJSON", "CRUDPluginABI"]),
-        module("CRUDPluginHost", ["CRUDModel", "CRUDPluginABI", "CLinux", logging]),
+        module("CRUDPluginHost", ["CRUDDigest", "CRUDModel", "CRUDPluginABI", "CLinux", logging]),
         module("CRUDCore", ["CRUDJSON", "CRUDModel", "CRUDConfiguration", "CRUDPluginHost", "CLinux", logging]),
         module("CRUDConfiguration", ["CRUDJSON", "CRUDModel", "CYAML"]),
         module("CRUDEventLoop", ["CLinux"]),
@@ -86,10 +89,16 @@ let package = Package(
         program("demo-app", ["CRUDClient"], exclude: ["run"]),
         program("crudd-bench", ["CLinux", argumentParser], exclude: ["README.md", "run"]),
 
+        adapter("FileSystemPlugin", "FileSystem", ["CLinux", "CRUDDigest", "CRUDModel", "CRUDPluginABI"]),
+        adapter("MemoryPlugin", "Memory", ["CRUDPluginABI"]),
         adapter("SQLitePlugin", "SQLite", ["CSQLite", "CRUDModel", "CRUDPluginABI"]),
 
         .target(
             name: "CRUDTestSupport", dependencies: ["CLinux"], path: "Tests/CRUDTestSupport", swiftSettings: settings),
+        .target(
+            name: "PluginTestSupport", dependencies: ["CRUDPluginABI", "CRUDTestSupport"],
+            path: "Tests/PluginTestSupport", swiftSettings: settings),
+        tests("CRUDDigestTests", ["CRUDDigest", "CRUDTestSupport"]),
         tests("CRUDJSONTests", ["CRUDJSON"]),
         tests("CRUDModelTests", ["CRUDModel"]),
         tests("CRUDWireTests", ["CRUDWire", "CRUDJSON", "CRUDModel"]),
@@ -97,7 +106,7 @@ let package = Package(
         tests("CRUDEventLoopTests", ["CRUDEventLoop", "CLinux"]),
         tests(
             "CRUDPluginHostTests",
-            ["CRUDPluginHost", "CRUDPluginABI", "CRUDModel", "CRUDTestSupport", "CLinux", logging]),
+            ["CRUDPluginHost", "CRUDDigest", "CRUDPluginABI", "CRUDModel", "CRUDTestSupport", "CLinux", logging]),
         tests(
             "CRUDCoreTests",
             ["CRUDCore", "CRUDConfiguration", "CRUDJSON", "CRUDModel", "CRUDPluginHost", "CRUDTestSupport", logging]),
@@ -106,6 +115,9 @@ let package = Package(
             swiftSettings: settings),
         tests("CRUDClientTests", ["CRUDClient", "CRUDModel", "CRUDTestSupport", "ScriptedDaemon", nio]),
         tests("CRUDCtlTests", ["crudctl", "CRUDModel", "CRUDTestSupport", "ScriptedDaemon"]),
+        tests(
+            "FileSystemPluginTests", ["PluginTestSupport", "CRUDPluginABI", "CRUDTestSupport", "CRUDDigest", "CLinux"]),
+        tests("MemoryPluginTests", ["PluginTestSupport", "CRUDPluginABI"]),
         tests("SQLitePluginTests", ["CRUDTestSupport", "CRUDPluginABI", "CSQLite"]),
         tests("SystemTests", ["CRUDTestSupport"]),
     ],

@@ -6,8 +6,10 @@ public struct BackendDescription: Codable, Sendable {
     public var plugin: String?
     /// Where the plugin runs: `inline` or `process`.
     public var isolation: String
-    /// Whether it can be used, such as `up` or `down`.
+    /// Whether it can be used, such as `ready` or `down`.
     public var state: String
+    /// What went wrong last, where something has.
+    public var lastError: String?
     /// What it can do.
     public var capabilities: [String]
 }

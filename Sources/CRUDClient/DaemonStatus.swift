@@ -7,4 +7,6 @@ public struct DaemonStatus: Codable, Sendable {
     public var uptimeSeconds: Double
     /// How many sessions are open, the caller's own among them.
     public var sessions: Int
+    /// The file that it is configured by.
+    public var configuration: String
 }

@@ -54,7 +54,7 @@ package final class EventLoop {
     /// Where every stream's bytes are received, so that streams need no memory of their own while they are idle.
     let receiveBuffer: UnsafeMutableRawBufferPointer
 
-    /// Twice what a Unix socket holds by default, so that one read nearly always takes all there is.
+    /// More than a Unix socket holds by default (208 KiB), so that one read nearly always takes all there is.
     private static let receiveBufferBytes = 256 * 1024
 
     /// How many descriptors are served in one turn at most.
@@ -104,7 +104,10 @@ package final class EventLoop {
             }
         }
         close()
-        // Letting go of a timer may let go of things that cancel others.
+        // Streams and timers hold their loop. (What a timer holds may cancel others when it is let go, hence not while
+        // they are being removed.)
+        continuing.removeAll()
+        flushing.removeAll()
         _ = timers.removeAll()
     }
 

@@ -8,7 +8,7 @@ extension Stream {
     private static let shortRestBytes = 4096
 
     private var wantsToRead: Bool {
-        phase == .open && end == .ahead && !isPaused
+        phase == .open && !hasEnded && !isPaused
     }
 
     // MARK: What epoll reports
@@ -24,7 +24,7 @@ extension Stream {
         guard readiness != .writable else { return }
         if wantsToRead {
             if !isContinuing { read() }
-        } else if isHungUp, end == .told {
+        } else if isHungUp, hasEnded {
             close()
         } else {
             watchWhatIsWanted()
@@ -60,8 +60,7 @@ extension Stream {
             readIntoOwnBuffer()
         }
         loop.bufferedInputBytes += kept.count - keptBefore
-        tellEndIfDue()
-        if end != .ahead, phase == .open { watchWhatIsWanted() }
+        if hasEnded { end() }
     }
 
     private func readIntoLoopBuffer() {
@@ -96,7 +95,7 @@ extension Stream {
             let count = recv(descriptor, room.baseAddress, room.count, CInt(MSG_DONTWAIT))
             if count > 0 { return count }
             if count == 0 {
-                end = .reached
+                hasEnded = true
                 return 0
             }
             switch errno {
@@ -105,7 +104,7 @@ extension Stream {
             default:
                 // ECONNRESET: the peer has closed without reading all that it had been sent. Whatever the error,
                 // nothing more will come.
-                end = .reached
+                hasEnded = true
                 isHungUp = true
                 return 0
             }
@@ -126,26 +125,27 @@ extension Stream {
         return consumed
     }
 
-    private func tellEndIfDue() {
-        guard end == .reached, phase == .open, !isPaused, !isContinuing else { return }
-        end = .told
+    /// The peer's end has been read, and so the handler has had its chance at all that came before: nothing is read
+    /// while it is paused or has not gone on.
+    private func end() {
         handler?.reachedEnd(of: self)
         // What would have had to grow before it could be consumed never will.
         loop.bufferedInputBytes -= kept.count
         kept.removeAll()
-        if isHungUp { close() }
+        if isHungUp {
+            close()
+        } else if phase == .open {
+            watchWhatIsWanted()
+        }
     }
 
     /// The next turn after ``continueNextTurn()`` or ``resume()``.
     func goOn() {
         isContinuing = false
-        guard phase == .open, !isPaused else { return }
-        if !kept.isEmpty {
-            let keptBefore = kept.count
-            deliverKept()
-            loop.bufferedInputBytes += kept.count - keptBefore
-        }
-        tellEndIfDue()
+        guard phase == .open, !isPaused, !kept.isEmpty else { return }
+        let keptBefore = kept.count
+        deliverKept()
+        loop.bufferedInputBytes += kept.count - keptBefore
     }
 
     // MARK: Writing
@@ -153,12 +153,10 @@ extension Stream {
     /// The handler has had its hands on ``output``.
     @usableFromInline
     func outputChanged(from countBefore: Int) {
-        guard phase == .open || phase == .finishing else {
-            pending.removeAll()
-            return
-        }
+        let isWritten = phase == .open || phase == .finishing
+        if !isWritten { pending.removeAll() }
         loop.pendingOutputBytes += pending.count - countBefore
-        if !isToBeFlushed { flushThisTurn() }
+        if isWritten { flushThisTurn() }
     }
 
     func flushThisTurn() {
@@ -186,8 +184,7 @@ extension Stream {
     private func write() {
         let bytes = pending.bytes
         while true {
-            let count = send(
-                descriptor, bytes.baseAddress, bytes.count, CInt(MSG_NOSIGNAL | MSG_DONTWAIT))
+            let count = send(descriptor, bytes.baseAddress, bytes.count, CInt(MSG_NOSIGNAL | MSG_DONTWAIT))
             if count >= 0 {
                 isBlocked = count < bytes.count
                 return pending.removeFirst(count)

@@ -9,8 +9,9 @@ package protocol StreamHandler: AnyObject {
     /// - Returns: how many bytes, from the first one on, the handler has consumed.
     func received(_ bytes: Span<UInt8>, from stream: Stream) -> Int
 
-    /// The peer has shut down its writing side, and all that it wrote has been delivered. It may still be reading: the
-    /// stream stays open until the handler closes it or the peer is gone altogether.
+    /// The peer has shut down its writing side, and all that it wrote has been delivered; what has not been consumed is
+    /// dropped. The peer may still be reading: the stream stays open until the handler closes it or the peer is gone
+    /// altogether.
     func reachedEnd(of stream: Stream)
 
     /// A paused stream has got rid of all its output: a handler that paused because its peer did not read may go on.
@@ -61,13 +62,7 @@ package final class Stream {
     package internal(set) var isHungUp = false
 
     // Reading. `kept` is what the handler has left over; `expectedBytes` is how much it is going to wait for.
-    enum End {
-        case ahead
-        /// Read, but not told to the handler, who has not had all the bytes before it.
-        case reached
-        case told
-    }
-    var end = End.ahead
+    var hasEnded = false
     @exclusivity(unchecked) var kept = StreamBuffer()
     var expectedBytes = 0
     var isPaused = false
@@ -117,7 +112,7 @@ package final class Stream {
         guard isPaused else { return }
         isPaused = false
         guard phase == .open else { return }
-        if !kept.isEmpty || end == .reached { continueNextTurn() }
+        if !kept.isEmpty { continueNextTurn() }
         watchWhatIsWanted()
     }
 

@@ -77,6 +77,27 @@ public struct OptionReader<Key: RawRepresentable<String> & CaseIterable> {
         return number
     }
 
+    /// A number of bytes, at least 1: an integer, or one with a unit as in "64MiB" (B, KiB, MiB, GiB); nil if it is not
+    /// given.
+    public func sizeIfPresent(_ key: Key) throws(StorageFailure) -> Int? {
+        let text: String
+        switch values[key.rawValue] {
+        case nil: return nil
+        case .number(let digits): text = digits + "B"
+        case .string(let size): text = size
+        default: throw fault(key, Self.sizeRule)
+        }
+        let units = [("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("B", 1)]
+        guard let (suffix, unit) = units.first(where: { text.hasSuffix($0.0) }),
+            let count = Int(text.dropLast(suffix.utf8.count)), count > 0
+        else { throw fault(key, Self.sizeRule) }
+        let (size, overflows) = count.multipliedReportingOverflow(by: unit)
+        guard !overflows else { throw fault(key, Self.sizeRule) }
+        return size
+    }
+
+    private static var sizeRule: String { "must be a number of bytes, such as 67108864 or 64MiB, and at least 1" }
+
     /// A failure that points to `key`, for rules of the plugin's own.
     ///
     /// - Parameter rule: goes on after the option's name, as in "must be …".

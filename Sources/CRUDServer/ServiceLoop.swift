@@ -30,6 +30,10 @@ package final class ServiceLoop: TurnHandler {
     private var sessions: [ObjectIdentifier: Session] = [:]
     /// Sessions that are not read from until something makes room.
     private var pausedSessions: [Session] = []
+    /// Sessions whose batch array has had its share of this turn.
+    private var spentSessions: [Session] = []
+    /// Counts turns, so that sessions know when a new one has begun.
+    private(set) var turnNumber: UInt64 = 0
     /// Sessions in which a request waits for its turn.
     private var waitingSessions: [Session] = []
 
@@ -85,11 +89,14 @@ package final class ServiceLoop: TurnHandler {
             case .drain: drain()
             }
         }
+        let spent = spentSessions
+        spentSessions.removeAll()
+        for session in spent { session.goOn() }
     }
 
     package func turnDidRead() {
         for index in assemblies.indices where !assemblies[index].isEmpty {
-            for submission in assemblies[index].take(deadline: deadline) {
+            for submission in assemblies[index].take() {
                 submissions.append(submission)
                 submission.submit()
             }
@@ -98,6 +105,8 @@ package final class ServiceLoop: TurnHandler {
     }
 
     package func turnWillEnd() {
+        turnNumber &+= 1
+        if !spentSessions.isEmpty { eventLoop.waker.wake() }
         resumePaused()
         var holdsSnapshot = false
         for case .some(let reader) in readers {
@@ -145,7 +154,7 @@ package final class ServiceLoop: TurnHandler {
     private func complete(_ item: WorkItem) {
         guard let index = submissions.firstIndex(where: { $0.item === item }) else { return }
         let submission = submissions.remove(at: index)
-        if !submission.isAnswered { submission.answer(with: dispatcher) }
+        submission.answer(with: dispatcher)
         end(submission)
     }
 
@@ -169,11 +178,9 @@ package final class ServiceLoop: TurnHandler {
     }
 
     private func answerOverdue() {
-        for submission in submissions where !submission.isAnswered && submission.deadline <= now {
-            if submission.giveUp(with: dispatcher) {
-                submissions.removeAll { $0 === submission }
-                end(submission)
-            }
+        for submission in submissions where submission.giveUp(at: now, with: dispatcher) {
+            submissions.removeAll { $0 === submission }
+            end(submission)
         }
         for session in waitingSessions { session.expireWaiting() }
         waitingSessions.removeAll { !$0.hasWaiting }
@@ -218,6 +225,11 @@ package final class ServiceLoop: TurnHandler {
         guard let idle = limits.idleTimeout else { return }
         for session in sessions.values where session.isQuiet && now - session.lastActivity >= idle { session.finish() }
         idleTimer.schedule(after: idle / 4)
+    }
+
+    /// Has a session go on in the next turn with what it has taken up.
+    func goOnNextTurn(_ session: Session) {
+        spentSessions.append(session)
     }
 
     // MARK: Back-pressure

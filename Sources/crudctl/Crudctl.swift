@@ -8,8 +8,8 @@ struct Crudctl: AsyncParsableCommand {
         commandName: "crudctl",
         abstract: "Stores, reads and administers records through a crudd daemon.",
         discussion: """
-            ITEM is JSON text, @FILE, or - (or nothing) for standard input. Put -- before an ID or ITEM that begins with
-            a dash.
+            ITEM is JSON text, @FILE, or - (or nothing) for standard input. Put -- before an ID or ITEM that begins \
+            with a dash.
 
             Exit statuses: 0 done; 64 wrong usage; 65 the request cannot be carried out as it is; 66 no such record or \
             collection; 69 daemon or backend unavailable; 70 internal error or corrupt data; 73 the record exists \
@@ -19,10 +19,10 @@ struct Crudctl: AsyncParsableCommand {
         version: "crudctl \(CRUDVersion.current)",
         groupedSubcommands: [
             CommandGroup(
-                name: "Records:",
+                name: "Record",
                 subcommands: [Create.self, Read.self, Update.self, Upsert.self, Delete.self]),
             CommandGroup(
-                name: "The daemon:",
+                name: "Daemon",
                 subcommands: [
                     Collections.self, Backends.self, Plugins.self, Ping.self, Status.self, Reload.self, Call.self,
                     CheckConfig.self,

@@ -43,6 +43,7 @@ struct ItemArgument {
         var text: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 64 << 10)
         while true {
+            // The call writes no further than the chunk is long.
             let count = chunk.withUnsafeMutableBytes { unsafe Glibc.read(file, $0.baseAddress, $0.count) }
             if count == 0 { return text }
             if count < 0 {

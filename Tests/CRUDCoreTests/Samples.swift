@@ -7,17 +7,17 @@ import Logging
 func rules(_ collections: String) throws -> CollectionRules {
     let yaml = """
         state_directory: /var/lib/crudd
-        backends: {main: {plugin: memory}, other: {plugin: memory}}
+        backends: {main: {plugin: scripted}, other: {plugin: scripted}}
         collections: {\(collections)}
         """
     return try CRUDConfiguration.Configuration(yaml: Array(yaml.utf8), file: "crudd.yaml", environment: [:]).collections
 }
 
-/// Backends over the memory plugin; nothing is opened unless they are started.
+/// Backends over the scripted plugin; nothing is opened unless they are started.
 func backends(_ names: String...) throws -> [Backend] {
     let directory = try TemporaryDirectory()
-    try CompiledPlugin.compile("memory.c", to: "\(directory.path)/memory.so")
-    let plugin = try Plugin.load(PluginFile(named: "memory", in: [directory.path], sha256: nil))
+    try CompiledPlugin.compile("scripted.c", to: "\(directory.path)/scripted.so")
+    let plugin = try Plugin.load(PluginFile(named: "scripted", in: [directory.path], sha256: nil))
     return names.map { name in
         Backend(
             name: name, plugin: plugin, options: Array("{}".utf8), loopCount: 1,

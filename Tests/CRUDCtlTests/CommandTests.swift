@@ -125,9 +125,12 @@ import Testing
         let directory = try TemporaryDirectory()
         for folder in ["bin", "sbin"] { try Files.makeDirectory("\(directory.path)/\(folder)") }
         let installed = "\(directory.path)/bin/crudctl"
-        try Files.copy(CrudctlProgram.path, to: installed, mode: 0o755)
-        let script = "#!/bin/sh\necho \"$@\"\nexit 78\n"
-        try Files.write(Array(script.utf8), to: "\(directory.path)/sbin/crudd", mode: 0o755)
+        let script = "\(directory.path)/script"
+        try Files.write(Array("#!/bin/sh\necho \"$@\"\nexit 78\n".utf8), to: script, mode: 0o755)
+        // By cp(1): a file that this process had open for writing might be so still in a child that another test is just
+        // starting, and could not be executed then.
+        #expect(try Command.run("/bin/cp", [CrudctlProgram.path, installed]).status == .exited(0))
+        #expect(try Command.run("/bin/cp", [script, "\(directory.path)/sbin/crudd"]).status == .exited(0))
         let run = try Command.run(installed, ["check-config", "my file.yaml"])
         #expect(run.status == .exited(78))
         #expect(run.output == "--check my file.yaml\n")

@@ -51,6 +51,36 @@ import Testing
         #expect(test.turns == 1)
     }
 
+    @Test func nothingOutlivesALoopThatHasRun() throws {
+        weak var loop: EventLoop?
+        weak var stream: Stream?
+        do {
+            let turns = Turns()
+            let handler = Recorder()
+            let running = try EventLoop()
+            let (peer, open) = try Peer.connected(to: running, handler)
+            (loop, stream) = (running, open)
+            Timer(on: running) {}.schedule(after: .seconds(60))
+            turns.onTurnWillEnd = { [weak open, weak running] in
+                open?.output.append("too late")
+                open?.continueNextTurn()
+                running?.stop()
+            }
+            peer.send("x")
+            running.run(turns)
+            #expect(handler.isClosed)
+        }
+        #expect(stream == nil)
+        #expect(loop == nil)
+    }
+
+    private final class Turns: TurnHandler {
+        var onTurnWillEnd: () -> Void = {}
+        func woken() {}
+        func turnDidRead() {}
+        func turnWillEnd() { onTurnWillEnd() }
+    }
+
     @Test func severalLoopsRunInOneProcess() throws {
         let sums = Mutex<[Int]>([])
         let threads = (0..<3).map { number in

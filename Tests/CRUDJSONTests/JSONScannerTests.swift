@@ -96,12 +96,11 @@ import Testing
                 default: text.insert(alphabet[Int.random(in: alphabet.indices, using: &random)], at: index)
                 }
             }
-            // Foundation takes texts for UTF-16 or UTF-32 where the first bytes look like it, and a lone surrogate for
-            // a replacement character; neither can come out of these edits.
             let foundation = (try? JSONSerialization.jsonObject(with: Data(text), options: .fragmentsAllowed)) != nil
-            #expect(
-                (scan(text) != nil) == foundation,
-                "seed \(seed), round \(round): \(String(decoding: text, as: UTF8.self))")
+            // Foundation forgives a comma before the end of an object or array.
+            if foundation, String(decoding: text, as: UTF8.self).contains(/,[ \n]*[}\]]/) { continue }
+            let comment = "seed \(seed), round \(round): \(String(decoding: text, as: UTF8.self))"
+            #expect((scan(text) != nil) == foundation, "\(comment)")
         }
     }
 }

@@ -14,17 +14,17 @@ import Testing
         #expect(try test.start() == nil)
         #expect(test.backend.status.state == .ready)
         #expect(test.backend.status.lastError == nil)
-        #expect(test.memory[.readers] == 3, "two loops and the backend's own threads")
+        #expect(test.plugin[.readers] == 3, "two loops and the backend's own threads")
         test.backend.stop()
         #expect(test.backend.status.state == .closed)
-        #expect(test.memory[.opens] == 1)
-        #expect(test.memory[.closes] == 1)
-        #expect(test.memory[.breaches] == 0)
+        #expect(test.plugin[.opens] == 1)
+        #expect(test.plugin[.closes] == 1)
+        #expect(test.plugin[.breaches] == 0)
     }
 
     @Test func aPluginSpeaksInTheLog() throws {
         let test = try TestBackend.opened()
-        #expect(try test.log.wait(for: "memory is open") == "warning: backend main: memory is open")
+        #expect(try test.log.wait(for: "scripted is open") == "warning: backend main: scripted is open")
     }
 
     @Test func capabilitiesAreThoseOfPluginAndOptions() throws {
@@ -54,18 +54,18 @@ import Testing
         _ = try test.log.wait(for: "backend main is open")
         #expect(test.backend.status.state == .ready)
         #expect(test.backend.status.lastError == nil)
-        #expect(test.memory[.opens] == 3)
+        #expect(test.plugin[.opens] == 3)
         #expect(try test.write(.put("a"), in: clients).outcomeTexts == ["applied"])
-        #expect(test.memory[.mutations] == 1)
+        #expect(test.plugin[.mutations] == 1)
     }
 
     @Test func aFailureToMakeReadersClosesWhatWasOpened() throws {
         let test = try TestBackend(options: #"{"reader_failures":2}"#)
         #expect(try test.start()?.status == CRUDD_UNAVAILABLE)
         _ = try test.log.wait(for: "backend main is open")
-        #expect(test.memory[.opens] == 3)
-        #expect(test.memory[.closes] == 2)
-        #expect(test.memory[.breaches] == 0)
+        #expect(test.plugin[.opens] == 3)
+        #expect(test.plugin[.closes] == 2)
+        #expect(test.plugin[.breaches] == 0)
     }
 
     @Test(arguments: [CRUDD_INVALID_OPTIONS, CRUDD_UNSUPPORTED])
@@ -77,8 +77,8 @@ import Testing
         #expect(try test.write(.put("a"), in: collection()).failure?.code == .unavailable)
         #expect(try test.read(["a"], in: collection()) == .refused(.unavailable))
         test.backend.stop()
-        #expect(test.memory[.opens] == 1)
-        #expect(test.memory[.closes] == 0)
+        #expect(test.plugin[.opens] == 1)
+        #expect(test.plugin[.closes] == 0)
     }
 
     @Test func aBackendThatIsDownCanBeStopped() throws {
@@ -93,24 +93,24 @@ import Testing
         let clients = collection()
         let inbox = try Inbox<WorkItem>()
         let first = test.submit([.put("a")], in: clients, to: inbox)
-        try test.memory.wait(for: .writeBegan)
+        try test.plugin.wait(for: .writeBegan)
         let queued = (0..<10).map { test.submit([.put("\($0)")], in: clients, to: inbox) }
         let stopping = try Thread(named: "stop") { test.backend.stop() }
-        test.memory.pass(2)
+        test.plugin.pass(2)
         stopping.join()
         #expect(inbox.count == 11)
         #expect(([first] + queued).allSatisfy { $0.outcomeTexts == ["applied"] })
-        #expect(test.memory[.closes] == 1)
+        #expect(test.plugin[.closes] == 1)
         #expect(try test.write(.put("late"), in: clients).failure?.code == .unavailable)
         #expect(try test.read(["a"], in: clients) == .refused(.unavailable))
     }
 
     @Test func aQuietMomentIsOffered() throws {
         let test = try TestBackend.opened()
-        try test.memory.wait(for: .idled)
+        try test.plugin.wait(for: .idled)
         try test.write(.put("a"), in: collection())
-        try test.memory.wait(for: .idled)
-        try test.memory.wait(for: .idled)
-        #expect(test.memory[.breaches] == 0)
+        try test.plugin.wait(for: .idled)
+        try test.plugin.wait(for: .idled)
+        #expect(test.plugin[.breaches] == 0)
     }
 }

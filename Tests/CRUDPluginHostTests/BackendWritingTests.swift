@@ -22,7 +22,7 @@ import Testing
                 "applied", "exists", "replaced", "mismatch r3", "replaced", "replaced", "mismatch r6", "applied",
                 "not found", "not found", "not found", "applied",
             ])
-        #expect(test.memory[.writes] == 1)
+        #expect(test.plugin[.writes] == 1)
         #expect(try test.read(["a", ""], in: clients) == .records([nil, "@r9"]))
     }
 
@@ -32,12 +32,12 @@ import Testing
         let clients = collection()
         let inbox = try Inbox<WorkItem>()
         _ = test.submit([.put("first")], in: clients, to: inbox)
-        try test.memory.wait(for: .writeBegan)
+        try test.plugin.wait(for: .writeBegan)
         let batches = (0..<50).map { test.submit([.put("\($0)"), .remove("none")], in: clients, to: inbox) }
-        test.memory.pass(2)
+        test.plugin.pass(2)
         for _ in 0..<51 { _ = try inbox.take() }
-        #expect(test.memory[.writes] == 2)
-        #expect(test.memory[.mutations] == 101)
+        #expect(test.plugin[.writes] == 2)
+        #expect(test.plugin[.mutations] == 101)
         #expect(batches.allSatisfy { $0.outcomeTexts == ["applied", "not found"] })
     }
 
@@ -46,16 +46,16 @@ import Testing
         let clients = collection()
         let inbox = try Inbox<WorkItem>()
         _ = test.submit([.put("a", "1")], in: clients, to: inbox)
-        try test.memory.wait(for: .writeBegan)
+        try test.plugin.wait(for: .writeBegan)
         let batch = ReadBatch { inbox.put($0) }
         batch.append(Read(.records([batch.store(Array("a".utf8).span)]), in: clients))
         _ = test.submit([.put("a", "2")], in: clients, to: inbox)
         test.backend.submit(batch)
         _ = test.submit([.put("a", "3")], in: clients, to: inbox)
-        test.memory.pass(3)
+        test.plugin.pass(3)
         for _ in 0..<4 { _ = try inbox.take() }
         #expect(try FoundTexts(batch) == .records(["2@r"]))
-        #expect(test.memory[.writes] == 3)
+        #expect(test.plugin[.writes] == 3)
     }
 
     // MARK: Failures
@@ -90,6 +90,26 @@ import Testing
         #expect(try test.write(.put("b"), in: clients).outcomeTexts == ["applied"])
     }
 
+    /// A call fails as a whole. Where that may be the fault of one batch the others are tried without it.
+    @Test(arguments: [(CRUDD_CORRUPT, 4), (CRUDD_INTERNAL, 4), (CRUDD_UNAVAILABLE, 1), (CRUDD_NO_SPACE, 1)])
+    func oneBatchDoesNotFailTheOthers(status: Int, calls: Int) throws {
+        let test = try TestBackend.opened(options: #"{"gated":1}"#)
+        let clients = collection()
+        let inbox = try Inbox<WorkItem>()
+        _ = test.submit([.put("first")], in: clients, to: inbox)
+        try test.plugin.wait(for: .writeBegan)
+        let batches = [["a"], ["b", "call:\(status)"], ["c"]].map { ids in
+            test.submit(ids.map { .put($0) }, in: clients, to: inbox)
+        }
+        test.plugin.pass(9)
+        for _ in 0..<4 { _ = try inbox.take() }
+        #expect(test.plugin[.writes] == 1 + calls)
+        #expect(batches[1].failure != nil)
+        for batch in [batches[0], batches[2]] { #expect((batch.failure == nil) == (calls > 1)) }
+        let item = calls > 1 ? "1@r" : nil
+        #expect(try test.read(["a", "b", "c"], in: clients) == .records([item, nil, item]))
+    }
+
     /// A write that was lost sight of may have been applied; a read after the answer must not be shown an older view.
     @Test func aReaderLooksAgainAfterAnUnknownOutcome() throws {
         let test = try TestBackend.opened()
@@ -120,7 +140,7 @@ import Testing
         #expect(before.outcomeTexts == ["not found", "not found", "not found"])
         #expect(try test.read(["a"], in: clients) == .records([nil]))
         #expect(!clients.isOpen)
-        #expect(test.memory[.writes] == 0, "the plugin need not be asked for what cannot be there")
+        #expect(test.plugin[.writes] == 0, "the plugin need not be asked for what cannot be there")
         #expect(asked.count == 0)
 
         #expect(
@@ -130,7 +150,7 @@ import Testing
         try test.write(.put("b"), in: clients)
         #expect(asked.count == 1)
         #expect(try asked.take() == clients.name)
-        #expect(test.memory[.creations] == 1)
+        #expect(test.plugin[.creations] == 1)
     }
 
     @Test func aCollectionThatMayNotBeMadeFailsItsOwnMutationsAlone() throws {
@@ -162,12 +182,12 @@ import Testing
         let clients = collection()
         let inbox = try Inbox<WorkItem>()
         let first = test.submit([.put("a")], in: clients, to: inbox)
-        try test.memory.wait(for: .writeBegan)
+        try test.plugin.wait(for: .writeBegan)
         let second = test.submit([.put("b")], in: clients, to: inbox)
         let third = test.submit([.put("c")], in: clients, to: inbox)
         #expect(!first.expire(), "the plugin has it")
         #expect(second.expire())
-        test.memory.pass(2)
+        test.plugin.pass(2)
         #expect(try inbox.take() === first)
         #expect(try inbox.take() === third)
         #expect(try test.read(["a", "b", "c"], in: clients) == .records(["1@r", nil, "1@r"]))

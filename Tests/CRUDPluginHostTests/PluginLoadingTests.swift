@@ -37,10 +37,10 @@ import Testing
     }
 
     @Test func tellsWhatItHasLoaded() throws {
-        let plugin = try MemoryPlugin(capabilities: [.readsConcurrently, .transactions]).plugin
-        #expect(plugin.name == "memory")
+        let plugin = try ScriptedPlugin(capabilities: [.readsConcurrently, .transactions]).loaded
+        #expect(plugin.name == "scripted")
         #expect(plugin.version == "1.2.3")
-        #expect(plugin.path.hasSuffix("/memory.so"))
+        #expect(plugin.path.hasSuffix("/scripted.so"))
         #expect(plugin.capabilities == [.readsConcurrently, .transactions])
         #expect(plugin.capabilities.names == ["concurrentReads", "transactions"])
         try plugin.check(options: Array("{}".utf8))

@@ -4,36 +4,37 @@ import Logging
 
 @testable import CRUDPluginHost
 
-/// A backend over the memory plugin, stopped when nobody holds it any more.
+/// A backend over the scripted plugin, stopped when nobody holds it any more.
 final class TestBackend: Sendable {
-    let memory: MemoryPlugin
+    let plugin: ScriptedPlugin
     let backend: Backend
     let log: Inbox<String>
 
-    /// - Parameter options: as `Tests/Plugins/memory.c` explains.
+    /// - Parameter options: as `Tests/Plugins/scripted.c` explains.
     init(
-        capabilities: Plugin.Capabilities = [.readsConcurrently, .readsFast], options: String = "{}",
+        capabilities: Plugin.Capabilities = [.readsConcurrently, .readsFast], options: String = "{}", loops: Int = 2,
         admission: @escaping @Sendable (BackendCollection) -> CRUDError? = { _ in nil }
     ) throws {
-        memory = try MemoryPlugin(capabilities: capabilities)
+        plugin = try ScriptedPlugin(capabilities: capabilities)
         let lines = try Inbox<String>()
         log = lines
         backend = Backend(
-            name: "main", plugin: memory.plugin, options: Array(options.utf8), loopCount: 2,
+            name: "main", plugin: plugin.loaded, options: Array(options.utf8), loopCount: loops,
             logger: Logger(label: "test") { _ in LogInbox(lines: lines) }, admission: admission)
     }
 
     deinit {
-        memory.pass(1000)
+        plugin.pass(1000)
         backend.stop()
     }
 
     /// A backend that has been opened.
     static func opened(
-        capabilities: Plugin.Capabilities = [.readsConcurrently, .readsFast], options: String = "{}",
+        capabilities: Plugin.Capabilities = [.readsConcurrently, .readsFast], options: String = "{}", loops: Int = 2,
         admission: @escaping @Sendable (BackendCollection) -> CRUDError? = { _ in nil }
     ) throws -> TestBackend {
-        let backend = try TestBackend(capabilities: capabilities, options: options, admission: admission)
+        let backend = try TestBackend(
+            capabilities: capabilities, options: options, loops: loops, admission: admission)
         if let failure = try backend.start() { throw failure }
         return backend
     }

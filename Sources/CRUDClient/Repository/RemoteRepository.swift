@@ -12,11 +12,6 @@ public struct RemoteRepository: CRUDRepository {
     /// The collection's name.
     public let collection: String
 
-    init(client: CRUDClient, collection: String) {
-        self.client = client
-        self.collection = collection
-    }
-
     @discardableResult
     public func create<Item: Encodable>(id: String, item: Item) async throws -> Revision {
         let item = try ItemCoding.text(of: item)

@@ -15,7 +15,9 @@ package final class Backend: Sendable {
     package let plugin: Plugin
     let logger: Logger
 
-    /// How many calls have written, or may have; a reader's view that is older is stale.
+    /// Changes with every write; a reader's view that is older is stale. With several event loops it is odd while a write
+    /// is going on, which may be visible already though nobody has been told: no view is kept then, lest one loop should
+    /// show what another does not see yet.
     let commits = Atomic<UInt64>(0)
 
     let options: [UInt8]
@@ -119,6 +121,9 @@ package final class Backend: Sendable {
         let isOpen = batch.reads.allSatisfy(\.collection.isOpen)
         if !(readsApart && isOpen ? reads : writes).append(batch) { refuse(batch) }
     }
+
+    /// Whether views of several event loops have to agree.
+    var hasSeveralLoops: Bool { readerCount > 2 }
 
     /// Whether reads have a thread of their own.
     var readsApart: Bool { plugin.capabilities.contains(.readsConcurrently) }

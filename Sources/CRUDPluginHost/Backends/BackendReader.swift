@@ -100,7 +100,8 @@ package final class BackendReader {
 
     private func renew() {
         let commits = backend.commits.load(ordering: .acquiring)
-        if let snapshotCommits, snapshotCommits != commits { endSnapshot() }
+        let isWriting = backend.hasSeveralLoops && !commits.isMultiple(of: 2)
+        if let snapshotCommits, isWriting || snapshotCommits != commits { endSnapshot() }
         snapshotCommits = commits
     }
 

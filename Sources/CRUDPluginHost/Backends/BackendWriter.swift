@@ -171,10 +171,11 @@ final class BackendWriter {
     }
 
     private func write(_ request: inout crudd_write) throws(CRUDError) {
+        if backend.hasSeveralLoops { backend.commits.add(1, ordering: .acquiringAndReleasing) }
         let status = table.pointee.write(storage, &request, failure.pointer)
-        // Before anybody is told, so that a read which begins after the answer finds its view stale. A write that was
-        // lost sight of counts as well: it may have been applied.
-        backend.commits.add(1, ordering: .releasing)
+        // Before anybody is told, so that a read which begins after the answer finds its view stale; and after a failure
+        // too, since a write may have been applied all the same.
+        backend.commits.add(1, ordering: .acquiringAndReleasing)
         if Int(status) != CRUDD_OK { throw backend.report(failure.take(status: status), during: "write") }
     }
 

@@ -26,11 +26,7 @@ struct WriteRun {
                     asked.count == mutations.count ? mutations : asked.map { mutations[$0] }, &outcomes, write)
             }
         } catch {
-            for batch in batches {
-                batch.failure = error
-                batch.finish()
-            }
-            return
+            return fail(error, write)
         }
         var next = 0
         for batch in batches {
@@ -41,6 +37,22 @@ struct WriteRun {
                 return MutationOutcome(outcomes[next])
             }
             batch.finish()
+        }
+    }
+
+    /// The call has failed and nothing was applied, or nobody knows. What may be the fault of one batch alone is not made
+    /// that of the others: they are tried one by one.
+    private func fail(_ error: CRUDError, _ write: (inout crudd_write) throws(CRUDError) -> Void) {
+        let mayBeOneAlone = [.corrupt, .internalError, .unsupported].contains(error.code)
+        for batch in batches {
+            if mayBeOneAlone, batches.count > 1 {
+                var run = WriteRun()
+                run.append(batch)
+                run.carryOut(write: write)
+            } else {
+                batch.failure = error
+                batch.finish()
+            }
         }
     }
 

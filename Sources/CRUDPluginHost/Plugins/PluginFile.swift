@@ -1,4 +1,5 @@
 import CLinux
+import CRUDDigest
 
 #if canImport(Glibc)
 import Glibc

@@ -35,14 +35,14 @@ struct BatchAssembly {
     mutating func append(read context: RequestContext) { readContexts.append(context) }
 
     /// The turn is over: what was gathered, ready to be handed over.
-    mutating func take(deadline: Duration) -> [Submission] {
+    mutating func take() -> [Submission] {
         var submissions: [Submission] = []
         if let mutations {
             submissions.append(
-                Submission(.mutations(mutations), on: backend, contexts: mutationContexts, deadline: deadline))
+                Submission(.mutations(mutations), on: backend, contexts: mutationContexts))
         }
         if let reads {
-            submissions.append(Submission(.reads(reads), on: backend, contexts: readContexts, deadline: deadline))
+            submissions.append(Submission(.reads(reads), on: backend, contexts: readContexts))
         }
         self = BatchAssembly(backend: backend)
         return submissions

@@ -25,7 +25,7 @@ extension Dispatcher {
         case .collectionList: listCollections(for: session, &writer)
         case .backendList: listBackends(&writer)
         case .pluginList: listPlugins(&writer)
-        case .sessionHello: try hello(text, &writer)
+        case .sessionHello: hello(&writer)
         case .daemonStatus: status(&writer)
         case .discover: writer.raw(OpenRPCDocument.text(version: CRUDVersion.current))
         default: writer.object { _ in }
@@ -117,7 +117,7 @@ extension Dispatcher {
 
     // MARK: The daemon
 
-    private func hello(_ text: Span<UInt8>, _ writer: inout JSONWriter) throws(CRUDError) {
+    private func hello(_ writer: inout JSONWriter) {
         let limits = loop.limits
         writer.object { hello in
             hello.member("daemon", "crudd")

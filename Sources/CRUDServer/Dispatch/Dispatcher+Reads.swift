@@ -46,6 +46,7 @@ extension Dispatcher {
                 .limitExceeded, "`ids` has more than \(maximum) elements",
                 details: .init(limit: "batch", maximum: maximum))
         }
+        session.spend(recordIDs.count)
         for recordID in recordIDs {
             let fault = Naming.fault(recordID.decodedString(text).span, maximum: Naming.maximumIDBytes)
             if let fault { throw Parameter.ids.fault("has an id that \(fault)") }
@@ -113,7 +114,8 @@ extension Dispatcher {
         let places = recordIDs.map { batch.store($0.decodedString(text).span) }
         let context = RequestContext(
             session: session, collection: collection, traits: request.traits, target: target,
-            id: request.id.map { batch.store(text.extracting($0.range)) }, heldBytes: target.size(of: text),
+            id: request.id.map { batch.store(text.extracting($0.range)) }, deadline: deadline,
+            heldBytes: target.size(of: text),
             recordIDs: recordIDs.map { batch.store(text.extracting($0.range)) }, projection: projection)
         let read: Read =
             switch kind {

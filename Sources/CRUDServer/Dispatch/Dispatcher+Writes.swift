@@ -21,7 +21,8 @@ extension Dispatcher {
             revision: request.method == .recordDelete ? .empty : batch.store(revisions.next().span))
         let context = RequestContext(
             session: session, collection: collection, traits: request.traits, target: target,
-            id: request.id.map { batch.store(text.extracting($0.range)) }, heldBytes: target.size(of: text))
+            id: request.id.map { batch.store(text.extracting($0.range)) }, deadline: deadline,
+            heldBytes: target.size(of: text))
         batch.append(mutation)
         start(context)
         loop.append(mutation: context)

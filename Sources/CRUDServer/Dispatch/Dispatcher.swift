@@ -25,6 +25,8 @@ final class Dispatcher {
     unowned(unsafe) let loop: ServiceLoop
     /// The request that is being carried out.
     var request = Request()
+    /// When the request that is being carried out has waited long enough.
+    private(set) var deadline = Duration.zero
     var collections: CollectionTable
     var revisions = RevisionSource()
     let recordReply: RecordReply
@@ -41,13 +43,14 @@ final class Dispatcher {
 
     /// Carries out a frame, or has it wait for its turn.
     ///
-    /// - Parameter hasWaited: whether this is a frame whose turn has come, so that what waits behind it does not count.
-    func carryOut(frame text: Span<UInt8>, from session: Session, hasWaited: Bool = false) {
+    /// - Parameter waitedUntil: for a frame whose turn has come: its deadline. What waits behind it does not count.
+    func carryOut(frame text: Span<UInt8>, from session: Session, waitedUntil: Duration? = nil) {
+        deadline = waitedUntil ?? loop.deadline
         do throws(RequestFault) {
             switch try reader.read(frame: text, into: &request) {
             case .request:
-                if loop.isDraining, !hasWaited { return answer(Self.draining, text, session, .frame) }
-                let disposition = carryOut(text, from: session, to: .frame, hasWaited: hasWaited)
+                if loop.isDraining, waitedUntil == nil { return answer(Self.draining, text, session, .frame) }
+                let disposition = carryOut(text, from: session, to: .frame, hasWaited: waitedUntil != nil)
                 if case .mustWait(let collection, let kind) = disposition {
                     session.wait(text, for: collection, kind)
                 }
@@ -101,7 +104,10 @@ final class Dispatcher {
     func carryOn(_ array: ArrayExecution, from session: Session) {
         let bytes = array.text
         let text = bytes.span
+        deadline = array.deadline
         while array.next < array.elements.count {
+            guard !session.hasHadItsShare else { return loop.goOnNextTurn(session) }
+            session.spend(1)
             do throws(RequestFault) {
                 try reader.read(element: array.elements[array.next], of: text, into: &request)
                 guard case .takenUp = carryOut(text, from: session, to: .array(array), hasWaited: false) else { return }

@@ -14,16 +14,14 @@ final class Submission {
     let work: Work
     let backend: Backend
     let contexts: [RequestContext]
-    /// When its requests have waited long enough, on the loop's clock.
-    let deadline: Duration
-    /// Its requests have been answered without waiting any longer; what comes back is only counted.
-    private(set) var isAnswered = false
+    /// Which of them have been answered, for want of patience before the backend was done.
+    private var isAnswered: [Bool]
 
-    init(_ work: Work, on backend: Backend, contexts: [RequestContext], deadline: Duration) {
+    init(_ work: Work, on backend: Backend, contexts: [RequestContext]) {
         self.work = work
         self.backend = backend
         self.contexts = contexts
-        self.deadline = deadline
+        isAnswered = Array(repeating: false, count: contexts.count)
     }
 
     var item: WorkItem {
@@ -43,10 +41,9 @@ final class Submission {
 
     /// Answers every request with what the backend has made of it.
     func answer(with dispatcher: Dispatcher) {
-        isAnswered = true
-        if let failure = item.failure { return answer(all: failure, with: dispatcher) }
-        for (index, context) in contexts.enumerated() {
+        for (index, context) in contexts.enumerated() where !isAnswered[index] {
             switch work {
+            case _ where item.failure != nil: answer(index, with: item.failure, dispatcher)
             case .mutations(let batch):
                 dispatcher.answer(context, batch.mutations[index], with: batch.outcomes[index], of: batch)
             case .reads(let batch): dispatcher.answer(context, with: batch.results[index], of: batch)
@@ -55,28 +52,30 @@ final class Submission {
         }
     }
 
-    /// Answers every request that it has taken too long.
+    /// Answers the requests that have waited long enough.
     ///
-    /// - Returns: whether the backend had not begun and now never will. Else what it makes of the batch is still to come,
-    ///   and to be counted.
-    func giveUp(with dispatcher: Dispatcher) -> Bool {
-        isAnswered = true
-        let neverBegins = item.expire()
+    /// - Returns: whether these were all, the backend had not begun and now never will. Else what it makes of the batch is
+    ///   still to come, and to be counted.
+    func giveUp(at now: Duration, with dispatcher: Dispatcher) -> Bool {
+        let overdue = contexts.indices.filter { !isAnswered[$0] && contexts[$0].deadline <= now }
+        let neverBegins = overdue.count == contexts.count && item.expire()
         let error: CRUDError =
             switch work {
             case .mutations where !neverBegins:
                 CRUDError(.outcomeUnknown, "the backend took too long; the write may or may not be applied")
             default: CRUDError(.unavailable, "the backend took too long; nothing was applied")
             }
-        answer(all: error, with: dispatcher)
+        for index in overdue {
+            answer(index, with: error, dispatcher)
+            contexts[index].session.answered(contexts[index])
+            isAnswered[index] = true
+        }
         return neverBegins
     }
 
-    private func answer(all error: CRUDError, with dispatcher: Dispatcher) {
-        for context in contexts {
-            if let id = context.id { dispatcher.answer(context, with: error, id: bytes(id)) }
-            context.session.answered(context)
-        }
+    private func answer(_ index: Int, with error: CRUDError?, _ dispatcher: Dispatcher) {
+        guard let error, let id = contexts[index].id else { return }
+        dispatcher.answer(contexts[index], with: error, id: bytes(id))
     }
 
     private func bytes(_ place: ByteArena.Place) -> UnsafeRawBufferPointer {
@@ -95,6 +94,8 @@ struct RequestContext {
     let target: ReplyTarget
     /// The request's id as it was sent, in the batch's arena; nil for a notification.
     let id: ByteArena.Place?
+    /// When it has waited long enough, on the loop's clock.
+    let deadline: Duration
     /// How many bytes its session is charged for it.
     let heldBytes: Int
     /// The ids that a read asks for as they were sent, in the batch's arena.

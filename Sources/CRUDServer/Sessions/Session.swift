@@ -47,14 +47,18 @@ final class Session: StreamHandler {
     private var wantedBytes = 0
     /// When something last came or went, on the loop's clock.
     private(set) var lastActivity: Duration
+    /// What the session has had carried out, and in which turn.
+    private var workDone = 0
+    private var turnOfWork: UInt64 = 0
     /// Whether there are frames that have come and not been taken up.
     private var isBehind = false
     /// What the peer may do with collections that it has named lately: a few, since it may name any number.
     private var permissions: [(collection: Collection, allowed: Permissions)] = []
 
-    /// How many frames a session may have carried out in one turn, and how many bytes it may be answered, so that no
-    /// session keeps a turn to itself.
-    private static let framesPerTurn = 64
+    /// How much a session may have carried out in one turn, and how many bytes it may be answered, so that no session
+    /// keeps a turn to itself. A frame counts as sixteen, an element of an array or an id of many as one.
+    private static let workPerTurn = 1024
+    private static let workOfFrame = 16
     private static let replyBytesPerTurn = 1 << 20
     private static let maximumPermissions = 32
 
@@ -88,7 +92,6 @@ final class Session: StreamHandler {
         lastActivity = loop.now
         isBehind = false
         var consumed = 0
-        var framesLeft = Self.framesPerTurn
         let enoughOutput = stream.pendingOutputBytes + Self.replyBytesPerTurn
         while phase == .serving, bytes.count - consumed >= FrameHeader.size {
             let length = FrameHeader.length(bytes.extracting(consumed...))
@@ -107,12 +110,12 @@ final class Session: StreamHandler {
                 pause()
                 break
             }
-            guard framesLeft > 0, stream.pendingOutputBytes < enoughOutput else {
+            guard !hasHadItsShare, stream.pendingOutputBytes < enoughOutput else {
                 isBehind = true
                 stream.continueNextTurn()
                 break
             }
-            framesLeft -= 1
+            spend(Self.workOfFrame)
             loop.dispatcher.carryOut(frame: bytes.extracting(consumed + FrameHeader.size..<end), from: self)
             consumed = end
         }
@@ -141,6 +144,20 @@ final class Session: StreamHandler {
         guard let stream else { return }
         loop.reply.moveFrame(to: &stream.output)
     }
+
+    // MARK: Fairness
+
+    /// Charges work to the session's share of this turn.
+    func spend(_ work: Int) {
+        if turnOfWork != loop.turnNumber {
+            turnOfWork = loop.turnNumber
+            workDone = 0
+        }
+        workDone += work
+    }
+
+    /// Whether the session has to leave the rest of this turn to others.
+    var hasHadItsShare: Bool { turnOfWork == loop.turnNumber && workDone >= Self.workPerTurn }
 
     // MARK: Back-pressure
 
@@ -202,7 +219,7 @@ final class Session: StreamHandler {
 
     /// Keeps a frame until the requests before it on its collection have been carried out.
     func wait(_ text: Span<UInt8>, for collection: Collection, _ kind: RequestKind) {
-        let waiting = WaitingRequest(text: text.copy(), deadline: loop.deadline, kind: kind)
+        let waiting = WaitingRequest(text: text.copy(), deadline: loop.dispatcher.deadline, kind: kind)
         lanes[makeLane(for: collection)].waiting.append(waiting)
         collection.requestsUnderWay += 1
         requestsUnderWay += 1
@@ -268,7 +285,7 @@ final class Session: StreamHandler {
         while let first = lanes[index].waiting.first, lanes[index].admits(first.kind) {
             lanes[index].waiting.removeFirst()
             stopWaiting(first, on: lanes[index].collection)
-            loop.dispatcher.carryOut(frame: first.text.span, from: self, hasWaited: true)
+            loop.dispatcher.carryOut(frame: first.text.span, from: self, waitedUntil: first.deadline)
         }
     }
 

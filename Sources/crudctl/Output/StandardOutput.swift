@@ -29,6 +29,7 @@ private enum FileOutput {
     static func write(_ bytes: [UInt8], to file: Int32) -> Bool {
         var rest = bytes[...]
         while !rest.isEmpty {
+            // The call reads no further than the rest is long.
             let count = rest.withUnsafeBytes { unsafe Glibc.write(file, $0.baseAddress, $0.count) }
             if count >= 0 {
                 rest = rest.dropFirst(count)

@@ -17,10 +17,11 @@ struct Terminal {
     init(allowsColor: Bool) {
         isTerminal = isatty(STDOUT_FILENO) == 1
         var size = winsize()
+        // This request fills in a winsize.
         if isTerminal, unsafe ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 {
             width = Int(size.ws_col)
         }
-        // By https://no-color.org: any value but the empty one.
+        // By https://no-color.org: any value but the empty one, whose first byte is the end.
         let isForbidden = unsafe getenv("NO_COLOR").map { unsafe $0.pointee != 0 } ?? false
         hasColor = isTerminal && allowsColor && !isForbidden
     }

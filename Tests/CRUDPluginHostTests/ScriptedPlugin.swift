@@ -3,8 +3,8 @@ import Glibc
 
 @testable import CRUDPluginHost
 
-/// The plugin of `Tests/Plugins/memory.c`, a copy with counters of its own.
-struct MemoryPlugin: Sendable {
+/// The plugin of `Tests/Plugins/scripted.c`, a copy with counters of its own.
+struct ScriptedPlugin: Sendable {
     /// In the order of the C source.
     enum Counter: Int32 {
         case opens, closes, readers, creations, reads, writes, mutations, snapshotsEnded, idles, breaches
@@ -15,25 +15,26 @@ struct MemoryPlugin: Sendable {
         case writeBegan, idled
     }
 
-    let plugin: Plugin
+    /// As the host has it.
+    let loaded: Plugin
     private let counter: @convention(c) (Int32) -> Int
     private let awaitEvent: @convention(c) (Int32, Int32) -> Int32
     private let pass: @convention(c) (Int32) -> Void
 
     init(capabilities: Plugin.Capabilities = [.readsConcurrently, .readsFast]) throws {
         let directory = try TemporaryDirectory()
-        let path = "\(directory.path)/memory.so"
-        try CompiledPlugin.compile("memory.c", definitions: ["CAPABILITIES=\(capabilities.rawValue)"], to: path)
-        plugin = try Plugin.load(PluginFile(named: "memory", in: [directory.path], sha256: nil))
+        let path = "\(directory.path)/scripted.so"
+        try CompiledPlugin.compile("scripted.c", definitions: ["CAPABILITIES=\(capabilities.rawValue)"], to: path)
+        loaded = try Plugin.load(PluginFile(named: "scripted", in: [directory.path], sha256: nil))
         guard let library = dlopen(path, RTLD_NOW | RTLD_NOLOAD) else { throw Failure("\(path) is not loaded") }
         func function<Function>(_ name: String, _ type: Function.Type) throws -> Function {
             guard let symbol = dlsym(library, name) else { throw Failure("\(path) has no \(name)") }
             // The C source gives the symbol this type.
             return unsafe unsafeBitCast(symbol, to: type)
         }
-        counter = try function("memory_counter", (@convention(c) (Int32) -> Int).self)
-        awaitEvent = try function("memory_await", (@convention(c) (Int32, Int32) -> Int32).self)
-        pass = try function("memory_pass", (@convention(c) (Int32) -> Void).self)
+        counter = try function("scripted_counter", (@convention(c) (Int32) -> Int).self)
+        awaitEvent = try function("scripted_await", (@convention(c) (Int32, Int32) -> Int32).self)
+        pass = try function("scripted_pass", (@convention(c) (Int32) -> Void).self)
     }
 
     /// How often the host has asked for something; `breaches` counts what the contract forbids.

@@ -41,10 +41,10 @@ __attribute__((constructor)) static void prepare(void) {
     sem_init(&gate, 0, 0);
 }
 
-long memory_counter(int counter) { return counters[counter]; }
+long scripted_counter(int counter) { return counters[counter]; }
 
 /// Waits until an event has happened once more than it was waited for; 0 if it does not in time.
-int memory_await(int event, int seconds) {
+int scripted_await(int event, int seconds) {
     struct timespec deadline;
     clock_gettime(CLOCK_REALTIME, &deadline);
     deadline.tv_sec += seconds;
@@ -52,7 +52,7 @@ int memory_await(int event, int seconds) {
 }
 
 /// Lets so many writes pass the gate.
-void memory_pass(int writes) {
+void scripted_pass(int writes) {
     for (int write = 0; write < writes; write++) sem_post(&gate);
 }
 
@@ -191,7 +191,7 @@ static crudd_status open_backend(crudd_bytes options, const crudd_host *host, cr
     backend->lacks = option(options, "lacks");
     pthread_mutex_init(&backend->lock, NULL);
     backend->reader_failures = option(options, "reader_failures");
-    const char *greeting = "memory is open";
+    const char *greeting = "scripted is open";
     host->log(host->context, CRUDD_LOG_WARNING, (crudd_bytes){(const uint8_t *)greeting, strlen(greeting)});
     *opened = backend;
     return CRUDD_OK;
@@ -361,7 +361,7 @@ static uint64_t backend_capabilities(crudd_backend *backend) { return ~backend->
 static const crudd_plugin plugin = {
     .struct_size = sizeof(crudd_plugin),
     .abi_version = CRUDD_ABI_VERSION,
-    .name = "memory",
+    .name = "scripted",
     .version = "1.2.3",
     .capabilities = CAPABILITIES,
     .check_options = check_options,

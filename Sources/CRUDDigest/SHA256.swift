@@ -2,11 +2,11 @@
 import Glibc
 #endif
 
-/// SHA-256 (FIPS 180-4), for pinning plugin files.
+/// SHA-256 (FIPS 180-4): pins plugin files, and stands for names that are too long for a file.
 ///
 /// Sixty-four rounds a block over eight words of state; the constants are the fractional parts of the square and cube
 /// roots of the first primes, as the standard lists them.
-struct SHA256 {
+package struct SHA256 {
     private var state: [UInt32] = [
         0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19,
     ]
@@ -16,7 +16,7 @@ struct SHA256 {
 
     /// The digest of everything that can be read from a descriptor, from its start, in lower-case hexadecimal digits;
     /// nil with errno if reading fails.
-    static func digest(descriptor: Int32) -> String? {
+    package static func digest(descriptor: Int32) -> String? {
         var hash = SHA256()
         var chunk = [UInt8](repeating: 0, count: 1 << 16)
         var offset: off_t = 0
@@ -30,8 +30,17 @@ struct SHA256 {
         }
     }
 
+    /// The digest of `bytes` in lower-case hexadecimal digits.
+    package static func digest(_ bytes: some Sequence<UInt8>) -> String {
+        var hash = SHA256()
+        hash.update(bytes)
+        return hash.finish()
+    }
+
+    package init() {}
+
     /// Takes further bytes in.
-    mutating func update(_ bytes: some Sequence<UInt8>) {
+    package mutating func update(_ bytes: some Sequence<UInt8>) {
         for byte in bytes {
             block.append(byte)
             byteCount += 1
@@ -40,7 +49,7 @@ struct SHA256 {
     }
 
     /// The digest in lower-case hexadecimal digits; nothing may be taken in after it.
-    mutating func finish() -> String {
+    package mutating func finish() -> String {
         let bitCount = byteCount * 8
         update([0x80])
         while block.count != 56 { update([0]) }

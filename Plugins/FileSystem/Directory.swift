@@ -1,0 +1,107 @@
+import CRUDPluginKit
+import Glibc
+
+/// An open directory. Everything below is reached through it, one name at a time and never through a link.
+final class Directory: Sendable {
+    let descriptor: Int32
+    /// For messages.
+    let path: String
+
+    private init(descriptor: Int32, path: String) {
+        self.descriptor = descriptor
+        self.path = path
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    /// Opens a directory by its path, in which links are followed; nil with errno if that fails.
+    static func open(_ path: String) -> Directory? {
+        let descriptor = Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        return descriptor < 0 ? nil : Directory(descriptor: descriptor, path: path)
+    }
+
+    /// Opens a directory inside; nil if there is none of that name.
+    func directory(_ name: String) throws(StorageFailure) -> Directory? {
+        let descriptor = openat(self.descriptor, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+        if descriptor >= 0 { return Directory(descriptor: descriptor, path: "\(path)/\(name)") }
+        // A link is ENOTDIR here.
+        if errno == ENOENT || errno == ENOTDIR { return nil }
+        throw StorageFailure("cannot open \(path)/\(name)")
+    }
+
+    /// Makes a directory inside, unless there is one, whatever the umask.
+    func makeDirectory(_ name: String, mode: mode_t) throws(StorageFailure) -> Directory {
+        let isNew = mkdirat(descriptor, name, mode) == 0
+        guard isNew || errno == EEXIST else { throw StorageFailure("cannot make \(path)/\(name)") }
+        guard let directory = try directory(name) else {
+            throw StorageFailure(.unavailable, "\(path)/\(name) is no directory")
+        }
+        if isNew { fchmod(directory.descriptor, mode) }
+        return directory
+    }
+
+    /// Removes a file inside and says whether there was one.
+    @discardableResult
+    func removeFile(_ name: String) throws(StorageFailure) -> Bool {
+        if unlinkat(descriptor, name, 0) == 0 { return true }
+        if errno == ENOENT { return false }
+        throw StorageFailure("cannot remove \(path)/\(name)")
+    }
+
+    /// Returns once the disk has every name.
+    func sync() throws(StorageFailure) {
+        guard fsync(descriptor) == 0 else { throw StorageFailure("cannot sync \(path)") }
+    }
+
+    // MARK: Walking
+
+    /// A name in a directory.
+    struct Entry {
+        /// Valid while the walk is at this entry.
+        let name: UnsafeRawBufferPointer
+        /// S_IFREG, S_IFDIR and so on.
+        let kind: mode_t
+
+        var text: String { String(decoding: name, as: UTF8.self) }
+    }
+
+    /// Hands over every name but `.` and `..`, in no order, until `body` answers false.
+    func walk(_ body: (Entry) throws(StorageFailure) -> Bool) throws(StorageFailure) {
+        // A description of its own, as threads may walk at the same time.
+        let descriptor = openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0, let stream = fdopendir(descriptor) else {
+            let failure = StorageFailure("cannot open \(path)")
+            if descriptor >= 0 { close(descriptor) }
+            throw failure
+        }
+        defer { closedir(stream) }
+        while true {
+            errno = 0
+            guard let entry = readdir(stream) else {
+                if errno != 0 { throw StorageFailure("cannot read \(path)") }
+                return
+            }
+            // The name is terminated and stays in place until the next `readdir`. Its declared size is a mere maximum,
+            // hence by the address.
+            let offset = MemoryLayout<dirent>.offset(of: \.d_name)!
+            let start = UnsafeRawPointer(entry) + offset
+            let name = UnsafeRawBufferPointer(start: start, count: strlen(start.assumingMemoryBound(to: CChar.self)))
+            if name.elementsEqual(".".utf8) || name.elementsEqual("..".utf8) { continue }
+            guard let kind = kind(of: start, hint: entry.pointee.d_type) else { continue }
+            guard try body(Entry(name: name, kind: kind)) else { return }
+        }
+    }
+
+    /// Nil for what has gone meanwhile.
+    private func kind(of name: UnsafeRawPointer, hint: UInt8) -> mode_t? {
+        // DT_REG and the others are S_IFREG and the others without their zeros; 0 is unknown.
+        if hint != 0 { return mode_t(hint) << 12 }
+        var status = stat()
+        guard fstatat(descriptor, name.assumingMemoryBound(to: CChar.self), &status, AT_SYMLINK_NOFOLLOW) == 0 else {
+            return nil
+        }
+        return status.st_mode & S_IFMT
+    }
+}

@@ -1,0 +1,122 @@
+import CRUDModel
+import CRUDPluginKit
+import Glibc
+
+/// The file of a record, open for reading.
+struct RecordFile: ~Copyable {
+    /// The largest item that a daemon can be configured to take. What is larger was put there by somebody else, and
+    /// would take all memory.
+    private static let maximumItemBytes = 512 << 20
+
+    private let descriptor: Int32
+    private let status: stat
+    private let path: String
+
+    private init(descriptor: Int32, status: stat, path: String) {
+        self.descriptor = descriptor
+        self.status = status
+        self.path = path
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    /// The file of a record; nil if there is none. What is no regular file is reported.
+    static func open(
+        _ name: String, in directory: Directory, _ foreignFiles: ForeignFiles
+    ) throws(StorageFailure) -> RecordFile? {
+        // O_NONBLOCK: opening a FIFO would wait for its writer.
+        let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC
+        let descriptor = openat(directory.descriptor, name, flags)
+        guard descriptor >= 0 else {
+            switch errno {
+            case ENOENT: return nil
+            case ELOOP, ENXIO, ENODEV:
+                // A link; a socket; a device.
+                foreignFiles.report(name.utf8, in: directory)
+                return nil
+            default: throw StorageFailure("cannot open \(directory.path)/\(name)")
+            }
+        }
+        var status = stat()
+        let isKnown = fstat(descriptor, &status) == 0
+        guard isKnown, status.st_mode & S_IFMT == S_IFREG else {
+            close(descriptor)
+            if isKnown { foreignFiles.report(name.utf8, in: directory) }
+            return nil
+        }
+        return RecordFile(descriptor: descriptor, status: status, path: "\(directory.path)/\(name)")
+    }
+
+    /// The file of the record with that id; nil if there is none.
+    static func open(
+        _ id: some Sequence<UInt8>, of collection: FileSystemCollection, in directory: Directory,
+        _ foreignFiles: ForeignFiles
+    ) throws(StorageFailure) -> RecordFile? {
+        let encoded = EncodedName(id)
+        let name = FileName.record(encoded, collection.format)
+        guard let file = try open(name, in: directory, foreignFiles) else { return nil }
+        // As a walk could not tell whose it is, reading does not either.
+        if encoded.isShortened, try file.id()?.elementsEqual(id) != true {
+            foreignFiles.report(name.utf8, in: directory)
+            return nil
+        }
+        return file
+    }
+
+    /// The id, of a file whose name is shortened.
+    func id() throws(StorageFailure) -> [UInt8]? {
+        try Attribute.id.value(of: descriptor)
+    }
+
+    /// The revision: the one that was stored with the item or, for what was written by hand, one that changes with the
+    /// file.
+    func revision() throws(StorageFailure) -> [UInt8] {
+        guard let revision = try Attribute.revision.value(of: descriptor), Self.isLegal(revision) else {
+            return derivedRevision
+        }
+        let modified = try Attribute.modified.value(of: descriptor)
+        guard let modified, !modified.elementsEqual(status.modified) else { return revision }
+        return derivedRevision
+    }
+
+    private static func isLegal(_ revision: [UInt8]) -> Bool {
+        (1...Naming.maximumRevisionBytes).contains(revision.count) && revision.allSatisfy { 0x20 < $0 && $0 < 0x7F }
+    }
+
+    private var derivedRevision: [UInt8] {
+        func hexadecimal(_ number: some BinaryInteger) -> String { String(number, radix: 16) }
+        let changed = "\(hexadecimal(status.st_ctim.tv_sec)).\(hexadecimal(status.st_ctim.tv_nsec))"
+        return Array("\(hexadecimal(status.st_ino))-\(changed)-\(hexadecimal(status.st_size))".utf8)
+    }
+
+    /// The content, as long as it was when the file was opened.
+    ///
+    /// The revision is from then as well. So if somebody edits the file meanwhile, the item may be newer than its
+    /// revision, never older, and a conditional write that trusts in them fails as it should.
+    func item() throws(StorageFailure) -> [UInt8] {
+        let size = Int(status.st_size)
+        guard size <= Self.maximumItemBytes else {
+            throw StorageFailure(.corrupt, "\(path) is larger than an item can be")
+        }
+        var code: Int32 = 0
+        let item = [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
+            while count < size {
+                let remaining = UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[count...])
+                let received = read(descriptor, remaining.baseAddress, remaining.count)
+                if received < 0, errno == EINTR { continue }
+                if received < 0 { code = errno }
+                if received <= 0 { return }
+                count += received
+            }
+        }
+        if code != 0 { throw StorageFailure(errno: code, "cannot read \(path)") }
+        return item
+    }
+}
+
+extension stat {
+    /// The modification time, as ``Attribute/modified`` has it.
+    var modified: String.UTF8View { "\(st_mtim.tv_sec).\(st_mtim.tv_nsec)".utf8 }
+}

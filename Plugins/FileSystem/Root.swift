@@ -1,0 +1,150 @@
+import CLinux
+import CRUDModel
+import CRUDPluginKit
+import Glibc
+
+/// The directory that the administrator has named, locked against other processes.
+final class Root: Sendable {
+    private static let lockName = ".lock"
+
+    let directory: Directory
+    /// The mode of files, and of directories without the bits for entering: who may read the root may read what is in
+    /// it, except that what is open to everybody is not.
+    let fileMode: mode_t
+    private let directoryMode: mode_t
+    private let syncs: Bool
+    /// Closing it ends the lock.
+    private let lock: Int32
+
+    /// Opens the directory and makes it if it is not there.
+    ///
+    /// - Throws: `invalidOptions` for a place that can never be one, `unavailable` for one that cannot be used now.
+    init(path: String, syncs: Bool) throws(StorageFailure) {
+        directory = try Self.open(path)
+        guard Attribute.areSupported(by: directory.descriptor) else {
+            throw Self.unusable(path, "lies on a file system without extended attributes, where revisions are kept")
+        }
+        var status = stat()
+        guard fstat(directory.descriptor, &status) == 0 else { throw StorageFailure("cannot examine \(path)") }
+        directoryMode = 0o700 | status.st_mode & 0o770
+        fileMode = 0o600 | status.st_mode & 0o660
+        self.syncs = syncs
+        lock = try Self.lock(directory)
+        guard !Self.foldsCase(directory) else {
+            throw Self.unusable(path, "does not tell names that differ in case, as ids and collections may")
+        }
+    }
+
+    deinit {
+        close(lock)
+    }
+
+    private static func open(_ path: String) throws(StorageFailure) -> Directory {
+        // Whatever the umask; it can only take bits away.
+        let isNew = mkdir(path, 0o700) == 0
+        let code = errno
+        if let directory = Directory.open(path) {
+            if isNew { fchmod(directory.descriptor, 0o700) }
+            return directory
+        }
+        let openingCode = errno
+        switch openingCode {
+        case ENOTDIR, ENAMETOOLONG, ELOOP: throw unusable(path, "is no directory")
+        case ENOENT where code == ENOENT || code == EEXIST: throw unusable(path, "has no parent directory")
+        case ENOENT: throw StorageFailure(.unavailable, "cannot make \(path): \(String(cString: strerror(code)))")
+        default: throw StorageFailure(errno: openingCode, "cannot open \(path)")
+        }
+    }
+
+    private static func lock(_ directory: Directory) throws(StorageFailure) -> Int32 {
+        let path = "\(directory.path)/\(lockName)"
+        let flags = O_RDONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC
+        let descriptor = openat(directory.descriptor, lockName, flags, 0o600)
+        guard descriptor >= 0 else {
+            let failure = StorageFailure("cannot open \(path)")
+            throw StorageFailure(.unavailable, failure.message)
+        }
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+            let code = errno
+            close(descriptor)
+            throw StorageFailure(
+                .unavailable,
+                code == EWOULDBLOCK
+                    ? "another process has locked \(path)" : "cannot lock \(path): \(String(cString: strerror(code)))")
+        }
+        return descriptor
+    }
+
+    /// Whether the lock's file is there under another spelling, too.
+    private static func foldsCase(_ directory: Directory) -> Bool {
+        var status = stat()
+        var other = stat()
+        return fstatat(directory.descriptor, lockName, &status, AT_SYMLINK_NOFOLLOW) == 0
+            && fstatat(directory.descriptor, lockName.uppercased(), &other, AT_SYMLINK_NOFOLLOW) == 0
+            && status.st_ino == other.st_ino
+    }
+
+    private static func unusable(_ path: String, _ reason: String) -> StorageFailure {
+        StorageFailure(.invalidOptions, "\(path) \(reason)", pointer: "/directory")
+    }
+
+    // MARK: Collections
+
+    /// The directory of a collection; nil if there is none.
+    func directory(of collection: FileSystemCollection) throws(StorageFailure) -> Directory? {
+        try directory.directory(collection.directoryName.text)
+    }
+
+    /// The directory of a collection, made if it is not there.
+    func makeDirectory(of collection: FileSystemCollection) throws(StorageFailure) -> Directory {
+        if let found = try directory(of: collection), try isComplete(found, collection) { return found }
+        let made = try directory.makeDirectory(collection.directoryName.text, mode: directoryMode)
+        if collection.directoryName.isShortened {
+            try Attribute.name.set(collection.name, of: made.descriptor)
+            if syncs { try made.sync() }
+        }
+        if syncs { try directory.sync() }
+        return made
+    }
+
+    /// Whether a directory has its name; a crash may have come between.
+    private func isComplete(
+        _ directory: Directory, _ collection: FileSystemCollection
+    ) throws(StorageFailure) -> Bool {
+        guard collection.directoryName.isShortened else { return true }
+        return try Attribute.name.value(of: directory.descriptor) == collection.name
+    }
+
+    /// Hands over the directory of every collection, with the collection's name; what is none is reported.
+    func walk(
+        _ foreignFiles: ForeignFiles, _ body: (Directory, [UInt8]) throws(StorageFailure) -> Void
+    ) throws(StorageFailure) {
+        try directory.walk { (entry) throws(StorageFailure) in
+            if entry.name.elementsEqual(Self.lockName.utf8) { return true }
+            guard entry.kind == S_IFDIR, isOpenable(entry.text), let found = try directory.directory(entry.text),
+                let name = try name(entry.name, found)
+            else {
+                foreignFiles.report(entry.name, in: directory)
+                return true
+            }
+            try body(found, name)
+            return true
+        }
+    }
+
+    private func isOpenable(_ name: String) -> Bool {
+        faccessat(directory.descriptor, name, R_OK | X_OK, AT_EACCESS) == 0
+    }
+
+    private func name(_ text: UnsafeRawBufferPointer, _ found: Directory) throws(StorageFailure) -> [UInt8]? {
+        switch EncodedName.meaning(of: text, maximum: Naming.maximumCollectionNameBytes) {
+        case .name(let name): return name
+        case .nothing: return nil
+        case .shortened:
+            guard let name = try Attribute.name.value(of: found.descriptor),
+                EncodedName(name).text.utf8.elementsEqual(text)
+            else { return nil }
+            return name
+        }
+    }
+}

@@ -1,0 +1,73 @@
+import CRUDPluginKit
+
+/// Records in memory, gone with the backend.
+final class MemoryBackend: StorageBackend {
+    static let name = "memory"
+    static let version = "1.0.0"
+    static let capabilities: Capabilities = [.readsConcurrently, .readsFast, .transactions]
+
+    private let maximumBytes: Int
+    /// What all records count.
+    private var usedBytes = 0
+    /// Collections by name and then format, as bytes: Swift takes texts for equal that the host tells apart.
+    private var collections: [[UInt8]: [[UInt8]: MemoryCollection]] = [:]
+
+    init(options: MemoryOptions, host: Host) throws(StorageFailure) {
+        maximumBytes = options.maximumBytes ?? .max
+    }
+
+    func close() {}
+
+    // MARK: Collections
+
+    func openCollection(
+        _ specification: borrowing CollectionSpecification
+    ) throws(StorageFailure) -> MemoryCollection {
+        let name = Array(specification.name)
+        let format = Array(specification.format)
+        if let collection = collections[name]?[format] { return collection }
+        guard specification.creates else {
+            let text = String(decoding: name, as: UTF8.self)
+            throw StorageFailure(
+                .notFound, "there is no collection \(text) of format \(String(decoding: format, as: UTF8.self))")
+        }
+        let collection = MemoryCollection()
+        collections[name, default: [:]][format] = collection
+        return collection
+    }
+
+    func dropCollection(named name: UnsafeRawBufferPointer) throws(StorageFailure) {
+        guard let dropped = collections.removeValue(forKey: Array(name)) else {
+            throw StorageFailure(.notFound, "there is no collection \(String(decoding: name, as: UTF8.self))")
+        }
+        for collection in dropped.values {
+            usedBytes -= collection.snapshot.size
+            // The kit keeps the collection, but its records may go.
+            collection.publish(RecordTree())
+        }
+    }
+
+    func listCollections(_ emit: (RawSpan) -> Void) throws(StorageFailure) {
+        for name in collections.keys { emit(name.span.bytes) }
+    }
+
+    // MARK: Records
+
+    func openReader() throws(StorageFailure) -> MemoryReader {
+        MemoryReader()
+    }
+
+    func write(_ batch: borrowing WriteBatch<MemoryCollection>) throws(StorageFailure) {
+        var drafts: [ObjectIdentifier: Draft] = [:]
+        var usedBytes = usedBytes
+        for position in 0..<batch.count {
+            let mutation = batch[position]
+            let collection = mutation.collection
+            let isApplied = drafts[ObjectIdentifier(collection), default: Draft(of: collection)]
+                .apply(mutation, position, batch, usedBytes: &usedBytes, maximumBytes: maximumBytes)
+            if !isApplied, batch.isAtomic { return }
+        }
+        for draft in drafts.values { draft.publish() }
+        self.usedBytes = usedBytes
+    }
+}

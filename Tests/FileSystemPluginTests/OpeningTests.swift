@@ -1,0 +1,113 @@
+import CRUDPluginABI
+import CRUDTestSupport
+import Glibc
+import PluginTestSupport
+import Testing
+
+/// What the plugin says of options and of places to open.
+@Suite struct OpeningTests {
+    private let directory: RecordDirectory
+    private let plugin: ExportedPlugin
+
+    init() throws {
+        directory = try RecordDirectory()
+        plugin = try ExportedPlugin("filesystem")
+    }
+
+    private func faultOfOpening(_ path: String) -> PluginFault? {
+        do {
+            _ = try PluginBackend(plugin, options: #"{"directory": "\#(path)"}"#)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test(arguments: [
+        ("{}", "/directory"), (#"{"directory": "files"}"#, "/directory"), (#"{"directory": ""}"#, "/directory"),
+        (#"{"directory": 1}"#, "/directory"), (#"{"directory": "/a\u0000b"}"#, "/directory"),
+        (#"{"directory": "/a", "fsync": "yes"}"#, "/fsync"), (#"{"directory": "/a", "fsnc": true}"#, "/fsnc"),
+    ])
+    func pointsToFaults(options: String, pointer: String) throws {
+        let fault = try #require(plugin.fault(inOptions: options))
+        #expect(fault.status == CRUDD_INVALID_OPTIONS)
+        #expect(fault.pointer == pointer)
+    }
+
+    @Test func checksOptionsWithoutTouchingStorage() {
+        #expect(plugin.fault(inOptions: #"{"directory": "\#(directory.path)", "fsync": false}"#) == nil)
+        #expect(!Files.exists(directory.path))
+    }
+
+    @Test func makesTheDirectoryForItsOwnerAlone() throws {
+        let backend = try directory.open()
+        _ = try backend.write([.put("id", "1", in: backend.open("clients"))])
+        #expect(Files.status(directory.path)?.st_mode == S_IFDIR | 0o700)
+        #expect(Files.status("\(directory.path)/clients")?.st_mode == S_IFDIR | 0o700)
+        #expect(Files.status("\(directory.path)/clients/item_id.json")?.st_mode == S_IFREG | 0o600)
+    }
+
+    @Test func opensRecordsToTheGroupOfTheDirectory() throws {
+        try Files.makeDirectory(directory.path, mode: 0o755)
+        let backend = try directory.open()
+        _ = try backend.write([.put("id", "1", in: backend.open("clients"))])
+        #expect(Files.status("\(directory.path)/clients")?.st_mode == S_IFDIR | 0o750)
+        #expect(Files.status("\(directory.path)/clients/item_id.json")?.st_mode == S_IFREG | 0o640)
+    }
+
+    @Test func keepsASecondOpenerOut() throws {
+        let backend = try directory.open()
+        let second = try #require(faultOfOpening(directory.path))
+        #expect(second.status == CRUDD_UNAVAILABLE)
+        #expect(second.message.contains(".lock"))
+        withExtendedLifetime(backend) {}
+    }
+
+    @Test func opensAgainOnceClosed() throws {
+        do { _ = try directory.open() }
+        #expect(faultOfOpening(directory.path) == nil)
+    }
+
+    @Test func refusesAFile() throws {
+        try Files.write("", to: directory.path)
+        let fault = try #require(faultOfOpening(directory.path))
+        #expect(fault.status == CRUDD_INVALID_OPTIONS)
+        #expect(fault.pointer == "/directory")
+    }
+
+    @Test func refusesAPlaceWithoutParent() throws {
+        let fault = try #require(faultOfOpening("\(directory.path)/none/files"))
+        #expect(fault.status == CRUDD_INVALID_OPTIONS)
+    }
+
+    /// /proc has no attributes of users.
+    @Test func refusesAFileSystemWithoutAttributes() throws {
+        let fault = try #require(faultOfOpening("/proc"))
+        #expect(fault.status == CRUDD_INVALID_OPTIONS)
+        #expect(fault.pointer == "/directory")
+        #expect(fault.message.contains("extended attributes"))
+    }
+
+    @Test func refusesALockThatIsALink() throws {
+        try Files.makeDirectory(directory.path)
+        let target = "\(directory.path)/target"
+        guard symlink(target, "\(directory.path)/.lock") == 0 else { throw Failure.system("symlink") }
+        #expect(faultOfOpening(directory.path)?.status == CRUDD_UNAVAILABLE)
+        #expect(!Files.exists(target))
+    }
+
+    @Test func removesWhatACrashHasLeft() throws {
+        let name = ".crudd-temporary-1f"
+        do {
+            let backend = try directory.open()
+            for collection in ["clients", "orders"] {
+                _ = try backend.write([.put("id", "1", in: backend.open(collection))])
+                try directory.write("half", to: "\(collection)/\(name)")
+            }
+        }
+        let backend = try directory.open()
+        #expect(try directory.names(in: "clients") == ["item_id.json"])
+        #expect(try directory.names(in: "orders") == ["item_id.json"])
+        #expect(backend.logged == [])
+    }
+}

@@ -1,0 +1,138 @@
+import CRUDPluginABI
+import Synchronization
+
+/// A backend opened through a plugin's table; it is closed when nobody refers to it any more.
+// The plugins under test declare that their backends may be used beside their readers, each from one thread at a time.
+package final class PluginBackend: @unchecked Sendable {
+    package let plugin: ExportedPlugin
+    private let handle: OpaquePointer
+    private let host: UnsafeMutablePointer<crudd_host>
+    private let log: Log
+
+    /// - Parameter options: a JSON object.
+    package init(_ plugin: ExportedPlugin, options: String) throws(PluginFault) {
+        self.plugin = plugin
+        let log = Log()
+        let host = UnsafeMutablePointer<crudd_host>.allocate(capacity: 1)
+        host.initialize(to: crudd_host())
+        host.pointee.struct_size = UInt32(MemoryLayout<crudd_host>.size)
+        host.pointee.context = Unmanaged.passUnretained(log).toOpaque()
+        host.pointee.log = { context, _, message in
+            // The context is the log above, which lives as long as the backend.
+            Unmanaged<Log>.fromOpaque(context!).takeUnretainedValue().append(message.text)
+        }
+        var handle: OpaquePointer?
+        do {
+            try PluginFault.throwing { failure in
+                withBytes(of: options) { plugin.table.pointee.open($0, host, &handle, failure) }
+            }
+        } catch {
+            host.deallocate()
+            throw error
+        }
+        self.log = log
+        self.host = host
+        // A plugin that answers CRUDD_OK has set it.
+        self.handle = handle!
+    }
+
+    deinit {
+        plugin.table.pointee.close(handle)
+        host.deallocate()
+    }
+
+    /// What the plugin has said so far.
+    package var logged: [String] { log.lines }
+
+    package var capabilities: UInt64 { plugin.table.pointee.backend_capabilities(handle) }
+
+    package func open(
+        _ name: String, format: String = "json", creates: Bool = true
+    ) throws(PluginFault) -> PluginCollection {
+        var collection: OpaquePointer?
+        try PluginFault.throwing { failure in
+            withBytes(of: name) { name in
+                withBytes(of: format) { format in
+                    var specification = crudd_collection_spec()
+                    specification.struct_size = UInt32(MemoryLayout<crudd_collection_spec>.size)
+                    specification.flags = creates ? UInt32(CRUDD_OPEN_CREATE) : 0
+                    specification.name = name
+                    specification.format = format
+                    return plugin.table.pointee.open_collection(handle, &specification, &collection, failure)
+                }
+            }
+        }
+        // A plugin that answers CRUDD_OK has set it.
+        return PluginCollection(backend: self, handle: collection!)
+    }
+
+    package func drop(_ name: String) throws(PluginFault) {
+        try PluginFault.throwing { failure in
+            withBytes(of: name) { plugin.table.pointee.drop_collection(handle, $0, failure) }
+        }
+    }
+
+    package func collections() throws(PluginFault) -> [String] {
+        var names: [String] = []
+        try PluginFault.throwing { failure in
+            withUnsafeMutablePointer(to: &names) { names in
+                plugin.table.pointee.list_collections(
+                    handle,
+                    { context, name in
+                        // The context is the pointer to the array.
+                        context!.assumingMemoryBound(to: [String].self).pointee.append(name.text)
+                    }, names, failure)
+            }
+        }
+        return names.sorted()
+    }
+
+    package func reader() throws(PluginFault) -> PluginReader {
+        var reader: OpaquePointer?
+        try PluginFault.throwing { plugin.table.pointee.open_reader(handle, &reader, $0) }
+        // A plugin that answers CRUDD_OK has set it.
+        return PluginReader(backend: self, handle: reader!)
+    }
+
+    /// Writes mutations as one batch.
+    package func write(
+        _ mutations: [PluginMutation], isAtomic: Bool = false
+    ) throws(PluginFault) -> [PluginOutcome] {
+        var outcomes = [crudd_outcome](repeating: crudd_outcome(), count: mutations.count)
+        let arenas = mutations.map { $0.fields }
+        // Each array is kept by `arenas` until the call is over, so that its address holds.
+        defer { withExtendedLifetime(arenas) {} }
+        let raw = zip(mutations, arenas).map { $0.raw($1) }
+        try PluginFault.throwing { failure in
+            raw.withUnsafeBufferPointer { raw in
+                outcomes.withUnsafeMutableBufferPointer { outcomes in
+                    var request = crudd_write()
+                    request.struct_size = UInt32(MemoryLayout<crudd_write>.size)
+                    request.flags = isAtomic ? UInt32(CRUDD_WRITE_ATOMIC) : 0
+                    request.mutations = raw.baseAddress
+                    request.outcomes = outcomes.baseAddress
+                    request.count = raw.count
+                    return plugin.table.pointee.write(handle, &request, failure)
+                }
+            }
+        }
+        return outcomes.map(PluginOutcome.init)
+    }
+}
+
+/// What a plugin has logged.
+private final class Log: Sendable {
+    private let written = Mutex<[String]>([])
+
+    var lines: [String] { written.withLock { $0 } }
+
+    func append(_ line: String) {
+        written.withLock { $0.append(line) }
+    }
+}
+
+/// An open collection of a backend.
+package struct PluginCollection: @unchecked Sendable {
+    package let backend: PluginBackend
+    let handle: OpaquePointer
+}

@@ -1,37 +1,9 @@
-import CRUDJSON
 import CRUDModel
 import CRUDWire
 import Testing
 
 /// Requests are understood whatever the order of their members, and faults name what is wrong and whom to tell.
 @Suite struct RequestReaderTests {
-    /// What reading a frame comes to.
-    private enum Outcome: Equatable {
-        case request(method: Method, id: String?, parameters: [String])
-        case array(Int)
-        case fault(CRUDError.Code, id: String?, member: String?, isNotification: Bool)
-    }
-
-    private func read(_ text: String, maximumDepth: Int = 128) -> Outcome {
-        let bytes = Array(text.utf8)
-        func spelt(_ slice: JSONSlice?) -> String? { slice.map { String(decoding: bytes[$0.range], as: UTF8.self) } }
-        var reader = RequestReader(maximumDepth: maximumDepth)
-        var request = Request()
-        do throws(RequestFault) {
-            switch try reader.read(frame: bytes.span, into: &request) {
-            case .request:
-                return .request(
-                    method: request.method, id: spelt(request.id),
-                    parameters: Parameter.allCases.compactMap { spelt(request[$0]) })
-            case .array(let elements): return .array(elements.count)
-            }
-        } catch {
-            return .fault(
-                error.error.code, id: spelt(error.id), member: error.error.details.member,
-                isNotification: error.isNotification)
-        }
-    }
-
     @Test(arguments: [
         #"{"jsonrpc":"2.0","id":1,"method":"record.read","params":{"collection":"c","id":"x"}}"#,
         #"{"params":{"id":"x","collection":"c"},"method":"record.read","id":1,"jsonrpc":"2.0"}"#,
@@ -72,6 +44,50 @@ import Testing
         #expect(read(text) == .fault(.invalidRequest, id: id, member: nil, isNotification: false))
     }
 
+    @Test func everyOrderOfTheMembersIsTheSame() {
+        let members = [
+            #""jsonrpc":"2.0""#, #""id":"x""#, #""method":"record.exists""#, #""params":{"collection":"c","id":"i"}"#,
+        ]
+        for order in permutations(of: members) {
+            #expect(
+                read("{\(order.joined(separator: ","))}")
+                    == .request(method: .recordExists, id: #""x""#, parameters: [#""c""#, #""i""#]))
+            #expect(
+                read("{\(order.joined(separator: ",")),\(order[0])}")
+                    == .fault(
+                        .invalidRequest, id: order[0] == members[1] ? nil : #""x""#, member: nil, isNotification: false)
+            )
+        }
+    }
+
+    private func permutations(of members: [String]) -> [[String]] {
+        if members.isEmpty { return [[]] }
+        return members.indices.flatMap { index in
+            var rest = members
+            let first = rest.remove(at: index)
+            return permutations(of: rest).map { [first] + $0 }
+        }
+    }
+
+    /// Few members and many are compared in two ways, plainly spelt ones and escaped ones likewise.
+    @Test(
+        arguments: [2, 8, 9, 100],
+        [("a", "a"), ("a", #"\u0061"#), (#"\u0061"#, #"\u0061"#), ("", ""), ("é", #"\u00E9"#)])
+    func membersOfOneNameAreFound(count: Int, names: (String, String)) {
+        let others = (2..<count).map { #""m\#($0)":0"# }
+        let params = [[#""\#(names.0)":1"#], others, [#""\#(names.1)":1"#]].joined().joined(separator: ",")
+        #expect(
+            read(#"{"jsonrpc":"2.0","id":1,"method":"daemon.ping","params":{\#(params)}}"#)
+                == .fault(.invalidRequest, id: "1", member: nil, isNotification: false))
+    }
+
+    @Test(arguments: [("a", "A"), ("e\u{301}", "\u{E9}"), ("a", "a "), (#"\u0061b"#, "a"), (#"\\u0061"#, "a")])
+    func otherNamesAreOthers(first: String, second: String) {
+        #expect(
+            read(#"{"jsonrpc":"2.0","id":1,"method":"daemon.ping","\#(first)":1,"\#(second)":1}"#)
+                == .request(method: .daemonPing, id: "1", parameters: []))
+    }
+
     @Test func manyMembersAreComparedToo() {
         let members = (0..<5000).map { #""m\#($0)":0"# }.joined(separator: ",")
         let request = #"{"jsonrpc":"2.0","id":1,"method":"daemon.ping",\#(members)"#
@@ -96,7 +112,7 @@ import Testing
     @Test(arguments: MethodTable.definitions.map(\.method))
     func whatTheTableRequiresIsRequired(method: Method) {
         let required = method.definition.required
-        let expected: Outcome =
+        let expected: RequestOutcome =
             required.isEmpty
             ? .request(method: method, id: "1", parameters: [])
             : .fault(

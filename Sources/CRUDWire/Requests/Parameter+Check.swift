@@ -18,8 +18,11 @@ extension Parameter {
         switch self {
         case .collection: try checkText(value, text, maximum: Naming.maximumCollectionNameBytes)
         case .id: try checkText(value, text, maximum: Naming.maximumIDBytes)
-        case .ifRevision where value.count - 2 > Naming.maximumRevisionBytes && !value.hasEscapes:
-            throw fault("is longer than \(Naming.maximumRevisionBytes) bytes")
+        case .ifRevision:
+            let size = value.hasEscapes ? value.decodedString(text).count : value.content.count
+            if size > Naming.maximumRevisionBytes {
+                throw fault("is longer than \(Naming.maximumRevisionBytes) bytes")
+            }
         case .protocolVersion where !value.isInteger(text): throw fault("must be an integer")
         default: break
         }

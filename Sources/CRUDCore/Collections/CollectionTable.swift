@@ -45,7 +45,7 @@ package struct CollectionTable {
     /// Makes room: forgets what is not worth remembering, and doubles the table if it is still half full.
     private mutating func rebuild() {
         var kept = slots.compactMap(\.self)
-        if kept.count > Self.maximumUnopened { kept.removeAll { !$0.stored.isOpen && $0.requestsUnderWay == 0 } }
+        if kept.count >= Self.maximumUnopened { kept.removeAll { !$0.stored.isOpen && $0.requestsUnderWay == 0 } }
         let size = kept.count * 4 > slots.count ? slots.count * 2 : slots.count
         slots = Array(repeating: nil, count: size)
         count = kept.count

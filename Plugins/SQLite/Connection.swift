@@ -1,5 +1,6 @@
 import CRUDPluginKit
 import CSQLite
+import Glibc
 
 /// A connection to the database file, used by one thread at a time. It owns the statements prepared on it.
 final class Connection {
@@ -46,6 +47,7 @@ final class Connection {
     /// Compiles SQL of one statement.
     func prepare(_ sql: String) throws(StorageFailure) -> Statement {
         var statement: OpaquePointer?
+        errno = 0
         let code = sqlite3_prepare_v3(handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
         guard code == SQLITE_OK, let statement else { throw failure(code, "cannot prepare a statement") }
         return Statement(handle: statement)
@@ -53,6 +55,7 @@ final class Connection {
 
     /// Runs to the next row and says whether there is one. The statement is reset if that fails.
     func step(_ statement: Statement) throws(StorageFailure) -> Bool {
+        errno = 0
         switch sqlite3_step(statement.handle) {
         case SQLITE_ROW: return true
         case SQLITE_DONE: return false
@@ -77,6 +80,7 @@ final class Connection {
 
     /// Executes SQL that yields no rows worth having.
     func execute(_ sql: String) throws(StorageFailure) {
+        errno = 0
         let code = sqlite3_exec(handle, sql, nil, nil, nil)
         if code != SQLITE_OK { throw failure(code, "cannot execute \(sql)") }
     }
@@ -100,9 +104,11 @@ final class Connection {
 
     // MARK: Failures
 
+    /// The failure of the call that was just made. The system's number tells a full disk from a broken one;
+    /// `sqlite3_system_errno` does not know it where a COMMIT has failed.
     func failure(_ code: Int32, _ action: String) -> StorageFailure {
         StorageFailure(
-            sqlite: code, systemError: code & 0xFF == SQLITE_IOERR ? sqlite3_system_errno(handle) : 0,
+            sqlite: code, systemError: code & 0xFF == SQLITE_IOERR ? errno : 0,
             message: String(cString: sqlite3_errmsg(handle)), action: action)
     }
 }

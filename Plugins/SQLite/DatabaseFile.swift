@@ -30,13 +30,13 @@ struct DatabaseFile {
             let isNew = try checkIdentity(connection)
             try configure(connection, synchronous)
             if isNew { try makeSchema(connection) }
-        } catch  where error.status == .noSpace {
+        } catch let error where error.status == .noSpace {
             throw StorageFailure(.unavailable, error.message)
         }
         return connection
     }
 
-    /// Makes an empty file that only its owner may read, whatever the umask; SQLite gives its other files the same mode.
+    /// Makes an empty file that only its owner may read, whatever the umask; SQLite's other files get the same mode.
     private func create() throws(StorageFailure) {
         let descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
@@ -68,8 +68,8 @@ struct DatabaseFile {
         let applicationID: Int64
         do {
             applicationID = try connection.integer("PRAGMA application_id") ?? 0
-        } catch  where sqlite3_errcode(connection.handle) == SQLITE_NOTADB {
-            throw unusable("is no SQLite database")
+        } catch {
+            throw sqlite3_errcode(connection.handle) == SQLITE_NOTADB ? unusable("is no SQLite database") : error
         }
         if applicationID == Self.applicationID {
             let version = try connection.integer("PRAGMA user_version") ?? 0
@@ -93,7 +93,7 @@ struct DatabaseFile {
         // mean writing further pages, as for those of a dropped collection.
         try connection.execute(
             """
-            PRAGMA synchronous = \(synchronous.rawValue); PRAGMA secure_delete = FAST; PRAGMA trusted_schema = OFF;
+            PRAGMA synchronous = \(synchronous.rawValue); PRAGMA secure_delete = FAST;
             PRAGMA journal_size_limit = \(WriteAheadLog.maximumKeptBytes)
             """)
     }

@@ -17,24 +17,15 @@ struct ReadSession: @unchecked Sendable {
     init(path: String) throws(StorageFailure) {
         connection = try Connection(
             path: path, flags: SQLITE_OPEN_READONLY, busyTimeout: Self.busyTimeoutMilliseconds)
-        try connection.execute("PRAGMA trusted_schema = OFF; PRAGMA mmap_size = \(Self.mappedBytes)")
+        try connection.execute("PRAGMA mmap_size = \(Self.mappedBytes)")
         beginning = try connection.prepare("BEGIN")
         ending = try connection.prepare("COMMIT")
     }
 
     /// The statement of that kind, in a read transaction; it must be reset after use.
     func statement(_ kind: CollectionStatement, _ collection: SQLiteCollection) throws(StorageFailure) -> Statement {
-        let isHeld = connection.isInTransaction
-        if !isHeld { try connection.run(beginning) }
-        do {
-            return try connection.statement(kind, collection)
-        } catch {
-            // A transaction that began before the collection was there does not see its table.
-            guard isHeld else { throw error }
-            end()
-            try connection.run(beginning)
-            return try connection.statement(kind, collection)
-        }
+        if !connection.isInTransaction { try connection.run(beginning) }
+        return try connection.statement(kind, collection)
     }
 
     func step(_ statement: Statement) throws(StorageFailure) -> Bool {

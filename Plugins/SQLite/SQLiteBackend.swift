@@ -57,11 +57,14 @@ final class SQLiteBackend: StorageBackend {
     ) throws(StorageFailure) -> String {
         if let table = try catalog.tableName(name, format) { return table }
         guard creates else { throw StorageFailure(.notFound, "there is no collection \(name) of format \(format)") }
-        return try writer.transaction { () throws(StorageFailure) in
+        let table = try writer.transaction { () throws(StorageFailure) in
             // Another process may have been quicker.
             if let table = try catalog.tableName(name, format) { return table }
             return try catalog.createTable(name, format)
         }
+        // A view that is older than the table does not show it.
+        readers.letGo()
+        return table
     }
 
     func dropCollection(named name: UnsafeRawBufferPointer) throws(StorageFailure) {
@@ -69,6 +72,8 @@ final class SQLiteBackend: StorageBackend {
         let wasThere = try writer.transaction { () throws(StorageFailure) in try catalog.dropTables(text) }
         let prefix = Array(name) + [0]
         collections = collections.filter { !$0.key.starts(with: prefix) }
+        // In an older view a new collection of that name would have the records of this one.
+        readers.letGo()
         if !wasThere { throw StorageFailure(.notFound, "there is no collection \(text)") }
     }
 

@@ -7,10 +7,10 @@ import Synchronization
 ///
 /// Between the first read and ``endSnapshot()`` it holds a read transaction, which doubles the pace of single reads: a
 /// transaction of its own costs each of them the locks and the look at the log. The backend's thread may end it in
-/// between (``letGo(within:)``), as no checkpoint gets past a transaction; the next read then begins another.
+/// between (``letGo()``), as no checkpoint gets past a transaction; the next read then begins another.
 final class SQLiteReader: StorageReader, Sendable {
     private let session: Mutex<ReadSession?>
-    /// The backend wants the read transaction ended; a walk under way does so when it is done.
+    /// The backend wants the read transaction ended; a walk under way does so when it is done, else the next call.
     private let isAskedToLetGo = Atomic(false)
     /// A walk is under way that may take long.
     private let isWalking = Atomic(false)
@@ -102,14 +102,16 @@ final class SQLiteReader: StorageReader, Sendable {
     ) throws(StorageFailure) -> Result {
         try session.withLock { (session) throws(StorageFailure) in
             guard session != nil else { throw StorageFailure(.internal, "the reader is closed") }
-            defer {
-                if isAskedToLetGo.load(ordering: .relaxed) {
-                    session?.end()
-                    isAskedToLetGo.store(false, ordering: .relaxed)
-                }
-            }
+            letGoIfAsked(&session)
+            defer { letGoIfAsked(&session) }
             // Checked above.
             return try body(&session!)
         }
+    }
+
+    private func letGoIfAsked(_ session: inout ReadSession?) {
+        guard isAskedToLetGo.load(ordering: .relaxed) else { return }
+        session?.end()
+        isAskedToLetGo.store(false, ordering: .relaxed)
     }
 }

@@ -14,8 +14,8 @@ import CSQLite
 /// 3. Readers let go once more. What they begin next reads the database file alone, so the log is free.
 ///
 /// A reader in a walk without an end, or a transaction of another process, makes this fail; it is tried again whenever
-/// the log has grown by another step. The log's file keeps its size when it is written anew, as syncing
-/// bytes written over others is twice as quick as syncing bytes appended; only what exceeded the limit is cut off.
+/// the log has grown by another step. The log's file keeps its size when it is written anew, as syncing bytes written
+/// over others is nearly twice as quick as syncing bytes appended; only what exceeded the limit is cut off.
 final class WriteAheadLog {
     /// About 40 MiB. Pages are written into the database file once per checkpoint, however often they were written to
     /// the log: with random ids a checkpoint each 1000 pages, SQLite's default, makes one in a hundred writes wait
@@ -24,8 +24,9 @@ final class WriteAheadLog {
     private static let pagesBeforeRetry = 1_000
     /// What is cut off the log's file once the log is written from its start again.
     static let maximumKeptBytes = 48 << 20
-    /// How long the log may be in a quiet moment: so much is read again when the file is opened after a crash.
-    private static let pagesWhenIdle = 1_000
+    /// How long the log may stay in a quiet moment. Readers look each page up in it first, which costs them up to half
+    /// of their pace, and it is read again when the file is opened after a crash.
+    private static let pagesWhenIdle = 100
 
     private let connection: Connection
     private let readers: SQLiteReaders

@@ -76,7 +76,7 @@ final class Writer {
     ) throws(StorageFailure) -> Bool {
         do {
             return try apply(mutation, position, batch)
-        } catch  where error.status == .unsupported {
+        } catch let error where error.status == .unsupported {
             // Too big for SQLite, or against a constraint that somebody has put on the table. SQLite has undone this
             // statement alone.
             batch.refused(position, .unsupported)

@@ -61,9 +61,8 @@ extension UnsafeMutableRawBufferPointer {
     fileprivate func store(text: String) {
         var end = 0
         for scalar in text.unicodeScalars {
-            let next = end + UTF8.width(scalar)
-            if next >= count { break }
-            for byte in UTF8.encode(scalar)! {
+            if end + scalar.utf8.count >= count { break }
+            for byte in scalar.utf8 {
                 self[end] = byte
                 end += 1
             }

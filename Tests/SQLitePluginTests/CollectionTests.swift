@@ -57,7 +57,7 @@ import Testing
         let listed = try other.collectionNames().map { Array($0.utf8) }
         #expect(Set(listed) == Set(names.map { Array($0.utf8) }))
         #expect(listed.count == names.count)
-        let tables = try Inspector(path).rows("SELECT lower(table_name) FROM crudd_collections")
+        let tables = try Inspector(path).rows("SELECT hex(lower(table_name)) FROM crudd_collections")
         #expect(Set(tables).count == names.count)
     }
 

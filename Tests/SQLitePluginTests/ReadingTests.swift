@@ -33,9 +33,7 @@ import Testing
 
     @Test func walksInTheOrderOfBytes() throws {
         // U+FB00 is above the surrogates: in UTF-16 it would come after the emoji.
-        let ids = ["", "a", "a ", "a\u{10FFFF}", "aa", "ab", "b", "Z", "z", "é", "\u{FB00}", "😀", "\u{10FFFF}"].filter {
-            !$0.isEmpty
-        }
+        let ids = ["a", "a ", "a\u{10FFFF}", "aa", "ab", "b", "Z", "z", "é", "\u{FB00}", "😀", "\u{10FFFF}"]
         try store.write(ids.map { .put($0, "1") }, to: clients)
         let sorted = ids.sorted { Array($0.utf8).lexicographicallyPrecedes(Array($1.utf8)) }
         #expect(try reader.scan(clients).map(\.idText) == sorted)

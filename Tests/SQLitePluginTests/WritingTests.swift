@@ -37,7 +37,8 @@ import Testing
             change: .put("a", "new", "r1", CRUDD_IF_REVISION, expected: "x"), there: .mismatch("r0"), missing: .notFound
         ),
         Case(
-            change: .put("a", "new", "r1", CRUDD_IF_REVISION, expected: ""), there: .mismatch("r0"), missing: .notFound),
+            change: .put("a", "new", "r1", CRUDD_IF_REVISION, expected: ""), there: .mismatch("r0"),
+            missing: .notFound),
         Case(change: .remove("a"), there: .removed, missing: .notFound),
         Case(change: .remove("a", CRUDD_IF_ABSENT), there: .exists, missing: .notFound),
         Case(change: .remove("a", CRUDD_IF_PRESENT), there: .removed, missing: .notFound),

@@ -104,8 +104,12 @@ let package = Package(
         tests("CRUDWireTests", ["CRUDWire", "CRUDJSON", "CRUDModel"]),
         tests("CRUDConfigurationTests", ["CRUDConfiguration", "CRUDJSON", "CRUDModel"]),
         tests("CRUDEventLoopTests", ["CRUDEventLoop", "CLinux"]),
-        tests("CRUDPluginHostTests", ["CRUDPluginHost", "CRUDPluginABI", "CRUDModel", "CRUDTestSupport"]),
-        tests("CRUDCoreTests", ["CRUDCore", "CRUDModel"]),
+        tests(
+            "CRUDPluginHostTests",
+            ["CRUDPluginHost", "CRUDPluginABI", "CRUDModel", "CRUDTestSupport", "CLinux", logging]),
+        tests(
+            "CRUDCoreTests",
+            ["CRUDCore", "CRUDConfiguration", "CRUDJSON", "CRUDModel", "CRUDPluginHost", "CRUDTestSupport", logging]),
         .target(
             name: "ScriptedDaemon", dependencies: ["CRUDTestSupport", "CLinux"], path: "Tests/ScriptedDaemon",
             swiftSettings: settings),

@@ -76,6 +76,7 @@ enum CatalogFile {
                 if key.equals("backend", text) { backend = string }
                 if key.equals("format", text) { format = string }
             }
+            guard scanner.isAtEnd(text) else { return nil }
         } catch {
             return nil
         }

@@ -1,0 +1,165 @@
+import CRUDConfiguration
+import CRUDCore
+import CRUDModel
+import CRUDTestSupport
+import Glibc
+import Testing
+
+/// What the daemon remembers of its collections survives restarts, crashes and full disks.
+@Suite struct CollectionCatalogTests {
+    private let directory: TemporaryDirectory
+    private var path: String { "\(directory.path)/state" }
+    private var file: String { "\(path)/collections.jsonl" }
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    private func open(
+        rules collections: String = #""*": {backend: main}"#, maximum: Int = 1000
+    ) throws -> CollectionCatalog {
+        try CollectionCatalog(directory: path, rules: rules(collections), maximumBornByGlob: maximum)
+    }
+
+    private func entry(_ name: String, backend: String = "main", format: String = "json") -> CollectionCatalog.Entry {
+        .init(name: Array(name.utf8), backend: backend, format: format)
+    }
+
+    /// The names that are remembered.
+    private func names(_ catalog: CollectionCatalog) -> [String] {
+        catalog.entries.map { String(decoding: $0.name, as: UTF8.self) }.sorted()
+    }
+
+    /// Puts a file in place, as an earlier run has left it.
+    private func prepare(_ text: String) throws {
+        try Files.makeDirectory(path, mode: 0o700)
+        try Files.write(text, to: file, mode: 0o600)
+    }
+
+    private func contents() throws -> String { String(decoding: try Files.read(file), as: UTF8.self) }
+
+    @Test func survivesARestart() throws {
+        let entries = [
+            entry("clients"), entry("Clients Database", backend: "other", format: "xml"), entry("\"quoted\\\""),
+            entry("😀é\u{2028}"), entry("\u{80}"),
+        ]
+        do {
+            let catalog = try open()
+            #expect(catalog.entries.isEmpty)
+            for entry in entries { #expect(catalog.admit(entry) == nil) }
+        }
+        let again = try open()
+        #expect(again.entries.count == entries.count)
+        for entry in entries { #expect(again.entries.contains(entry)) }
+        #expect(Files.status(path)?.st_mode == S_IFDIR | 0o700)
+        #expect(Files.status(file)?.st_mode == S_IFREG | 0o600)
+    }
+
+    @Test func writesALineOnlyForWhatIsNew() throws {
+        let catalog = try open()
+        for _ in 0..<3 { #expect(catalog.admit(entry("a")) == nil) }
+        #expect(try contents() == #"{"name":"a","backend":"main","format":"json"}"# + "\n")
+        #expect(catalog.admit(entry("a", backend: "other")) == nil)
+        #expect(try contents().split(separator: "\n").count == 2)
+        #expect(catalog.entries == [entry("a", backend: "other")])
+        #expect(try open().entries == [entry("a", backend: "other")], "the last line of a name counts")
+    }
+
+    // MARK: Damage
+
+    @Test(arguments: ["{", #"{"name":"b""#, #"{"name":"b","backend":"main","format":"json"}"#, "\0\0\0", "garbage"])
+    func aLineThatACrashHasCutOffIsCutOff(rest: String) throws {
+        let line = #"{"name":"a","backend":"main","format":"json"}"# + "\n"
+        try prepare(line + rest)
+        do {
+            let catalog = try open()
+            #expect(names(catalog) == ["a"])
+            #expect(try contents() == line)
+            #expect(catalog.admit(entry("c")) == nil)
+        }
+        #expect(names(try open()) == ["a", "c"])
+    }
+
+    @Test(arguments: [
+        "", "garbage", "{}", "null", #"{"name":"x","backend":"main"}"#, #"{"name":1,"backend":"main","format":"json"}"#,
+        #"{"name":"x","backend":"main","format":"json""#, "\0", #"{"name":"x","backend":"main","format":"json"}}"#,
+        #"{"name":"x","backend":"main","format":"json"}{"name":"y","backend":"main","format":"json"}"#,
+    ])
+    func damageInTheMiddleIsNotPassedOver(line: String) throws {
+        let good = #"{"name":"a","backend":"main","format":"json"}"# + "\n"
+        let text = good + line + "\n" + good
+        try prepare(text)
+        let fault = try #require(throws: SystemFault.self) { _ = try open() }
+        #expect(fault.description.contains("collections.jsonl is damaged at byte \(good.utf8.count)"))
+        #expect(try contents() == text, "nothing is thrown away")
+    }
+
+    @Test func aLaterVersionMayAddMembers() throws {
+        try prepare(#" {"more":[1],"format":"json","name":"\u0061","backend":"main"} "# + "\n")
+        #expect(try open().entries == [entry("a")])
+    }
+
+    @Test func whatCannotBeOpenedIsAFault() throws {
+        try Files.write("", to: path)
+        #expect(throws: SystemFault.self) { try open() }
+        Files.remove(path)
+        try Files.makeDirectory(path)
+        #expect(symlink("/dev/null", file) == 0)
+        #expect(throws: SystemFault.self) { try open() }
+        #expect(throws: SystemFault.self) {
+            try CollectionCatalog(
+                directory: "\(path)/not/there", rules: rules(#""*": {backend: main}"#), maximumBornByGlob: 1)
+        }
+    }
+
+    // MARK: Limits
+
+    @Test func globsBringOnlySoManyIntoBeing() throws {
+        let collections = #"named: {backend: main}, "*": {backend: main}"#
+        let catalog = try open(rules: collections, maximum: 2)
+        #expect(catalog.admit(entry("a")) == nil)
+        #expect(catalog.admit(entry("b")) == nil)
+        let refusal = try #require(catalog.admit(entry("c")))
+        #expect(refusal.code == .limitExceeded)
+        #expect(refusal.details == CRUDError.Details(limit: "collections", maximum: 2))
+        #expect(catalog.admit(entry("named")) == nil, "what a rule names is not counted")
+        #expect(catalog.admit(entry("a")) == nil, "what is there stays")
+        #expect(catalog.admit(entry("a", backend: "other")) == nil)
+        #expect(names(catalog) == ["a", "b", "named"])
+
+        let again = try open(rules: collections, maximum: 2)
+        #expect(again.admit(entry("c"))?.code == .limitExceeded)
+        #expect(try open(rules: collections, maximum: 3).admit(entry("c")) == nil)
+        #expect(try open(rules: "a: {backend: main}, \(collections)", maximum: 3).admit(entry("d")) == nil)
+    }
+
+    /// A file that may not grow stands for a full disk: in the middle of a line, and at its beginning.
+    @Test func aLineThatDoesNotFitIsNotThere() async throws {
+        await #expect(processExitsWith: .success) {
+            signal(SIGXFSZ, SIG_IGN)
+            let directory = try TemporaryDirectory()
+            let rules = try rules(#""*": {backend: main}"#)
+            func entry(_ name: String) -> CollectionCatalog.Entry {
+                .init(name: Array(name.utf8), backend: "main", format: "json")
+            }
+            func limit(_ bytes: UInt) -> Bool {
+                let resource = __rlimit_resource_t(RLIMIT_FSIZE.rawValue)
+                var limit = rlimit()
+                guard getrlimit(resource, &limit) == 0 else { return false }
+                limit.rlim_cur = bytes
+                return setrlimit(resource, &limit) == 0
+            }
+            let catalog = try CollectionCatalog(directory: directory.path, rules: rules, maximumBornByGlob: 9)
+            #expect(catalog.admit(entry("a")) == nil)
+            let size = try Files.read("\(directory.path)/collections.jsonl").count
+            #expect(limit(UInt(size + 10)))
+            #expect(catalog.admit(entry("b"))?.code == .noSpace)
+            #expect(limit(UInt(size)))
+            #expect(catalog.admit(entry("b"))?.isRetryable == true)
+            #expect(catalog.entries == [entry("a")])
+            #expect(limit(1 << 20))
+            #expect(try Files.read("\(directory.path)/collections.jsonl").count == size)
+            #expect(catalog.admit(entry("c")) == nil)
+            let again = try CollectionCatalog(directory: directory.path, rules: rules, maximumBornByGlob: 9)
+            #expect(Set(again.entries.map(\.name)) == [Array("a".utf8), Array("c".utf8)])
+        }
+    }
+}

@@ -1,0 +1,116 @@
+import CRUDModel
+import CRUDPluginABI
+import CRUDTestSupport
+import Testing
+
+@testable import CRUDPluginHost
+
+/// A backend's life: opened, down and tried again, given up, stopped.
+@Suite struct BackendOpeningTests {
+    @Test func opensOnceAndTellsSo() throws {
+        let test = try TestBackend()
+        #expect(test.backend.status.state == .opening)
+        #expect(test.backend.reader(forLoop: 0) == nil)
+        #expect(try test.start() == nil)
+        #expect(test.backend.status.state == .ready)
+        #expect(test.backend.status.lastError == nil)
+        #expect(test.memory[.readers] == 3, "two loops and the backend's own threads")
+        test.backend.stop()
+        #expect(test.backend.status.state == .closed)
+        #expect(test.memory[.opens] == 1)
+        #expect(test.memory[.closes] == 1)
+        #expect(test.memory[.breaches] == 0)
+    }
+
+    @Test func aPluginSpeaksInTheLog() throws {
+        let test = try TestBackend.opened()
+        #expect(try test.log.wait(for: "memory is open") == "warning: backend main: memory is open")
+    }
+
+    @Test func capabilitiesAreThoseOfPluginAndOptions() throws {
+        let test = try TestBackend(
+            capabilities: [.readsConcurrently, .durable], options: #"{"lacks":\#(CRUDD_IS_DURABLE)}"#)
+        #expect(test.backend.capabilities == [.readsConcurrently, .durable])
+        #expect(try test.start() == nil)
+        #expect(test.backend.capabilities == [.readsConcurrently], "and nothing that the plugin does not declare")
+        #expect(test.backend.capabilities.names == ["concurrentReads"])
+    }
+
+    @Test func whatIsNotAvailableIsTriedAgain() throws {
+        let test = try TestBackend(options: #"{"open_failures":2,"open_status":\#(CRUDD_UNAVAILABLE)}"#)
+        let clients = collection()
+        let failure = try #require(try test.start())
+        #expect(failure.status == CRUDD_UNAVAILABLE)
+        #expect(!failure.isFinal)
+        #expect(test.backend.status.state == .down)
+        #expect(test.backend.status.lastError == failure.message)
+
+        let write = try test.write(.put("a"), in: clients)
+        #expect(write.failure?.code == .unavailable)
+        #expect(write.failure?.message.contains(failure.message) == false, "a plugin's reasons are for the log")
+        #expect(try test.read(["a"], in: clients) == .refused(.unavailable))
+
+        _ = try test.log.wait(for: "is open")
+        _ = try test.log.wait(for: "backend main is open")
+        #expect(test.backend.status.state == .ready)
+        #expect(test.backend.status.lastError == nil)
+        #expect(test.memory[.opens] == 3)
+        #expect(try test.write(.put("a"), in: clients).outcomeTexts == ["applied"])
+        #expect(test.memory[.mutations] == 1)
+    }
+
+    @Test func aFailureToMakeReadersClosesWhatWasOpened() throws {
+        let test = try TestBackend(options: #"{"reader_failures":2}"#)
+        #expect(try test.start()?.status == CRUDD_UNAVAILABLE)
+        _ = try test.log.wait(for: "backend main is open")
+        #expect(test.memory[.opens] == 3)
+        #expect(test.memory[.closes] == 2)
+        #expect(test.memory[.breaches] == 0)
+    }
+
+    @Test(arguments: [CRUDD_INVALID_OPTIONS, CRUDD_UNSUPPORTED])
+    func whatCanNeverBeIsGivenUp(status: Int) throws {
+        let test = try TestBackend(options: #"{"open_failures":9,"open_status":\#(status)}"#)
+        let failure = try #require(try test.start())
+        #expect(failure.isFinal)
+        #expect(failure.pointer == (status == CRUDD_INVALID_OPTIONS ? "/open_status" : ""))
+        #expect(try test.write(.put("a"), in: collection()).failure?.code == .unavailable)
+        #expect(try test.read(["a"], in: collection()) == .refused(.unavailable))
+        test.backend.stop()
+        #expect(test.memory[.opens] == 1)
+        #expect(test.memory[.closes] == 0)
+    }
+
+    @Test func aBackendThatIsDownCanBeStopped() throws {
+        let test = try TestBackend(options: #"{"open_failures":1000,"open_status":\#(CRUDD_UNAVAILABLE)}"#)
+        #expect(try test.start() != nil)
+        test.backend.stop()
+        #expect(try test.write(.put("a"), in: collection()).failure?.code == .unavailable)
+    }
+
+    @Test func stoppingFinishesWhatIsQueued() throws {
+        let test = try TestBackend.opened(options: #"{"gated":1}"#)
+        let clients = collection()
+        let inbox = try Inbox<WorkItem>()
+        let first = test.submit([.put("a")], in: clients, to: inbox)
+        try test.memory.wait(for: .writeBegan)
+        let queued = (0..<10).map { test.submit([.put("\($0)")], in: clients, to: inbox) }
+        let stopping = try Thread(named: "stop") { test.backend.stop() }
+        test.memory.pass(2)
+        stopping.join()
+        #expect(inbox.count == 11)
+        #expect(([first] + queued).allSatisfy { $0.outcomeTexts == ["applied"] })
+        #expect(test.memory[.closes] == 1)
+        #expect(try test.write(.put("late"), in: clients).failure?.code == .unavailable)
+        #expect(try test.read(["a"], in: clients) == .refused(.unavailable))
+    }
+
+    @Test func aQuietMomentIsOffered() throws {
+        let test = try TestBackend.opened()
+        try test.memory.wait(for: .idled)
+        try test.write(.put("a"), in: collection())
+        try test.memory.wait(for: .idled)
+        try test.memory.wait(for: .idled)
+        #expect(test.memory[.breaches] == 0)
+    }
+}

@@ -1,0 +1,117 @@
+import CRUDPluginABI
+import CRUDTestSupport
+import Testing
+
+@testable import CRUDPluginHost
+
+/// A shared object is a plugin if it speaks our version of the contract, all of it.
+@Suite struct PluginLoadingTests {
+    private let directory: TemporaryDirectory
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    private func load(_ name: String) throws -> Plugin {
+        try Plugin.load(PluginFile(named: name, in: [directory.path], sha256: nil))
+    }
+
+    /// The fault that loading a plugin comes to which is compiled from this text.
+    private func fault(_ text: String) throws -> String {
+        try CompiledPlugin.compile(text: text, to: "\(directory.path)/faulty.so")
+        return try #require(throws: PluginFault.self) { _ = try load("faulty") }.description
+    }
+
+    /// A plugin whose table is whole but for what `change` does to it.
+    private func source(changedBy change: String) -> String {
+        """
+        #include <crudd_plugin.h>
+        static crudd_status any() { return CRUDD_OK; }
+        const crudd_plugin *crudd_plugin_entry(void) {
+            static crudd_plugin plugin = {
+                sizeof plugin, CRUDD_ABI_VERSION, "p", "1", 0, (void *)any, (void *)any, (void *)any, (void *)any,
+                (void *)any, (void *)any, (void *)any, (void *)any, (void *)any, (void *)any, (void *)any, (void *)any,
+                (void *)any};
+            \(change)
+            return &plugin;
+        }
+        """
+    }
+
+    @Test func tellsWhatItHasLoaded() throws {
+        let plugin = try MemoryPlugin(capabilities: [.readsConcurrently, .transactions]).plugin
+        #expect(plugin.name == "memory")
+        #expect(plugin.version == "1.2.3")
+        #expect(plugin.path.hasSuffix("/memory.so"))
+        #expect(plugin.capabilities == [.readsConcurrently, .transactions])
+        #expect(plugin.capabilities.names == ["concurrentReads", "transactions"])
+        try plugin.check(options: Array("{}".utf8))
+        let failure = try #require(throws: PluginFailure.self) {
+            try plugin.check(options: Array(#"{"refused":1}"#.utf8))
+        }
+        #expect(failure.isFinal && failure.pointer == "/open_status" && !failure.message.isEmpty)
+        #expect(throws: Never.self) { try plugin.check(options: Array("{}".utf8)) }
+    }
+
+    @Test func whatIsNoSharedObject() throws {
+        try Files.write("#!/bin/sh\n", to: "\(directory.path)/text.so")
+        try Files.write("", to: "\(directory.path)/empty.so")
+        for name in ["text", "empty"] {
+            let fault = try #require(throws: PluginFault.self) { _ = try load(name) }
+            #expect(fault.description.contains("\(name).so cannot be loaded"))
+        }
+    }
+
+    @Test func whatLacksASymbolThatItNeeds() throws {
+        let fault = try fault("int missing(void); int crudd_plugin_entry(void) { return missing(); }")
+        #expect(fault.contains("cannot be loaded") && fault.contains("missing"))
+    }
+
+    @Test func whatIsNoPlugin() throws {
+        #expect(try fault("int something(void) { return 1; }").contains("has no symbol crudd_plugin_entry"))
+    }
+
+    @Test func whatHasNoTable() throws {
+        #expect(try fault(source(changedBy: "return 0;")).contains("has no function table"))
+    }
+
+    @Test func whatIsWhole() throws {
+        try CompiledPlugin.compile(text: source(changedBy: ""), to: "\(directory.path)/whole.so")
+        #expect(try load("whole").version == "1")
+    }
+
+    /// What may be left out, and what a later version may add.
+    @Test(arguments: [
+        "plugin.end_snapshot = 0;", "plugin.idle = 0;", "plugin.backend_capabilities = 0;",
+        "plugin.struct_size += 64;", "plugin.capabilities = ~0ull;",
+    ])
+    func whatIsWholeEnough(change: String) throws {
+        try CompiledPlugin.compile(text: source(changedBy: change), to: "\(directory.path)/whole.so")
+        #expect(throws: Never.self) { try load("whole") }
+    }
+
+    @Test(arguments: [0, 2, UInt32.max])
+    func anotherVersion(version: UInt32) throws {
+        // Nothing else of such a table may be looked at: here there is nothing else.
+        let fault = try fault(
+            """
+            #include <stdint.h>
+            static const uint32_t table[2] = {8, \(version)u};
+            const void *crudd_plugin_entry(void) { return table; }
+            """)
+        #expect(fault.contains("speaks version \(version)") && fault.contains("speaks version \(CRUDD_ABI_VERSION)"))
+    }
+
+    @Test(
+        arguments: ["struct_size = 0", "struct_size = 8", "struct_size -= 1", "name = 0", "version = 0"]
+            + [
+                "check_options", "open", "close", "open_collection", "drop_collection", "list_collections",
+                "open_reader", "close_reader", "read", "scan", "count", "write",
+            ].map { "\($0) = 0" })
+    func whatIsIncomplete(change: String) throws {
+        #expect(try fault(source(changedBy: "plugin.\(change);")).contains("lacks"))
+    }
+
+    @Test func fastReadsNeedConcurrentOnes() throws {
+        let change = "plugin.capabilities = CRUDD_CAN_READ_FAST;"
+        #expect(try fault(source(changedBy: change)).contains("fast reads without concurrent reads"))
+    }
+}

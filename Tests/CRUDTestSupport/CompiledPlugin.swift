@@ -1,0 +1,22 @@
+/// Shared objects that a test compiles from C.
+package enum CompiledPlugin {
+    /// Compiles a source of `Tests/Plugins`.
+    ///
+    /// - Parameter definitions: `NAME=VALUE` each.
+    package static func compile(_ source: String, definitions: [String] = [], to path: String) throws {
+        try run(definitions.map { "-D\($0)" } + ["\(BuildProducts.packageDirectory)/Tests/Plugins/\(source)"], path, "")
+    }
+
+    /// Compiles C as it is given.
+    package static func compile(text: String, to path: String) throws {
+        try run(["-x", "c", "-"], path, text)
+    }
+
+    private static func run(_ arguments: [String], _ path: String, _ input: String) throws {
+        let headers = "\(BuildProducts.packageDirectory)/Sources/CRUDPluginABI/include"
+        let outcome = try Command.run(
+            "cc", ["-shared", "-fPIC", "-pthread", "-w", "-I", headers] + arguments + ["-o", path], input: input)
+        guard outcome.status == .exited(0) else { throw Failure("cc: \(outcome.errors)") }
+        try Files.setMode(0o755, of: path)
+    }
+}

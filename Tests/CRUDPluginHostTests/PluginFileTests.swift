@@ -1,3 +1,4 @@
+import CRUDDigest
 import CRUDTestSupport
 import Glibc
 import Testing
@@ -105,9 +106,9 @@ import Testing
     }
 
     @Test func itsDigestMayBePinned() throws {
-        let digest = try #require(SHA256Tests.digest(of: "good"))
+        let digest = SHA256.digest("good".utf8)
         #expect(try find("good", sha256: digest) == "\(plugins)/good.so")
-        let other = try #require(SHA256Tests.digest(of: "bad"))
+        let other = SHA256.digest("bad".utf8)
         #expect(
             try fault("good", sha256: other).contains("has the SHA-256 \(digest), the configuration wants \(other)"))
     }

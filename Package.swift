@@ -106,7 +106,7 @@ let package = Package(
         tests("CRUDEventLoopTests", ["CRUDEventLoop", "CLinux"]),
         tests(
             "CRUDPluginHostTests",
-            ["CRUDPluginHost", "CRUDDigest", "CRUDPluginABI", "CRUDModel", "CRUDTestSupport", "CLinux", logging]),
+            ["CRUDDigest", "CRUDPluginHost", "CRUDPluginABI", "CRUDModel", "CRUDTestSupport", "CLinux", logging]),
         tests(
             "CRUDCoreTests",
             ["CRUDCore", "CRUDConfiguration", "CRUDJSON", "CRUDModel", "CRUDPluginHost", "CRUDTestSupport", logging]),

@@ -3,14 +3,10 @@ import Glibc
 
 /// Applies batches of mutations.
 ///
-/// A put writes a file of its own, with all its attributes, and renames it to the record's name, so that the record is
-/// there whole or not at all. The costly part is waiting for the disk, and waiting for several files at once costs little
-/// more than for one. Hence puts are only staged at first; then all staged files are synced, and after that renamed.
-/// The directories are synced when the batch ends, each once. A mutation of a record that is staged itself has to see
-/// the outcome, so that what is staged is renamed before.
+/// A put writes a file of its own, with all its attributes, has the disk confirm it, and renames it to the record's name,
+/// so that the record is there whole or not at all. The directories are synced when the batch ends, each once. (Writing
+/// all files of a batch before the first is synced is no quicker: on ext4 each sync commits the journal all the same.)
 final class FileSystemWriter {
-    /// How many files are staged at a time: each holds a descriptor.
-    private static let maximumStaged = 64
     /// How many directories a batch holds open.
     private static let maximumDirectories = 64
 
@@ -18,7 +14,6 @@ final class FileSystemWriter {
     private let syncs: Bool
     private let host: Host
     private let foreignFiles: ForeignFiles
-    private var staged: [StagedFile] = []
     /// The collections that the batch has touched.
     private var targets: [ObjectIdentifier: Target] = [:]
     /// The failure that was logged last, so that a full disk does not fill the log as well.
@@ -57,7 +52,6 @@ final class FileSystemWriter {
         let collection = mutation.collection
         let encoded = EncodedName(mutation.id)
         let name = FileName.record(encoded, collection.format)
-        if staged.contains(where: { $0.collection === collection && $0.name == name }) { renameStaged(batch) }
         guard let directory = try directory(of: collection, makes: mutation.kind == .put, batch) else {
             _ = batch.permits(mutation, at: position, current: nil)
             return
@@ -65,11 +59,12 @@ final class FileSystemWriter {
         let current = try currentRevision(mutation, directory)
         guard permits(mutation, position, batch, current) else { return }
         if mutation.kind == .put {
-            let file = try StagedFile(
-                mutation, at: position, name: name, replaces: current != nil, keepsID: encoded.isShortened,
-                in: directory, mode: root.fileMode)
-            staged.append(file)
-            if staged.count == Self.maximumStaged { renameStaged(batch) }
+            let file = try NewFile(
+                mutation, name: name, keepsID: encoded.isShortened, in: directory, mode: root.fileMode)
+            if syncs { try file.sync() }
+            try file.rename()
+            took(effect: position, in: collection)
+            batch.applied(position, replacing: current != nil)
         } else if try directory.removeFile(name) {
             took(effect: position, in: collection)
             batch.applied(position, replacing: false)
@@ -114,34 +109,8 @@ final class FileSystemWriter {
         return directory
     }
 
-    // MARK: The disk
-
-    /// Syncs all staged files, then renames them.
-    private func renameStaged(_ batch: borrowing WriteBatch<FileSystemCollection>) {
-        var synced: [StagedFile] = []
-        for file in staged {
-            do throws(StorageFailure) {
-                if syncs { try file.sync() }
-                synced.append(file)
-            } catch {
-                refuse(file.position, error, batch)
-            }
-        }
-        staged = []
-        for file in synced {
-            do throws(StorageFailure) {
-                try file.rename()
-                took(effect: file.position, in: file.collection)
-                batch.applied(file.position, replacing: file.replaces)
-            } catch {
-                refuse(file.position, error, batch)
-            }
-        }
-    }
-
-    /// Renames what is staged and syncs the directories.
+    /// Syncs the directories.
     private func finish(_ batch: borrowing WriteBatch<FileSystemCollection>) {
-        renameStaged(batch)
         for target in targets.values where !target.changes.isEmpty {
             do throws(StorageFailure) {
                 if syncs { try target.directory.sync() }

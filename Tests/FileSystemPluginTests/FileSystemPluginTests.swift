@@ -66,7 +66,6 @@ import Testing
         #expect(try backend.reader().count(collection) == 0)
     }
 
-    /// More than are staged at a time, and more than one page of a walk holds of names.
     @Test func walksTenThousandRecordsInOrder() throws {
         let backend = try directory.open(fsync: false)
         let collection = try backend.open("many")

@@ -2,14 +2,9 @@ import CRUDPluginKit
 import Glibc
 
 /// The file of a record before it has the record's name: written, with all its attributes.
-final class StagedFile {
-    let collection: FileSystemCollection
+final class NewFile {
     /// The record's name.
-    let name: String
-    /// Of the mutation in its batch.
-    let position: Int
-    /// Whether there is a record.
-    let replaces: Bool
+    private let name: String
     private let directory: Directory
     private let descriptor: Int32
     /// Nil once the file has the record's name.
@@ -21,17 +16,13 @@ final class StagedFile {
     ///   - keepsID: whether the name does not tell the id.
     ///   - mode: the file's, whatever the umask.
     init(
-        _ mutation: Mutation<FileSystemCollection>, at position: Int, name: String, replaces: Bool, keepsID: Bool,
-        in directory: Directory, mode: mode_t
+        _ mutation: Mutation<FileSystemCollection>, name: String, keepsID: Bool, in directory: Directory, mode: mode_t
     ) throws(StorageFailure) {
         let temporaryName = FileName.makeTemporary()
         let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
         descriptor = openat(directory.descriptor, temporaryName, flags, 0o600)
         guard descriptor >= 0 else { throw StorageFailure("cannot make a file in \(directory.path)") }
-        collection = mutation.collection
         self.name = name
-        self.position = position
-        self.replaces = replaces
         self.directory = directory
         self.temporaryName = temporaryName
         // From here on `deinit` removes the file if anything fails.

@@ -17,7 +17,7 @@ package final class BackendReader {
     private let backend: Backend
     private let failure = FailureReport()
     /// Made once; each read sets what differs.
-    // Not checked for exclusive access at run time, which costs a tenth of a read: one thread uses it, and nothing that is
+    // Not checked for exclusive access at run time, which a profile of reads shows: one thread uses it, and nothing that is
     // called during an access comes back to it.
     @exclusivity(unchecked) private var request = crudd_read()
     /// Where the records of the read go that is under way.

@@ -24,7 +24,7 @@ final class Dispatcher {
     // The loop owns the dispatcher and outlives it.
     unowned(unsafe) let loop: ServiceLoop
     /// The request that is being carried out.
-    // Not checked for exclusive access at run time, which costs a tenth of a read: one thread uses it, and nothing that is
+    // Not checked for exclusive access at run time, which a profile of reads shows: one thread uses it, and nothing that is
     // called during an access comes back to it.
     @exclusivity(unchecked) var request = Request()
     /// When the request that is being carried out has waited long enough.
@@ -32,7 +32,7 @@ final class Dispatcher {
     var collections: CollectionTable
     var revisions = RevisionSource()
     let recordReply: RecordReply
-    // Not checked for exclusive access at run time, which costs a tenth of a read: one thread uses it, and nothing that is
+    // Not checked for exclusive access at run time, which a profile of reads shows: one thread uses it, and nothing that is
     // called during an access comes back to it.
     @exclusivity(unchecked) private var reader: RequestReader
 

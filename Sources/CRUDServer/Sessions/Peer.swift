@@ -6,7 +6,6 @@ import Glibc
 
 /// Who is at the other end of a session, as the kernel says (unix(7), SO_PEERCRED and SO_PEERGROUPS).
 struct Peer {
-    let processID: pid_t
     let uid: uid_t
     /// The primary group and all others.
     let groups: [gid_t]
@@ -17,7 +16,6 @@ struct Peer {
         var uid = uid_t()
         var gid = gid_t()
         guard clinux_peer_credentials(descriptor, &processID, &uid, &gid) == 0 else { return nil }
-        self.processID = processID
         self.uid = uid
         // Linux allows 65536 groups (NGROUPS_MAX); most users have a handful.
         for capacity in [64, 65536] {

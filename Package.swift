@@ -46,12 +46,15 @@ let package = Package(
     platforms: [.macOS(.v15)],
     products: [
         .library(name: "CRUDClient", targets: ["CRUDClient"]),
+        .library(name: "CRUDInMemory", targets: ["CRUDInMemory"]),
         .library(name: "CRUDPluginABI", targets: ["CRUDPluginABI"]),
         .library(name: "CRUDPluginKit", targets: ["CRUDPluginKit"]),
         .library(name: "filesystem", type: .dynamic, targets: ["FileSystemPlugin"]),
         .library(name: "memory", type: .dynamic, targets: ["MemoryPlugin"]),
         .library(name: "sqlite", type: .dynamic, targets: ["SQLitePlugin"]),
+        .library(name: "userdefaults", type: .dynamic, targets: ["UserDefaultsPlugin"]),
         .executable(name: "crudd", targets: ["crudd"]),
+        .executable(name: "crudd-plugin-host", targets: ["crudd-plugin-host"]),
         .executable(name: "crudctl", targets: ["crudctl"]),
         .executable(name: "demo-app", targets: ["demo-app"]),
         .executable(name: "crudd-bench", targets: ["crudd-bench"]),
@@ -72,8 +75,10 @@ let package = Package(
         module("CRUDModel", ["CRUDJSON"]),
         module("CRUDWire", ["CRUDJSON", "CRUDModel"], exclude: ["PROTOCOL.md"]),
         module("CRUDClient", ["CRUDJSON", "CRUDModel", "CRUDWire", nio, nioPOSIX]),
-        module("CRUDPluginKit", ["CRUDJSON", "CRUDPluginABI"]),
-        module("CRUDPluginHost", ["CRUDDigest", "CRUDModel", "CRUDPluginABI", "CLinux", logging]),
+        module("CRUDInMemory", ["CRUDJSON", "CRUDModel", "CRUDClient"]),
+        module("CRUDPluginKit", ["CRUDJSON", "CRUDModel", "CRUDPluginABI"]),
+        module("CRUDPluginHost", ["CRUDDigest", "CRUDJSON", "CRUDModel", "CRUDPluginABI", "CLinux", logging]),
+        module("CRUDPluginTesting", ["CRUDJSON", "CRUDModel", "CRUDPluginABI", "CRUDPluginHost", "CLinux", logging]),
         module("CRUDCore", ["CRUDJSON", "CRUDModel", "CRUDConfiguration", "CRUDPluginHost", "CLinux", logging]),
         module("CRUDConfiguration", ["CRUDJSON", "CRUDModel", "CYAML"]),
         module("CRUDEventLoop", ["CLinux"]),
@@ -85,6 +90,9 @@ let package = Package(
             ]),
 
         program("crudd", ["CRUDServer", "CRUDConfiguration", "CRUDModel"]),
+        program(
+            "crudd-plugin-host",
+            ["CRUDPluginHost", "CRUDPluginTesting", "CRUDConfiguration", "CRUDModel", "CRUDPluginABI", "CLinux", logging]),
         program("crudctl", ["CRUDClient", "CRUDJSON", "CRUDModel", "CRUDWire", argumentParser]),
         program("demo-app", ["CRUDClient"], exclude: ["run"]),
         program("crudd-bench", ["CLinux", argumentParser], exclude: ["README.md", "run"]),
@@ -92,6 +100,7 @@ let package = Package(
         adapter("FileSystemPlugin", "FileSystem", ["CLinux", "CRUDDigest", "CRUDModel", "CRUDPluginABI"]),
         adapter("MemoryPlugin", "Memory", ["CRUDPluginABI"]),
         adapter("SQLitePlugin", "SQLite", ["CSQLite", "CRUDModel", "CRUDPluginABI"]),
+        adapter("UserDefaultsPlugin", "UserDefaults", ["CLinux", "CRUDModel", "CRUDPluginABI"]),
 
         .target(
             name: "CRUDTestSupport", dependencies: ["CLinux"], path: "Tests/CRUDTestSupport", swiftSettings: settings),
@@ -114,12 +123,15 @@ let package = Package(
             name: "ScriptedDaemon", dependencies: ["CRUDTestSupport", "CLinux"], path: "Tests/ScriptedDaemon",
             swiftSettings: settings),
         tests("CRUDClientTests", ["CRUDClient", "CRUDModel", "CRUDTestSupport", "ScriptedDaemon", nio]),
+        tests("CRUDInMemoryTests", ["CRUDInMemory", "CRUDClient", "CRUDModel"]),
+        tests("CRUDPluginTestingTests", ["CRUDPluginTesting", "CRUDPluginHost", "CRUDTestSupport", logging]),
         tests("CRUDCtlTests", ["crudctl", "CRUDModel", "CRUDTestSupport", "ScriptedDaemon"]),
         tests(
             "FileSystemPluginTests", ["PluginTestSupport", "CRUDPluginABI", "CRUDTestSupport", "CRUDDigest", "CLinux"]),
         tests("MemoryPluginTests", ["PluginTestSupport", "CRUDPluginABI"]),
         tests("SQLitePluginTests", ["CRUDTestSupport", "CRUDPluginABI", "CSQLite"]),
         tests("SystemTests", ["CRUDTestSupport"]),
+        tests("UserDefaultsPluginTests", ["PluginTestSupport", "CRUDPluginABI", "CRUDTestSupport", "CLinux"]),
     ],
     swiftLanguageModes: [.v6]
 )

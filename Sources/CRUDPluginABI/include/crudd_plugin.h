@@ -174,13 +174,17 @@ typedef struct crudd_query {
 
 // MARK: Writing
 
-enum { CRUDD_PUT = 0, CRUDD_REMOVE = 1 };
+enum {
+    CRUDD_PUT = 0,
+    CRUDD_REMOVE = 1,
+    CRUDD_CHECK = 2,  ///< changes nothing, its precondition is what counts; only with CRUDD_WRITE_ATOMIC
+};
 enum { CRUDD_IF_ANY = 0, CRUDD_IF_ABSENT = 1, CRUDD_IF_PRESENT = 2, CRUDD_IF_REVISION = 3 };
 
 /// One change of one record.
 typedef struct crudd_mutation {
     crudd_collection *collection;
-    uint32_t kind;          ///< CRUDD_PUT or CRUDD_REMOVE
+    uint32_t kind;          ///< CRUDD_PUT, CRUDD_REMOVE or CRUDD_CHECK
     uint32_t precondition;  ///< CRUDD_IF_…; a failed one is this mutation's outcome and touches nothing
     crudd_bytes id;         ///< 1 to 512 bytes of UTF-8 without control characters; anything else is legal
     crudd_bytes item;       ///< CRUDD_PUT: what to store

@@ -1,4 +1,4 @@
-import CRUDPluginABI
+package import CRUDPluginABI
 
 #if canImport(Glibc)
 import Glibc
@@ -20,7 +20,7 @@ package struct Plugin: @unchecked Sendable {
     /// What the plugin calls its own version.
     package let version: String
     package let capabilities: Capabilities
-    let table: UnsafePointer<crudd_plugin>
+    package let table: UnsafePointer<crudd_plugin>
 
     /// What a plugin can do beyond what all can.
     package struct Capabilities: OptionSet, Sendable {

@@ -12,20 +12,34 @@ extension Dispatcher {
     ) throws(CRUDError) {
         guard let recordID = request[.id] else { return }
         let item = request[.item]
-        if let item { try checkSize(of: item) }
+        var encoded: [UInt8]?
+        if let item {
+            try checkSize(of: item)
+            encoded = try encode(item, text, for: collection)
+        }
         let batch = loop.mutationBatch(for: collection)
         let mutation = Mutation(
             request.method == .recordDelete ? .remove : .put, in: collection.stored,
             id: store(recordID, text, in: batch), precondition: precondition(text, in: batch),
-            item: item.map { batch.store(text.extracting($0.range)) } ?? .empty,
+            item: encoded.map { batch.store($0.span) } ?? item.map { batch.store(text.extracting($0.range)) } ?? .empty,
             revision: request.method == .recordDelete ? .empty : batch.store(revisions.next().span))
         let context = RequestContext(
             session: session, collection: collection, traits: request.traits, target: target,
             id: request.id.map { batch.store(text.extracting($0.range)) }, deadline: deadline,
-            heldBytes: target.size(of: text))
+            heldBytes: target.size(of: text) + (encoded?.count ?? 0))
         batch.append(mutation)
         start(context)
         loop.append(mutation: context)
+    }
+
+    /// An item as it is stored; nil where it is stored as it stands in the request.
+    private func encode(
+        _ item: JSONSlice, _ text: Span<UInt8>, for collection: Collection
+    ) throws(CRUDError) -> [UInt8]? {
+        guard !collection.codec.keepsText else { return nil }
+        var stored: [UInt8] = []
+        try collection.codec.encode(item: text.extracting(item.range), into: &stored)
+        return stored
     }
 
     private func checkSize(of item: JSONSlice) throws(CRUDError) {

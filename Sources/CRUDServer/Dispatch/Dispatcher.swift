@@ -40,7 +40,7 @@ final class Dispatcher {
         self.loop = loop
         self.collections = collections
         reader = RequestReader(maximumDepth: loop.limits.jsonDepth, maximumElements: loop.limits.batch)
-        recordReply = RecordReply(reply: loop.reply)
+        recordReply = RecordReply(reply: loop.reply, maximumBytes: loop.limits.frameBytes)
     }
 
     // MARK: Frames

@@ -38,8 +38,8 @@ package struct Codec: Sendable {
 
     /// Appends an item as it is stored.
     ///
-    /// - Parameter item: JSON text that has been found valid. Of members with one name the last counts, and whether the
-    ///   others are stored as well is open.
+    /// - Parameter item: JSON text that has been found valid and brought into normal form, so that no two members of an
+    ///   object have one name.
     /// - Throws: `unsupported` where the format cannot hold the item without loss; `details.path` says what of it.
     package func encode(item: Span<UInt8>, into stored: inout [UInt8]) throws(CRUDError) {
         switch format {

@@ -9,6 +9,7 @@ package final class Collection {
     /// The backend's place among those of the daemon.
     package let backendIndex: Int
     package let stored: BackendCollection
+    package let codec: Codec
     /// How many requests for it this loop has under way; while there are any it is not forgotten.
     package var requestsUnderWay = 0
 
@@ -17,6 +18,7 @@ package final class Collection {
         self.rule = rule
         self.backend = backend
         self.backendIndex = backendIndex
+        codec = Codec(rule.format)
         stored = BackendCollection(name: name, format: rule.format.rawValue, indexes: rule.indexes)
     }
 }

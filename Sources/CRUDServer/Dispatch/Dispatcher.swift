@@ -32,6 +32,8 @@ final class Dispatcher {
     var collections: CollectionTable
     var revisions = RevisionSource()
     let recordReply: RecordReply
+    // Not checked for exclusive access at run time, as `request`.
+    @exclusivity(unchecked) var normalization = ItemNormalization()
     // Not checked for exclusive access at run time, which a profile of reads shows: one thread uses it, and nothing that is
     // called during an access comes back to it.
     @exclusivity(unchecked) private var reader: RequestReader
@@ -40,7 +42,7 @@ final class Dispatcher {
         self.loop = loop
         self.collections = collections
         reader = RequestReader(maximumDepth: loop.limits.jsonDepth, maximumElements: loop.limits.batch)
-        recordReply = RecordReply(reply: loop.reply)
+        recordReply = RecordReply(reply: loop.reply, maximumBytes: loop.limits.frameBytes)
     }
 
     // MARK: Frames

@@ -87,6 +87,17 @@ package final class Daemon: Sendable {
         }
     }
 
+    /// What its descriptors refer to, in no particular order.
+    package var openFiles: [String] {
+        get throws {
+            try Files.names(in: "/proc/\(process.pid)/fd").compactMap { number in
+                guard let target = realpath("/proc/\(process.pid)/fd/\(number)", nil) else { return nil }
+                defer { free(target) }
+                return String(cString: target)
+            }
+        }
+    }
+
     /// How many threads it has.
     package var threadCount: Int {
         get throws { try Files.names(in: "/proc/\(process.pid)/task").count }

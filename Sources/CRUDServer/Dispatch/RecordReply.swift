@@ -11,7 +11,7 @@ import CRUDPluginHost
 final class RecordReply: RecordSink {
     private let reply: ReplyWriter
     /// No reply can be longer, and so no item in it.
-    private let maximumBytes: Int
+    var maximumBytes: Int
     private var codec = Codec(.json)
     private var projection: FieldProjection?
     private var hasReceived = false

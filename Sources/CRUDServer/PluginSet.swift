@@ -46,15 +46,11 @@ package struct PluginSet {
 
     /// What the format of the file allows and this version does not do yet.
     private static func unsupported(_ configuration: Configuration) -> [ConfigurationFault] {
-        let backends = configuration.backends.filter { $0.isolation == .process }.map {
+        configuration.backends.filter { $0.isolation == .process }.map {
             configuration.fault(
                 at: $0.implementationPosition,
                 "backend \($0.name): plugins run inside the daemon in this version of crudd")
         }
-        let collections = configuration.collections.rules.filter { $0.format != .json }.map {
-            configuration.fault(at: $0.position, "format \($0.format.rawValue) is not in this version of crudd")
-        }
-        return backends + collections
     }
 }
 

@@ -16,6 +16,8 @@ package final class Collection {
     @exclusivity(unchecked) package private(set) var backendIndex: Int
     // As above.
     @exclusivity(unchecked) package private(set) var stored: BackendCollection
+    // As above.
+    @exclusivity(unchecked) package private(set) var codec: Codec
     /// Whether its requests have to wait because a reload is exchanging what it lives in.
     // As above.
     @exclusivity(unchecked) package internal(set) var isHeld = false
@@ -27,6 +29,7 @@ package final class Collection {
         self.rule = rule
         self.backend = backend
         self.backendIndex = backendIndex
+        codec = Codec(rule.format)
         stored = BackendCollection(name: name, format: rule.format.rawValue, indexes: rule.indexes)
     }
 
@@ -37,5 +40,6 @@ package final class Collection {
         self.rule = rule
         self.backend = backend
         self.backendIndex = backendIndex
+        codec = Codec(rule.format)
     }
 }

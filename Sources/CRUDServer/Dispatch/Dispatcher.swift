@@ -32,6 +32,8 @@ final class Dispatcher {
     var collections: CollectionTable
     var revisions = RevisionSource()
     let recordReply: RecordReply
+    // Not checked for exclusive access at run time, as `request`.
+    @exclusivity(unchecked) var normalization = ItemNormalization()
     // Not checked for exclusive access at run time, which a profile of reads shows: one thread uses it, and nothing that is
     // called during an access comes back to it.
     @exclusivity(unchecked) private var reader: RequestReader
@@ -40,13 +42,14 @@ final class Dispatcher {
         self.loop = loop
         self.collections = collections
         reader = Self.reader(by: loop.limits)
-        recordReply = RecordReply(reply: loop.reply)
+        recordReply = RecordReply(reply: loop.reply, maximumBytes: loop.limits.frameBytes)
     }
 
     /// Goes over to what the loop serves now.
     func serve(_ service: Service) {
         collections.serve(rules: service.configuration.collections, backends: service.backends)
         reader = Self.reader(by: service.configuration.limits)
+        recordReply.maximumBytes = service.configuration.limits.frameBytes
     }
 
     private static func reader(by limits: Configuration.Limits) -> RequestReader {

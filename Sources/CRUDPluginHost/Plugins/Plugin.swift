@@ -1,4 +1,5 @@
 package import CRUDPluginABI
+import Synchronization
 
 #if canImport(Glibc)
 import Glibc
@@ -21,6 +22,11 @@ package struct Plugin: @unchecked Sendable {
     package let version: String
     package let capabilities: Capabilities
     package let table: UnsafePointer<crudd_plugin>
+    private let identity: PluginFile.Identity
+
+    /// By path, for the life of the process: the dynamic loader does not load a path twice either, whatever has become
+    /// of the file.
+    private static let loaded = Mutex<[String: Plugin]>([:])
 
     /// What a plugin can do beyond what all can.
     package struct Capabilities: OptionSet, Sendable {
@@ -46,10 +52,20 @@ package struct Plugin: @unchecked Sendable {
         }
     }
 
-    /// Loads a plugin.
+    /// Whether the file is another one than was loaded, so that what runs is not what lies there.
+    package func isOlder(than file: PluginFile) -> Bool { identity != file.identity }
+
+    /// Loads a plugin, or finds it loaded already.
     ///
     /// - Throws: ``PluginFault`` for a file that is not there, not to be trusted, no plugin, or of another version.
     package static func load(_ file: PluginFile) throws(PluginFault) -> Plugin {
+        if let known = loaded.withLock({ $0[file.path] }) { return known }
+        let plugin = try open(file)
+        loaded.withLock { $0[file.path] = plugin }
+        return plugin
+    }
+
+    private static func open(_ file: PluginFile) throws(PluginFault) -> Plugin {
         guard let library = dlopen(file.path, RTLD_NOW | RTLD_LOCAL) else {
             throw PluginFault(
                 "\(file.path) cannot be loaded: \(dlerror().map { String(cString: $0) } ?? "no reason given")")
@@ -79,7 +95,8 @@ package struct Plugin: @unchecked Sendable {
         }
         return Plugin(
             name: file.name, path: file.path,
-            version: table.pointee.version.map { String(cString: $0) } ?? "", capabilities: capabilities, table: table)
+            version: table.pointee.version.map { String(cString: $0) } ?? "", capabilities: capabilities, table: table,
+            identity: file.identity)
     }
 
     /// Has the plugin check options, without touching storage.

@@ -12,6 +12,25 @@ package struct PluginFile {
     let name: String
     /// Where it really is, links resolved: what gets loaded, so that `$ORIGIN` in its RUNPATH means its own folder.
     package let path: String
+    /// Tells the file from one that has taken its place since.
+    let identity: Identity
+
+    /// What changes when a file is replaced or written to.
+    struct Identity: Equatable {
+        let device: dev_t
+        let inode: ino_t
+        let size: off_t
+        let seconds: Int
+        let nanoseconds: Int
+
+        init(_ status: stat) {
+            device = status.st_dev
+            inode = status.st_ino
+            size = status.st_size
+            seconds = status.st_mtim.tv_sec
+            nanoseconds = status.st_mtim.tv_nsec
+        }
+    }
 
     /// Finds and checks a plugin file.
     ///
@@ -31,7 +50,7 @@ package struct PluginFile {
         let descriptor = clinux_open(path, O_RDONLY | O_NOFOLLOW, 0)
         guard descriptor >= 0 else { throw PluginFault("\(path) cannot be read: \(Self.reason())") }
         defer { close(descriptor) }
-        try Self.check(descriptor: descriptor, path, mode: S_IFREG, what: "a regular file")
+        identity = Identity(try Self.check(descriptor: descriptor, path, mode: S_IFREG, what: "a regular file"))
         guard let sha256 else { return }
         guard let digest = SHA256.digest(descriptor: descriptor) else {
             throw PluginFault("\(path) cannot be read: \(Self.reason())")
@@ -57,11 +76,13 @@ package struct PluginFile {
             let descriptor = clinux_open(folder, O_RDONLY | O_DIRECTORY, 0)
             guard descriptor >= 0 else { throw PluginFault("\(folder) cannot be opened: \(reason())") }
             defer { close(descriptor) }
-            try check(descriptor: descriptor, folder, mode: S_IFDIR, what: "a directory")
+            _ = try check(descriptor: descriptor, folder, mode: S_IFDIR, what: "a directory")
         }
     }
 
-    private static func check(descriptor: Int32, _ path: String, mode: mode_t, what: String) throws(PluginFault) {
+    private static func check(
+        descriptor: Int32, _ path: String, mode: mode_t, what: String
+    ) throws(PluginFault) -> stat {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw PluginFault("\(path) cannot be examined: \(reason())") }
         guard status.st_mode & S_IFMT == mode else { throw PluginFault("\(path) is not \(what)") }
@@ -71,6 +92,7 @@ package struct PluginFile {
         guard status.st_mode & (S_IWGRP | S_IWOTH) == 0 else {
             throw PluginFault("\(path) can be written by others: chmod go-w")
         }
+        return status
     }
 
     private static func resolve(_ path: String) -> String? {

@@ -11,7 +11,7 @@
 /// ```
 ///
 /// Several models can feed one record: what the network sends, what a form holds, what the application works with.
-/// ``Repository/persist(_:)`` takes any of them; fields that a model does not carry stay as they are.
+/// ``Repository/persist(_:)->Model`` takes any of them; fields that a model does not carry stay as they are.
 ///
 /// ### A stored shape of its own
 /// A model is stored as its coding has it. One whose members are named or nested otherwise than the record's brings

@@ -34,7 +34,7 @@ public struct RecordSequence<Model: Codable & Sendable>: AsyncSequence, Sendable
 
         /// The next record; nil behind the last one, and after an error.
         ///
-        /// - Throws: what ``Repository/fetch(_:)`` throws.
+        /// - Throws: what ``Repository/fetch(_:)-(Query<Model>)`` throws.
         public mutating func next() async throws -> Model? {
             while page.isEmpty {
                 guard wanted != 0 else { return nil }

@@ -16,7 +16,9 @@ extension Repository {
     /// revision that was read; members that the model does not know stay as they are. If somebody else was quicker, it
     /// does so again after a random pause. Nothing is written where `change` changes nothing.
     ///
-    /// - Parameter change: is run once for each attempt, so that it should change nothing but what it is handed.
+    /// - Parameters:
+    ///   - id: the record's id.
+    ///   - change: is run once for each attempt, so that it should change nothing but what it is handed.
     /// - Returns: the record as it is now.
     /// - Throws: ``CRUDError/Code/recordNotFound``; ``CRUDError/Code/unavailable``, with a ``DeadlineExceeded`` as its
     ///   ``CRUDError/cause``, where others were quicker for 30 seconds, or until an earlier deadline of

@@ -20,7 +20,7 @@ extension Repository {
         return try await store.patch(id: id, with: patch, ifRevision: nil, upsert: true, as: Model.self).item
     }
 
-    /// Stores what several models carry, one after the other, as ``persist(_:)`` does each of them; two that feed one
+    /// Stores what several models carry, one after the other, as ``persist(_:)->Model`` does each of them; two that feed one
     /// record merge into it in their order.
     ///
     /// Each is atomic by itself. Where one fails, the others are stored nevertheless; for all or none there is

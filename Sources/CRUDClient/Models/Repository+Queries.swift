@@ -4,7 +4,7 @@ import CRUDModel
 extension Repository {
     /// Reads the records that a query selects.
     ///
-    /// They are read in pages of a thousand; see ``records(_:)``, which does not hold them all.
+    /// They are read in pages of a thousand; see ``records(_:)-(Query<Model>)``, which does not hold them all.
     ///
     /// - Throws: ``CRUDError/Code/invalidQuery``; a `DecodingError` where an item is no `Model`.
     public func fetch(_ query: Query<Model>) async throws -> [Model] {
@@ -77,27 +77,27 @@ extension Repository {
 
 /// The same, with the condition alone.
 extension Repository where Model: Queryable {
-    /// Reads the records that a condition is true of, by id; see ``fetch(_:)``.
+    /// Reads the records that a condition is true of, by id; see ``fetch(_:)-(Query<Model>)``.
     public func fetch(_ condition: (Model.Properties) -> Condition<Model>) async throws -> [Model] {
         try await fetch(Query(condition))
     }
 
-    /// The records that a condition is true of, by id; see ``records(_:)``.
+    /// The records that a condition is true of, by id; see ``records(_:)-(Query<Model>)``.
     public func records(_ condition: (Model.Properties) -> Condition<Model>) -> RecordSequence<Model> {
         records(Query(condition))
     }
 
-    /// Reads the first record by id that a condition is true of; see ``first(_:)``.
+    /// Reads the first record by id that a condition is true of; see ``first(_:)-(Query<Model>)``.
     public func first(_ condition: (Model.Properties) -> Condition<Model>) async throws -> Model? {
         try await first(Query(condition))
     }
 
-    /// Counts the records that a condition is true of; see ``count(_:)``.
+    /// Counts the records that a condition is true of; see ``count(_:)-(Query<Model>)``.
     public func count(_ condition: (Model.Properties) -> Condition<Model>) async throws -> Int {
         try await count(Query(condition))
     }
 
-    /// Deletes the records that a condition is true of; see ``removeAll(_:)``.
+    /// Deletes the records that a condition is true of; see ``removeAll(_:)-(Query<Model>)``.
     @discardableResult
     public func removeAll(_ condition: (Model.Properties) -> Condition<Model>) async throws -> Int {
         try await removeAll(Query(condition))

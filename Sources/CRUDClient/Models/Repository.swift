@@ -67,7 +67,10 @@ public struct Repository<Model: Codable & Sendable>: Sendable {
 
     /// Replaces the record with an id. Of what was stored nothing stays.
     ///
-    /// - Parameter ifRevision: the record is replaced only if this is its revision; nil: whatever it is.
+    /// - Parameters:
+    ///   - model: what is stored from now on.
+    ///   - id: the record's id.
+    ///   - ifRevision: the record is replaced only if this is its revision; nil: whatever it is.
     /// - Returns: the record's new revision.
     /// - Throws: ``CRUDError/Code/recordNotFound``; ``CRUDError/Code/revisionMismatch``, with the revision that the
     ///   record has in ``CRUDError/Details/revision``.
@@ -80,8 +83,10 @@ public struct Repository<Model: Codable & Sendable>: Sendable {
 
     /// Stores a record under an id, whether it is there or not. Of what was stored nothing stays.
     ///
-    /// - Parameter ifRevision: the record is replaced only if this is its revision; nil: whatever it is, and it need not
-    ///   be there.
+    /// - Parameters:
+    ///   - model: what is stored from now on.
+    ///   - id: the record's id.
+    ///   - ifRevision: the record is replaced only if this is its revision; nil: whatever it is, and it need not be there.
     /// - Returns: the record's new revision.
     /// - Throws: ``CRUDError/Code/revisionMismatch``, with the revision that the record has in
     ///   ``CRUDError/Details/revision``, nil there if there is no record.
@@ -94,7 +99,9 @@ public struct Repository<Model: Codable & Sendable>: Sendable {
 
     /// Deletes a record.
     ///
-    /// - Parameter ifRevision: the record is deleted only if this is its revision; nil: whatever it is.
+    /// - Parameters:
+    ///   - id: the record's id.
+    ///   - ifRevision: the record is deleted only if this is its revision; nil: whatever it is.
     /// - Throws: ``CRUDError/Code/recordNotFound``; ``CRUDError/Code/revisionMismatch``, with the revision that the
     ///   record has in ``CRUDError/Details/revision``.
     public func delete(id: some RecordIDConvertible, ifRevision: Revision? = nil) async throws {
@@ -132,7 +139,9 @@ extension Repository where Model: Identifiable {
 
     /// Replaces the record of a model. Of what was stored nothing stays.
     ///
-    /// - Parameter ifRevision: the record is replaced only if this is its revision; nil: whatever it is.
+    /// - Parameters:
+    ///   - model: what is stored from now on.
+    ///   - ifRevision: the record is replaced only if this is its revision; nil: whatever it is.
     /// - Returns: the record's new revision.
     /// - Throws: ``CRUDError/Code/recordNotFound``; ``CRUDError/Code/revisionMismatch``, with the revision that the
     ///   record has in ``CRUDError/Details/revision``.
@@ -141,11 +150,12 @@ extension Repository where Model: Identifiable {
         try await update(model, id: ModelCoding.recordID(of: model), ifRevision: ifRevision)
     }
 
-    /// Stores the record of a model, whether it is there or not. Of what was stored nothing stays; ``persist(_:)`` keeps
-    /// what the model does not carry.
+    /// Stores the record of a model, whether it is there or not. Of what was stored nothing stays; ``persist(_:)->Model``
+    /// keeps what the model does not carry.
     ///
-    /// - Parameter ifRevision: the record is replaced only if this is its revision; nil: whatever it is, and it need not
-    ///   be there.
+    /// - Parameters:
+    ///   - model: what is stored from now on.
+    ///   - ifRevision: the record is replaced only if this is its revision; nil: whatever it is, and it need not be there.
     /// - Returns: the record's new revision.
     /// - Throws: ``CRUDError/Code/revisionMismatch``, with the revision that the record has in
     ///   ``CRUDError/Details/revision``, nil there if there is no record.
@@ -160,7 +170,9 @@ extension CRUDClient {
     ///
     /// Nothing is sent yet: a collection that the daemon does not know shows with the first call.
     ///
-    /// - Parameter name: 1 to 128 bytes of UTF-8 without control characters; spaces are legal.
+    /// - Parameters:
+    ///   - name: 1 to 128 bytes of UTF-8 without control characters; spaces are legal.
+    ///   - type: the model.
     public func repository<Model>(_ name: String, of type: Model.Type) -> Repository<Model> {
         Repository(repository(name))
     }

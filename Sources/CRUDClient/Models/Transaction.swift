@@ -37,7 +37,7 @@ public struct Transaction<Model: Codable & Sendable> {
         add(.patch(try EncodedItem(change), ifRevision: ifRevision), id.recordID)
     }
 
-    /// Stores what a model carries, as ``Repository/persist(_:)`` does.
+    /// Stores what a model carries, as ``Repository/persist(_:)->Model`` does.
     public mutating func persist(_ model: some Encodable & Identifiable) throws {
         add(.patch(try item(of: model), upsert: true), try ModelCoding.recordID(of: model))
     }
@@ -55,8 +55,10 @@ public struct Transaction<Model: Codable & Sendable> {
 
     /// Makes everything depend on the revision of a record that is not changed.
     ///
-    /// - Parameter revision: the one that the record must have; nil: there must be no record. Else nothing is done at
-    ///   all: ``CRUDError/Code/revisionMismatch``.
+    /// - Parameters:
+    ///   - id: the record's id.
+    ///   - revision: the one that the record must have; nil: there must be no record. Else nothing is done at all:
+    ///     ``CRUDError/Code/revisionMismatch``.
     public mutating func check(id: some RecordIDConvertible, revision: Revision?) {
         add(.check(revision), id.recordID)
     }

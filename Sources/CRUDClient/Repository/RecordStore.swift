@@ -10,8 +10,10 @@ public protocol RecordStore: CRUDRepository {
 
     /// Stores a record, if it still has the revision that is expected.
     ///
-    /// - Parameter ifRevision: the record is replaced only if this is its revision; nil: whatever it is, and it need not
-    ///   be there.
+    /// - Parameters:
+    ///   - id: the record's id.
+    ///   - item: the whole item from now on.
+    ///   - ifRevision: the record is replaced only if this is its revision; nil: whatever it is, and it need not be there.
     /// - Returns: the record's new revision.
     /// - Throws: ``CRUDError/Code/revisionMismatch``, with the revision that the record has in
     ///   ``CRUDError/Details/revision``, nil there if there is no record.
@@ -22,12 +24,15 @@ public protocol RecordStore: CRUDRepository {
     /// that the patch lacks stays as it is, null removes it, a value sets it; objects merge, arrays are replaced.
     ///
     /// - Parameters:
+    ///   - id: the record's id.
+    ///   - patch: the patch.
     ///   - ifRevision: the record is patched only if this is its revision; nil: whatever it is.
     ///   - upsert: whether a record that is not there starts as `{}`.
+    ///   - type: what the patched item is read as.
     /// - Returns: the record as it is now.
-    /// - Throws: ``CRUDError/Code/recordNotFound``; ``CRUDError/Code/revisionMismatch``, as ``update(id:item:ifRevision:)``
-    ///   and ``upsert(id:item:ifRevision:)`` do; a `DecodingError` where the patched item, which is stored then, is no
-    ///   `Item`.
+    /// - Throws: ``CRUDError/Code/recordNotFound``, unless it is an upsert; ``CRUDError/Code/revisionMismatch``, with the
+    ///   revision that the record has in ``CRUDError/Details/revision``, nil there if there is no record; a `DecodingError`
+    ///   where the patched item, which is stored then, is no `Item`.
     func patch<Item: Decodable>(
         id: String, with patch: EncodedItem, ifRevision: Revision?, upsert: Bool, as type: Item.Type
     ) async throws -> Versioned<Item>
@@ -95,8 +100,10 @@ extension RecordStore {
     /// ```
     ///
     /// - Parameters:
+    ///   - id: the record's id.
     ///   - value: any Encodable value: a member that its coding leaves out stays as it is, null removes it.
     ///   - ifRevision: the record is patched only if this is its revision; nil: whatever it is.
+    ///   - type: what the patched item is read as.
     /// - Returns: the record as it is now.
     /// - Throws: ``CRUDError/Code/recordNotFound``; ``CRUDError/Code/revisionMismatch``, with the revision that the
     ///   record has in ``CRUDError/Details/revision``; a `DecodingError` where the patched item, which is stored then, is

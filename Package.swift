@@ -109,7 +109,7 @@ let package = Package(
             path: "Tests/PluginTestSupport", swiftSettings: settings),
         tests("CRUDDigestTests", ["CRUDDigest", "CRUDTestSupport"]),
         tests("CRUDJSONTests", ["CRUDJSON"]),
-        tests("CRUDModelTests", ["CRUDModel"]),
+        tests("CRUDModelTests", ["CRUDModel", "CRUDJSON", "CRUDTestSupport"]),
         tests("CRUDWireTests", ["CRUDWire", "CRUDJSON", "CRUDModel"]),
         tests("CRUDConfigurationTests", ["CRUDConfiguration", "CRUDJSON", "CRUDModel"]),
         tests("CRUDEventLoopTests", ["CRUDEventLoop", "CLinux"]),

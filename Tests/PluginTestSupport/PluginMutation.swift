@@ -29,6 +29,13 @@ package struct PluginMutation {
             collection: collection, kind: CRUDD_REMOVE, id: id, item: "", revision: "", precondition: precondition)
     }
 
+    package static func check(
+        _ id: String, if precondition: Precondition, in collection: PluginCollection
+    ) -> PluginMutation {
+        PluginMutation(
+            collection: collection, kind: CRUDD_CHECK, id: id, item: "", revision: "", precondition: precondition)
+    }
+
     /// Memory for the texts, freed with the object.
     var fields: Fields {
         var expected = ""

@@ -34,12 +34,13 @@ package struct Plugin: @unchecked Sendable {
         package static let readsFast = Capabilities(rawValue: UInt64(CRUDD_CAN_READ_FAST))
         package static let transactions = Capabilities(rawValue: UInt64(CRUDD_HAS_TRANSACTIONS))
         package static let durable = Capabilities(rawValue: UInt64(CRUDD_IS_DURABLE))
+        package static let queries = Capabilities(rawValue: UInt64(CRUDD_CAN_QUERY))
 
         /// Their names, as `backend.list` and `collection.describe` show them.
         package var names: [String] {
             let all: [(Capabilities, String)] = [
                 (.readsConcurrently, "concurrentReads"), (.readsFast, "fastReads"), (.transactions, "transactions"),
-                (.durable, "durable"),
+                (.durable, "durable"), (.queries, "queries"),
             ]
             return all.filter { contains($0.0) }.map(\.1)
         }
@@ -72,6 +73,9 @@ package struct Plugin: @unchecked Sendable {
         let capabilities = Capabilities(rawValue: table.pointee.capabilities)
         if capabilities.contains(.readsFast), !capabilities.contains(.readsConcurrently) {
             throw PluginFault("\(file.path) declares fast reads without concurrent reads")
+        }
+        if capabilities.contains(.queries), table.pointee.query == nil {
+            throw PluginFault("\(file.path) declares queries without a function for them")
         }
         return Plugin(
             name: file.name, path: file.path,

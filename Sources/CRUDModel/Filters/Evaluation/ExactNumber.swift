@@ -13,7 +13,7 @@ package enum ExactNumber: Hashable, Sendable {
     /// - Parameter value: anything but NaN.
     package init(_ value: Double) {
         // 2⁶³ itself is a binary64, 2⁶³−1 is none.
-        if value >= -0x1p63, value < 0x1p63, value.rounded(.towardZero) == value {
+        if value >= -0x1p63, value < 0x1p63, Double(Int64(value)) == value {
             self = .integer(Int64(value))
         } else {
             self = .binary64(value)
@@ -96,7 +96,6 @@ extension ExactNumber: Comparable {
         switch (left, right) {
         case (.integer(let left), .integer(let right)): left < right
         case (.binary64(let left), .binary64(let right)): left < right
-        // The two kinds are never equal, so that an integer is less if it is not above the next integer below.
         case (.integer(let left), .binary64(let right)): isLess(left, right)
         case (.binary64(let left), .integer(let right)): !isLess(right, left)
         }
@@ -105,6 +104,7 @@ extension ExactNumber: Comparable {
     private static func isLess(_ integer: Int64, _ value: Double) -> Bool {
         if value >= 0x1p63 { return true }
         if value < -0x1p63 { return false }
-        return integer <= Int64(value.rounded(.down))
+        // Between two integers, of which the conversion takes the one nearer to 0.
+        return value > 0 ? integer <= Int64(value) : integer < Int64(value)
     }
 }

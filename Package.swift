@@ -92,7 +92,10 @@ let package = Package(
         program("crudd", ["CRUDServer", "CRUDConfiguration", "CRUDModel"]),
         program(
             "crudd-plugin-host",
-            ["CRUDPluginHost", "CRUDPluginTesting", "CRUDConfiguration", "CRUDModel", "CRUDPluginABI", "CLinux", logging]),
+            [
+                "CRUDPluginHost", "CRUDPluginTesting", "CRUDConfiguration", "CRUDModel", "CRUDPluginABI", "CLinux",
+                logging,
+            ]),
         program("crudctl", ["CRUDClient", "CRUDJSON", "CRUDModel", "CRUDWire", argumentParser]),
         program("demo-app", ["CRUDClient"], exclude: ["run"]),
         program("crudd-bench", ["CLinux", argumentParser], exclude: ["README.md", "run"]),
@@ -123,7 +126,7 @@ let package = Package(
             name: "ScriptedDaemon", dependencies: ["CRUDTestSupport", "CLinux"], path: "Tests/ScriptedDaemon",
             swiftSettings: settings),
         tests("CRUDClientTests", ["CRUDClient", "CRUDModel", "CRUDTestSupport", "ScriptedDaemon", nio]),
-        tests("CRUDInMemoryTests", ["CRUDInMemory", "CRUDClient", "CRUDModel"]),
+        tests("CRUDInMemoryTests", ["CRUDInMemory", "CRUDClient", "CRUDModel", "CRUDTestSupport"]),
         tests("CRUDPluginTestingTests", ["CRUDPluginTesting", "CRUDTestSupport"]),
         tests("CRUDCtlTests", ["crudctl", "CRUDModel", "CRUDTestSupport", "ScriptedDaemon"]),
         tests(

@@ -92,7 +92,10 @@ let package = Package(
         program("crudd", ["CRUDServer", "CRUDConfiguration", "CRUDModel"]),
         program(
             "crudd-plugin-host",
-            ["CRUDPluginHost", "CRUDPluginTesting", "CRUDConfiguration", "CRUDModel", "CRUDPluginABI", "CLinux", logging]),
+            [
+                "CRUDPluginHost", "CRUDPluginTesting", "CRUDConfiguration", "CRUDModel", "CRUDPluginABI", "CLinux",
+                logging,
+            ]),
         program("crudctl", ["CRUDClient", "CRUDJSON", "CRUDModel", "CRUDWire", argumentParser]),
         program("demo-app", ["CRUDClient"], exclude: ["run"]),
         program("crudd-bench", ["CLinux", argumentParser], exclude: ["README.md", "run"]),
@@ -124,7 +127,7 @@ let package = Package(
             swiftSettings: settings),
         tests("CRUDClientTests", ["CRUDClient", "CRUDModel", "CRUDTestSupport", "ScriptedDaemon", nio]),
         tests("CRUDInMemoryTests", ["CRUDInMemory", "CRUDClient", "CRUDModel"]),
-        tests("CRUDPluginTestingTests", ["CRUDPluginTesting", "CRUDTestSupport"]),
+        tests("CRUDPluginTestingTests", ["CRUDPluginTesting", "PluginTestSupport", "CRUDTestSupport"]),
         tests("CRUDCtlTests", ["crudctl", "CRUDModel", "CRUDTestSupport", "ScriptedDaemon"]),
         tests(
             "FileSystemPluginTests",

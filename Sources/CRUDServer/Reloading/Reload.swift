@@ -64,7 +64,7 @@ struct Reload {
         }
         let opened: [String: Backend]
         do throws(ReloadRefusal) {
-            opened = try exchange(&plan, configuration, plugins)
+            opened = try exchangeBackends(&plan, configuration, plugins)
         } catch {
             let service = reopen(plan)
             serve(service)
@@ -133,7 +133,7 @@ struct Reload {
     // MARK: Backends
 
     /// Closes what leaves and opens what comes; the backends that have been opened, by name.
-    private func exchange(
+    private func exchangeBackends(
         _ plan: inout BackendPlan, _ configuration: Configuration, _ plugins: PluginSet
     ) throws(ReloadRefusal) -> [String: Backend] {
         for (_, backend) in plan.leaving { backend.stop() }

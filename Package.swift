@@ -92,7 +92,10 @@ let package = Package(
         program("crudd", ["CRUDServer", "CRUDConfiguration", "CRUDModel"]),
         program(
             "crudd-plugin-host",
-            ["CRUDPluginHost", "CRUDPluginTesting", "CRUDConfiguration", "CRUDModel", "CRUDPluginABI", "CLinux", logging]),
+            [
+                "CRUDPluginHost", "CRUDPluginTesting", "CRUDConfiguration", "CRUDJSON", "CRUDModel", "CRUDPluginABI",
+                "CLinux", logging,
+            ]),
         program("crudctl", ["CRUDClient", "CRUDJSON", "CRUDModel", "CRUDWire", argumentParser]),
         program("demo-app", ["CRUDClient"], exclude: ["run"]),
         program("crudd-bench", ["CLinux", argumentParser], exclude: ["README.md", "run"]),

@@ -7,7 +7,9 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stddef.h>
+#include <unistd.h>
 
 #ifndef SO_PEERGROUPS
 #define SO_PEERGROUPS 59
@@ -36,3 +38,13 @@ int clinux_open(const char *path, int flags, mode_t mode) { return open(path, fl
 int clinux_unshare_descriptors(void) { return unshare(CLONE_FILES); }
 
 void clinux_name_thread(const char *name) { pthread_setname_np(pthread_self(), name); }
+
+int clinux_die_with(pid_t parent) {
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return -1;
+    // One that died before the call above is not noticed by it.
+    return getppid() == parent ? 0 : -1;
+}
+
+int clinux_close_from(int first) { return close_range((unsigned)first, ~0u, 0); }
+
+int clinux_pipe(int ends[2]) { return pipe2(ends, O_CLOEXEC); }

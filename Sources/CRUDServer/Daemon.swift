@@ -17,9 +17,20 @@ package struct Daemon {
     package init(_ configuration: Configuration, manager: ServiceManager) {
         self.configuration = configuration
         self.manager = manager
-        let level = Logger.Level(rawValue: configuration.logLevel.rawValue) ?? .info
-        logger = Logger(label: "crudd") { _ in JournalLogHandler(level: level) }
+        logger = Self.logger(configuration)
         loopCount = max(1, min(4, sysconf(CInt(_SC_NPROCESSORS_ONLN)) / 2))
+    }
+
+    /// Loads the plugins and has them check their options; no storage is touched.
+    ///
+    /// - Throws: ``StartFailure`` with every fault and its place in the file.
+    package static func check(_ configuration: Configuration) throws(StartFailure) {
+        _ = try PluginSet(configuration, logger: logger(configuration))
+    }
+
+    private static func logger(_ configuration: Configuration) -> Logger {
+        let level = Logger.Level(rawValue: configuration.logLevel.rawValue) ?? .info
+        return Logger(label: "crudd") { _ in JournalLogHandler(level: level) }
     }
 
     /// Starts, serves until SIGTERM or SIGINT, and stops.
@@ -30,7 +41,7 @@ package struct Daemon {
     package func run(force: Bool) throws(StartFailure) {
         let shutdown = try handleSignals()
         raiseDescriptorLimit()
-        let plugins = try PluginSet(configuration)
+        let plugins = try PluginSet(configuration, logger: logger)
         // The place is taken before any storage is touched, the catalog included: a second daemon must not open the
         // first one's databases, nor mend its catalog.
         let listening = try Listening(configuration, manager)

@@ -4,16 +4,22 @@ import CRUDPluginABI
 /// Carries out batches of reads with a reader, on the thread that owns it.
 enum ReadRun {
     /// A reading thread's whole life: until the queue is closed.
-    static func work(_ queue: WorkQueue, with reader: BackendReader) {
+    static func work(for backend: Backend, with reader: BackendReader) {
         while true {
-            switch queue.take(patience: nil) {
+            switch backend.reads.take(patience: nil) {
             case .items(let items):
-                for item in items where item.claim() {
-                    if let batch = item as? ReadBatch { carryOut(batch, with: reader) }
-                    item.finish()
+                for case let batch as ReadBatch in items {
+                    guard batch.isPrepared || batch.reads.allSatisfy(\.collection.isOpen) else {
+                        // A child was lost since the batch was sent here.
+                        if !backend.writes.append(batch) { backend.refuse(batch) }
+                        continue
+                    }
+                    guard batch.claim() else { continue }
+                    carryOut(batch, with: reader)
+                    batch.finish()
                 }
                 reader.endSnapshot()
-            case .nothing: continue
+            case .nothing, .woken: continue
             case .closed: return
             }
         }

@@ -11,6 +11,7 @@ final class WorkQueue: @unchecked Sendable {
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
     private var items: [WorkItem] = []
     private var isClosed = false
+    private var isWoken = false
     private var isWaiting = false
 
     init() {
@@ -47,11 +48,28 @@ final class WorkQueue: @unchecked Sendable {
         pthread_mutex_unlock(mutex)
     }
 
+    /// Accepts items again.
+    func reopen() {
+        pthread_mutex_lock(mutex)
+        isClosed = false
+        pthread_mutex_unlock(mutex)
+    }
+
+    /// Has whoever takes, or is going to take next, look around first.
+    func wake() {
+        pthread_mutex_lock(mutex)
+        isWoken = true
+        pthread_cond_signal(condition)
+        pthread_mutex_unlock(mutex)
+    }
+
     /// What taking from the queue came to.
     enum Taken {
         case items([WorkItem])
         /// Nothing came in time.
         case nothing
+        /// ``wake()`` was called; nothing was taken.
+        case woken
         /// The queue is closed and empty.
         case closed
     }
@@ -64,7 +82,12 @@ final class WorkQueue: @unchecked Sendable {
         let deadline = patience.map(Self.deadline)
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
-        while items.isEmpty {
+        while true {
+            if isWoken {
+                isWoken = false
+                return .woken
+            }
+            if !items.isEmpty { break }
             if isClosed { return .closed }
             isWaiting = true
             defer { isWaiting = false }

@@ -23,6 +23,7 @@ struct Draft {
     ) -> Bool {
         let current = tree.record(mutation.id)
         guard permits(mutation, position, batch, current) else { return false }
+        if mutation.kind == .check { return batch.applied(position, replacing: false) }
         let before = tree.size
         if mutation.kind == .put {
             let size = Record.size(

@@ -109,6 +109,8 @@ final class Writer {
             return try refuse(mutation, position, batch)
         case (.remove, .absent):
             return batch.refused(position, try exists(mutation) ? .exists : .notFound)
+        case (.check, _):
+            return try check(mutation, position, batch)
         default:
             return batch.refused(position, .unsupported)
         }
@@ -139,6 +141,23 @@ final class Writer {
         defer { statement.reset() }
         try connection.check(statement.bind(1, text: mutation.id))
         return try connection.step(statement)
+    }
+
+    /// Settles a mutation that changes nothing.
+    private func check(
+        _ mutation: Mutation<SQLiteCollection>, _ position: Int, _ batch: borrowing WriteBatch<SQLiteCollection>
+    ) throws(StorageFailure) -> Bool {
+        let statement = try connection.statement(.readRevision, mutation.collection)
+        defer { statement.reset() }
+        try connection.check(statement.bind(1, text: mutation.id))
+        let isThere = try connection.step(statement)
+        do {
+            let current = isThere ? try storedRevision(statement, mutation.collection) : nil
+            guard batch.permits(mutation, at: position, current: current) else { return false }
+            return batch.applied(position, replacing: false)
+        } catch {
+            return batch.refused(position, error.status)
+        }
     }
 
     /// Settles a mutation whose expected revision is not there.

@@ -16,4 +16,6 @@ public struct Capabilities: OptionSet, Sendable {
     public static let transactions = Capabilities(rawValue: UInt64(CRUDD_HAS_TRANSACTIONS))
     /// A write that was answered survives power loss.
     public static let durable = Capabilities(rawValue: UInt64(CRUDD_IS_DURABLE))
+    /// ``StorageReader/query(_:of:)`` and ``StorageReader/count(matching:in:)`` are there.
+    public static let queries = Capabilities(rawValue: UInt64(CRUDD_CAN_QUERY))
 }

@@ -79,8 +79,15 @@ extension StorageReader {
     }
 
     func count(_ request: UnsafePointer<crudd_count>) throws(StorageFailure) -> UInt64 {
-        try count(
-            prefix: UnsafeRawBufferPointer(request.pointee.prefix), in: collection(request.pointee.collection))
+        let collection = collection(request.pointee.collection)
+        guard request.pointee.filter.size == 0 else {
+            return try count(matching: CountRequest(request), in: collection)
+        }
+        return try count(prefix: UnsafeRawBufferPointer(request.pointee.prefix), in: collection)
+    }
+
+    func query(_ request: UnsafePointer<crudd_query>) throws(StorageFailure) {
+        try query(QueryRequest(request), of: collection(request.pointee.collection))
     }
 
     private func collection(_ pointer: OpaquePointer?) -> Collection {

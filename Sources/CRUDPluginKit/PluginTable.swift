@@ -39,6 +39,7 @@ public enum PluginTable {
         table.pointee.setBackendFunctions()
         table.pointee.setCollectionFunctions()
         table.pointee.setReaderFunctions()
+        if backend.capabilities.contains(.queries) { table.pointee.setQueryFunction() }
         return UnsafePointer(table)
     }
 
@@ -121,6 +122,12 @@ extension crudd_plugin {
             answer(failure) { () throws(StorageFailure) in
                 count!.pointee = try ReaderHandle.of(reader).reader.count(request!)
             }
+        }
+    }
+
+    fileprivate mutating func setQueryFunction() {
+        query = { reader, request, failure in
+            answer(failure) { () throws(StorageFailure) in try ReaderHandle.of(reader).reader.query(request!) }
         }
     }
 }

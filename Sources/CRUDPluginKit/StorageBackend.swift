@@ -80,6 +80,22 @@ public protocol StorageReader<Collection>: AnyObject {
     /// Counts the records whose ids begin with `prefix`; all of them if it is empty.
     func count(prefix: UnsafeRawBufferPointer, in collection: Collection) throws(StorageFailure) -> UInt64
 
+    /// Emits the records that match the request's filter, in the order of its sort, as the protocol's rules for both
+    /// say. By default refuses everything.
+    ///
+    /// Called only where ``Capabilities/queries`` is declared, for collections whose format is `json`.
+    ///
+    /// - Throws: ``StorageFailure`` with `unsupported`, before anything is emitted, for a filter or a sort that cannot
+    ///   be evaluated exactly so: the host then scans and evaluates itself. `unavailable` when it is interrupted.
+    func query(_ request: borrowing QueryRequest, of collection: Collection) throws(StorageFailure)
+
+    /// Counts the records that match a filter. By default refuses everything.
+    ///
+    /// Called only where ``Capabilities/queries`` is declared, for collections whose format is `json`.
+    ///
+    /// - Throws: ``StorageFailure`` as ``query(_:of:)`` does.
+    func count(matching request: borrowing CountRequest, in collection: Collection) throws(StorageFailure) -> UInt64
+
     /// Lets go of the view, so that the next call sees every write answered by then. By default nothing: for readers
     /// that hold no view.
     func endSnapshot()
@@ -90,4 +106,14 @@ public protocol StorageReader<Collection>: AnyObject {
 
 extension StorageReader {
     public func endSnapshot() {}
+
+    public func query(_ request: borrowing QueryRequest, of collection: Collection) throws(StorageFailure) {
+        throw StorageFailure(.unsupported, "this plugin evaluates no queries")
+    }
+
+    public func count(
+        matching request: borrowing CountRequest, in collection: Collection
+    ) throws(StorageFailure) -> UInt64 {
+        throw StorageFailure(.unsupported, "this plugin evaluates no filters")
+    }
 }

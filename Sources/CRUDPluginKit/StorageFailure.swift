@@ -58,7 +58,7 @@ extension StorageFailure {
 
 extension UnsafeMutableRawBufferPointer {
     /// Stores `text` with a terminator, cut at the end of a code point where it does not fit.
-    fileprivate func store(text: String) {
+    func store(text: String) {
         var end = 0
         for scalar in text.unicodeScalars {
             if end + scalar.utf8.count >= count { break }

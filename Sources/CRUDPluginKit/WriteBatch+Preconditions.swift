@@ -7,7 +7,9 @@ extension WriteBatch {
     public func permits(
         _ mutation: Mutation<Collection>, at position: Int, current: UnsafeRawBufferPointer?
     ) -> Bool {
-        switch (mutation.kind, mutation.precondition, current) {
+        if mutation.kind == .check, !isAtomic { return refused(position, .unsupported) }
+        // A check is settled like a put.
+        switch (mutation.kind == .check ? .put : mutation.kind, mutation.precondition, current) {
         case (.put, .none, _), (.put, .absent, nil), (.put, .present, .some), (.remove, .none, .some),
             (.remove, .present, .some):
             return true

@@ -86,6 +86,8 @@ public struct Mutation<Collection: AnyObject> {
         @inlinable public static var put: Kind { Kind(rawValue: UInt32(CRUDD_PUT)) }
         /// Removes the record; without one the outcome is `notFound`.
         @inlinable public static var remove: Kind { Kind(rawValue: UInt32(CRUDD_REMOVE)) }
+        /// Changes nothing; its precondition is what counts. Only in a batch that is ``WriteBatch/isAtomic``.
+        @inlinable public static var check: Kind { Kind(rawValue: UInt32(CRUDD_CHECK)) }
     }
 
     /// What must hold for the mutation to take effect.

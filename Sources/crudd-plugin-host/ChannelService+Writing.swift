@@ -88,7 +88,7 @@ extension FrameReader {
             if reader.isKey(key, "collection") {
                 mutation.collection = try reader.string()
             } else if reader.isKey(key, "kind") {
-                mutation.kind = try reader.text() == "put" ? CRUDD_PUT : CRUDD_REMOVE
+                mutation.kind = try reader.kind()
             } else if reader.isKey(key, "id") {
                 mutation.id = try reader.string()
             } else if reader.isKey(key, "precondition") {
@@ -104,6 +104,15 @@ extension FrameReader {
             }
         }
         return mutation
+    }
+
+    private mutating func kind() throws(FrameFault) -> Int {
+        switch try text() {
+        case "put": CRUDD_PUT
+        case "remove": CRUDD_REMOVE
+        case "check": CRUDD_CHECK
+        case let other: throw FrameFault("there is no kind \(other)")
+        }
     }
 
     private mutating func precondition() throws(FrameFault) -> Int {

@@ -7,16 +7,19 @@ import Glibc
 final class ChannelService {
     let storage: Storage
     var table: UnsafePointer<crudd_plugin> { storage.table }
-    private let descriptor: CInt
+    private var socket: FramedSocket
     var reply = FrameWriter()
+    /// The number of the request under way.
+    private var number = 0
     private var request = FrameReader()
-    /// What the daemon has said of replies that hold records.
-    var replyBytes = 1 << 20
+    /// A frame of a reply that is as long is sent, and the reply goes on in another.
+    static let frameBytes = 1 << 20
     private var reader: OpaquePointer?
     let failure = UnsafeMutablePointer<crudd_failure>.allocate(capacity: 1)
 
     init(_ descriptor: CInt, _ storage: Storage) {
-        self.descriptor = descriptor
+        // The daemon vouches for the size of what it sends.
+        socket = FramedSocket(owning: descriptor, maximumFrameBytes: Int(UInt32.max))
         self.storage = storage
     }
 
@@ -30,11 +33,9 @@ final class ChannelService {
     }
 
     func run() {
-        // The daemon vouches for the size of what it sends.
-        var socket = FramedSocket(owning: descriptor, maximumFrameBytes: Int(UInt32.max))
         do throws(FramedSocket.Fault) {
             while true {
-                answer(try socket.receive(until: nil))
+                guard answer(try socket.receive(until: nil)) else { continue }
                 try socket.send(reply.bytes, until: nil)
                 // A view that is held keeps a database from reusing its log.
                 if let reader { table.pointee.end_snapshot?(reader) }
@@ -81,14 +82,13 @@ final class ChannelService {
 
     // MARK: The envelope
 
-    /// Carries out a request; its reply is ready to be sent then.
-    private func answer(_ frame: UnsafeBufferPointer<UInt8>) {
-        request.begin(frame)
-        reply.begin()
+    /// Carries out a request; its reply, or the last frame of it, is ready to be sent then. False for what is not answered.
+    private func answer(_ frame: UnsafeBufferPointer<UInt8>) -> Bool {
+        var hasAnswered = false
         do throws(FrameFault) {
             var number: Int?
             var method: FrameText?
-            var hasAnswered = false
+            request.begin(frame)
             try request.object { (request, key) throws(FrameFault) in
                 if request.isKey(key, "id") {
                     number = try request.count()
@@ -101,31 +101,59 @@ final class ChannelService {
                     try request.skip()
                 }
             }
+            // An interrupt that has come too late.
+            if number == nil { return false }
             guard hasAnswered else { throw FrameFault("the daemon writes `id`, `method`, `params`, in this order") }
         } catch {
             fail("the daemon cannot be understood: \(error)")
         }
         reply.end()
+        return true
     }
 
     private func answer(_ method: String, _ number: Int, _ request: inout FrameReader) throws(FrameFault) {
         let parameters = request.position
-        reply.raw(#"{"id":"#)
-        reply.integer(number)
-        let start = reply.count
+        self.number = number
+        beginReply()
         do throws(Refusal) {
-            reply.raw(#","result":{"#)
             try carryOut(method, &request)
             reply.raw("}}")
         } catch {
-            reply.truncate(to: start)
             refuse(error)
             request.go(to: parameters)
             try request.skip()
         }
     }
 
+    private func beginReply() {
+        reply.begin()
+        reply.raw(#"{"id":"#)
+        reply.integer(number)
+        reply.raw(#","result":{"#)
+    }
+
+    /// Sends what there is of a result; the reply goes on in another frame.
+    ///
+    /// - Parameter closing: what the result's members lack.
+    func sendPart(closing: StaticString) {
+        reply.raw(closing)
+        reply.raw(#"},"more":true}"#)
+        reply.end()
+        do throws(FramedSocket.Fault) {
+            try socket.send(reply.bytes, until: nil)
+        } catch {
+            fail("the daemon does not listen: \(error)")
+        }
+        beginReply()
+    }
+
+    /// Whether the daemon has said something while a call is under way: that it is not interested any more.
+    var isInterrupted: Bool { socket.isReadable(within: .zero) }
+
     private func refuse(_ refusal: Refusal) {
+        reply.begin()
+        reply.raw(#"{"id":"#)
+        reply.integer(number)
         reply.raw(#","error":{"status":""#)
         reply.raw(StatusName.name(of: refusal.status))
         reply.raw(#"","message":"#)
@@ -148,6 +176,7 @@ final class ChannelService {
         case "read": try read(&request)
         case "scan": try scan(&request)
         case "count": try count(&request)
+        case "query": try query(&request)
         case "write": try write(&request)
         case "idle": try idle(&request)
         default: throw Refusal(status: CRUDD_UNSUPPORTED, message: "there is no method \(method)")

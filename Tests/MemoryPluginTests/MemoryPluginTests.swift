@@ -132,6 +132,10 @@ import Testing
         #expect(try reader.count(other) == 1)
     }
 
+    @Test func checksInAtomicBatches() throws {
+        try PluginContract.checkChecks(of: open())
+    }
+
     // MARK: The tree
 
     /// Enough records for a tree of four levels, put and removed in random order, against a dictionary.

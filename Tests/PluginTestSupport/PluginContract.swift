@@ -53,6 +53,34 @@ package enum PluginContract {
         #expect(try backend.write([]) == [])
     }
 
+    /// Checks in an atomic batch change nothing, and one that fails undoes all; alone they are refused.
+    package static func checkChecks(of backend: PluginBackend) throws {
+        let collection = try backend.open("checks")
+        _ = try backend.write([.put("there", "1", revision: "1", in: collection)])
+        func outcome(_ id: String, _ precondition: PluginMutation.Precondition) throws -> PluginOutcome {
+            try backend.write(
+                [.put("other", "1", in: collection), .check(id, if: precondition, in: collection)], isAtomic: true)[1]
+        }
+        let refusals: [(String, PluginMutation.Precondition, PluginOutcome)] = [
+            ("there", .absent, .exists), ("there", .revision("0"), .mismatch(current: "1")),
+            ("gone", .present, .notFound), ("gone", .revision("1"), .notFound),
+        ]
+        for (id, precondition, expected) in refusals {
+            #expect(try outcome(id, precondition) == expected, "\(id) if \(precondition)")
+            #expect(try backend.reader().read("other", in: collection) == nil, "\(id) if \(precondition)")
+        }
+        let permitted: [(String, PluginMutation.Precondition)] = [
+            ("there", .present), ("there", .revision("1")), ("gone", .absent), ("other", .present),
+        ]
+        for (id, precondition) in permitted {
+            #expect(try outcome(id, precondition) == .applied(replaced: false), "\(id) if \(precondition)")
+            _ = try backend.write([.remove("other", in: collection)])
+        }
+        #expect(try backend.reader().scan(collection) == [PluginRecord("there", "1", revision: "1")])
+        #expect(
+            try backend.write([.check("there", if: .present, in: collection)]) == [.refused(CRUDD_UNSUPPORTED)])
+    }
+
     /// Walks, counts and reads in every combination of their parameters.
     package static func checkReading(of backend: PluginBackend) throws {
         let collection = try backend.open("reading")

@@ -95,6 +95,20 @@ import Testing
         #expect(try store.reader().item("c", in: others) == "3")
     }
 
+    @Test(arguments: [
+        ("a", CRUDD_IF_REVISION, "r", Outcome.created), ("a", CRUDD_IF_PRESENT, "", .created),
+        ("z", CRUDD_IF_ABSENT, "", .created), ("b", CRUDD_IF_PRESENT, "", .created),
+        ("a", CRUDD_IF_ABSENT, "", .exists), ("a", CRUDD_IF_REVISION, "x", .mismatch("r")),
+        ("z", CRUDD_IF_PRESENT, "", .notFound), ("z", CRUDD_IF_REVISION, "r", .notFound),
+    ])
+    func checksInAnAtomicBatch(id: String, precondition: Int, expected: String, outcome: Outcome) throws {
+        try store.write([.put("a", "1")], to: clients)
+        let check = Change(kind: CRUDD_CHECK, id: id, precondition: precondition, expected: expected)
+        #expect(try store.write([.put("b", "2"), check], to: clients, isAtomic: true) == [.created, outcome])
+        #expect(try records().map(\.idText) == (outcome == .created ? ["a", "b"] : ["a"]))
+        #expect(try store.write([check], to: clients) == [Outcome(CRUDD_UNSUPPORTED)])
+    }
+
     @Test func takesAnEmptyBatch() throws {
         #expect(try store.write([], to: clients).isEmpty)
     }

@@ -65,6 +65,8 @@ enum {
     CRUDD_HAS_TRANSACTIONS = 1u << 2,
     /// A write that was answered survives power loss.
     CRUDD_IS_DURABLE = 1u << 3,
+    /// `query` and the filter of `count` are there, for the filters and sorts that the plugin does not refuse.
+    CRUDD_CAN_QUERY = 1u << 4,
 };
 
 // MARK: The host, as a plugin sees it
@@ -130,23 +132,59 @@ typedef struct crudd_scan {
     void *context;
 } crudd_scan;
 
-/// Counts records. (Filters come as further fields.)
+/// Asked now and then by a query that takes long, every millisecond or so. 0: go on. Anything else: nobody waits for
+/// the result any more; the plugin stops and answers CRUDD_UNAVAILABLE.
+typedef int32_t (*crudd_interrupt)(void *context);
+
+/// Counts records. With a filter: like `query`, and only where CRUDD_CAN_QUERY is declared.
 typedef struct crudd_count {
     uint32_t struct_size;
     uint32_t flags;
     const crudd_collection *collection;
-    crudd_bytes prefix;  ///< only ids that begin with this; empty: all
+    crudd_bytes prefix;         ///< only ids that begin with this; empty: all
+    crudd_bytes filter;         ///< only records for which this is true, in CQL2 JSON; empty: all
+    crudd_interrupt interrupt;  ///< may be NULL
+    void *context;              ///< of `interrupt`
 } crudd_count;
+
+/// How a query was carried out. The host has zeroed it.
+typedef struct crudd_plan {
+    uint32_t struct_size;
+    char index[256];   ///< UTF-8, terminated: the property path whose index served; empty: none did
+    uint64_t scanned;  ///< how many records were looked at
+} crudd_plan;
+
+/// Finds records by what is in them. What it emits is exactly what the protocol's rules for filters and sorts say, in
+/// that order; a filter or a sort of which the plugin is not sure is refused with CRUDD_UNSUPPORTED before anything is
+/// emitted, and the host scans and evaluates itself.
+typedef struct crudd_query {
+    uint32_t struct_size;
+    uint32_t flags;  ///< CRUDD_READ_WITHOUT_ITEMS
+    const crudd_collection *collection;
+    crudd_bytes filter;  ///< only records for which this is true, in CQL2 JSON; empty: all
+    crudd_bytes prefix;  ///< only ids that begin with this; empty: all
+    crudd_bytes sort;    ///< [{"property":"a.b","order":"asc"|"desc"},…]; ties by id, ascending; empty: by id alone
+    crudd_bytes after;   ///< {"values":[…],"id":"…"}: only records behind this place in the order; empty: from the start
+    size_t limit;        ///< at most so many; never 0
+    crudd_emit emit;     ///< `index` counts from 0
+    void *context;       ///< of `emit` and `interrupt`
+    crudd_plan *plan;    ///< NULL unless the host wants to know
+    crudd_interrupt interrupt;  ///< may be NULL
+} crudd_query;
 
 // MARK: Writing
 
-enum { CRUDD_PUT = 0, CRUDD_REMOVE = 1 };
+enum {
+    CRUDD_PUT = 0,
+    CRUDD_REMOVE = 1,
+    CRUDD_CHECK = 2,  ///< changes nothing, its precondition is what counts; only with CRUDD_WRITE_ATOMIC
+};
 enum { CRUDD_IF_ANY = 0, CRUDD_IF_ABSENT = 1, CRUDD_IF_PRESENT = 2, CRUDD_IF_REVISION = 3 };
 
 /// One change of one record.
 typedef struct crudd_mutation {
     crudd_collection *collection;
-    uint32_t kind;          ///< CRUDD_PUT or CRUDD_REMOVE
+    uint32_t kind;          ///< CRUDD_PUT, CRUDD_REMOVE or CRUDD_CHECK
     uint32_t precondition;  ///< CRUDD_IF_…; a failed one is this mutation's outcome and touches nothing
     crudd_bytes id;         ///< 1 to 512 bytes of UTF-8 without control characters; anything else is legal
     crudd_bytes item;       ///< CRUDD_PUT: what to store
@@ -233,6 +271,9 @@ typedef struct crudd_plugin {
     /// Optional. What this backend can do of the `capabilities` above, as options may take something away (durability,
     /// say). Missing: all of it.
     uint64_t (*backend_capabilities)(crudd_backend *backend);
+
+    /// Only where CRUDD_CAN_QUERY is declared, else NULL.
+    crudd_status (*query)(crudd_reader *reader, const crudd_query *request, crudd_failure *failure);
 } crudd_plugin;
 
 /// The one symbol that a plugin exports. What it answers lives as long as the process.

@@ -163,34 +163,41 @@ final class BackendWriter {
         }
     }
 
-    /// Carries out items in order, neighbouring batches of mutations in one call.
+    /// Carries out items in order, neighbouring batches of mutations in one call, and neighbouring reads too.
     private func carryOut(_ items: [WorkItem], _ reader: BackendReader?) {
-        var run = WriteRun()
+        var writes = WriteRun()
+        var reads: [ReadBatch] = []
         for item in items {
             if let batch = item as? MutationBatch {
+                carryOut(&reads, reader)
                 guard batch.claim() else { continue }
                 batch.openCollections(with: openForWriting)
-                run.append(batch)
+                writes.append(batch)
             } else if let batch = item as? ReadBatch {
-                run.carryOut(write: write)
-                carryOut(batch, reader)
+                writes.carryOut(write: write)
+                reads.append(batch)
             }
         }
-        run.carryOut(write: write)
+        writes.carryOut(write: write)
+        carryOut(&reads, reader)
     }
 
-    private func carryOut(_ batch: ReadBatch, _ reader: BackendReader?) {
-        for (index, read) in batch.reads.enumerated() where !read.collection.isOpen {
-            do throws(CRUDError) { try open(read.collection, flags: 0) } catch { batch.refusals[index] = error }
+    private func carryOut(_ batches: inout [ReadBatch], _ reader: BackendReader?) {
+        guard !batches.isEmpty else { return }
+        defer { batches.removeAll() }
+        for batch in batches {
+            for (index, read) in batch.reads.enumerated() where !read.collection.isOpen {
+                do throws(CRUDError) { try open(read.collection, flags: 0) } catch { batch.refusals[index] = error }
+            }
+            batch.isPrepared = true
         }
-        batch.isPrepared = true
         if let reader {
-            guard batch.claim() else { return }
-            ReadRun.carryOut(batch, with: reader)
+            let claimed = batches.filter { $0.claim() }
+            ReadRun.carryOut(claimed, with: reader)
             reader.endSnapshot()
-            batch.finish()
-        } else if !backend.reads.append(batch) {
-            backend.refuse(batch)
+            for batch in claimed { batch.finish() }
+        } else {
+            for batch in batches where !backend.reads.append(batch) { backend.refuse(batch) }
         }
     }
 

@@ -22,6 +22,7 @@ extension Child {
                     try reader.skip()
                 }
             }
+            return true
         }
     }
 
@@ -66,6 +67,7 @@ extension Child {
                     reader.forgetTexts()
                 }
             }
+            return true
         }
     }
 }

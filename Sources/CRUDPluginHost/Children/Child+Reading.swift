@@ -2,129 +2,113 @@ import CRUDJSON
 import CRUDModel
 import CRUDPluginABI
 
-/// Reading through a child: replies are of a modest size, so that what is long comes in several.
+/// Reading through a child. A reply that is long comes in several frames.
 extension Child {
-    /// How many records a reply to `scan` is asked for at most.
+    /// How many records one `scan` asks for at most: whoever walks may stop at any record.
     private static let scanPage = 1000
 
     /// Looks ids up.
     func read(_ request: crudd_read) throws(PluginFailure) {
-        let collection = ChildTable.collection(request.collection)
         let ids = UnsafeBufferPointer(start: request.ids, count: request.count)
-        // Where each id of the next call stands in the request; nil: where it stands itself.
-        var places: [Int]?
-        while true {
-            var answer = ReadAnswer(count: places?.count ?? ids.count)
-            try call("read", for: .reading) { frame in
-                frame.collection(collection)
-                frame.raw(#","ids":["#)
-                for place in 0..<answer.count {
-                    if place > 0 { frame.raw(",") }
-                    frame.string(ids[places?[place] ?? place].buffer)
-                }
-                frame.raw(Int(request.flags) & CRUDD_READ_WITHOUT_ITEMS != 0 ? #"],"items":false"# : #"],"items":true"#)
-            } _: { reader throws(FrameFault) in
-                try reader.records { (reader, record) throws(FrameFault) in
-                    guard let index = record.index, index < answer.count else { throw FrameFault("a wrong index") }
-                    answer.find(index)
-                    if answer.isStopped { return }
-                    let place = places?[index] ?? index
-                    answer.isStopped =
-                        request.emit(
-                            request.context, place, ids[place], crudd_bytes(record.item), crudd_bytes(record.revision))
-                        != 0
-                } more: {
-                    answer.hasMore = $0
+        try call("read", for: .reading) { frame in
+            frame.collection(request.collection)
+            frame.raw(#","ids":["#)
+            for (index, id) in ids.enumerated() {
+                if index > 0 { frame.raw(",") }
+                frame.string(id.buffer)
+            }
+            frame.raw("]")
+            frame.items(flags: request.flags)
+        } _: { reader throws(FrameFault) in
+            var isWanted = true
+            try reader.records { record throws(FrameFault) in
+                guard let index = record.index, index < ids.count else { throw FrameFault("a wrong index") }
+                if isWanted {
+                    isWanted = record.emit(index, ids[index].buffer, request.emit, request.context)
                 }
             }
-            if answer.isStopped || !answer.hasMore { return }
-            guard answer.foundCount > 0 else { throw nonsense("read: more is to come after a reply without records") }
-            let rest = answer.missing
-            if rest.isEmpty { return }
-            places = rest.map { places?[$0] ?? $0 }
+            return isWanted
         }
     }
 
     /// Walks records by id.
     func scan(_ request: crudd_scan) throws(PluginFailure) {
-        let collection = ChildTable.collection(request.collection)
         var after = Array(request.after.buffer)
         var index = 0
-        while true {
-            let rest = request.limit == 0 ? Int.max : request.limit - index
-            let page = min(rest, Self.scanPage)
-            var found = 0
-            var isStopped = false
-            var hasMore = false
+        var isWanted = true
+        while isWanted {
+            let page = request.limit == 0 ? Self.scanPage : min(request.limit - index, Self.scanPage)
+            let end = index + page
             try call("scan", for: .reading) { frame in
-                frame.collection(collection)
+                frame.collection(request.collection)
                 frame.raw(#","after":"#)
                 after.withUnsafeBytes { frame.string($0) }
                 frame.raw(#","prefix":"#)
                 frame.string(request.prefix.buffer)
                 frame.raw(#","limit":"#)
                 frame.integer(page)
-                frame.raw(Int(request.flags) & CRUDD_READ_WITHOUT_ITEMS != 0 ? #","items":false"# : #","items":true"#)
+                frame.items(flags: request.flags)
             } _: { reader throws(FrameFault) in
-                try reader.records { (reader, record) throws(FrameFault) in
-                    guard let id = record.id, id.starts(with: request.prefix.buffer),
-                        after.isEmpty || after.lexicographicallyPrecedes(id), found < page,
-                        Naming.fault(Array(id).span, maximum: Naming.maximumIDBytes) == nil
+                try reader.records { record throws(FrameFault) in
+                    let id = try record.checkedID()
+                    guard index < end, id.starts(with: request.prefix.buffer),
+                        after.isEmpty || after.lexicographicallyPrecedes(id)
                     else { throw FrameFault("an id that was not asked for, or not in its order") }
                     after.replaceSubrange(0..., with: id)
-                    found += 1
-                    if isStopped { return }
-                    isStopped =
-                        request.emit(
-                            request.context, index, crudd_bytes(id), crudd_bytes(record.item),
-                            crudd_bytes(record.revision)) != 0
+                    if isWanted { isWanted = record.emit(index, id, request.emit, request.context) }
                     index += 1
-                } more: {
-                    hasMore = $0
                 }
+                return isWanted
             }
-            if isStopped || (request.limit > 0 && index >= request.limit) { return }
-            guard hasMore || found == page else { return }
-            guard found > 0 else { throw nonsense("scan: more is to come after a reply without records") }
+            if index < end || index == request.limit { return }
         }
     }
 
     /// Counts records.
     func count(_ request: crudd_count) throws(PluginFailure) -> UInt64 {
         var count: Int?
-        try call("count", for: .reading) { frame in
-            frame.collection(ChildTable.collection(request.collection))
+        try call("count", for: .reading, interrupt: Interrupt(request.interrupt, request.context)) { frame in
+            frame.collection(request.collection)
             frame.raw(#","prefix":"#)
             frame.string(request.prefix.buffer)
+            frame.json("filter", request.filter)
         } _: { reader throws(FrameFault) in
             try reader.object { (reader, key) throws(FrameFault) in
                 if reader.isKey(key, "count") { count = try reader.count() } else { try reader.skip() }
             }
             if count == nil { throw FrameFault("a reply without a count") }
+            return true
         }
         return UInt64(count ?? 0)
     }
-}
 
-/// What has come of the ids of one call.
-private struct ReadAnswer {
-    let count: Int
-    var isStopped = false
-    var hasMore = false
-    private(set) var foundCount = 0
-    private var found: [Bool]
-
-    init(count: Int) {
-        self.count = count
-        found = Array(repeating: false, count: count)
+    /// Finds records by what is in them.
+    func query(_ request: crudd_query) throws(PluginFailure) {
+        var index = 0
+        try call("query", for: .reading, interrupt: Interrupt(request.interrupt, request.context)) { frame in
+            frame.collection(request.collection)
+            frame.json("filter", request.filter)
+            frame.raw(#","prefix":"#)
+            frame.string(request.prefix.buffer)
+            frame.json("sort", request.sort)
+            frame.json("after", request.after)
+            frame.raw(#","limit":"#)
+            frame.integer(request.limit)
+            frame.items(flags: request.flags)
+            if request.plan != nil { frame.raw(#","plan":true"#) }
+        } _: { reader throws(FrameFault) in
+            var isWanted = true
+            try reader.records { record throws(FrameFault) in
+                let id = try record.checkedID()
+                guard index < request.limit else { throw FrameFault("more records than were asked for") }
+                if isWanted { isWanted = record.emit(index, id, request.emit, request.context) }
+                index += 1
+            } plan: { (reader) throws(FrameFault) in
+                try reader.plan(into: request.plan)
+            }
+            return isWanted
+        }
     }
-
-    mutating func find(_ index: Int) {
-        if !found[index] { foundCount += 1 }
-        found[index] = true
-    }
-
-    var missing: [Int] { found.indices.filter { !found[$0] } }
 }
 
 /// A record in a reply, its texts valid until the next one is read.
@@ -135,19 +119,50 @@ private struct RecordInReply {
     var revision = UnsafeRawBufferPointer(start: nil, count: 0)
 }
 
+extension RecordInReply {
+    /// The id of a record that has to bring its own.
+    fileprivate func checkedID() throws(FrameFault) -> UnsafeRawBufferPointer {
+        guard let id, Naming.fault(id.bindMemory(to: UInt8.self).span, maximum: Naming.maximumIDBytes) == nil else {
+            throw FrameFault("a record without an id, or with one that is none")
+        }
+        return id
+    }
+
+    /// Hands the record over; answers whether another one is wanted.
+    fileprivate func emit(
+        _ index: Int, _ id: UnsafeRawBufferPointer, _ emit: crudd_emit, _ context: UnsafeMutableRawPointer?
+    ) -> Bool {
+        emit(context, index, crudd_bytes(id), crudd_bytes(item), crudd_bytes(revision)) == 0
+    }
+}
+
 extension FrameReader {
-    /// Reads a result with `records` and `more`.
+    /// Reads a result with `records`, and `plan` where there is one.
     fileprivate mutating func records(
-        _ record: (borrowing FrameReader, RecordInReply) throws(FrameFault) -> Void, more: (Bool) -> Void
+        _ take: (RecordInReply) throws(FrameFault) -> Void,
+        plan: (inout FrameReader) throws(FrameFault) -> Void = { (reader) throws(FrameFault) in try reader.skip() }
     ) throws(FrameFault) {
         try object { (reader, key) throws(FrameFault) in
             if reader.isKey(key, "records") {
                 try reader.array { (reader) throws(FrameFault) in
-                    try record(reader, try reader.record())
+                    try take(try reader.record())
                     reader.forgetTexts()
                 }
-            } else if reader.isKey(key, "more") {
-                more(try reader.bool())
+            } else if reader.isKey(key, "plan") {
+                try plan(&reader)
+            } else {
+                try reader.skip()
+            }
+        }
+    }
+
+    fileprivate mutating func plan(into plan: UnsafeMutablePointer<crudd_plan>?) throws(FrameFault) {
+        try object { (reader, key) throws(FrameFault) in
+            if reader.isKey(key, "index") {
+                let index = reader.bytes(try reader.string())
+                plan?.pointee.set(index: index)
+            } else if reader.isKey(key, "scanned") {
+                plan?.pointee.scanned = UInt64(try reader.count())
             } else {
                 try reader.skip()
             }
@@ -186,8 +201,33 @@ extension FrameReader {
 
 extension FrameWriter {
     /// Names a collection, as the first member.
-    fileprivate mutating func collection(_ collection: ChildCollection) {
+    fileprivate mutating func collection(_ collection: OpaquePointer?) {
         raw(#""collection":"#)
-        raw(collection.name)
+        raw(ChildTable.collection(collection).name)
+    }
+
+    /// Says whether items are wanted.
+    fileprivate mutating func items(flags: UInt32) {
+        raw(Int(flags) & CRUDD_READ_WITHOUT_ITEMS != 0 ? #","items":false"# : #","items":true"#)
+    }
+
+    /// Writes a member that is JSON already; none if it is empty.
+    fileprivate mutating func json(_ name: StaticString, _ json: crudd_bytes) {
+        guard json.size > 0 else { return }
+        raw(#",""#)
+        raw(name)
+        raw(#"":"#)
+        raw(json.buffer)
+    }
+}
+
+extension crudd_plan {
+    /// Sets the path of the index that served, cut to what there is room for.
+    fileprivate mutating func set(index path: UnsafeRawBufferPointer) {
+        withUnsafeMutableBytes(of: &index) { index in
+            let path = path.prefix(index.count - 1)
+            index.copyBytes(from: path)
+            index[path.count] = 0
+        }
     }
 }

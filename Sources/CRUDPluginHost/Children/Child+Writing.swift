@@ -27,6 +27,7 @@ extension Child {
                     frame.raw("]")
                 } _: { reader throws(FrameFault) in
                     try reader.outcomes(into: UnsafeMutableBufferPointer(rebasing: outcomes[start..<end]))
+                    return true
                 }
             } catch {
                 // Of a child that is lost already nothing is encoded.
@@ -44,7 +45,11 @@ extension FrameWriter {
         let collection = ChildTable.collection(mutation.collection)
         raw(#"{"collection":"#)
         raw(collection.name)
-        raw(Int(mutation.kind) == CRUDD_PUT ? #","kind":"put","id":"# : #","kind":"remove","id":"#)
+        switch Int(mutation.kind) {
+        case CRUDD_PUT: raw(#","kind":"put","id":"#)
+        case CRUDD_REMOVE: raw(#","kind":"remove","id":"#)
+        default: raw(#","kind":"check","id":"#)
+        }
         string(mutation.id.buffer)
         switch Int(mutation.precondition) {
         case CRUDD_IF_ABSENT: raw(#","precondition":"absent""#)

@@ -41,8 +41,6 @@ final class Child: Sendable {
 
     /// The version of the child protocol.
     private static let protocolVersion = 1
-    /// How many bytes of records one reply ought to hold.
-    static let replyBytes = 1 << 20
     /// How long a child that is to end may take.
     private static let farewell = Duration.seconds(5)
 
@@ -177,16 +175,22 @@ final class Child: Sendable {
     /// - Throws: ``PluginFailure``, as the child answers; without an answer `unavailable`, or `outcome_unknown` for what
     ///   writes and has been sent.
     func call(
-        _ method: StaticString, for purpose: Purpose, _ parameters: ChildChannel.WriteParameters = { _ in },
-        _ result: ChildChannel.ReadResult = { reader throws(FrameFault) in try reader.skip() }
+        _ method: StaticString, for purpose: Purpose, interrupt: Interrupt? = nil,
+        _ parameters: ChildChannel.WriteParameters = { _ in },
+        _ result: ChildChannel.ReadResult = { reader throws(FrameFault) in
+            try reader.skip()
+            return true
+        }
     ) throws(PluginFailure) {
         let (loss, readsApart) = state.withLock { ($0.loss, $0.greeting.capabilities.contains(.readsConcurrently)) }
         if let loss { throw PluginFailure(unavailable: loss) }
         do throws(ChildChannel.Fault) {
+            var isMade = false
             // Only a child with two channels keeps the capability.
-            var hasCalled = false
-            if purpose == .reading, readsApart { hasCalled = try channels[1].callIfIdle(method, parameters, result) }
-            if !hasCalled { try channels[0].call(method, parameters, result) }
+            if purpose == .reading, readsApart {
+                isMade = try channels[1].callIfIdle(method, interrupt: interrupt, parameters, result)
+            }
+            if !isMade { try channels[0].call(method, interrupt: interrupt, parameters, result) }
         } catch {
             switch error {
             case .answered(let failure):
@@ -219,13 +223,6 @@ final class Child: Sendable {
         return self.loss ?? ""
     }
 
-    /// Ends a child whose replies make no sense; what its caller is told.
-    func nonsense(_ reason: String) -> PluginFailure {
-        lose("child \(process.pid) talks nonsense and was killed: \(reason)")
-        process.kill()
-        return PluginFailure(unavailable: loss ?? reason)
-    }
-
     private func greet() throws(PluginFailure) {
         var greeting = Greeting()
         var version = 0
@@ -236,8 +233,6 @@ final class Child: Sendable {
             request.string(command.backend)
             request.raw(#","limits":{"frameBytes":"#)
             request.integer(command.limits.frameBytes)
-            request.raw(#","replyBytes":"#)
-            request.integer(Self.replyBytes)
             request.raw("}")
         } _: { reader throws(FrameFault) in
             try reader.object { (reader, key) throws(FrameFault) in
@@ -255,6 +250,7 @@ final class Child: Sendable {
                     try reader.skip()
                 }
             }
+            return true
         }
         guard version == Self.protocolVersion else {
             throw PluginFailure(

@@ -48,32 +48,35 @@ final class ChildChannel: @unchecked Sendable {
         FramedSocket.shutDown(descriptor)
     }
 
+    /// Writes the members of `params`.
     typealias WriteParameters = (inout FrameWriter) -> Void
-    typealias ReadResult = (inout FrameReader) throws(FrameFault) -> Void
+    /// Reads a result, or one part of it after the other; answers whether further parts are of use.
+    typealias ReadResult = (inout FrameReader) throws(FrameFault) -> Bool
 
     /// Makes a call.
     ///
     /// - Parameters:
-    ///   - parameters: writes the members of `params`.
-    ///   - result: reads the members of the result; not called where the call fails.
+    ///   - result: not called where the call fails at once.
+    ///   - interrupt: asked every few milliseconds while nothing comes.
     func call(
-        _ method: StaticString, _ parameters: WriteParameters, _ result: ReadResult
+        _ method: StaticString, interrupt: Interrupt?, _ parameters: WriteParameters, _ result: ReadResult
     ) throws(Fault) {
-        try gate.withLock { _ throws(Fault) in try call(&state, method, parameters, result) }
+        try gate.withLock { _ throws(Fault) in try call(&state, method, parameters, interrupt, result) }
     }
 
     /// Makes a call unless another is under way; false if there is one.
     func callIfIdle(
-        _ method: StaticString, _ parameters: WriteParameters, _ result: ReadResult
+        _ method: StaticString, interrupt: Interrupt?, _ parameters: WriteParameters, _ result: ReadResult
     ) throws(Fault) -> Bool {
         try gate.withLockIfAvailable { _ throws(Fault) in
-            try call(&state, method, parameters, result)
+            try call(&state, method, parameters, interrupt, result)
             return true
         } ?? false
     }
 
     private func call(
-        _ state: inout State, _ method: StaticString, _ parameters: WriteParameters, _ result: ReadResult
+        _ state: inout State, _ method: StaticString, _ parameters: WriteParameters, _ interrupt: Interrupt?,
+        _ result: ReadResult
     ) throws(Fault) {
         state.number += 1
         state.request.begin()
@@ -91,45 +94,84 @@ final class ChildChannel: @unchecked Sendable {
         } catch {
             throw .lost(Self.loss(error), wasSent: false)
         }
-        let frame: UnsafeBufferPointer<UInt8>
+        let failure: PluginFailure?
         do throws(FramedSocket.Fault) {
-            frame = try state.socket.receive(until: deadline)
+            failure = try receive(&state, interrupt, result, until: deadline)
         } catch {
             throw .lost(Self.loss(error), wasSent: true)
-        }
-        state.reader.begin(frame)
-        let failure: PluginFailure?
-        do throws(FrameFault) {
-            failure = try Self.read(&state.reader, number: state.number, result)
-        } catch {
-            throw .lost(.garbage(error.description), wasSent: true)
         }
         if let failure { throw .answered(failure) }
     }
 
-    /// Reads a reply; answers the failure that it tells of.
+    // MARK: Replies
+
+    /// What a frame of a reply tells beside the result.
+    private struct Reply {
+        var failure: PluginFailure?
+        /// Whether further frames belong to the reply.
+        var hasMore = false
+        /// Whether they are of use.
+        var isWanted = true
+    }
+
+    /// Receives a reply, all frames of it; answers the failure that it tells of.
+    private func receive(
+        _ state: inout State, _ interrupt: Interrupt?, _ result: ReadResult, until deadline: ContinuousClock.Instant
+    ) throws(FramedSocket.Fault) -> PluginFailure? {
+        var isWanted = true
+        while true {
+            if isWanted, let interrupt {
+                isWanted = try !interrupt.isRaised(whileWaitingFor: state.socket, until: deadline)
+                if !isWanted { try sendInterrupt(&state, until: deadline) }
+            }
+            state.reader.begin(try state.socket.receive(until: deadline))
+            let reply: Reply
+            do throws(FrameFault) {
+                reply = try Self.read(&state.reader, number: state.number, isWanted: isWanted, result)
+            } catch {
+                throw .garbage(error.description)
+            }
+            guard reply.hasMore else { return reply.failure }
+            if isWanted, !reply.isWanted { try sendInterrupt(&state, until: deadline) }
+            isWanted = isWanted && reply.isWanted
+        }
+    }
+
+    /// Tells the child that the rest of the reply is of no use.
+    private func sendInterrupt(_ state: inout State, until deadline: ContinuousClock.Instant) throws(FramedSocket.Fault)
+    {
+        state.request.begin()
+        state.request.raw(#"{"method":"interrupt"}"#)
+        state.request.end()
+        try state.socket.send(state.request.bytes, until: deadline)
+    }
+
     private static func read(
-        _ reader: inout FrameReader, number: Int, _ result: ReadResult
-    ) throws(FrameFault) -> PluginFailure? {
+        _ reader: inout FrameReader, number: Int, isWanted: Bool, _ result: ReadResult
+    ) throws(FrameFault) -> Reply {
+        var reply = Reply()
         var found: Int?
         var hasResult = false
-        var failure: PluginFailure?
         try reader.object { (reader, key) throws(FrameFault) in
             if reader.isKey(key, "id") {
                 found = try reader.count()
             } else if reader.isKey(key, "result"), !hasResult {
                 hasResult = true
-                try result(&reader)
+                if isWanted { reply.isWanted = try result(&reader) } else { try reader.skip() }
             } else if reader.isKey(key, "error") {
-                failure = try reader.failure()
+                reply.failure = try reader.failure()
+            } else if reader.isKey(key, "more") {
+                reply.hasMore = try reader.bool()
             } else {
                 try reader.skip()
             }
         }
         try reader.expectEnd()
         guard found == number else { throw FrameFault("a reply to another request than \(number)") }
-        guard hasResult != (failure != nil) else { throw FrameFault("a reply with not one of result and error") }
-        return failure
+        guard hasResult != (reply.failure != nil), !(reply.hasMore && reply.failure != nil) else {
+            throw FrameFault("a reply with not one of result and error")
+        }
+        return reply
     }
 
     private static func loss(_ fault: FramedSocket.Fault) -> Loss {
@@ -167,5 +209,31 @@ extension FrameReader {
             throw FrameFault("a status that there is not")
         }
         return status
+    }
+}
+
+/// A caller's way of saying, while it waits, that it has lost interest.
+struct Interrupt {
+    private let function: crudd_interrupt
+    private let context: UnsafeMutableRawPointer?
+
+    /// - Parameter function: nil where nobody will.
+    init?(_ function: crudd_interrupt?, _ context: UnsafeMutableRawPointer?) {
+        guard let function else { return nil }
+        self.function = function
+        self.context = context
+    }
+
+    private static let tick = Duration.milliseconds(5)
+
+    /// Whether it has; false once something has come.
+    fileprivate func isRaised(
+        whileWaitingFor socket: borrowing FramedSocket, until deadline: ContinuousClock.Instant
+    ) throws(FramedSocket.Fault) -> Bool {
+        while function(context) == 0 {
+            if socket.isReadable(within: Self.tick) { return false }
+            if ContinuousClock.now >= deadline { throw .overdue }
+        }
+        return true
     }
 }

@@ -76,10 +76,8 @@ final class ChildProcess: Sendable {
     private func isReadable(within patience: Duration) -> Bool {
         let end = ContinuousClock.now + patience
         while true {
-            let (seconds, attoseconds) = max(.zero, end - .now).components
-            let milliseconds = seconds * 1000 + (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
             var events = pollfd(fd: handle, events: Int16(POLLIN), revents: 0)
-            let count = poll(&events, 1, CInt(clamping: milliseconds))
+            let count = poll(&events, 1, (end - .now).pollMilliseconds)
             if count > 0 { return true }
             if count == 0 || errno != EINTR { return false }
         }

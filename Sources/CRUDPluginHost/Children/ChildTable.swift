@@ -114,6 +114,11 @@ extension crudd_plugin {
                 try ChildTable.child(reader).scan(request!.pointee)
             }
         }
+        query = { reader, request, failure in
+            ChildTable.answer(failure) { () throws(PluginFailure) in
+                try ChildTable.child(reader).query(request!.pointee)
+            }
+        }
         count = { reader, request, count, failure in
             ChildTable.answer(failure) { () throws(PluginFailure) in
                 count!.pointee = try ChildTable.child(reader).count(request!.pointee)

@@ -71,6 +71,12 @@ package struct FramedSocket: ~Copyable {
         }
     }
 
+    /// Waits until something has come, or the other side has gone; false if nothing does in time.
+    package func isReadable(within patience: Duration) -> Bool {
+        var events = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        return poll(&events, 1, patience.pollMilliseconds) > 0
+    }
+
     /// Receives one frame, and has nothing behind it: the other side speaks only when it is asked.
     ///
     /// - Returns: the frame without its length, until the next one is received.
@@ -129,5 +135,13 @@ package struct FramedSocket: ~Copyable {
         free(base)
         base = nil
         capacity = 0
+    }
+}
+
+extension Duration {
+    /// As poll(2) wants it: in milliseconds, rounded up.
+    var pollMilliseconds: CInt {
+        let (seconds, attoseconds) = max(.zero, self).components
+        return CInt(clamping: seconds * 1000 + (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000)
     }
 }

@@ -38,6 +38,7 @@ package struct Plugin: @unchecked Sendable {
         package static let readsFast = Capabilities(rawValue: UInt64(CRUDD_CAN_READ_FAST))
         package static let transactions = Capabilities(rawValue: UInt64(CRUDD_HAS_TRANSACTIONS))
         package static let durable = Capabilities(rawValue: UInt64(CRUDD_IS_DURABLE))
+        package static let queries = Capabilities(rawValue: UInt64(CRUDD_CAN_QUERY))
 
         /// Their names, as `backend.list` and `collection.describe` show them and children tell them.
         package var names: [String] { Self.all.filter { contains($0.0) }.map(\.1) }
@@ -49,7 +50,7 @@ package struct Plugin: @unchecked Sendable {
 
         private static let all: [(Capabilities, String)] = [
             (.readsConcurrently, "concurrentReads"), (.readsFast, "fastReads"), (.transactions, "transactions"),
-            (.durable, "durable"),
+            (.durable, "durable"), (.queries, "queries"),
         ]
     }
 
@@ -87,6 +88,9 @@ package struct Plugin: @unchecked Sendable {
         let capabilities = Capabilities(rawValue: table.pointee.capabilities)
         if capabilities.contains(.readsFast), !capabilities.contains(.readsConcurrently) {
             throw PluginFault("\(path) declares fast reads without concurrent reads")
+        }
+        if capabilities.contains(.queries), table.pointee.query == nil {
+            throw PluginFault("\(path) declares queries without a function for them")
         }
         return Plugin(
             name: name, path: path, version: table.pointee.version.map { String(cString: $0) } ?? "",

@@ -12,6 +12,11 @@ struct Listening {
         guard manager.listeningSockets.isEmpty else {
             descriptors = manager.listeningSockets
             own = nil
+            for descriptor in descriptors where !Self.isListening(descriptor) {
+                throw StartFailure(
+                    .configuration,
+                    "descriptor \(descriptor), handed over by systemd, is no listening stream Unix socket")
+            }
             return
         }
         do throws(SystemFault) {
@@ -21,6 +26,17 @@ struct Listening {
         } catch {
             throw StartFailure(error.code == EADDRINUSE ? .occupied : .configuration, "socket.path: \(error)")
         }
+    }
+
+    /// Whether sessions can be accepted there, and peers be known.
+    private static func isListening(_ descriptor: CInt) -> Bool {
+        func option(_ name: CInt) -> CInt? {
+            var value: CInt = 0
+            var size = socklen_t(MemoryLayout<CInt>.size)
+            return getsockopt(descriptor, SOL_SOCKET, name, &value, &size) == 0 ? value : nil
+        }
+        return option(SO_DOMAIN) == AF_UNIX && option(SO_TYPE) == CInt(SOCK_STREAM.rawValue)
+            && option(SO_ACCEPTCONN) == 1
     }
 
     /// Removes the socket file, unless it is systemd's.

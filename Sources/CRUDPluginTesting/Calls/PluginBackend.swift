@@ -2,7 +2,7 @@ import CRUDPluginABI
 import Synchronization
 
 /// A backend opened through a plugin's table; it is closed when nobody refers to it any more.
-// The plugins under test declare that their backends may be used beside their readers, each from one thread at a time.
+// Whoever uses one from several threads has asked the plugin's capabilities.
 package final class PluginBackend: @unchecked Sendable {
     package let plugin: ExportedPlugin
     private let handle: OpaquePointer
@@ -10,7 +10,7 @@ package final class PluginBackend: @unchecked Sendable {
     private let log: Log
 
     /// - Parameter options: a JSON object.
-    package init(_ plugin: ExportedPlugin, options: String) throws(PluginFault) {
+    package init(_ plugin: ExportedPlugin, options: String) throws(CallFault) {
         self.plugin = plugin
         let log = Log()
         let host = UnsafeMutablePointer<crudd_host>.allocate(capacity: 1)
@@ -23,17 +23,20 @@ package final class PluginBackend: @unchecked Sendable {
         }
         var handle: OpaquePointer?
         do {
-            try PluginFault.throwing { failure in
+            try CallFault.throwing { failure in
                 withBytes(of: options) { plugin.table.pointee.open($0, host, &handle, failure) }
             }
         } catch {
             host.deallocate()
             throw error
         }
+        guard let handle else {
+            host.deallocate()
+            throw .breach("open answered CRUDD_OK and no backend")
+        }
         self.log = log
         self.host = host
-        // A plugin that answers CRUDD_OK has set it.
-        self.handle = handle!
+        self.handle = handle
     }
 
     deinit {
@@ -44,13 +47,19 @@ package final class PluginBackend: @unchecked Sendable {
     /// What the plugin has said so far.
     package var logged: [String] { log.lines }
 
-    package var capabilities: UInt64 { plugin.table.pointee.backend_capabilities(handle) }
+    package var capabilities: UInt64 {
+        plugin.table.pointee.backend_capabilities?(handle) ?? plugin.table.pointee.capabilities
+    }
 
+    /// Has the plugin do what it does in a quiet moment.
+    package func idle() { plugin.table.pointee.idle?(handle) }
+
+    /// Opens a collection, or makes it.
     package func open(
         _ name: String, format: String = "json", creates: Bool = true
-    ) throws(PluginFault) -> PluginCollection {
+    ) throws(CallFault) -> PluginCollection {
         var collection: OpaquePointer?
-        try PluginFault.throwing { failure in
+        try CallFault.throwing { failure in
             withBytes(of: name) { name in
                 withBytes(of: format) { format in
                     var specification = crudd_collection_spec()
@@ -62,19 +71,19 @@ package final class PluginBackend: @unchecked Sendable {
                 }
             }
         }
-        // A plugin that answers CRUDD_OK has set it.
-        return PluginCollection(backend: self, handle: collection!)
+        guard let collection else { throw .breach("open_collection answered CRUDD_OK and no collection") }
+        return PluginCollection(backend: self, handle: collection)
     }
 
-    package func drop(_ name: String) throws(PluginFault) {
-        try PluginFault.throwing { failure in
+    package func drop(_ name: String) throws(CallFault) {
+        try CallFault.throwing { failure in
             withBytes(of: name) { plugin.table.pointee.drop_collection(handle, $0, failure) }
         }
     }
 
-    package func collections() throws(PluginFault) -> [String] {
+    package func collections() throws(CallFault) -> [String] {
         var names: [String] = []
-        try PluginFault.throwing { failure in
+        try CallFault.throwing { failure in
             withUnsafeMutablePointer(to: &names) { names in
                 plugin.table.pointee.list_collections(
                     handle,
@@ -84,26 +93,26 @@ package final class PluginBackend: @unchecked Sendable {
                     }, names, failure)
             }
         }
-        return names.sorted()
+        return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
     }
 
-    package func reader() throws(PluginFault) -> PluginReader {
+    package func reader() throws(CallFault) -> PluginReader {
         var reader: OpaquePointer?
-        try PluginFault.throwing { plugin.table.pointee.open_reader(handle, &reader, $0) }
-        // A plugin that answers CRUDD_OK has set it.
-        return PluginReader(backend: self, handle: reader!)
+        try CallFault.throwing { plugin.table.pointee.open_reader(handle, &reader, $0) }
+        guard let reader else { throw .breach("open_reader answered CRUDD_OK and no reader") }
+        return PluginReader(backend: self, handle: reader)
     }
 
     /// Writes mutations as one batch.
     package func write(
         _ mutations: [PluginMutation], isAtomic: Bool = false
-    ) throws(PluginFault) -> [PluginOutcome] {
+    ) throws(CallFault) -> [PluginOutcome] {
         var outcomes = [crudd_outcome](repeating: crudd_outcome(), count: mutations.count)
         let arenas = mutations.map { $0.fields }
         // Each array is kept by `arenas` until the call is over, so that its address holds.
         defer { withExtendedLifetime(arenas) {} }
         let raw = zip(mutations, arenas).map { $0.raw($1) }
-        try PluginFault.throwing { failure in
+        try CallFault.throwing { failure in
             raw.withUnsafeBufferPointer { raw in
                 outcomes.withUnsafeMutableBufferPointer { outcomes in
                     var request = crudd_write()
@@ -116,7 +125,9 @@ package final class PluginBackend: @unchecked Sendable {
                 }
             }
         }
-        return outcomes.map(PluginOutcome.init)
+        var results: [PluginOutcome] = []
+        for outcome in outcomes { results.append(try PluginOutcome(outcome)) }
+        return results
     }
 }
 

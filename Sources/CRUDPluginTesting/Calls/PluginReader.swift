@@ -17,11 +17,11 @@ package final class PluginReader {
     /// Answers a record or nil for each id.
     package func read(
         _ ids: [String], in collection: PluginCollection, withItems: Bool = true
-    ) throws(PluginFault) -> [PluginRecord?] {
-        var sink = Sink()
-        let fields = PluginMutation.Fields(ids)
+    ) throws(CallFault) -> [PluginRecord?] {
+        var sink = Sink(positions: ids.count)
+        let fields = PluginMutation.Fields(ids.map { Array($0.utf8) })
         defer { withExtendedLifetime(fields) {} }
-        try PluginFault.throwing { failure in
+        try CallFault.throwing { failure in
             withUnsafeMutablePointer(to: &sink) { sink in
                 fields.bytes.withUnsafeBufferPointer { ids in
                     var request = crudd_read()
@@ -36,10 +36,14 @@ package final class PluginReader {
                 }
             }
         }
+        if let breach = sink.breach { throw .breach("read \(breach)") }
         return ids.indices.map { sink.records[$0] }
     }
 
-    package func read(_ id: String, in collection: PluginCollection) throws(PluginFault) -> PluginRecord? {
+    /// Lets go of the reader's view.
+    package func endSnapshot() { backend.plugin.table.pointee.end_snapshot?(handle) }
+
+    package func read(_ id: String, in collection: PluginCollection) throws(CallFault) -> PluginRecord? {
         try read([id], in: collection)[0]
     }
 
@@ -49,9 +53,9 @@ package final class PluginReader {
     package func scan(
         _ collection: PluginCollection, after: String = "", prefix: String = "", limit: Int = 0,
         withItems: Bool = true, stopAfter: Int = .max
-    ) throws(PluginFault) -> [PluginRecord] {
+    ) throws(CallFault) -> [PluginRecord] {
         var sink = Sink(maximum: stopAfter)
-        try PluginFault.throwing { failure in
+        try CallFault.throwing { failure in
             withUnsafeMutablePointer(to: &sink) { sink in
                 withBytes(of: after) { after in
                     withBytes(of: prefix) { prefix in
@@ -69,12 +73,13 @@ package final class PluginReader {
                 }
             }
         }
+        if let breach = sink.breach { throw .breach("scan \(breach)") }
         return (0..<sink.records.count).compactMap { sink.records[$0] }
     }
 
-    package func count(_ collection: PluginCollection, prefix: String = "") throws(PluginFault) -> Int {
+    package func count(_ collection: PluginCollection, prefix: String = "") throws(CallFault) -> Int {
         var count: UInt64 = 0
-        try PluginFault.throwing { failure in
+        try CallFault.throwing { failure in
             withBytes(of: prefix) { prefix in
                 var request = crudd_count()
                 request.struct_size = UInt32(MemoryLayout<crudd_count>.size)
@@ -87,29 +92,53 @@ package final class PluginReader {
     }
 }
 
-/// A record as a plugin emits it.
+/// A record as a plugin emits it. Two are equal if all their bytes are, whatever Unicode says of them.
 package struct PluginRecord: Equatable, Sendable {
     package let id: String
-    package let item: String
+    package let bytes: [UInt8]
     package let revision: String
 
-    package init(_ id: String, _ item: String, revision: String = "1") {
+    package init(_ id: String, bytes: [UInt8], revision: String = "1") {
         self.id = id
-        self.item = item
+        self.bytes = bytes
         self.revision = revision
+    }
+
+    package init(_ id: String, _ item: String, revision: String = "1") {
+        self.init(id, bytes: Array(item.utf8), revision: revision)
+    }
+
+    /// The item as a text.
+    package var item: String { String(decoding: bytes, as: UTF8.self) }
+
+    package static func == (left: PluginRecord, right: PluginRecord) -> Bool {
+        left.id.utf8.elementsEqual(right.id.utf8) && left.bytes == right.bytes
+            && left.revision.utf8.elementsEqual(right.revision.utf8)
     }
 }
 
 /// Where emitted records go.
 private struct Sink {
+    /// How many ids were asked for; nil: records are counted from 0.
+    var positions: Int?
     var maximum = Int.max
-    /// By index, so that one that is emitted twice or out of turn shows.
     var records: [Int: PluginRecord] = [:]
+    /// What the plugin has done that it must not.
+    var breach: String?
 
     static let emit: crudd_emit = { context, index, id, item, revision in
         // The context is the pointer to the sink of the call.
         let sink = context!.assumingMemoryBound(to: Sink.self)
-        sink.pointee.records[index] = PluginRecord(id.text, item.text, revision: revision.text)
-        return sink.pointee.records.count < sink.pointee.maximum ? 0 : 1
+        return sink.pointee.take(index, PluginRecord(id.text, bytes: item.array, revision: revision.text)) ? 0 : 1
+    }
+
+    /// Answers whether to go on.
+    private mutating func take(_ index: Int, _ record: PluginRecord) -> Bool {
+        if records.count >= maximum { breach = "went on when it was told to stop" }
+        if let positions, index >= positions { breach = "emitted position \(index) of \(positions)" }
+        if positions == nil, index != records.count { breach = "emitted record \(records.count) as \(index)" }
+        if records[index] != nil { breach = "emitted position \(index) twice" }
+        records[index] = record
+        return records.count < maximum
     }
 }

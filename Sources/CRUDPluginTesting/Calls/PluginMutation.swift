@@ -5,7 +5,7 @@ package struct PluginMutation {
     private let collection: PluginCollection
     private let kind: Int
     private let id: String
-    private let item: String
+    private let item: [UInt8]
     private let revision: String
     private let precondition: Precondition
 
@@ -18,6 +18,13 @@ package struct PluginMutation {
         _ id: String, _ item: String, revision: String = "1", if precondition: Precondition = .none,
         in collection: PluginCollection
     ) -> PluginMutation {
+        put(id, bytes: Array(item.utf8), revision: revision, if: precondition, in: collection)
+    }
+
+    package static func put(
+        _ id: String, bytes item: [UInt8], revision: String = "1", if precondition: Precondition = .none,
+        in collection: PluginCollection
+    ) -> PluginMutation {
         PluginMutation(
             collection: collection, kind: CRUDD_PUT, id: id, item: item, revision: revision, precondition: precondition)
     }
@@ -26,14 +33,21 @@ package struct PluginMutation {
         _ id: String, if precondition: Precondition = .none, in collection: PluginCollection
     ) -> PluginMutation {
         PluginMutation(
-            collection: collection, kind: CRUDD_REMOVE, id: id, item: "", revision: "", precondition: precondition)
+            collection: collection, kind: CRUDD_REMOVE, id: id, item: [], revision: "", precondition: precondition)
     }
 
-    /// Memory for the texts, freed with the object.
+    package static func check(
+        _ id: String, if precondition: Precondition, in collection: PluginCollection
+    ) -> PluginMutation {
+        PluginMutation(
+            collection: collection, kind: CRUDD_CHECK, id: id, item: [], revision: "", precondition: precondition)
+    }
+
+    /// Memory for what the mutation says, freed with the object.
     var fields: Fields {
         var expected = ""
         if case .revision(let revision) = precondition { expected = revision }
-        return Fields([id, item, revision, expected])
+        return Fields([Array(id.utf8), item, Array(revision.utf8), Array(expected.utf8)])
     }
 
     func raw(_ fields: Fields) -> crudd_mutation {
@@ -54,14 +68,14 @@ package struct PluginMutation {
         return raw
     }
 
-    /// Copies of texts at addresses that hold as long as the object.
+    /// Copies of bytes at addresses that hold as long as the object.
     final class Fields {
         let bytes: [crudd_bytes]
 
-        init(_ texts: [String]) {
-            bytes = texts.map { text in
-                let copy = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: text.utf8.count)
-                _ = copy.initialize(fromContentsOf: Array(text.utf8))
+        init(_ contents: [[UInt8]]) {
+            bytes = contents.map { content in
+                let copy = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: content.count)
+                _ = copy.initialize(fromContentsOf: content)
                 return crudd_bytes(data: copy.baseAddress, size: copy.count)
             }
         }
@@ -85,15 +99,32 @@ package enum PluginOutcome: Equatable, Sendable {
     package static let notFound = PluginOutcome.refused(CRUDD_NOT_FOUND)
     package static let noSpace = PluginOutcome.refused(CRUDD_NO_SPACE)
 
-    init(_ outcome: crudd_outcome) {
-        switch Int(outcome.status) {
+    init(_ outcome: crudd_outcome) throws(CallFault) {
+        let status = Int(outcome.status)
+        switch status {
+        case CRUDD_OK where outcome.replaced > 1: throw .breach("`replaced` of an outcome is \(outcome.replaced)")
         case CRUDD_OK: self = .applied(replaced: outcome.replaced != 0)
         case CRUDD_MISMATCH:
+            let size = Int(outcome.revision_size)
+            guard size <= MemoryLayout.size(ofValue: outcome.revision) else {
+                throw .breach("`revision_size` of an outcome is \(size)")
+            }
             self = .mismatch(
-                current: withUnsafeBytes(of: outcome.revision) {
-                    String(decoding: $0.prefix(Int(outcome.revision_size)), as: UTF8.self)
-                })
-        case let status: self = .refused(status)
+                current: withUnsafeBytes(of: outcome.revision) { String(decoding: $0.prefix(size), as: UTF8.self) })
+        default:
+            guard StatusText.isKnown(status) else { throw .breach("an outcome has the status \(status), which is none") }
+            self = .refused(status)
+        }
+    }
+}
+
+extension PluginOutcome: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .applied(replaced: true): "CRUDD_OK with `replaced`"
+        case .applied(replaced: false): "CRUDD_OK"
+        case .mismatch(let current): "CRUDD_MISMATCH with revision \"\(current)\""
+        case .refused(let status): StatusText.of(status)
         }
     }
 }

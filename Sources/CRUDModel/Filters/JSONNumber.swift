@@ -1,0 +1,61 @@
+/// A number as JSON spells it, digit for digit.
+///
+/// Two are equal if they are spelt the same. Filters and sorts go by the value: that of a number without fraction and
+/// exponent from −2⁶³ to 2⁶³−1 is exact, that of any other is the nearest binary64 (±infinity beyond its range).
+///
+/// - SeeAlso: RFC 8259, section 6, <https://www.rfc-editor.org/rfc/rfc8259#section-6>
+public struct JSONNumber: Sendable, Hashable, CustomStringConvertible {
+    /// The digits, as RFC 8259 allows them: ASCII without white space.
+    public let text: String
+
+    /// A number from its text; nil where that is no number of RFC 8259 (`1.`, `+1`, `01`, `NaN`, ` 1`).
+    public init?(text: String) {
+        guard Self.isNumber(text.utf8) else { return nil }
+        self.text = text
+    }
+
+    /// An integer of any width.
+    public init(_ integer: some BinaryInteger) {
+        text = String(integer)
+    }
+
+    /// A floating-point number by its shortest text that gives the same value again; nil for infinity and NaN, which
+    /// JSON does not have.
+    public init?(_ value: Double) {
+        guard value.isFinite else { return nil }
+        text = value.description
+    }
+
+    /// A number whose text a scanner has checked.
+    init(checked text: String) {
+        self.text = text
+    }
+
+    public var description: String { text }
+
+    /// Whether `text` is a number of RFC 8259 and nothing else.
+    private static func isNumber(_ text: String.UTF8View) -> Bool {
+        var rest = text[...]
+        func skipDigits() -> Bool {
+            let count = rest.prefix { UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }.count
+            rest = rest.dropFirst(count)
+            return count > 0
+        }
+        if rest.first == UInt8(ascii: "-") { rest = rest.dropFirst() }
+        if rest.first == UInt8(ascii: "0") {
+            rest = rest.dropFirst()
+        } else if !skipDigits() {
+            return false
+        }
+        if rest.first == UInt8(ascii: ".") {
+            rest = rest.dropFirst()
+            guard skipDigits() else { return false }
+        }
+        if let byte = rest.first, byte | 0x20 == UInt8(ascii: "e") {
+            rest = rest.dropFirst()
+            if rest.first == UInt8(ascii: "+") || rest.first == UInt8(ascii: "-") { rest = rest.dropFirst() }
+            guard skipDigits() else { return false }
+        }
+        return rest.isEmpty
+    }
+}

@@ -78,7 +78,7 @@ let package = Package(
         module("CRUDInMemory", ["CRUDJSON", "CRUDModel", "CRUDClient"]),
         module("CRUDPluginKit", ["CRUDJSON", "CRUDModel", "CRUDPluginABI"]),
         module("CRUDPluginHost", ["CRUDDigest", "CRUDJSON", "CRUDModel", "CRUDPluginABI", "CLinux", logging]),
-        module("CRUDPluginTesting", ["CRUDJSON", "CRUDModel", "CRUDPluginABI", "CRUDPluginHost", "CLinux", logging]),
+        module("CRUDPluginTesting", ["CRUDJSON", "CRUDModel", "CRUDPluginABI", "CRUDPluginHost"]),
         module("CRUDCore", ["CRUDJSON", "CRUDModel", "CRUDConfiguration", "CRUDPluginHost", "CLinux", logging]),
         module("CRUDConfiguration", ["CRUDJSON", "CRUDModel", "CYAML"]),
         module("CRUDEventLoop", ["CLinux"]),
@@ -108,11 +108,11 @@ let package = Package(
         .target(
             name: "CRUDTestSupport", dependencies: ["CLinux"], path: "Tests/CRUDTestSupport", swiftSettings: settings),
         .target(
-            name: "PluginTestSupport", dependencies: ["CRUDPluginABI", "CRUDTestSupport"],
+            name: "PluginTestSupport", dependencies: ["CRUDPluginABI", "CRUDPluginTesting", "CRUDTestSupport"],
             path: "Tests/PluginTestSupport", swiftSettings: settings),
         tests("CRUDDigestTests", ["CRUDDigest", "CRUDTestSupport"]),
         tests("CRUDJSONTests", ["CRUDJSON"]),
-        tests("CRUDModelTests", ["CRUDModel"]),
+        tests("CRUDModelTests", ["CRUDModel", "CRUDJSON", "CRUDTestSupport"]),
         tests("CRUDWireTests", ["CRUDWire", "CRUDJSON", "CRUDModel"]),
         tests("CRUDConfigurationTests", ["CRUDConfiguration", "CRUDJSON", "CRUDModel"]),
         tests("CRUDEventLoopTests", ["CRUDEventLoop", "CLinux"]),
@@ -127,14 +127,16 @@ let package = Package(
             swiftSettings: settings),
         tests("CRUDClientTests", ["CRUDClient", "CRUDModel", "CRUDTestSupport", "ScriptedDaemon", nio]),
         tests("CRUDInMemoryTests", ["CRUDInMemory", "CRUDClient", "CRUDModel"]),
-        tests("CRUDPluginTestingTests", ["CRUDPluginTesting", "CRUDPluginHost", "CRUDTestSupport", logging]),
+        tests("CRUDPluginTestingTests", ["CRUDPluginTesting", "CRUDTestSupport"]),
         tests("CRUDCtlTests", ["crudctl", "CRUDModel", "CRUDTestSupport", "ScriptedDaemon"]),
         tests(
-            "FileSystemPluginTests", ["PluginTestSupport", "CRUDPluginABI", "CRUDTestSupport", "CRUDDigest", "CLinux"]),
-        tests("MemoryPluginTests", ["PluginTestSupport", "CRUDPluginABI"]),
+            "FileSystemPluginTests",
+            ["PluginTestSupport", "CRUDPluginTesting", "CRUDPluginABI", "CRUDTestSupport", "CRUDDigest", "CLinux"]),
+        tests("MemoryPluginTests", ["PluginTestSupport", "CRUDPluginTesting", "CRUDPluginABI"]),
         tests("SQLitePluginTests", ["CRUDTestSupport", "CRUDPluginABI", "CSQLite"]),
         tests("SystemTests", ["CRUDTestSupport"]),
-        tests("UserDefaultsPluginTests", ["PluginTestSupport", "CRUDPluginABI", "CRUDTestSupport", "CLinux"]),
+        tests(
+            "UserDefaultsPluginTests", ["PluginTestSupport", "CRUDPluginTesting", "CRUDPluginABI", "CRUDTestSupport"]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -30,6 +30,7 @@ struct Draft {
         let collection = mutation.collection
         let current = content[collection].record(mutation.id)
         guard permits(mutation, position, batch, current) else { return false }
+        if mutation.kind == .check { return batch.applied(position, replacing: false) }
         let id = Array(mutation.id)
         let qualifier = content.qualifier(of: collection)
         let itemKey = SuiteKey(collection.name, .item(id: id, qualifier)).text

@@ -14,8 +14,10 @@ final class UserDefaultsBackend: StorageBackend {
         suite = try Suite(named: options.suite, host: host)
     }
 
-    /// The lock ends with the last reference to the suite.
-    func close() {}
+    /// Leaves a copy of what is there now. The lock ends with the last reference to the suite.
+    func close() {
+        suite.makeCopy()
+    }
 
     // MARK: Collections
 

@@ -7,8 +7,10 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stddef.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifndef SO_PEERGROUPS
@@ -36,6 +38,21 @@ int clinux_accept(int listener) { return accept4(listener, NULL, NULL, SOCK_NONB
 int clinux_open(const char *path, int flags, mode_t mode) { return open(path, flags | O_CLOEXEC, mode); }
 
 int clinux_unshare_descriptors(void) { return unshare(CLONE_FILES); }
+
+int clinux_wait(void *semaphore, int64_t milliseconds) {
+    struct timespec deadline;
+    clock_gettime(CLOCK_MONOTONIC, &deadline);
+    deadline.tv_sec += milliseconds / 1000;
+    deadline.tv_nsec += milliseconds % 1000 * 1000000;
+    if (deadline.tv_nsec >= 1000000000) {
+        deadline.tv_sec++;
+        deadline.tv_nsec -= 1000000000;
+    }
+    int outcome;
+    do outcome = sem_clockwait(semaphore, CLOCK_MONOTONIC, &deadline);
+    while (outcome != 0 && errno == EINTR);
+    return outcome;
+}
 
 void clinux_name_thread(const char *name) { pthread_setname_np(pthread_self(), name); }
 

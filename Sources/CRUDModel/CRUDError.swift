@@ -43,7 +43,7 @@ public struct CRUDError: Error, Sendable {
         public var file: String?
         /// `invalid_configuration`: from 1.
         public var line: Int?
-        /// `invalid_configuration`: from 1.
+        /// `invalid_configuration`: from 1; `invalid_query` of CQL2's text encoding: the code point, from 1.
         public var column: Int?
 
         public init(

@@ -6,14 +6,16 @@ package import Logging
 package struct PluginSet {
     /// Each once, in the order in which the configuration first names them.
     private(set) var all: [Plugin] = []
+    /// What is to be known of plugins that run all the same, a line each.
+    private(set) var warnings: [String] = []
     private var byBackend: [String: Plugin] = [:]
 
     /// Loads the plugins, or has a child process load them, and has them check their options; no storage is touched.
     ///
     /// - Parameter logger: where children speak while they are asked, and where it stands that one could not be.
-    /// - Throws: ``StartFailure`` with every fault and its place in the file.
-    package init(_ configuration: Configuration, logger: Logger) throws(StartFailure) {
-        var faults = Self.unsupported(configuration)
+    /// - Throws: `InvalidConfiguration` with every fault and its place in the file.
+    package init(_ configuration: Configuration, logger: Logger) throws(InvalidConfiguration) {
+        var faults: [ConfigurationFault] = []
         for backend in configuration.backends {
             do throws(PluginFault) {
                 switch backend.isolation {
@@ -24,11 +26,11 @@ package struct PluginSet {
                 faults.append(configuration.fault(at: backend.implementationPosition, error.description))
             }
         }
-        if !faults.isEmpty { throw StartFailure(.configuration, lines: faults) }
+        if !faults.isEmpty { throw InvalidConfiguration(faults) }
     }
 
     private mutating func load(
-        _ backend: BackendConfiguration, _ configuration: Configuration, _ faults: inout [String]
+        _ backend: BackendConfiguration, _ configuration: Configuration, _ faults: inout [ConfigurationFault]
     ) throws(PluginFault) {
         guard case .plugin(let name) = backend.implementation else { return }
         let plugin = try load(
@@ -37,13 +39,14 @@ package struct PluginSet {
         do throws(PluginFailure) {
             try plugin.check(options: backend.options)
         } catch {
-            faults.append(configuration.fault(in: backend, error))
+            faults.append(configuration.fault(of: error, opening: backend))
         }
     }
 
     /// Has a child of a backend's own load its plugin, or be it, and check the options.
     private mutating func ask(
-        _ backend: BackendConfiguration, _ configuration: Configuration, _ logger: Logger, _ faults: inout [String]
+        _ backend: BackendConfiguration, _ configuration: Configuration, _ logger: Logger,
+        _ faults: inout [ConfigurationFault]
     ) throws(PluginFault) {
         let program: ChildCommand.Program =
             switch backend.implementation {
@@ -60,41 +63,40 @@ package struct PluginSet {
             let (plugin, doubt) = try Plugin.inChild(command, options: backend.options, logger: logger)
             byBackend[backend.name] = plugin
             if !all.contains(where: { $0.path == plugin.path }) { all.append(plugin) }
-            if let doubt { logger.error("backend \(backend.name): \(doubt)") }
+            if let doubt { warnings.append("backend \(backend.name): \(doubt)") }
         } catch {
-            faults.append(configuration.fault(in: backend, error))
+            faults.append(
+                error.isAboutOptions
+                    ? configuration.fault(of: error, opening: backend)
+                    : configuration.fault(
+                        at: backend.implementationPosition, "backend \(backend.name): \(error.message)"))
         }
     }
 
     /// The plugin of a backend; there is one for each backend of the configuration.
     subscript(backend: BackendConfiguration) -> Plugin? { byBackend[backend.name] }
 
-    /// Loads a file, or finds it loaded already for another backend.
+    /// Loads a file, or finds it loaded already, be it as it was before.
     private mutating func load(_ file: PluginFile) throws(PluginFault) -> Plugin {
-        if let loaded = all.first(where: { $0.path == file.path }) { return loaded }
         let plugin = try Plugin.load(file)
+        if all.contains(where: { $0.path == plugin.path }) { return plugin }
         all.append(plugin)
-        return plugin
-    }
-
-    /// What the format of the file allows and this version does not do yet.
-    private static func unsupported(_ configuration: Configuration) -> [String] {
-        configuration.collections.rules.filter { $0.format != .json }.map {
-            configuration.fault(at: $0.position, "format \($0.format.rawValue) is not in this version of crudd")
+        if plugin.isOlder(than: file) {
+            warnings.append(
+                "plugin \(plugin.name): \(plugin.path) is another file now; the one that was loaded runs until the "
+                    + "daemon is started again")
         }
+        return plugin
     }
 }
 
 extension Configuration {
-    func fault(at position: SourcePosition, _ message: String) -> String {
-        "\(file):\(position.line):\(position.column): \(message)"
+    func fault(at position: SourcePosition, _ message: String) -> ConfigurationFault {
+        ConfigurationFault(file: file, position: position, message: message)
     }
 
-    /// A plugin's complaint about a backend: at the option that it names, else where the plugin is named.
-    fileprivate func fault(in backend: BackendConfiguration, _ failure: PluginFailure) -> String {
-        let isAboutOptions = failure.isAboutOptions
-        let position =
-            isAboutOptions ? backend.position(ofOption: failure.pointer) : backend.implementationPosition
-        return fault(at: position, "backend \(backend.name): \(failure.message)")
+    /// A backend that can never be opened as it is defined.
+    func fault(of failure: PluginFailure, opening backend: BackendConfiguration) -> ConfigurationFault {
+        fault(at: backend.position(ofOption: failure.pointer), "backend \(backend.name): \(failure.message)")
     }
 }

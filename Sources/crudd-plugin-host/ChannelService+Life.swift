@@ -15,7 +15,7 @@ extension ChannelService {
                 message: "this crudd-plugin-host speaks version 1 of the child protocol, the daemon version \(version)")
         }
         reply.raw(#""protocol":1,"name":"#)
-        reply.string(storage.plugin.name)
+        reply.string(table.pointee.name.map { String(cString: $0) } ?? "")
         reply.raw(#","version":"#)
         reply.string(storage.plugin.version)
         reply.raw(",")

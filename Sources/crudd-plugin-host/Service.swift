@@ -9,10 +9,10 @@ enum Service {
     static let firstChannel: CInt = 3
 
     /// Loads a plugin and serves it until the first channel ends; answers the exit status.
-    static func run(plugin path: String, named name: String) -> CInt {
+    static func run(_ path: String) -> CInt {
         let plugin: Plugin
         do throws(PluginFault) {
-            plugin = try Plugin.load(path, named: name)
+            plugin = try CheckCommand.load(path)
         } catch {
             return refuse(error.description)
         }

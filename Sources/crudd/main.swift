@@ -19,8 +19,10 @@ func run() -> Int32 {
         case .check:
             try Daemon.check(Configuration.load(path: arguments.configuration, environment: stateDirectory))
         case .serve:
-            let configuration = try Configuration.load(path: arguments.configuration, environment: stateDirectory)
-            try Daemon(configuration, manager: ServiceManager()).run(force: arguments.force)
+            let daemon = try Daemon(manager: ServiceManager()) { () throws(InvalidConfiguration) in
+                try Configuration.load(path: arguments.configuration, environment: stateDirectory)
+            }
+            try daemon.run(force: arguments.force)
         }
         return EXIT_SUCCESS
     } catch let fault as UsageFault {

@@ -7,7 +7,7 @@ package final class Installation: Sendable {
     package var configurationFile: String { "\(path)/crudd.yaml" }
     package var socketPath: String { "\(path)/crudd.sock" }
 
-    /// With the SQLite plugin and the given configuration.
+    /// With the plugins of this project and the given configuration.
     package convenience init(_ configuration: Configuration = Configuration()) throws {
         try self.init(text: configuration.text)
     }
@@ -17,7 +17,10 @@ package final class Installation: Sendable {
         directory = try TemporaryDirectory()
         try Files.makeDirectory("\(directory.path)/plugins")
         try Files.makeDirectory("\(directory.path)/state", mode: 0o700)
-        try Files.copy(BuildProducts.path(of: "libsqlite.so"), to: "\(directory.path)/plugins/sqlite.so", mode: 0o755)
+        for plugin in ["sqlite", "filesystem", "memory"] {
+            let file = "\(directory.path)/plugins/\(plugin).so"
+            try Files.copy(BuildProducts.path(of: "lib\(plugin).so"), to: file, mode: 0o755)
+        }
         try configure(text: text)
     }
 

@@ -34,6 +34,10 @@ int clinux_pipe(int ends[2]);
 /// Gives the calling thread a descriptor table of its own (unshare(2), CLONE_FILES). 0, or -1 with errno.
 int clinux_unshare_descriptors(void);
 
+/// Waits for a `sem_t` at most so long, by the clock that nobody sets (CLOCK_MONOTONIC). 0, or -1 with errno, ETIMEDOUT
+/// where it was not posted in time.
+int clinux_wait(void *semaphore, int64_t milliseconds);
+
 /// Names the calling thread for `ps -L` and debuggers; at most 15 bytes.
 void clinux_name_thread(const char *name);
 

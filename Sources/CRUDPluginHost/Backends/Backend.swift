@@ -186,10 +186,11 @@ package final class Backend: Sendable {
     }
 
     /// Has the threads finish what is queued and close the storage, and waits for that. No event loop may read from
-    /// the backend any more.
+    /// the backend any more. The first opening is not waited for, which may hang: should it come to an end, the storage
+    /// is closed at once.
     package func stop() {
         writes.close()
-        let writer = condition.withLock { $0.writer.take() }
+        let writer = condition.withLock { $0.state == .opening ? nil : $0.writer.take() }
         writer?.join()
     }
 }

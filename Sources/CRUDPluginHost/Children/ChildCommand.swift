@@ -70,11 +70,14 @@ package struct ChildCommand: Sendable {
         }
     }
 
+    /// What tells `crudd-plugin-host` that it is a child's first program.
+    package static let option = "--child"
+
     /// The words that start the child with a file that has been checked.
     func arguments(for file: PluginFile) -> [String] {
-        let common = [launcher, "\(getpid())", "\(limits.memoryBytes)"]
+        let common = [launcher, Self.option, "\(getpid())", "\(limits.memoryBytes)"]
         return switch program {
-        case .plugin(let name, _): common + ["plugin", name, file.path]
+        case .plugin: common + ["plugin", file.path]
         case .executable(let words): common + ["command", file.path] + words
         }
     }

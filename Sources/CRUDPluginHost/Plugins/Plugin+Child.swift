@@ -22,9 +22,9 @@ extension Plugin {
     ) throws(PluginFailure) -> (plugin: Plugin, doubt: String?) {
         let log = PluginLog(backend: command.backend, logger: logger)
         // A file that is not to be used is a fault whatever a child would say.
-        let path: String
+        let file: PluginFile
         do throws(PluginFault) {
-            path = try command.file().path
+            file = try command.file()
         } catch {
             throw PluginFailure(status: CRUDD_UNSUPPORTED, message: error.description, pointer: "")
         }
@@ -34,12 +34,18 @@ extension Plugin {
             try child.check(options: options)
             let greeting = child.greeting
             return (
-                Plugin(command, path: path, version: greeting.version, capabilities: greeting.capabilities), nil
+                Plugin(command, file, version: greeting.version, capabilities: greeting.capabilities), nil
             )
         } catch {
             if error.isFinal { throw error }
-            return (Plugin(command, path: path, version: "", capabilities: []), error.message)
+            return (Plugin(command, file, version: "", capabilities: []), error.message)
         }
+    }
+
+    private init(_ command: ChildCommand, _ file: PluginFile, version: String, capabilities: Capabilities) {
+        self.init(
+            name: command.name, path: file.path, version: version, capabilities: capabilities, table: ChildTable.table,
+            command: command, identity: file.identity)
     }
 
     /// Opens storage.

@@ -1,4 +1,5 @@
 package import CRUDPluginABI
+import Synchronization
 
 #if canImport(Glibc)
 import Glibc
@@ -25,6 +26,11 @@ package struct Plugin: @unchecked Sendable {
     package let table: UnsafePointer<crudd_plugin>
     /// How a child is started; nil for a plugin that was loaded.
     let command: ChildCommand?
+    let identity: PluginFile.Identity
+
+    /// By path, for the life of the process: the dynamic loader does not load a path twice either, whatever has become
+    /// of the file.
+    private static let loaded = Mutex<[String: Plugin]>([:])
 
     /// What a plugin can do beyond what all can.
     package struct Capabilities: OptionSet, Sendable {
@@ -54,17 +60,22 @@ package struct Plugin: @unchecked Sendable {
         ]
     }
 
-    /// Loads a plugin.
+    /// Whether the file is another one than was loaded, so that what runs is not what lies there. A child takes the file as
+    /// it is whenever it is started.
+    package func isOlder(than file: PluginFile) -> Bool { identity != file.identity }
+
+    /// Loads a plugin, or finds it loaded already.
     ///
     /// - Throws: ``PluginFault`` for a file that is not there, not to be trusted, no plugin, or of another version.
     package static func load(_ file: PluginFile) throws(PluginFault) -> Plugin {
-        try load(file.path, named: file.name)
+        if let known = loaded.withLock({ $0[file.path] }) { return known }
+        let plugin = try open(file)
+        loaded.withLock { $0[file.path] = plugin }
+        return plugin
     }
 
-    /// Loads a plugin file that somebody else has checked.
-    ///
-    /// - Throws: ``PluginFault`` for a file that is no plugin, or of another version.
-    package static func load(_ path: String, named name: String) throws(PluginFault) -> Plugin {
+    private static func open(_ file: PluginFile) throws(PluginFault) -> Plugin {
+        let path = file.path
         guard let library = dlopen(path, RTLD_NOW | RTLD_LOCAL) else {
             throw PluginFault(
                 "\(path) cannot be loaded: \(dlerror().map { String(cString: $0) } ?? "no reason given")")
@@ -93,33 +104,8 @@ package struct Plugin: @unchecked Sendable {
             throw PluginFault("\(path) declares queries without a function for them")
         }
         return Plugin(
-            name: name, path: path, version: table.pointee.version.map { String(cString: $0) } ?? "",
-            capabilities: capabilities, table: table)
-    }
-
-    private init(
-        name: String, path: String, version: String, capabilities: Capabilities, table: UnsafePointer<crudd_plugin>
-    ) {
-        self.name = name
-        self.path = path
-        self.version = version
-        self.capabilities = capabilities
-        self.table = table
-        command = nil
-    }
-
-    /// A plugin that runs in children.
-    ///
-    /// - Parameters:
-    ///   - path: the file that they run.
-    ///   - version, capabilities: what one of them has said; empty where none could be asked.
-    init(_ command: ChildCommand, path: String, version: String, capabilities: Capabilities) {
-        name = command.name
-        self.path = path
-        self.version = version
-        self.capabilities = capabilities
-        self.command = command
-        table = ChildTable.table
+            name: file.name, path: path, version: table.pointee.version.map { String(cString: $0) } ?? "",
+            capabilities: capabilities, table: table, command: nil, identity: file.identity)
     }
 
     /// Has the plugin check options, without touching storage.

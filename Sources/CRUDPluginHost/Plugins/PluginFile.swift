@@ -13,6 +13,25 @@ package struct PluginFile {
     let name: String
     /// Where it really is, links resolved: what gets loaded, so that `$ORIGIN` in its RUNPATH means its own folder.
     package let path: String
+    /// Tells the file from one that has taken its place since.
+    let identity: Identity
+
+    /// What changes when a file is replaced or written to.
+    struct Identity: Equatable {
+        let device: dev_t
+        let inode: ino_t
+        let size: off_t
+        let seconds: Int
+        let nanoseconds: Int
+
+        init(_ status: stat) {
+            device = status.st_dev
+            inode = status.st_ino
+            size = status.st_size
+            seconds = status.st_mtim.tv_sec
+            nanoseconds = status.st_mtim.tv_nsec
+        }
+    }
 
     /// Finds and checks a plugin file.
     ///
@@ -29,7 +48,7 @@ package struct PluginFile {
         }
         self.path = path
         try Self.checkFolders(from: root, to: path)
-        try Self.checkFile(path, sha256)
+        identity = try Self.checkFile(path, sha256)
     }
 
     /// Finds and checks an executable, which may lie anywhere; every folder that leads to it is checked.
@@ -43,22 +62,23 @@ package struct PluginFile {
         guard let path = Self.resolve(name) else { throw PluginFault("there is no executable \(name)") }
         self.path = path
         try Self.checkFolders(from: "/", to: path, mayBeSticky: true)
-        try Self.checkFile(path, sha256)
+        identity = try Self.checkFile(path, sha256)
         guard access(path, X_OK) == 0 else { throw PluginFault("\(path) cannot be executed: \(Self.reason())") }
     }
 
-    private static func checkFile(_ path: String, _ sha256: String?) throws(PluginFault) {
+    private static func checkFile(_ path: String, _ sha256: String?) throws(PluginFault) -> Identity {
         let descriptor = clinux_open(path, O_RDONLY | O_NOFOLLOW, 0)
         guard descriptor >= 0 else { throw PluginFault("\(path) cannot be read: \(reason())") }
         defer { close(descriptor) }
-        try check(descriptor: descriptor, path, mode: S_IFREG, what: "a regular file")
-        guard let sha256 else { return }
+        let identity = Identity(try check(descriptor: descriptor, path, mode: S_IFREG, what: "a regular file"))
+        guard let sha256 else { return identity }
         guard let digest = SHA256.digest(descriptor: descriptor) else {
             throw PluginFault("\(path) cannot be read: \(reason())")
         }
         guard digest == sha256 else {
             throw PluginFault("\(path) has the SHA-256 \(digest), the configuration wants \(sha256)")
         }
+        return identity
     }
 
     private static func find(_ name: String, in directories: [String]) throws(PluginFault) -> String {
@@ -80,13 +100,14 @@ package struct PluginFile {
             let descriptor = clinux_open(folder, O_RDONLY | O_DIRECTORY, 0)
             guard descriptor >= 0 else { throw PluginFault("\(folder) cannot be opened: \(reason())") }
             defer { close(descriptor) }
-            try check(descriptor: descriptor, folder, mode: S_IFDIR, what: "a directory", mayBeSticky: mayBeSticky)
+            _ = try check(
+                descriptor: descriptor, folder, mode: S_IFDIR, what: "a directory", mayBeSticky: mayBeSticky)
         }
     }
 
     private static func check(
         descriptor: Int32, _ path: String, mode: mode_t, what: String, mayBeSticky: Bool = false
-    ) throws(PluginFault) {
+    ) throws(PluginFault) -> stat {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw PluginFault("\(path) cannot be examined: \(reason())") }
         guard status.st_mode & S_IFMT == mode else { throw PluginFault("\(path) is not \(what)") }
@@ -96,6 +117,7 @@ package struct PluginFile {
         guard (mayBeSticky && status.st_mode & S_ISVTX != 0) || status.st_mode & (S_IWGRP | S_IWOTH) == 0 else {
             throw PluginFault("\(path) can be written by others: chmod go-w")
         }
+        return status
     }
 
     private static func resolve(_ path: String) -> String? {

@@ -1,4 +1,4 @@
-package import CRUDPluginABI
+import CRUDPluginABI
 
 /// Why a call of a plugin did not answer CRUDD_OK, or how it broke the contract.
 package struct CallFault: Error, Equatable, CustomStringConvertible {
@@ -16,6 +16,9 @@ package struct CallFault: Error, Equatable, CustomStringConvertible {
     }
 
     static func breach(_ message: String) -> CallFault { CallFault(status: breach, message: message) }
+
+    /// Whether trying again is of no use.
+    package var isFinal: Bool { status == CRUDD_INVALID_OPTIONS || status == CRUDD_UNSUPPORTED }
 
     package var description: String {
         if status == Self.breach { return message }

@@ -56,19 +56,22 @@ package final class PluginBackend: @unchecked Sendable {
 
     /// Opens a collection, or makes it.
     package func open(
-        _ name: String, format: String = "json", creates: Bool = true
+        _ name: String, format: String = "json", indexes: [String] = [], creates: Bool = true
     ) throws(CallFault) -> PluginCollection {
         var collection: OpaquePointer?
+        let fields = PluginMutation.Fields([name, format].map { Array($0.utf8) })
+        let paths = PluginMutation.Fields(indexes.map { Array($0.utf8) })
+        defer { withExtendedLifetime((fields, paths)) {} }
         try CallFault.throwing { failure in
-            withBytes(of: name) { name in
-                withBytes(of: format) { format in
-                    var specification = crudd_collection_spec()
-                    specification.struct_size = UInt32(MemoryLayout<crudd_collection_spec>.size)
-                    specification.flags = creates ? UInt32(CRUDD_OPEN_CREATE) : 0
-                    specification.name = name
-                    specification.format = format
-                    return plugin.table.pointee.open_collection(handle, &specification, &collection, failure)
-                }
+            paths.bytes.withUnsafeBufferPointer { paths in
+                var specification = crudd_collection_spec()
+                specification.struct_size = UInt32(MemoryLayout<crudd_collection_spec>.size)
+                specification.flags = creates ? UInt32(CRUDD_OPEN_CREATE) : 0
+                specification.name = fields.bytes[0]
+                specification.format = fields.bytes[1]
+                specification.indexes = paths.baseAddress
+                specification.index_count = paths.count
+                return plugin.table.pointee.open_collection(handle, &specification, &collection, failure)
             }
         }
         guard let collection else { throw .breach("open_collection answered CRUDD_OK and no collection") }

@@ -117,6 +117,12 @@ package struct PluginRecord: Equatable, Sendable {
     }
 }
 
+extension PluginRecord: CustomStringConvertible {
+    package var description: String {
+        "id \(id.debugDescription), revision \(revision.debugDescription), item \(Excerpt(bytes))"
+    }
+}
+
 /// Where emitted records go.
 private struct Sink {
     /// How many ids were asked for; nil: records are counted from 0.

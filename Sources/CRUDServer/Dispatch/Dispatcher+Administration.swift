@@ -18,7 +18,11 @@ extension Dispatcher {
         _ text: Span<UInt8>, _ session: Session, _ target: ReplyTarget
     ) throws(CRUDError) -> Disposition {
         if case .array(let array) = target, array.underWay > 0 { return .mustWaitForArray }
-        if request.traits.access == .admin, !session.isAdmin { throw Self.denied }
+        if request.traits.access == .admin, !session.authority.isAdmin { throw Self.denied }
+        if request.method == .daemonReload {
+            reload(text, session, target)
+            return .takenUp
+        }
         guard let id = request.id else { return .takenUp }
         var writer = JSONWriter()
         switch request.method {
@@ -51,7 +55,7 @@ extension Dispatcher {
             result.array { list in
                 for name in names.sorted(by: { $0.lexicographicallyPrecedes($1) }) {
                     guard let collection = collections.collection(named: name.span),
-                        session.permissions(for: collection).contains(.read)
+                        session.authority.permissions(for: collection).contains(.read)
                     else { continue }
                     list.object { Self.describe(collection, &$0) }
                 }

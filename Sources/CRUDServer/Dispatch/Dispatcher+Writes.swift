@@ -12,20 +12,37 @@ extension Dispatcher {
     ) throws(CRUDError) {
         guard let recordID = request[.id] else { return }
         let item = request[.item]
-        if let item { try checkSize(of: item) }
+        var stored: [UInt8]?
+        if let item {
+            try checkSize(of: item)
+            stored = try storedForm(of: text.extracting(item.range), in: collection)
+        }
         let batch = loop.mutationBatch(for: collection)
         let mutation = Mutation(
             request.method == .recordDelete ? .remove : .put, in: collection.stored,
             id: store(recordID, text, in: batch), precondition: precondition(text, in: batch),
-            item: item.map { batch.store(text.extracting($0.range)) } ?? .empty,
+            item: stored.map { batch.store($0.span) } ?? item.map { batch.store(text.extracting($0.range)) } ?? .empty,
             revision: request.method == .recordDelete ? .empty : batch.store(revisions.next().span))
         let context = RequestContext(
             session: session, collection: collection, traits: request.traits, target: target,
             id: request.id.map { batch.store(text.extracting($0.range)) }, deadline: deadline,
-            heldBytes: target.size(of: text))
+            heldBytes: target.size(of: text) + (stored?.count ?? 0))
         batch.append(mutation)
         start(context)
         loop.append(mutation: context)
+    }
+
+    /// An item in normal form as its collection's format has it; nil where it is stored as it stands in the request.
+    private func storedForm(of item: Span<UInt8>, in collection: Collection) throws(CRUDError) -> [UInt8]? {
+        let normalized = normalization.normalized(item)
+        guard !collection.codec.keepsText else { return normalized }
+        var stored: [UInt8] = []
+        if let normalized {
+            try collection.codec.encode(item: normalized.span, into: &stored)
+        } else {
+            try collection.codec.encode(item: item, into: &stored)
+        }
+        return stored
     }
 
     private func checkSize(of item: JSONSlice) throws(CRUDError) {

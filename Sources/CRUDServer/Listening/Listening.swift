@@ -8,6 +8,9 @@ struct Listening {
     /// The daemon's own place; nil where systemd made the sockets.
     private let own: SocketPath?
 
+    /// Whether the daemon has made the sockets, as the configuration says.
+    var isOwn: Bool { own != nil }
+
     init(_ configuration: Configuration, _ manager: ServiceManager) throws(StartFailure) {
         guard manager.listeningSockets.isEmpty else {
             descriptors = manager.listeningSockets
@@ -24,7 +27,7 @@ struct Listening {
             own = path
             descriptors = [try path.listen(configuration.socket)]
         } catch {
-            throw StartFailure(error.code == EADDRINUSE ? .occupied : .configuration, "socket.path: \(error)")
+            throw StartFailure(error, of: "socket.path")
         }
     }
 

@@ -42,7 +42,13 @@ final class ArrayExecution {
         writingTo = kind == .write ? backend : nil
     }
 
-    /// Counts an element that a backend has given back.
+    /// Counts an element that somebody else has in hand.
+    func started() {
+        underWay += 1
+        writingTo = nil
+    }
+
+    /// Counts an element that has been given back.
     func ended() {
         underWay -= 1
     }

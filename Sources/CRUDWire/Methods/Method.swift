@@ -3,7 +3,7 @@ package enum Method: Int, CaseIterable, Sendable {
     case recordCreate, recordRead, recordUpdate, recordDelete, recordUpsert, recordExists, recordReadMany
     case collectionList, collectionDescribe
     case backendList, pluginList
-    case sessionHello, daemonPing, daemonStatus
+    case sessionHello, daemonPing, daemonStatus, daemonReload
     case discover
 
     /// Its row of the table.

@@ -2,7 +2,7 @@ package import CRUDJSON
 
 /// A member of `params`. Members of one name mean the same in every method.
 package enum Parameter: Int, CaseIterable, Sendable {
-    case collection, id, item, ids, fields, ifRevision, client, protocolVersion
+    case collection, id, item, ids, fields, ifRevision, client, protocolVersion, force
 
     /// The name on the wire.
     package var name: StaticString {
@@ -15,15 +15,17 @@ package enum Parameter: Int, CaseIterable, Sendable {
         case .ifRevision: "ifRevision"
         case .client: "client"
         case .protocolVersion: "protocol"
+        case .force: "force"
         }
     }
 
-    /// The kind of JSON value that it must be; nil for any.
+    /// The kind of JSON value that it must be; nil for any. `true` stands for `false` too.
     package var kind: JSONKind? {
         switch self {
         case .collection, .id, .ifRevision, .client: .string
         case .ids, .fields: .array
         case .protocolVersion: .number
+        case .force: .true
         case .item: nil
         }
     }
@@ -39,6 +41,7 @@ package enum Parameter: Int, CaseIterable, Sendable {
         case .fields: #"{"type":"array","items":{"type":"string"},"description":"property paths"}"#
         case .ifRevision: #"{"type":"string","maxLength":64}"#
         case .client: #"{"type":"string","description":"who is calling, for the log"}"#
+        case .force: #"{"type":"boolean"}"#
         case .protocolVersion: #"{"type":"integer","description":"the protocol version that the client speaks"}"#
         }
     }

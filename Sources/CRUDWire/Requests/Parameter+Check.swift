@@ -14,7 +14,8 @@ extension Parameter {
     ///
     /// - Throws: `invalid_params`, naming the member.
     func check(_ value: JSONSlice, _ text: Span<UInt8>) throws(CRUDError) {
-        if let kind, value.kind != kind { throw fault("must be \(Self.article(kind))") }
+        let kindOfValue = value.kind == .false ? .true : value.kind
+        if let kind, kindOfValue != kind { throw fault("must be \(Self.article(kind))") }
         switch self {
         case .collection: try checkText(value, text, maximum: Naming.maximumCollectionNameBytes)
         case .id: try checkText(value, text, maximum: Naming.maximumIDBytes)

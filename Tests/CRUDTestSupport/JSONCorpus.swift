@@ -1,7 +1,7 @@
 /// Nasty JSON texts: what RFC 8259 allows, and what it does not.
-enum JSONCorpus {
+package enum JSONCorpus {
     /// JSON texts.
-    static let valid: [String] = [
+    package static let valid: [String] = [
         // Literals and empty things.
         "null", "true", "false", #""""#, "[]", "{}", "[[]]", "[{}]", #"{"":{}}"#, #"{"a":[]}"#, "[null,1,\"1\",{}]",
         // Numbers.
@@ -37,7 +37,7 @@ enum JSONCorpus {
     ]
 
     /// What is no JSON, neither alone nor as a member's value.
-    static let invalid: [[UInt8]] = invalidTexts.map { Array($0.utf8) } + invalidBytes
+    package static let invalid: [[UInt8]] = invalidTexts.map { Array($0.utf8) } + invalidBytes
 
     private static let invalidTexts: [String] = [
         // Nothing, and half of something.

@@ -1,0 +1,155 @@
+/// Brings items into the form that they are stored in: no object has two members of one name, of which the last counts,
+/// and names are spelt with those escapes alone that JSON demands.
+///
+/// So everybody who looks at a stored item, tools of the storage included, sees the same members. Nearly every item is
+/// in that form; telling so is one pass that looks at names and passes over all else. The rest is done for the few.
+///
+/// Items must be JSON already, as a ``JSONScanner`` has found; anything else is as normal as it can be.
+package struct ItemNormalization: ~Copyable {
+    /// A member's name: where its content stands, and a key that differs where names do, up to collisions.
+    private struct Name {
+        var start: Int
+        var end: Int
+        var key: UInt64
+    }
+
+    /// The names of all objects that are open, outermost first.
+    private var names: [Name] = []
+    /// For each open container the first of its names; −1 for an array.
+    private var containers: [Int] = []
+
+    /// Up to so many names are compared each with each as they come; more are sorted in the end.
+    private static let maximumCompared = 32
+
+    package init() {}
+
+    /// The item in normal form; nil where it is in it as it is.
+    package mutating func normalized(_ item: Span<UInt8>) -> [UInt8]? {
+        isPlain(item) ? nil : ItemRewriting.normalized(item)
+    }
+
+    /// Whether an item is seen to be in normal form: it has neither duplicates nor any escape in a name.
+    private mutating func isPlain(_ item: Span<UInt8>) -> Bool {
+        names.removeAll(keepingCapacity: true)
+        containers.removeAll(keepingCapacity: true)
+        var index = 0
+        /// The first name of the innermost container; −1 in an array and outside of all.
+        var first = -1
+        /// Whether a string would be a name here.
+        var isName = false
+        while index < item.count {
+            switch item[index] {
+            case UInt8(ascii: "\""):
+                let start = index + 1
+                let (end, hasEscapes) = Self.endOfString(item, start)
+                index = end + 1
+                guard isName else { continue }
+                isName = false
+                if hasEscapes || !insert(start..<min(end, item.count), item, first) { return false }
+                continue
+            case UInt8(ascii: ","): isName = first >= 0
+            case UInt8(ascii: "{"):
+                containers.append(first)
+                first = names.count
+                isName = true
+            case UInt8(ascii: "["):
+                containers.append(first)
+                first = -1
+                isName = false
+            case UInt8(ascii: "}"), UInt8(ascii: "]"):
+                if first >= 0 {
+                    if names.count - first > Self.maximumCompared, hasDuplicate(first, item) { return false }
+                    names.removeLast(names.count - first)
+                }
+                first = containers.popLast() ?? -1
+                isName = false
+            default: break
+            }
+            index += 1
+        }
+        return true
+    }
+
+    // MARK: Names
+
+    /// Notes a name; false if the object has it already.
+    private mutating func insert(_ content: Range<Int>, _ item: Span<UInt8>, _ first: Int) -> Bool {
+        let name = Name(start: content.lowerBound, end: content.upperBound, key: Self.key(item, content))
+        if names.count - first <= Self.maximumCompared {
+            for index in first..<names.count where names[index].key == name.key {
+                if Self.areEqual(names[index], name, item) { return false }
+            }
+        }
+        names.append(name)
+        return true
+    }
+
+    /// Whether two of the names from `first` on are the same.
+    private mutating func hasDuplicate(_ first: Int, _ item: Span<UInt8>) -> Bool {
+        let sorted = names[first...].sorted { Self.isBefore($0, $1, item) }
+        return zip(sorted, sorted.dropFirst()).contains { Self.areEqual($0, $1, item) }
+    }
+
+    /// The name's first eight bytes, its last one and its length.
+    private static func key(_ item: Span<UInt8>, _ content: Range<Int>) -> UInt64 {
+        var key: UInt64 = 0
+        for index in content.prefix(7) { key = key << 8 | UInt64(item[index]) }
+        guard let last = content.last else { return 0 }
+        return key << 8 ^ UInt64(item[last]) &* 0x9E37_79B9_7F4A_7C15 ^ UInt64(content.count) &* 0xC2B2_AE3D_27D4_EB4F
+    }
+
+    private static func areEqual(_ left: Name, _ right: Name, _ item: Span<UInt8>) -> Bool {
+        guard left.key == right.key, left.end - left.start == right.end - right.start else { return false }
+        for offset in 0..<left.end - left.start where item[left.start + offset] != item[right.start + offset] {
+            return false
+        }
+        return true
+    }
+
+    private static func isBefore(_ left: Name, _ right: Name, _ item: Span<UInt8>) -> Bool {
+        if left.key != right.key { return left.key < right.key }
+        let counts = (left.end - left.start, right.end - right.start)
+        for offset in 0..<min(counts.0, counts.1) where item[left.start + offset] != item[right.start + offset] {
+            return item[left.start + offset] < item[right.start + offset]
+        }
+        return counts.0 < counts.1
+    }
+
+    // MARK: Strings
+
+    /// Where the string ends whose content begins at `start`: the place of its quote.
+    @inline(__always)
+    private static func endOfString(_ item: Span<UInt8>, _ start: Int) -> (end: Int, hasEscapes: Bool) {
+        let raw = item.bytes
+        var index = start
+        var hasEscapes = false
+        while index < item.count {
+            if index &+ 8 <= item.count {
+                // Eight bytes from `index` on are inside the span, as the line above has checked.
+                let word = unsafe raw.unsafeLoadUnaligned(fromUncheckedByteOffset: index, as: UInt64.self)
+                let found = marks(UInt64(littleEndian: word))
+                if found == 0 {
+                    index &+= 8
+                    continue
+                }
+                index &+= found.trailingZeroBitCount >> 3
+            }
+            if item[index] == UInt8(ascii: "\"") { return (index, hasEscapes) }
+            if item[index] == UInt8(ascii: "\\") {
+                hasEscapes = true
+                index += 1
+            }
+            index += 1
+        }
+        return (index, hasEscapes)
+    }
+
+    /// A set top bit in the lowest byte that is a quote or a backslash; higher ones may be wrong.
+    @inline(__always)
+    private static func marks(_ word: UInt64) -> UInt64 {
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        let quote = word ^ (ones &* 0x22)
+        let backslash = word ^ (ones &* 0x5C)
+        return ((quote &- ones) & ~quote | (backslash &- ones) & ~backslash) & (ones &* 0x80)
+    }
+}

@@ -1,0 +1,160 @@
+/// Applies a JSON Merge Patch (RFC 7396) to an item, byte for byte.
+///
+/// What the patch does not touch is copied: digits of numbers, spelling of strings, order of members. A member that the
+/// patch sets stays at its place, new ones follow in the patch's order; of members with one name the patch's last one
+/// counts. White space between the members of objects that the patch leads through goes.
+///
+/// Patch and item are gone through once each, the item in step with the patch's members, so that the time is that of
+/// reading both. Nesting of the patch is followed by recursion: whoever takes a patch from a peer bounds its depth.
+package struct MergePatch {
+    /// The members of an object of the patch.
+    private struct Members {
+        var members: [(key: JSONSlice, change: Change)] = []
+        /// Where in `members` each name stands.
+        var places: [[UInt8]: Int] = [:]
+    }
+
+    /// What the patch does with a value.
+    private indirect enum Change {
+        case remove
+        case replace(JSONSlice)
+        case merge(Members)
+    }
+
+    /// The result of applying a patch.
+    ///
+    /// - Parameter item: the value it is applied to; a missing record's is `{}`.
+    /// - Throws: JSONSyntaxError where either is no JSON.
+    /// - SeeAlso: <https://www.rfc-editor.org/rfc/rfc7396>
+    package static func apply(_ patch: Span<UInt8>, to item: Span<UInt8>) throws(JSONSyntaxError) -> [UInt8] {
+        var scanner = JSONScanner()
+        let change = try change(&scanner, patch)
+        try expectEnd(&scanner, patch)
+        var output: [UInt8] = []
+        output.reserveCapacity(item.count + patch.count)
+        scanner.reset()
+        switch change {
+        case .remove:
+            _ = try scanner.value(item)
+            output += "null".utf8
+        case .replace(let value):
+            _ = try scanner.value(item)
+            output.append(patch, value.range)
+        case .merge(let members): try merge(members, patch, into: &scanner, item, &output)
+        }
+        try expectEnd(&scanner, item)
+        return output
+    }
+
+    private static func expectEnd(_ scanner: inout JSONScanner, _ text: Span<UInt8>) throws(JSONSyntaxError) {
+        guard scanner.isAtEnd(text) else {
+            throw JSONSyntaxError(reason: .trailingBytes, offset: scanner.position)
+        }
+    }
+
+    // MARK: The patch
+
+    private static func change(
+        _ scanner: inout JSONScanner, _ patch: Span<UInt8>
+    ) throws(JSONSyntaxError) -> Change {
+        switch try scanner.peekKind(patch) {
+        case .object: break
+        case .null:
+            _ = try scanner.value(patch)
+            return .remove
+        default: return .replace(try scanner.value(patch))
+        }
+        var members = Members()
+        scanner.enter()
+        var isFirst = true
+        while let key = try scanner.nextKey(patch, isFirst: &isFirst) {
+            let change = try change(&scanner, patch)
+            let name = key.decodedString(patch)
+            if let place = members.places[name] {
+                members.members[place].change = change
+            } else {
+                members.places[name] = members.members.count
+                members.members.append((key, change))
+            }
+        }
+        return .merge(members)
+    }
+
+    // MARK: The item
+
+    /// Appends the item's next value as the patch's members change it.
+    private static func merge(
+        _ changes: Members, _ patch: Span<UInt8>, into scanner: inout JSONScanner, _ item: Span<UInt8>,
+        _ output: inout [UInt8]
+    ) throws(JSONSyntaxError) {
+        guard try scanner.peekKind(item) == .object else {
+            _ = try scanner.value(item)
+            return append(changes, patch, &output)
+        }
+        var isMet = [Bool](repeating: false, count: changes.members.count)
+        var separator = UInt8(ascii: "{")
+        func begin(_ key: JSONSlice, of text: Span<UInt8>) {
+            output.append(separator)
+            output.append(text, key.range)
+            output.append(UInt8(ascii: ":"))
+            separator = UInt8(ascii: ",")
+        }
+        scanner.enter()
+        var isFirst = true
+        while let key = try scanner.nextKey(item, isFirst: &isFirst) {
+            guard let place = changes.places[key.decodedString(item)] else {
+                begin(key, of: item)
+                output.append(item, try scanner.value(item).range)
+                continue
+            }
+            isMet[place] = true
+            switch changes.members[place].change {
+            case .remove: _ = try scanner.value(item)
+            case .replace(let value):
+                _ = try scanner.value(item)
+                begin(key, of: item)
+                output.append(patch, value.range)
+            case .merge(let members):
+                begin(key, of: item)
+                try merge(members, patch, into: &scanner, item, &output)
+            }
+        }
+        for (place, member) in changes.members.enumerated() where !isMet[place] {
+            if case .remove = member.change { continue }
+            begin(member.key, of: patch)
+            append(member.change, patch, &output)
+        }
+        if separator == UInt8(ascii: "{") { output.append(separator) }
+        output.append(UInt8(ascii: "}"))
+    }
+
+    /// Appends what a change makes of nothing.
+    private static func append(_ change: Change, _ patch: Span<UInt8>, _ output: inout [UInt8]) {
+        switch change {
+        case .remove: break
+        case .replace(let value): output.append(patch, value.range)
+        case .merge(let members): append(members, patch, &output)
+        }
+    }
+
+    private static func append(_ changes: Members, _ patch: Span<UInt8>, _ output: inout [UInt8]) {
+        output.append(UInt8(ascii: "{"))
+        var isFirst = true
+        for member in changes.members {
+            if case .remove = member.change { continue }
+            if !isFirst { output.append(UInt8(ascii: ",")) }
+            isFirst = false
+            output.append(patch, member.key.range)
+            output.append(UInt8(ascii: ":"))
+            append(member.change, patch, &output)
+        }
+        output.append(UInt8(ascii: "}"))
+    }
+}
+
+extension [UInt8] {
+    /// Appends a part of a text.
+    fileprivate mutating func append(_ text: Span<UInt8>, _ range: Range<Int>) {
+        for index in range { append(text[index]) }
+    }
+}

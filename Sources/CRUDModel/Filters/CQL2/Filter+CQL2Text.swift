@@ -1,0 +1,116 @@
+extension Filter {
+    /// Reads the text encoding of CQL2: `age >= 18 AND name LIKE 'B%'`.
+    ///
+    /// Keywords may be written in any case. Text stands in single quotes, in which `''` and `\'` are a quote; a backslash
+    /// before a quote, and only there, is written twice to mean itself. A property whose name is no identifier, or is a
+    /// keyword, stands in double quotes, in which `""` is one; inside them dots and backslashes mean what they do in
+    /// ``PropertyPath/text``.
+    ///
+    /// - Throws: ``CRUDError`` with the code `invalidQuery` and where the fault shows in ``CRUDError/Details/column``, or
+    ///   `limitExceeded` for more than 1000 operations or more than 10000 values in lists.
+    /// - SeeAlso: OGC 21-065r2, clause 6 and annex B, <https://docs.ogc.org/is/21-065r2/21-065r2.html>
+    public init(cql2Text text: String) throws(CRUDError) {
+        var parser = try CQL2TextParser(text)
+        self = try parser.parse()
+    }
+
+    /// The text encoding of CQL2. It means the same as the filter and gives an equal one when it is read, with the
+    /// exception that ``cql2JSON`` makes too.
+    public var cql2Text: String {
+        switch self {
+        case .constant(let value): value ? "TRUE" : "FALSE"
+        case .and(let filters):
+            switch filters.count {
+            case 0: "TRUE"
+            case 1: filters[0].cql2Text
+            default: filters.map { $0.isJunction ? "(\($0.cql2Text))" : $0.cql2Text }.joined(separator: " AND ")
+            }
+        case .or(let filters):
+            switch filters.count {
+            case 0: "FALSE"
+            case 1: filters[0].cql2Text
+            default: filters.map { $0.isDisjunction ? "(\($0.cql2Text))" : $0.cql2Text }.joined(separator: " OR ")
+            }
+        case .not(let filter): filter.predicate(not: "NOT ") ?? "NOT (\(filter.cql2Text))"
+        case .comparison(let comparison, let path, let literal):
+            "\(path.cql2Text) \(comparison.rawValue) \(literal.cql2Text)"
+        case .arrayContains(let path, let literals):
+            "A_CONTAINS(\(path.cql2Text), [\(literals.map(\.cql2Text).joined(separator: ", "))])"
+        case .like, .between, .isIn, .isNull: predicate(not: "") ?? ""
+        }
+    }
+
+    /// A predicate whose negation has a form of its own; nil for any other filter.
+    private func predicate(not: String) -> String? {
+        switch self {
+        case .like(let path, let pattern): "\(path.cql2Text) \(not)LIKE \(Literal.string(pattern).cql2Text)"
+        case .between(let path, let low, let high):
+            "\(path.cql2Text) \(not)BETWEEN \(low.cql2Text) AND \(high.cql2Text)"
+        case .isIn(let path, let literals):
+            "\(path.cql2Text) \(not)IN (\(literals.map(\.cql2Text).joined(separator: ", ")))"
+        case .isNull(let path): "\(path.cql2Text) IS \(not)NULL"
+        default: nil
+        }
+    }
+
+    /// Whether the text is one of AND or OR.
+    private var isJunction: Bool {
+        switch self {
+        case .and(let filters): filters.count > 1 || filters.first?.isJunction == true
+        default: isDisjunction
+        }
+    }
+
+    private var isDisjunction: Bool {
+        switch self {
+        case .or(let filters): filters.count > 1 || filters.first?.isDisjunction == true
+        case .and(let filters): filters.count == 1 && filters[0].isDisjunction
+        default: false
+        }
+    }
+}
+
+extension Filter: CustomStringConvertible {
+    /// The text encoding of CQL2.
+    public var description: String { cql2Text }
+}
+
+extension Literal {
+    /// The literal as CQL2's text encoding has it.
+    fileprivate var cql2Text: String {
+        switch self {
+        case .number(let number): return number.text
+        case .boolean(let value): return value ? "TRUE" : "FALSE"
+        case .string(let text):
+            var bytes = [UInt8(ascii: "'")]
+            /// How many backslashes end what has been written; before a quote each of them is doubled.
+            var backslashes = 0
+            for byte in text.utf8 {
+                if byte == UInt8(ascii: "'") {
+                    bytes.append(contentsOf: repeatElement(UInt8(ascii: "\\"), count: backslashes))
+                    bytes.append(byte)
+                }
+                backslashes = byte == UInt8(ascii: "\\") ? backslashes + 1 : 0
+                bytes.append(byte)
+            }
+            bytes.append(contentsOf: repeatElement(UInt8(ascii: "\\"), count: backslashes))
+            bytes.append(UInt8(ascii: "'"))
+            return String(decoding: bytes, as: UTF8.self)
+        }
+    }
+}
+
+extension PropertyPath {
+    /// The path as CQL2's text encoding has it: quoted unless it is an identifier and no keyword.
+    fileprivate var cql2Text: String {
+        let text = text
+        if CQL2Identifier.isIdentifier(text), CQL2Keyword(text) == nil { return text }
+        var bytes = [UInt8(ascii: "\"")]
+        for byte in text.utf8 {
+            if byte == UInt8(ascii: "\"") { bytes.append(byte) }
+            bytes.append(byte)
+        }
+        bytes.append(UInt8(ascii: "\""))
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

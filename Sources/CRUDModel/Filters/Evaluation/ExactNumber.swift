@@ -1,0 +1,110 @@
+package import CRUDJSON
+
+/// What a JSON number is worth in filters and sorts.
+///
+/// A number without fraction and exponent from −2⁶³ to 2⁶³−1 is exact, any other is its nearest binary64, and both kinds
+/// compare by exact value. A binary64 that is such an integer is kept as one, so that each value has one form only and
+/// equal numbers are equal cases.
+package enum ExactNumber: Hashable, Sendable {
+    case integer(Int64)
+    /// Never NaN, and never an integer that the other case could hold.
+    case binary64(Double)
+
+    /// - Parameter value: anything but NaN.
+    package init(_ value: Double) {
+        // 2⁶³ itself is a binary64, 2⁶³−1 is none.
+        if value >= -0x1p63, value < 0x1p63, Double(Int64(value)) == value {
+            self = .integer(Int64(value))
+        } else {
+            self = .binary64(value)
+        }
+    }
+
+    package init(_ number: JSONNumber) {
+        let text = Array(number.text.utf8)
+        self.init(JSONSlice(start: 0, end: text.count, kind: .number), text.span)
+    }
+
+    /// - Parameter slice: a number that a ``JSONScanner`` has found in the text.
+    package init(_ slice: JSONSlice, _ text: Span<UInt8>) {
+        self = Self.quickly(slice, text) ?? Self.slowly(slice, text)
+    }
+
+    /// The value of an integer that fits, or of a few digits with a small power of ten, which one multiplication or
+    /// division of exact binary64s rounds correctly (Clinger, "How to Read Floating Point Numbers Accurately", 1990).
+    private static func quickly(_ slice: JSONSlice, _ text: Span<UInt8>) -> ExactNumber? {
+        var index = slice.start
+        let isNegative = text[index] == UInt8(ascii: "-")
+        if isNegative { index += 1 }
+        var digits: UInt64 = 0
+        guard append(&digits, text, &index, slice.end) else { return nil }
+        if index == slice.end {
+            guard digits < 1 << 63 else {
+                return isNegative && digits == 1 << 63 ? .integer(.min) : nil
+            }
+            return .integer(isNegative ? -Int64(digits) : Int64(digits))
+        }
+        var power = 0
+        if text[index] == UInt8(ascii: ".") {
+            index += 1
+            let start = index
+            guard append(&digits, text, &index, slice.end) else { return nil }
+            power = start - index
+        }
+        if index < slice.end {
+            index += 1
+            let sign = text[index]
+            if sign == UInt8(ascii: "-") || sign == UInt8(ascii: "+") { index += 1 }
+            var exponent: UInt64 = 0
+            guard append(&exponent, text, &index, slice.end), exponent < 1000 else { return nil }
+            power += sign == UInt8(ascii: "-") ? -Int(exponent) : Int(exponent)
+        }
+        guard digits <= 1 << 53, -22...22 ~= power else { return nil }
+        let magnitude = power < 0 ? Double(digits) / powersOfTen[-power] : Double(digits) * powersOfTen[power]
+        return ExactNumber(isNegative ? -magnitude : magnitude)
+    }
+
+    /// Takes a run of digits in; false if they overflow.
+    private static func append(_ value: inout UInt64, _ text: Span<UInt8>, _ index: inout Int, _ end: Int) -> Bool {
+        while index < end {
+            let digit = text[index] &- UInt8(ascii: "0")
+            guard digit < 10 else { return true }
+            // Nineteen digits always fit.
+            guard value < 1_000_000_000_000_000_000 else { return false }
+            value = value &* 10 &+ UInt64(digit)
+            index += 1
+        }
+        return true
+    }
+
+    private static func slowly(_ slice: JSONSlice, _ text: Span<UInt8>) -> ExactNumber {
+        let digits = String(decoding: slice.range.map { text[$0] }, as: UTF8.self)
+        if slice.isInteger(text), let integer = Int64(digits) { return .integer(integer) }
+        // Every JSON number is one for Swift, which rounds correctly and takes ±infinity beyond the range.
+        return ExactNumber(Double(digits) ?? 0)
+    }
+
+    private static let powersOfTen: [Double] = [
+        1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19,
+        1e20,
+        1e21, 1e22,
+    ]
+}
+
+extension ExactNumber: Comparable {
+    package static func < (left: ExactNumber, right: ExactNumber) -> Bool {
+        switch (left, right) {
+        case (.integer(let left), .integer(let right)): left < right
+        case (.binary64(let left), .binary64(let right)): left < right
+        case (.integer(let left), .binary64(let right)): isLess(left, right)
+        case (.binary64(let left), .integer(let right)): !isLess(right, left)
+        }
+    }
+
+    private static func isLess(_ integer: Int64, _ value: Double) -> Bool {
+        if value >= 0x1p63 { return true }
+        if value < -0x1p63 { return false }
+        // Between two integers, of which the conversion takes the one nearer to 0.
+        return value > 0 ? integer <= Int64(value) : integer < Int64(value)
+    }
+}

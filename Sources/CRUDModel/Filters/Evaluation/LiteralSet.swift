@@ -1,0 +1,81 @@
+import CRUDJSON
+
+/// The literals of an `in` or `a_contains`, sorted, so that ten thousand of them cost fourteen comparisons.
+struct LiteralSet: Sendable {
+    private var strings: [[UInt8]]
+    private var numbers: [ExactNumber]
+    private var booleans: [Bool]
+
+    init(_ literals: [Literal]) {
+        var strings: Set<[UInt8]> = []
+        var numbers: Set<ExactNumber> = []
+        var booleans: Set<Bool> = []
+        for literal in literals {
+            switch literal {
+            case .string(let text): strings.insert(Array(text.utf8))
+            case .number(let number): numbers.insert(ExactNumber(number))
+            case .boolean(let value): booleans.insert(value)
+            }
+        }
+        self.strings = strings.sorted { $0.lexicographicallyPrecedes($1) }
+        self.numbers = numbers.sorted()
+        self.booleans = booleans.sorted { !$0 && $1 }
+    }
+
+    /// How many different ones there are.
+    var count: Int { strings.count + numbers.count + booleans.count }
+
+    /// Whether all are of a value's type, which is a scalar's.
+    func isOnly(_ kind: JSONKind) -> Bool {
+        switch kind {
+        case .string: strings.count == count
+        case .number: numbers.count == count
+        default: booleans.count == count
+        }
+    }
+
+    /// The number, from 0 and below ``count``, of the literal that a value equals; nil if there is none.
+    func index(of value: JSONSlice, _ text: Span<UInt8>) -> Int? {
+        switch value.kind {
+        case .string:
+            search(strings.count) { compare(value, text, with: strings[$0]) }
+        case .number:
+            index(of: ExactNumber(value, text)).map { strings.count + $0 }
+        case .true, .false:
+            booleans.firstIndex(of: value.kind == .true).map { strings.count + numbers.count + $0 }
+        case .null, .array, .object: nil
+        }
+    }
+
+    private func index(of number: ExactNumber) -> Int? {
+        search(numbers.count) { number == numbers[$0] ? 0 : number < numbers[$0] ? -1 : 1 }
+    }
+
+    /// - Parameter order: how the value that is looked for compares with an element.
+    private func search(_ count: Int, _ order: (Int) -> Int) -> Int? {
+        var (low, high) = (0, count)
+        while low < high {
+            let middle = (low + high) / 2
+            let order = order(middle)
+            if order == 0 { return middle }
+            if order < 0 { high = middle } else { low = middle + 1 }
+        }
+        return nil
+    }
+}
+
+/// Compares the string that a slice spells with UTF-8, by code point: below 0, 0 or above.
+func compare(_ slice: JSONSlice, _ text: Span<UInt8>, with other: [UInt8]) -> Int {
+    guard slice.hasEscapes else { return compare(slice.content, text, with: other) }
+    let value = slice.decodedString(text)
+    return compare(0..<value.count, value.span, with: other)
+}
+
+/// Compares bytes: below 0, 0 or above. That is the order of code points where both are UTF-8.
+func compare(_ range: Range<Int>, _ text: Span<UInt8>, with other: [UInt8]) -> Int {
+    for offset in 0..<min(range.count, other.count) {
+        let difference = Int(text[range.lowerBound + offset]) - Int(other[offset])
+        if difference != 0 { return difference }
+    }
+    return range.count - other.count
+}

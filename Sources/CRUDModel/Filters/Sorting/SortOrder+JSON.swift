@@ -1,0 +1,73 @@
+package import CRUDJSON
+
+extension SortOrder {
+    /// Reads the `sort` parameter: `[{"property": path, "order": "asc" | "desc"}, …]`. Without `order` it is ascending.
+    ///
+    /// - Throws: `invalidParams` with `sort` as ``CRUDError/Details/member`` for anything else.
+    package init(json text: Span<UInt8>) throws(CRUDError) {
+        do {
+            try self.init(scanning: text)
+        } catch let error as CRUDError {
+            throw error
+        } catch {
+            throw Self.fault("sort is no JSON")
+        }
+    }
+
+    /// The `sort` parameter that says this.
+    package func write(to writer: inout JSONWriter) {
+        writer.array { elements in
+            for key in keys {
+                elements.object {
+                    $0.member("property", key.path.text)
+                    $0.member("order", key.isDescending ? "desc" : "asc")
+                }
+            }
+        }
+    }
+
+    private init(scanning text: Span<UInt8>) throws {
+        var scanner = JSONScanner()
+        var keys: [SortKey] = []
+        guard try scanner.peekKind(text) == .array else { throw Self.fault("sort must be an array") }
+        scanner.enter()
+        var isFirst = true
+        while try scanner.nextElement(text, isFirst: &isFirst) {
+            guard try scanner.peekKind(text) == .object else {
+                throw Self.fault("an element of sort must be an object with property and order")
+            }
+            keys.append(try Self.key(&scanner, text))
+        }
+        guard scanner.isAtEnd(text) else { throw Self.fault("there is text after sort") }
+        self.init(keys)
+    }
+
+    private static func key(_ scanner: inout JSONScanner, _ text: Span<UInt8>) throws -> SortKey {
+        var path: PropertyPath?
+        var isDescending: Bool?
+        scanner.enter()
+        var isFirst = true
+        while let key = try scanner.nextKey(text, isFirst: &isFirst) {
+            let value = try scanner.value(text)
+            if key.equals("property", text), path == nil {
+                guard value.kind == .string, let named = PropertyPath(utf8: value.decodedString(text)) else {
+                    throw fault(#"property must be a path, in which a backslash stands before . or another backslash"#)
+                }
+                path = named
+            } else if key.equals("order", text), isDescending == nil {
+                guard value.kind == .string, value.equals("asc", text) || value.equals("desc", text) else {
+                    throw fault("order must be asc or desc")
+                }
+                isDescending = value.equals("desc", text)
+            } else {
+                throw fault("an element of sort has property and order, once each, and nothing else")
+            }
+        }
+        guard let path else { throw fault("an element of sort must name a property") }
+        return SortKey(path, isDescending: isDescending ?? false)
+    }
+
+    private static func fault(_ message: String) -> CRUDError {
+        CRUDError(.invalidParams, message, details: .init(member: "sort"))
+    }
+}

@@ -1,0 +1,115 @@
+package import CRUDJSON
+
+/// Where in a sort order a record stands: the values it is sorted by, and its id.
+///
+/// As JSON it is `{"values":[…],"id":"…"}`: numbers in full, infinity as `1e999`, arrays as `[]` and objects as `{}`.
+package struct SortPosition: Hashable, Sendable {
+    /// One for each key of the order.
+    package var values: [SortValue]
+    /// UTF-8.
+    package var id: [UInt8]
+
+    package init(values: [SortValue], id: [UInt8]) {
+        self.values = values
+        self.id = id
+    }
+}
+
+extension SortOrder {
+    /// How two records compare that stand at these positions: below 0 if the left one comes first, 0 if they are the
+    /// same record's, above 0 otherwise.
+    package func compare(_ left: SortPosition, _ right: SortPosition) -> Int {
+        for (key, values) in zip(keys, zip(left.values, right.values)) {
+            let order = values.0.compare(with: values.1)
+            if order != 0 { return key.isDescending ? -order : order }
+        }
+        return CRUDModel.compare(0..<left.id.count, left.id.span, with: right.id)
+    }
+}
+
+// MARK: JSON
+
+extension SortPosition {
+    package var json: [UInt8] {
+        var writer = JSONWriter()
+        write(to: &writer)
+        return writer.bytes
+    }
+
+    package func write(to writer: inout JSONWriter) {
+        writer.object { position in
+            position.key("values")
+            position.array { elements in
+                for value in values { value.write(to: &elements) }
+            }
+            position.key("id")
+            position.string(utf8: id)
+        }
+    }
+
+    /// Reads a position back.
+    ///
+    /// - Parameter count: how many values there have to be.
+    /// - Throws: `invalidQuery` for anything that ``json`` does not give.
+    package init(json text: Span<UInt8>, count: Int) throws(CRUDError) {
+        do {
+            try self.init(scanning: text)
+        } catch {
+            throw CRUDError(.invalidQuery, "this is no position in a sort order")
+        }
+        guard values.count == count else {
+            throw CRUDError(.invalidQuery, "this position belongs to another sort order")
+        }
+    }
+
+    private init(scanning text: Span<UInt8>) throws {
+        var scanner = JSONScanner()
+        var values: [SortValue]?
+        var id: [UInt8]?
+        guard try scanner.peekKind(text) == .object else { throw Fault() }
+        scanner.enter()
+        var isFirst = true
+        while let key = try scanner.nextKey(text, isFirst: &isFirst) {
+            if key.equals("values", text), values == nil, try scanner.peekKind(text) == .array {
+                values = try Self.values(&scanner, text)
+            } else if key.equals("id", text), id == nil, try scanner.peekKind(text) == .string {
+                id = try scanner.value(text).decodedString(text)
+            } else {
+                throw Fault()
+            }
+        }
+        guard let values, let id, scanner.isAtEnd(text) else { throw Fault() }
+        self.init(values: values, id: id)
+    }
+
+    private static func values(
+        _ scanner: inout JSONScanner, _ text: Span<UInt8>
+    ) throws(JSONSyntaxError) -> [SortValue] {
+        var values: [SortValue] = []
+        scanner.enter()
+        var isFirst = true
+        while try scanner.nextElement(text, isFirst: &isFirst) {
+            values.append(SortValue(try scanner.value(text), text))
+        }
+        return values
+    }
+
+    private struct Fault: Error {}
+}
+
+extension SortValue {
+    fileprivate func write(to writer: inout JSONWriter) {
+        switch self {
+        case .null: writer.null()
+        case .boolean(let value): writer.bool(value)
+        case .number(.integer(let integer)): writer.integer(integer)
+        case .number(.binary64(let value)):
+            // What is no integer of 64 bits is written with a fraction or an exponent, and so read back as a binary64.
+            let text = value.isInfinite ? (value < 0 ? "-1e999" : "1e999") : value.description
+            writer.raw(text.utf8)
+        case .string(let text): writer.string(utf8: text)
+        case .array: writer.array { _ in }
+        case .object: writer.object { _ in }
+        }
+    }
+}

@@ -25,7 +25,7 @@ struct Crudctl: AsyncParsableCommand {
                 name: "Daemon",
                 subcommands: [
                     Collections.self, Backends.self, Plugins.self, Ping.self, Status.self, Reload.self, Call.self,
-                    CheckConfig.self,
+                    CheckConfig.self, CheckPlugin.self,
                 ]),
         ])
 

@@ -99,7 +99,7 @@ let package = Package(
 
         adapter("FileSystemPlugin", "FileSystem", ["CLinux", "CRUDDigest", "CRUDModel", "CRUDPluginABI"]),
         adapter("MemoryPlugin", "Memory", ["CRUDPluginABI"]),
-        adapter("SQLitePlugin", "SQLite", ["CSQLite", "CRUDModel", "CRUDPluginABI"]),
+        adapter("SQLitePlugin", "SQLite", ["CSQLite", "CRUDJSON", "CRUDModel", "CRUDPluginABI"]),
         adapter("UserDefaultsPlugin", "UserDefaults", ["CLinux", "CRUDModel", "CRUDPluginABI"]),
 
         .target(
@@ -129,7 +129,7 @@ let package = Package(
         tests(
             "FileSystemPluginTests", ["PluginTestSupport", "CRUDPluginABI", "CRUDTestSupport", "CRUDDigest", "CLinux"]),
         tests("MemoryPluginTests", ["PluginTestSupport", "CRUDPluginABI"]),
-        tests("SQLitePluginTests", ["CRUDTestSupport", "CRUDPluginABI", "CSQLite"]),
+        tests("SQLitePluginTests", ["CRUDTestSupport", "CRUDPluginABI", "CRUDJSON", "CRUDModel", "CSQLite"]),
         tests("SystemTests", ["CRUDTestSupport"]),
         tests("UserDefaultsPluginTests", ["PluginTestSupport", "CRUDPluginABI", "CRUDTestSupport", "CLinux"]),
     ],

@@ -102,7 +102,7 @@ let package = Package(
 
         adapter("FileSystemPlugin", "FileSystem", ["CLinux", "CRUDDigest", "CRUDModel", "CRUDPluginABI"]),
         adapter("MemoryPlugin", "Memory", ["CRUDPluginABI"]),
-        adapter("SQLitePlugin", "SQLite", ["CSQLite", "CRUDModel", "CRUDPluginABI"]),
+        adapter("SQLitePlugin", "SQLite", ["CSQLite", "CRUDJSON", "CRUDModel", "CRUDPluginABI"]),
         adapter("UserDefaultsPlugin", "UserDefaults", ["CLinux", "CRUDDigest", "CRUDModel", "CRUDPluginABI"]),
 
         .target(
@@ -133,7 +133,7 @@ let package = Package(
             "FileSystemPluginTests",
             ["PluginTestSupport", "CRUDPluginTesting", "CRUDPluginABI", "CRUDTestSupport", "CRUDDigest", "CLinux"]),
         tests("MemoryPluginTests", ["PluginTestSupport", "CRUDPluginTesting", "CRUDPluginABI"]),
-        tests("SQLitePluginTests", ["CRUDTestSupport", "CRUDPluginABI", "CSQLite"]),
+        tests("SQLitePluginTests", ["CRUDTestSupport", "CRUDPluginABI", "CRUDJSON", "CRUDModel", "CSQLite"]),
         tests("SystemTests", ["CRUDTestSupport"]),
         tests(
             "UserDefaultsPluginTests", ["PluginTestSupport", "CRUDPluginTesting", "CRUDPluginABI", "CRUDTestSupport"]),

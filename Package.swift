@@ -78,7 +78,7 @@ let package = Package(
         module("CRUDInMemory", ["CRUDJSON", "CRUDModel", "CRUDClient"]),
         module("CRUDPluginKit", ["CRUDJSON", "CRUDModel", "CRUDPluginABI"]),
         module("CRUDPluginHost", ["CRUDDigest", "CRUDJSON", "CRUDModel", "CRUDPluginABI", "CLinux", logging]),
-        module("CRUDPluginTesting", ["CRUDJSON", "CRUDModel", "CRUDPluginABI", "CRUDPluginHost"]),
+        module("CRUDPluginTesting", ["CRUDJSON", "CRUDModel", "CRUDPluginABI", "CRUDPluginHost", logging]),
         module("CRUDCore", ["CRUDJSON", "CRUDModel", "CRUDConfiguration", "CRUDPluginHost", "CLinux", logging]),
         module("CRUDConfiguration", ["CRUDJSON", "CRUDModel", "CYAML"]),
         module("CRUDEventLoop", ["CLinux"]),
@@ -92,7 +92,10 @@ let package = Package(
         program("crudd", ["CRUDServer", "CRUDConfiguration", "CRUDModel"]),
         program(
             "crudd-plugin-host",
-            ["CRUDPluginHost", "CRUDPluginTesting", "CRUDConfiguration", "CRUDModel", "CRUDPluginABI", "CLinux", logging]),
+            [
+                "CRUDPluginHost", "CRUDPluginTesting", "CRUDConfiguration", "CRUDJSON", "CRUDModel", "CRUDPluginABI",
+                "CLinux", logging,
+            ]),
         program("crudctl", ["CRUDClient", "CRUDJSON", "CRUDModel", "CRUDWire", argumentParser]),
         program("demo-app", ["CRUDClient"], exclude: ["run"]),
         program("crudd-bench", ["CLinux", argumentParser], exclude: ["README.md", "run"]),
@@ -123,8 +126,8 @@ let package = Package(
             name: "ScriptedDaemon", dependencies: ["CRUDTestSupport", "CLinux"], path: "Tests/ScriptedDaemon",
             swiftSettings: settings),
         tests("CRUDClientTests", ["CRUDClient", "CRUDModel", "CRUDTestSupport", "ScriptedDaemon", nio]),
-        tests("CRUDInMemoryTests", ["CRUDInMemory", "CRUDClient", "CRUDModel"]),
-        tests("CRUDPluginTestingTests", ["CRUDPluginTesting", "CRUDTestSupport"]),
+        tests("CRUDInMemoryTests", ["CRUDInMemory", "CRUDClient", "CRUDModel", "CRUDTestSupport"]),
+        tests("CRUDPluginTestingTests", ["CRUDPluginTesting", "PluginTestSupport", "CRUDTestSupport"]),
         tests("CRUDCtlTests", ["crudctl", "CRUDModel", "CRUDTestSupport", "ScriptedDaemon"]),
         tests(
             "FileSystemPluginTests",

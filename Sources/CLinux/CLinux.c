@@ -8,8 +8,10 @@
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stddef.h>
 #include <time.h>
+#include <unistd.h>
 
 #ifndef SO_PEERGROUPS
 #define SO_PEERGROUPS 59
@@ -53,3 +55,13 @@ int clinux_wait(void *semaphore, int64_t milliseconds) {
 }
 
 void clinux_name_thread(const char *name) { pthread_setname_np(pthread_self(), name); }
+
+int clinux_die_with(pid_t parent) {
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return -1;
+    // One that died before the call above is not noticed by it.
+    return getppid() == parent ? 0 : -1;
+}
+
+int clinux_close_from(int first) { return close_range((unsigned)first, ~0u, 0); }
+
+int clinux_pipe(int ends[2]) { return pipe2(ends, O_CLOEXEC); }

@@ -28,6 +28,15 @@ package struct Daemon {
         loopCount = max(1, min(4, sysconf(CInt(_SC_NPROCESSORS_ONLN)) / 2))
     }
 
+    /// Loads the plugins and has them check their options; no storage is touched.
+    ///
+    /// - Throws: `InvalidConfiguration` with every fault and its place in the file.
+    package static func check(_ configuration: Configuration) throws(InvalidConfiguration) {
+        let threshold = LogThreshold(Logger.Level(configuration.logLevel))
+        let logger = Logger(label: "crudd") { _ in JournalLogHandler(threshold: threshold) }
+        for warning in try PluginSet(configuration, logger: logger).warnings { logger.warning("\(warning)") }
+    }
+
     /// Starts, serves until SIGTERM or SIGINT, and stops.
     ///
     /// - Throws: ``StartFailure`` or `InvalidConfiguration` where the daemon cannot begin.
@@ -36,7 +45,8 @@ package struct Daemon {
     package func run(force: Bool) throws {
         let shutdown = try handleSignals()
         raiseDescriptorLimit()
-        let plugins = try PluginSet(configuration)
+        let plugins = try PluginSet(configuration, logger: logger)
+        for warning in plugins.warnings { logger.warning("\(warning)") }
         // The place is taken before any storage is touched, the catalog included: a second daemon must not open the
         // first one's databases, nor mend its catalog.
         let listening = try Listening(configuration, manager)

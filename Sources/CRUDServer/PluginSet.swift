@@ -1,5 +1,6 @@
 package import CRUDConfiguration
 import CRUDPluginHost
+package import Logging
 
 /// The plugins that a configuration names, loaded, and their options found right.
 package struct PluginSet {
@@ -9,23 +10,67 @@ package struct PluginSet {
     private(set) var warnings: [String] = []
     private var byBackend: [String: Plugin] = [:]
 
-    /// Loads the plugins and has them check their options; no storage is touched.
+    /// Loads the plugins, or has a child process load them, and has them check their options; no storage is touched.
     ///
+    /// - Parameter logger: where children speak while they are asked, and where it stands that one could not be.
     /// - Throws: `InvalidConfiguration` with every fault and its place in the file.
-    package init(_ configuration: Configuration) throws(InvalidConfiguration) {
-        var faults = Self.unsupported(configuration)
+    package init(_ configuration: Configuration, logger: Logger) throws(InvalidConfiguration) {
+        var faults: [ConfigurationFault] = []
         for backend in configuration.backends {
-            guard case .plugin(let name) = backend.implementation, backend.isolation == .inline else { continue }
             do throws(PluginFault) {
-                let file = try PluginFile(named: name, in: configuration.pluginDirectories, sha256: backend.sha256)
-                let plugin = try load(file)
-                byBackend[backend.name] = plugin
-                plugin.check(backend, configuration, &faults)
+                switch backend.isolation {
+                case .inline: try load(backend, configuration, &faults)
+                case .process: try ask(backend, configuration, logger, &faults)
+                }
             } catch {
                 faults.append(configuration.fault(at: backend.implementationPosition, error.description))
             }
         }
         if !faults.isEmpty { throw InvalidConfiguration(faults) }
+    }
+
+    private mutating func load(
+        _ backend: BackendConfiguration, _ configuration: Configuration, _ faults: inout [ConfigurationFault]
+    ) throws(PluginFault) {
+        guard case .plugin(let name) = backend.implementation else { return }
+        let plugin = try load(
+            PluginFile(named: name, in: configuration.pluginDirectories, sha256: backend.sha256))
+        byBackend[backend.name] = plugin
+        do throws(PluginFailure) {
+            try plugin.check(options: backend.options)
+        } catch {
+            faults.append(configuration.fault(of: error, opening: backend))
+        }
+    }
+
+    /// Has a child of a backend's own load its plugin, or be it, and check the options.
+    private mutating func ask(
+        _ backend: BackendConfiguration, _ configuration: Configuration, _ logger: Logger,
+        _ faults: inout [ConfigurationFault]
+    ) throws(PluginFault) {
+        let program: ChildCommand.Program =
+            switch backend.implementation {
+            case .plugin(let name): .plugin(name, directories: configuration.pluginDirectories)
+            case .command(let words): .executable(words)
+            }
+        let command = ChildCommand(
+            backend: backend.name, program: program, sha256: backend.sha256,
+            limits: ChildCommand.Limits(
+                memoryBytes: backend.limits.memoryBytes, callTimeout: backend.limits.callTimeout,
+                frameBytes: 2 * configuration.limits.frameBytes),
+            home: configuration.stateDirectory, launcher: try ChildCommand.findLauncher())
+        do throws(PluginFailure) {
+            let (plugin, doubt) = try Plugin.inChild(command, options: backend.options, logger: logger)
+            byBackend[backend.name] = plugin
+            if !all.contains(where: { $0.path == plugin.path }) { all.append(plugin) }
+            if let doubt { warnings.append("backend \(backend.name): \(doubt)") }
+        } catch {
+            faults.append(
+                error.isAboutOptions
+                    ? configuration.fault(of: error, opening: backend)
+                    : configuration.fault(
+                        at: backend.implementationPosition, "backend \(backend.name): \(error.message)"))
+        }
     }
 
     /// The plugin of a backend; there is one for each backend of the configuration.
@@ -42,27 +87,6 @@ package struct PluginSet {
                     + "daemon is started again")
         }
         return plugin
-    }
-
-    /// What the format of the file allows and this version does not do yet.
-    private static func unsupported(_ configuration: Configuration) -> [ConfigurationFault] {
-        configuration.backends.filter { $0.isolation == .process }.map {
-            configuration.fault(
-                at: $0.implementationPosition,
-                "backend \($0.name): plugins run inside the daemon in this version of crudd")
-        }
-    }
-}
-
-extension Plugin {
-    fileprivate func check(
-        _ backend: BackendConfiguration, _ configuration: Configuration, _ faults: inout [ConfigurationFault]
-    ) {
-        do throws(PluginFailure) {
-            try check(options: backend.options)
-        } catch {
-            faults.append(configuration.fault(of: error, opening: backend))
-        }
     }
 }
 

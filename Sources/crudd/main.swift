@@ -17,7 +17,7 @@ func run() -> Int32 {
         case .help: print(Arguments.help, terminator: "")
         case .version: print("crudd \(CRUDVersion.current)")
         case .check:
-            _ = try PluginSet(Configuration.load(path: arguments.configuration, environment: stateDirectory))
+            try Daemon.check(Configuration.load(path: arguments.configuration, environment: stateDirectory))
         case .serve:
             let daemon = try Daemon(manager: ServiceManager()) { () throws(InvalidConfiguration) in
                 try Configuration.load(path: arguments.configuration, environment: stateDirectory)

@@ -17,6 +17,7 @@ final class WorkQueue: @unchecked Sendable {
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
     private var items: [WorkItem] = []
     private var isClosed = false
+    private var isWoken = false
     private var isWaiting = false
     /// How often something was appended or the queue closed, for a worker that looks out.
     private let arrivals = Atomic<UInt64>(0)
@@ -61,11 +62,29 @@ final class WorkQueue: @unchecked Sendable {
         pthread_cond_signal(condition)
     }
 
+    /// Accepts items again.
+    func reopen() {
+        pthread_mutex_lock(mutex)
+        isClosed = false
+        pthread_mutex_unlock(mutex)
+    }
+
+    /// Has whoever takes, or is going to take next, look around first.
+    func wake() {
+        pthread_mutex_lock(mutex)
+        isWoken = true
+        arrivals.add(1, ordering: .relaxed)
+        pthread_mutex_unlock(mutex)
+        pthread_cond_signal(condition)
+    }
+
     /// What taking from the queue came to.
     enum Taken {
         case items([WorkItem])
         /// Nothing came in time.
         case nothing
+        /// ``wake()`` was called; nothing was taken.
+        case woken
         /// The queue is closed and empty.
         case closed
     }
@@ -77,11 +96,15 @@ final class WorkQueue: @unchecked Sendable {
     func take(patience: Duration?) -> Taken {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
-        if items.isEmpty, !isClosed {
+        if items.isEmpty, !isClosed, !isWoken {
             let begin = ContinuousClock.now
             if isLively { lookOut(until: begin + Self.lookout) }
             let hasCome = sleep(patience: patience)
             isLively = hasCome && ContinuousClock.now - begin < Self.lookout
+        }
+        if isWoken {
+            isWoken = false
+            return .woken
         }
         guard !items.isEmpty else { return isClosed ? .closed : .nothing }
         return .items(takeSome())
@@ -96,12 +119,12 @@ final class WorkQueue: @unchecked Sendable {
         pthread_mutex_lock(mutex)
     }
 
-    /// Sleeps until there is something to take or the queue is closed; false if nothing came in time.
+    /// Sleeps until there is something to take, the queue is closed, or somebody wakes it; false if nothing came in time.
     private func sleep(patience: Duration?) -> Bool {
         let deadline = patience.map(Self.deadline)
         isWaiting = true
         defer { isWaiting = false }
-        while items.isEmpty, !isClosed {
+        while items.isEmpty, !isClosed, !isWoken {
             if var deadline {
                 if pthread_cond_timedwait(condition, mutex, &deadline) == ETIMEDOUT { return false }
             } else {

@@ -96,9 +96,14 @@ extension Dispatcher {
     private static func describe(_ backend: Backend, _ description: inout JSONWriter) {
         let status = backend.status
         description.member("name", backend.name)
-        description.member("plugin", backend.plugin.name)
-        description.member("isolation", BackendConfiguration.Isolation.inline.rawValue)
+        description.member(backend.plugin.isCommand ? "command" : "plugin", backend.plugin.name)
+        let isolation: BackendConfiguration.Isolation = backend.plugin.isChild ? .process : .inline
+        description.member("isolation", isolation.rawValue)
         description.member("state", status.state.rawValue)
+        if backend.plugin.isChild {
+            description.member("restarts", status.restarts)
+            if let pid = status.pid { description.member("pid", pid) }
+        }
         description.member("capabilities", strings: backend.capabilities.names)
         if let error = status.lastError { description.member("lastError", error) }
     }

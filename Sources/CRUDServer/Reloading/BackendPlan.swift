@@ -27,6 +27,9 @@ struct BackendPlan {
                 continue
             }
             var keys = old.changedKeys(in: definition)
+            let frameBytes = (current.configuration.limits.frameBytes, new.limits.frameBytes)
+            // A child is told at its start how large its replies may be.
+            if definition.isolation == .process, frameBytes.0 != frameBytes.1 { keys.append("limits.frame_bytes") }
             if keys.isEmpty, plugins[definition]?.path != backend.plugin.path { keys = ["plugin file"] }
             if keys.isEmpty {
                 staying[definition.name] = backend

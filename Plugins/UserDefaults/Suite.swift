@@ -58,7 +58,9 @@ final class Suite {
         }
         // Without changes of ours this makes Foundation forget what it has read.
         if status != nil { try file.makeCopy() }
-        guard defaults.synchronize() else { throw Self.failure("Foundation cannot read \(file.path)") }
+        guard defaults.synchronize() else {
+            throw StorageFailure(.unavailable, "Foundation cannot read \(file.path)")
+        }
         known = status
     }
 
@@ -86,9 +88,10 @@ final class Suite {
         try file.makeCopy()
         let before = draft.changes.keys.map { ($0, defaults.object(forKey: $0)) }
         for (key, value) in draft.changes { defaults.set(value, forKey: key) }
-        errno = 0
         guard defaults.synchronize() else {
-            let failure = Self.failure("Foundation cannot write \(file.path)")
+            // Foundation does not say why.
+            let failure = StorageFailure(
+                file.isDiskFull ? .noSpace : .unavailable, "Foundation cannot write \(file.path)")
             for (key, value) in before { defaults.set(value, forKey: key) }
             try undo()
             throw failure
@@ -128,11 +131,5 @@ final class Suite {
         } catch {
             host.log(.warning, error.message)
         }
-    }
-
-    /// Foundation does not say why; the last error number of this thread mostly does.
-    private static func failure(_ action: String) -> StorageFailure {
-        let code = errno
-        return code == 0 ? StorageFailure(.unavailable, action) : StorageFailure(errno: code, action)
     }
 }

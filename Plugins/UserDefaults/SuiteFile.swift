@@ -100,6 +100,12 @@ final class SuiteFile {
         try Self.sync(directory)
     }
 
+    /// Whether a write has used up the last room there was.
+    var isDiskFull: Bool {
+        var status = statvfs()
+        return statvfs(directory, &status) == 0 && status.f_bavail == 0
+    }
+
     // MARK: The copy
 
     /// The content of the copy; nil if there is none.

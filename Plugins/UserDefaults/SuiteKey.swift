@@ -34,7 +34,8 @@ struct SuiteKey {
     var text: String {
         let collection = Self.encode(collection)
         switch subject {
-        case .item(let id, let format): return "\(Self.root)_\(collection)_item\(Self.suffix(format))_\(Self.encode(id))"
+        case .item(let id, let format):
+            return "\(Self.root)_\(collection)_item\(Self.suffix(format))_\(Self.encode(id))"
         case .revision(let id, let format):
             return "\(Self.root)_\(collection)_revision\(Self.suffix(format))_\(Self.encode(id))"
         case .formats: return "\(Self.root)_\(collection)_formats"

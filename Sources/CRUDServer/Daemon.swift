@@ -82,7 +82,7 @@ package struct Daemon {
         SignalThread.block()
         do throws(ThreadFailure) {
             try SignalThread.start { [reloader] number in
-                if number == SIGHUP { reloader.reload(force: false) } else { shutdown.begin() }
+                if number == SIGHUP { reloader.reload() } else { shutdown.begin() }
             }
         } catch {
             throw StartFailure(.system, "the system has no thread for signals (errno \(error.code))")

@@ -14,10 +14,12 @@ struct CheckedPlugin {
         try Files.copy(BuildProducts.path(of: "lib\(product).so"), to: "\(directory.path)/plugin.so", mode: 0o755)
     }
 
-    /// A plugin of `Tests/Plugins`.
-    init(source: String, definitions: [String]) throws {
+    /// The SQLite plugin with a fault that `Tests/Plugins/faulty.c` names.
+    init(fault: String) throws {
         directory = try TemporaryDirectory()
-        try CompiledPlugin.compile(source, definitions: definitions, to: "\(directory.path)/plugin.so")
+        try CompiledPlugin.compile(
+            "faulty.c", definitions: ["FAULT=\(fault)", "PLUGIN=\"\(BuildProducts.path(of: "libsqlite.so"))\""],
+            to: "\(directory.path)/plugin.so")
     }
 
     /// Runs the suite; `$DIRECTORY` in the options stands for the directory.

@@ -8,7 +8,10 @@ extension ExportedPlugin {
     ///
     /// - Parameter product: such as `memory`; its library lies where the tests run.
     package convenience init(_ product: String) throws {
-        let path = try BuildProducts.path(of: "lib\(product).so")
+        try self.init(path: BuildProducts.path(of: "lib\(product).so"))
+    }
+
+    package convenience init(path: String) throws {
         guard let library = dlopen(path, RTLD_NOW | RTLD_LOCAL), let symbol = dlsym(library, "crudd_plugin_entry")
         else {
             throw Failure("\(path): \(String(cString: dlerror()))")

@@ -1,4 +1,4 @@
-import CRUDPluginABI
+package import CRUDPluginABI
 package import Logging
 
 /// A plugin that runs in children of its own.
@@ -76,6 +76,13 @@ extension Plugin {
             throw error
         }
         return OpaquePointer(Unmanaged.passRetained(child).toOpaque())
+    }
+
+    /// Opens storage for somebody who tries a plugin.
+    ///
+    /// - Parameter host: lives until the storage is closed.
+    package func open(options: [UInt8], host: UnsafePointer<crudd_host>) throws(PluginFailure) -> OpaquePointer {
+        try open(options: options, host: host, FailureReport()) {}
     }
 
     /// The child behind a storage; nil for a plugin that was loaded.

@@ -112,7 +112,9 @@ package enum PluginOutcome: Equatable, Sendable {
             self = .mismatch(
                 current: withUnsafeBytes(of: outcome.revision) { String(decoding: $0.prefix(size), as: UTF8.self) })
         default:
-            guard StatusText.isKnown(status) else { throw .breach("an outcome has the status \(status), which is none") }
+            guard StatusText.isKnown(status) else {
+                throw .breach("an outcome has the status \(status), which is none")
+            }
             self = .refused(status)
         }
     }

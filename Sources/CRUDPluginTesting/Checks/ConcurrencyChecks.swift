@@ -60,7 +60,9 @@ enum ConcurrencyChecks {
         while !board.isDone.load(ordering: .sequentiallyConsistent) {
             let latest = board.latest.load(ordering: .sequentiallyConsistent)
             reader.endSnapshot()
-            let records = try [reader.read(["a", "b", "c"], in: collection).compactMap { $0 }, reader.scan(collection)]
+            let records = try [
+                reader.read(["a", "b", "c"], in: collection).compactMap { $0 }, reader.scan(collection),
+            ]
             for records in records {
                 guard records.map(\.id) == ["a", "b", "c"] else {
                     throw .breach("a reader beside the writer found the ids \(records.map(\.id)), not a, b and c")

@@ -51,7 +51,8 @@ enum ReadChecks {
                         collection, after: after, prefix: prefix, limit: limit, withItems: withItems)
                     trial.expect(
                         records, is: numbers.map { record($0, trial, withItems: withItems) },
-                        "a walk after \(after.debugDescription) with prefix \(prefix.debugDescription) and limit \(limit)")
+                        "a walk after \(after.debugDescription) with prefix \(prefix.debugDescription) and limit \(limit)"
+                    )
                 }
             }
         }

@@ -3,10 +3,12 @@ enum TextChecks {
     private static let oddIDs = [
         "../../etc/passwd", ".", "..", "/", "a/b", "%2F", "%", "%s%n", "~", " ", "  ", "item_1.json", "Case", "case",
         "CASE", "\u{E9}", "e\u{301}", "\u{212B}", "\u{C5}", "A\u{30A}", "con", "-rf", "'; DROP TABLE x; --", "\"", "\\",
-        "\u{FEFF}", "\u{FEFF}\u{FEFF}", "\u{FFFD}", "\u{FFFE}", "\u{85}", "\u{2028}", "\u{200B}", "\u{10FFFF}", "0", "00",
+        "\u{FEFF}", "\u{FEFF}\u{FEFF}", "\u{FFFD}", "\u{FFFE}", "\u{85}", "\u{2028}", "\u{200B}", "\u{10FFFF}", "0",
+        "00",
         "1e3", "null", "*", "_", "__", String(repeating: "x", count: 200), String(repeating: "x", count: 201),
         String(repeating: "x", count: 511), String(repeating: "x", count: 512), String(repeating: "X", count: 512),
-        String(repeating: "\u{1F600}", count: 128), String(repeating: ".", count: 67), String(repeating: "/", count: 512),
+        String(repeating: "\u{1F600}", count: 128), String(repeating: ".", count: 67),
+        String(repeating: "/", count: 512),
     ]
 
     /// Each odd id names a record of its own.

@@ -65,12 +65,15 @@ enum WriteChecks {
         trial.expect(
             outcomes,
             is: [
-                .created, .replaced, .exists, .mismatch(current: "2"), .created, .removed, .notFound, .created, .removed,
+                .created, .replaced, .exists, .mismatch(current: "2"), .created, .removed, .notFound, .created,
+                .removed,
                 .created,
             ], "the outcomes of a batch")
         trial.expect(
             try backend.reader().scan(collection),
-            is: [PluginRecord("a", bytes: items[2], revision: "2"), PluginRecord("c", bytes: items[1], revision: "10")],
+            is: [
+                PluginRecord("a", bytes: items[2], revision: "2"), PluginRecord("c", bytes: items[1], revision: "10"),
+            ],
             "the records after the batch")
         trial.expect(try backend.write([]), is: [], "the outcomes of an empty batch")
     }

@@ -18,7 +18,8 @@ package struct StormProgram: Sendable {
 
     /// Lets it write `count` batches from the one behind `last`, kills it, and answers the last one that it had an answer
     /// for.
-    func run(options: String, format: String, collection: String, after last: Int, count: Int) throws(CallFault) -> Int {
+    func run(options: String, format: String, collection: String, after last: Int, count: Int) throws(CallFault) -> Int
+    {
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { throw .breach("cannot make a pipe: \(Self.reason(errno))") }
         defer { close(ends[0]) }

@@ -64,7 +64,7 @@ struct Reload {
         }
         let opened: [String: Backend]
         do throws(ReloadRefusal) {
-            opened = try exchange(&plan, configuration, plugins)
+            opened = try exchangeBackends(&plan, configuration, plugins)
         } catch {
             let service = reopen(plan)
             serve(service)
@@ -105,10 +105,11 @@ struct Reload {
 
     // MARK: Checks
 
-    /// Waits until the backends have carried out what they had in hand: those that leave, and those from which
-    /// collections may go elsewhere, lest a write under way make a record in the old place after it was found empty.
+    /// Waits until the backends have carried out what they had in hand: those that leave, and where collections move
+    /// all others too, lest a write under way make a record in the old place after it was found empty, or what a read
+    /// has found in the old format be taken for the new one.
     private func settle(_ plan: BackendPlan, movesCollections: Bool) throws(ReloadRefusal) {
-        let others = movesCollections && !force ? Array(plan.staying.values) : []
+        let others = movesCollections ? Array(plan.staying.values) : []
         for backend in plan.leaving.map(\.backend) + others {
             guard backend.settle(within: Self.patience) else {
                 throw ReloadRefusal(unavailable: "backend \(backend.name) does not finish what it has in hand")
@@ -133,7 +134,7 @@ struct Reload {
     // MARK: Backends
 
     /// Closes what leaves and opens what comes; the backends that have been opened, by name.
-    private func exchange(
+    private func exchangeBackends(
         _ plan: inout BackendPlan, _ configuration: Configuration, _ plugins: PluginSet
     ) throws(ReloadRefusal) -> [String: Backend] {
         for (_, backend) in plan.leaving { backend.stop() }

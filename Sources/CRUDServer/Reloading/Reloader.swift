@@ -8,7 +8,8 @@ import Synchronization
 package final class Reloader: Sendable {
     private struct Order: Sendable {
         let force: Bool
-        let answer: @Sendable (Result<[String], CRUDError>) -> Void
+        /// Nil for a signal, which nobody waits for.
+        let answer: (@Sendable (Result<[String], CRUDError>) -> Void)?
     }
 
     private struct State {
@@ -43,15 +44,27 @@ package final class Reloader: Sendable {
         self.load = load
     }
 
-    /// Has the configuration read again; callable on any thread, also before anything is served.
+    /// Has the configuration read again, for a signal; callable on any thread, also before anything is served. Signals
+    /// that come before the first of them is acted upon count as one.
+    func reload() {
+        order { orders in
+            if orders.allSatisfy({ $0.answer != nil }) { orders.append(Order(force: false, answer: nil)) }
+        }
+    }
+
+    /// Has the configuration read again; callable on any thread.
     ///
     /// - Parameters:
     ///   - force: whether collections may lose sight of their records.
     ///   - answer: called once, on the reloads' thread, with what has changed; or with why nothing has:
     ///     `invalid_configuration` or `unavailable`.
-    func reload(force: Bool, answer: @escaping @Sendable (Result<[String], CRUDError>) -> Void = { _ in }) {
+    func reload(force: Bool, answer: @escaping @Sendable (Result<[String], CRUDError>) -> Void) {
+        order { $0.append(Order(force: force, answer: answer)) }
+    }
+
+    private func order(_ append: (inout [Order]) -> Void) {
         let idle = state.withLock { state in
-            state.orders.append(Order(force: force, answer: answer))
+            append(&state.orders)
             return state.idle.take()
         }
         idle?.give(true)
@@ -106,12 +119,12 @@ package final class Reloader: Sendable {
             logger.notice("the configuration was reloaded, \(changes.isEmpty ? "nothing has changed" : "changes:")")
             for change in changes { logger.notice("\(change)") }
             manager.ready(outcome.service.summary)
-            order.answer(.success(changes))
+            order.answer?(.success(changes))
         case .failure(let refusal):
             logger.error("the reload is refused, what was in force stays in force:")
             for line in refusal.lines { logger.error("\(line)") }
             manager.ready("\(outcome.service.summary); the last reload was refused: \(refusal.lines[0])")
-            order.answer(.failure(refusal.error))
+            order.answer?(.failure(refusal.error))
         }
     }
 }

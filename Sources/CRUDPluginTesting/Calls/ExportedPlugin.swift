@@ -11,7 +11,7 @@ package final class ExportedPlugin: @unchecked Sendable {
     }
 
     package convenience init(_ plugin: Plugin) {
-        self.init(plugin.table)
+        self.init(plugin.exported())
     }
 
     package var name: String { table.pointee.name.map { String(cString: $0) } ?? "" }

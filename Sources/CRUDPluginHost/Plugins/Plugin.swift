@@ -128,7 +128,7 @@ package struct Plugin: @unchecked Sendable {
 package struct PluginFault: Error, CustomStringConvertible {
     package var description: String
 
-    init(_ description: String) {
+    package init(_ description: String) {
         self.description = description
     }
 }

@@ -20,7 +20,10 @@ struct Crudctl: AsyncParsableCommand {
         groupedSubcommands: [
             CommandGroup(
                 name: "Record",
-                subcommands: [Create.self, Read.self, Update.self, Upsert.self, Delete.self]),
+                subcommands: [
+                    Create.self, Read.self, Update.self, Upsert.self, Patch.self, Delete.self, Query.self, Count.self,
+                    DeleteMatching.self,
+                ]),
             CommandGroup(
                 name: "Daemon",
                 subcommands: [

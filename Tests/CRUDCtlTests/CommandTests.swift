@@ -30,6 +30,29 @@ import Testing
             ["delete", "c", "x", "--if-revision", "r"],
             #"record.delete","params":{"collection":"c","id":"x","ifRevision":"r"}}"#
         ),
+        (
+            ["patch", "c", "x", #"{"a":null}"#, "--if-revision", "r", "--upsert"],
+            #"record.patch","params":{"collection":"c","id":"x","patch":{"a":null},"ifRevision":"r","upsert":true}}"#
+        ),
+        (["query", "c"], #"record.query","params":{"collection":"c"}}"#),
+        (
+            [
+                "query", "c", "--where", "age >= 18", "--prefix", "a/", "--sort", "name,-address.city", "--limit", "5",
+                "--fields", "name", "--cursor", "k", "--explain",
+            ],
+            #"record.query","params":{"collection":"c","filter":{"op":">=","args":[{"property":"age"},18]},"#
+                + #""prefix":"a/","sort":[{"property":"name","order":"asc"},{"property":"address.city","order":"desc"}],"#
+                + #""limit":5,"fields":["name"],"cursor":"k","explain":true}}"#
+        ),
+        (["count", "c", "--prefix", "a"], #"record.count","params":{"collection":"c","prefix":"a"}}"#),
+        (
+            ["delete-matching", "c", "--where", "gone IS NULL", "--yes"],
+            #"record.deleteMatching","params":{"collection":"c","filter":{"op":"isNull","args":[{"property":"gone"}]}}}"#
+        ),
+        (
+            ["delete-matching", "c", "--all", "--yes"],
+            #"record.deleteMatching","params":{"collection":"c","all":true}}"#
+        ),
         (["collections"], #"collection.list","params":{}}"#),
         (["backends"], #"backend.list","params":{}}"#),
         (["plugins"], #"plugin.list","params":{}}"#),

@@ -45,6 +45,34 @@ import Testing
         #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
     }
 
+    /// What a read has found in one format is answered from that format, though the collection has another by then.
+    @Test func readsUnderWayKeepTheirFormat() throws {
+        func configuration(_ format: String) -> Configuration {
+            Configuration(
+                backends: "main: {plugin: filesystem, options: {directory: $DIRECTORY/files, fsync: false}}",
+                collections: "c: {backend: main, format: \(format)}")
+        }
+        let installation = try Installation(configuration("json"))
+        try Files.copy(
+            BuildProducts.path(of: "libfilesystem.so"), to: "\(installation.pluginDirectory)/filesystem.so", mode: 0o755
+        )
+        let daemon = try Daemon(on: installation)
+        let (administrator, reader) = (try daemon.connect(), try daemon.connect())
+        #expect(try reader.create("c", "a", "[1]").result != nil)
+        let reads = Array(repeating: ("record.read", Connection.params("c", "a")), count: 100)
+        for round in 0..<30 {
+            try installation.configure(configuration(round.isMultiple(of: 2) ? "xml" : "json"))
+            try administrator.sendFrame(Connection.request("daemon.reload", #"{"force":true}"#, id: "1"))
+            for reply in try reader.pipeline(reads) {
+                // In the other format there is no such record.
+                #expect(reply.result?["item"]?.text == "[1]" || reply.fault?.name == "record_not_found", "\(reply)")
+            }
+            #expect(try administrator.receive().result != nil)
+            _ = daemon.notifications.received
+        }
+        #expect(try reader.item("c", "a") == "[1]")
+    }
+
     /// Without SQLite's logs: each of its connections opens one when it first reads.
     private static func openFiles(of daemon: Daemon) throws -> [String] {
         try daemon.openFiles.filter { !$0.hasSuffix("-wal") }.sorted()

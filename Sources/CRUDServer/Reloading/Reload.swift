@@ -105,10 +105,11 @@ struct Reload {
 
     // MARK: Checks
 
-    /// Waits until the backends have carried out what they had in hand: those that leave, and those from which
-    /// collections may go elsewhere, lest a write under way make a record in the old place after it was found empty.
+    /// Waits until the backends have carried out what they had in hand: those that leave, and where collections move
+    /// all others too, lest a write under way make a record in the old place after it was found empty, or what a read
+    /// has found in the old format be taken for the new one.
     private func settle(_ plan: BackendPlan, movesCollections: Bool) throws(ReloadRefusal) {
-        let others = movesCollections && !force ? Array(plan.staying.values) : []
+        let others = movesCollections ? Array(plan.staying.values) : []
         for backend in plan.leaving.map(\.backend) + others {
             guard backend.settle(within: Self.patience) else {
                 throw ReloadRefusal(unavailable: "backend \(backend.name) does not finish what it has in hand")

@@ -3,19 +3,17 @@ import CRUDPluginTesting
 
 /// The report of the conformance suite: a line for each check as it ends, and below it what was wrong.
 struct CheckReport {
-    private let plugin: Plugin
-
-    init(_ plugin: Plugin) {
-        self.plugin = plugin
-    }
+    let path: String
 
     /// Runs the suite and answers whether nothing failed.
     ///
     /// - Throws: why the storage cannot be opened.
     func print(_ suite: ConformanceSuite) throws(CallFault) -> Bool {
-        let capabilities = plugin.capabilities.names.joined(separator: ", ")
+        let plugin = suite.plugin
+        let capabilities = Plugin.Capabilities(rawValue: plugin.capabilities).names.joined(separator: ", ")
         StandardStream.output.write(
-            "\(plugin.name)\nversion \(plugin.version), \(capabilities.isEmpty ? "no capabilities" : capabilities)\n")
+            "\(path)\nversion \(plugin.version), \(capabilities.isEmpty ? "no capabilities" : capabilities)"
+                + (plugin.isChild ? ", in a child process\n" : "\n"))
         let watch = CheckWatch()
         var passed = 0
         var failed = 0

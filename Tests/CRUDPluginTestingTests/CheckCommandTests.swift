@@ -46,7 +46,9 @@ import Testing
         #expect(!outcome.output.contains("json"))
     }
 
-    @Test(arguments: [[], ["--option"], ["--options"], ["extra"], ["--options={}", "extra"]])
+    @Test(arguments: [
+        [], ["--option"], ["--options"], ["extra"], ["--options={}", "extra"], ["--isolation", "none"],
+    ])
     func saysHowItIsUsed(words: [String]) throws {
         let outcome = try Command.run(
             BuildProducts.path(of: "crudd-plugin-host"), ["--check"] + (words.isEmpty ? [] : ["plugin.so"]) + words)

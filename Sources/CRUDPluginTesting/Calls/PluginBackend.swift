@@ -11,7 +11,6 @@ package final class PluginBackend: @unchecked Sendable {
 
     /// - Parameter options: a JSON object.
     package init(_ plugin: ExportedPlugin, options: String) throws(CallFault) {
-        self.plugin = plugin
         let log = Log()
         let host = UnsafeMutablePointer<crudd_host>.allocate(capacity: 1)
         host.initialize(to: crudd_host())
@@ -21,22 +20,15 @@ package final class PluginBackend: @unchecked Sendable {
             // The context is the log above, which lives as long as the backend.
             Unmanaged<Log>.fromOpaque(context!).takeUnretainedValue().append(message.text)
         }
-        var handle: OpaquePointer?
         do {
-            try CallFault.throwing { failure in
-                withBytes(of: options) { plugin.table.pointee.open($0, host, &handle, failure) }
-            }
+            handle = try plugin.open(options: options, host: host)
         } catch {
             host.deallocate()
             throw error
         }
-        guard let handle else {
-            host.deallocate()
-            throw .breach("open answered CRUDD_OK and no backend")
-        }
+        self.plugin = plugin
         self.log = log
         self.host = host
-        self.handle = handle
     }
 
     deinit {

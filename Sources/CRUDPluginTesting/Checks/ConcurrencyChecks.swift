@@ -5,7 +5,7 @@ import Synchronization
 /// Readers beside each other and beside the backend's own calls.
 enum ConcurrencyChecks {
     private static let readerCount = 3
-    private static let batchCount = 200
+    private static let batchCount = 60
 
     /// What readers see is whole, in order, and no older than the last write that was answered before they let go of
     /// their view.
@@ -31,7 +31,7 @@ enum ConcurrencyChecks {
                 }
                 trial.expect(try backend.write(mutations), is: [.replaced, .replaced, .replaced], "a batch of puts")
                 board.latest.store(number, ordering: .sequentiallyConsistent)
-                if number.isMultiple(of: 50) { _ = try trial.collection("made meanwhile \(number)", of: backend) }
+                if number.isMultiple(of: 20) { _ = try trial.collection("made meanwhile \(number)", of: backend) }
             }
         } catch {
             trial.add("\(error)")

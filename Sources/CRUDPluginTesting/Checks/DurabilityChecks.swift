@@ -25,7 +25,7 @@ enum DurabilityChecks {
         let collection = try backend.open(trial.name("reopening"), format: trial.format, creates: false)
         trial.expect(try backend.reader().scan(collection), is: records, "the records")
         trial.expect(
-            try backend.write([.put(records[0].id, bytes: [], if: .revision("?"), in: collection)]),
+            try backend.write([.put(records[0].id, bytes: records[1].bytes, if: .revision("?"), in: collection)]),
             is: [.mismatch(current: records[0].revision)], "a put on a wrong revision")
     }
 
@@ -36,7 +36,7 @@ enum DurabilityChecks {
         for round in 1...3 {
             answered = try storm.run(
                 options: trial.options, format: trial.format, collection: trial.name("storm"), after: answered,
-                count: 10 * round)
+                count: 7 * round)
             guard let last = try Storm.last(in: trial.open(), answered: answered, trial) else { return }
             answered = max(answered, last)
         }

@@ -81,7 +81,7 @@ enum WriteChecks {
     static func large(_ trial: Trial) throws {
         let backend = try trial.open()
         let collection = try trial.collection("large", of: backend)
-        let ids = (0..<1000).map { "\($0)" }
+        let ids = (0..<250).map { "\($0)" }
         let item = Sample.item(0, trial.format)
         let puts = try backend.write(ids.map { .put($0, bytes: item, in: collection) })
         trial.expect(puts, is: ids.map { _ in .created }, "a batch of \(ids.count) puts")

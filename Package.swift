@@ -134,6 +134,7 @@ let package = Package(
         tests("MemoryPluginTests", ["PluginTestSupport", "CRUDPluginABI"]),
         tests("SQLitePluginTests", ["CRUDTestSupport", "CRUDPluginABI", "CSQLite"]),
         tests("SystemTests", ["CRUDTestSupport"]),
+        tests("TypeCheckTests", ["CRUDInMemory", "CRUDTestSupport"]),
         tests("UserDefaultsPluginTests", ["PluginTestSupport", "CRUDPluginABI", "CRUDTestSupport", "CLinux"]),
     ],
     swiftLanguageModes: [.v6]

@@ -135,6 +135,7 @@ let package = Package(
         tests("MemoryPluginTests", ["PluginTestSupport", "CRUDPluginTesting", "CRUDPluginABI"]),
         tests("SQLitePluginTests", ["CRUDTestSupport", "CRUDPluginABI", "CRUDJSON", "CRUDModel", "CSQLite"]),
         tests("SystemTests", ["CRUDTestSupport"]),
+        tests("TypeCheckTests", ["CRUDInMemory", "CRUDTestSupport"]),
         tests(
             "UserDefaultsPluginTests", ["PluginTestSupport", "CRUDPluginTesting", "CRUDPluginABI", "CRUDTestSupport"]),
     ],

@@ -18,7 +18,8 @@ import Testing
         ("ALWAYS_ITEMS", "reading by id"), ("INCLUDES_AFTER", "walking by id"), ("IGNORES_LIMIT", "walking by id"),
         ("IGNORES_STOP", "walking by id"), ("REVERSES", "walking by id"), ("IGNORES_COUNT_PREFIX", "counting"),
         ("KEEPS_SNAPSHOT", "seeing writes"), ("READS_SLOWLY", "reading fast"),
-        ("REFUSES_BESIDE_WRITES", "reading beside writes"), ("FOLDS_IDS", "odd ids"), ("CHANGES_ITEMS", "odd items"),
+        ("REFUSES_BESIDE_WRITES", "reading beside writes"), ("IGNORES_FILTER", "filters"), ("IGNORES_COUNT_FILTER", "filters"), ("IGNORES_SORT", "sorts"),
+        ("IGNORES_AFTER", "sorts"), ("FOLDS_IDS", "odd ids"), ("CHANGES_ITEMS", "odd items"),
         ("CUTS_REVISIONS", "odd revisions"), ("CUTS_ITEMS", "large items"), ("FORGETS", "reopening"),
         ("LOSES_WRITES", "reopening after kill -9"),
     ]

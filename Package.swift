@@ -68,7 +68,7 @@ let package = Package(
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .systemLibrary(name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
         .target(name: "CLinux", cSettings: cSettings),
-        .target(name: "CRUDPluginABI", exclude: ["README.md"], cSettings: cSettings),
+        .target(name: "CRUDPluginABI", exclude: ["README.md", "CHILD-PROTOCOL.md"], cSettings: cSettings),
 
         module("CRUDDigest"),
         module("CRUDJSON"),

@@ -52,7 +52,7 @@ import Testing
         let suite = ConformanceSuite(
             try ExportedPlugin(path: faulty.path), options: #"{"path":"\#(faulty.directory.path)/main.sqlite"}"#,
             storm: StormProgram(
-                path: try BuildProducts.path(of: "crudd-plugin-host"), arguments: ["--storm", "inline", faulty.path]))
+                path: try BuildProducts.path(of: "crudd-plugin-host"), arguments: ["--storm", faulty.path, "here"]))
         let checks = Check.beforeOpening + Check.ofBackend + Check.ofRecords
         let check = try #require(checks.first { $0.name == name })
         return suite.verdict(check, format: Check.ofRecords.contains { $0.name == name } ? "json" : nil)

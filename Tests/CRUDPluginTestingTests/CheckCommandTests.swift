@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test(arguments: [
-        [], ["--option"], ["--options"], ["extra"], ["--options={}", "extra"], ["--isolation", "none"],
+        [], ["--option"], ["--options"], ["extra"], ["--options={}", "extra"],
     ])
     func saysHowItIsUsed(words: [String]) throws {
         let outcome = try Command.run(

@@ -87,13 +87,16 @@ package final class Daemon: Sendable {
         }
     }
 
-    /// What its descriptors refer to, in no particular order.
+    /// What its descriptors refer to, in no particular order: paths, and the kinds of what has none.
     package var openFiles: [String] {
         get throws {
             try Files.names(in: "/proc/\(process.pid)/fd").compactMap { number in
-                guard let target = realpath("/proc/\(process.pid)/fd/\(number)", nil) else { return nil }
-                defer { free(target) }
-                return String(cString: target)
+                var target = [CChar](repeating: 0, count: 4096)
+                let count = readlink("/proc/\(process.pid)/fd/\(number)", &target, target.count)
+                guard count >= 0 else { return nil }
+                // `socket:[1234]`: the number is another each time.
+                let text = target[..<count].map(UInt8.init(bitPattern:)).prefix { $0 != UInt8(ascii: "[") }
+                return String(decoding: text, as: UTF8.self)
             }
         }
     }

@@ -141,6 +141,11 @@ package final class ServiceLoop: TurnHandler {
         assemblies[collection.backendIndex].readBatch(mailbox)
     }
 
+    /// Adds work of one request alone, behind the mutations that have been added.
+    func append(_ work: Submission.Work, for context: RequestContext) {
+        assemblies[context.collection.backendIndex].append(work, for: context)
+    }
+
     /// Whom to answer for the mutation that was added last.
     func append(mutation context: RequestContext) {
         assemblies[context.collection.backendIndex].append(mutation: context)

@@ -63,3 +63,20 @@ extension JSONSlice {
         text.extracting(range).withUnsafeBufferPointer { unsafe Array($0) }
     }
 }
+
+extension JSONSlice {
+    /// The elements of an array, whose text a scanner has found to be JSON; nil where this is none.
+    package func elements(_ text: Span<UInt8>) -> [JSONSlice]? {
+        guard kind == .array else { return nil }
+        var elements: [JSONSlice] = []
+        do throws(JSONSyntaxError) {
+            var scanner = JSONScanner(at: start)
+            scanner.enter()
+            var isFirst = true
+            while try scanner.nextElement(text, isFirst: &isFirst) { elements.append(try scanner.value(text)) }
+        } catch {
+            return nil
+        }
+        return elements
+    }
+}

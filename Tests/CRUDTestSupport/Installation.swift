@@ -7,7 +7,7 @@ package final class Installation: Sendable {
     package var configurationFile: String { "\(path)/crudd.yaml" }
     package var socketPath: String { "\(path)/crudd.sock" }
 
-    /// With the SQLite plugin and the given configuration.
+    /// With the given configuration, the SQLite plugin, and what else of ours it names.
     package convenience init(_ configuration: Configuration = Configuration()) throws {
         try self.init(text: configuration.text)
     }
@@ -17,7 +17,9 @@ package final class Installation: Sendable {
         directory = try TemporaryDirectory()
         try Files.makeDirectory("\(directory.path)/plugins")
         try Files.makeDirectory("\(directory.path)/state", mode: 0o700)
-        try Files.copy(BuildProducts.path(of: "libsqlite.so"), to: "\(directory.path)/plugins/sqlite.so", mode: 0o755)
+        for name in ["sqlite", "memory", "filesystem"] where name == "sqlite" || text.contains("plugin: \(name)") {
+            try Files.copy(BuildProducts.path(of: "lib\(name).so"), to: "\(pluginDirectory)/\(name).so", mode: 0o755)
+        }
         try configure(text: text)
     }
 

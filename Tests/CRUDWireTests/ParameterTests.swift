@@ -7,7 +7,8 @@ import Testing
 @Suite struct ParameterTests {
     /// A value that the parameter may have.
     private static func value(_ parameter: Parameter) -> String {
-        switch parameter.kind {
+        if parameter.isBoolean { return "true" }
+        return switch parameter.kind {
         case .string: #""x""#
         case .array: "[]"
         case .number: "1"

@@ -10,6 +10,8 @@ final class BackendWriter {
     private let storage: OpaquePointer
     private let failure = FailureReport()
     private var readers: [PluginHandle] = []
+    /// What this thread reads with; made when it first reads.
+    private var ownReader: BackendReader?
 
     /// How long nothing must have come before the plugin is offered a quiet moment, and another one. The first is longer
     /// than any reader holds a view.
@@ -109,6 +111,7 @@ final class BackendWriter {
     private func work() {
         let readerThread = startReaderThread()
         let reader = backend.readsApart ? nil : backend.workerReader()
+        ownReader = reader
         var quietMoments = 0
         while true {
             let patience = quietMoments < Self.quiet.count ? Self.quiet[quietMoments] : nil
@@ -142,18 +145,41 @@ final class BackendWriter {
 
     /// Carries out items in order, neighbouring batches of mutations in one call.
     private func carryOut(_ items: [WorkItem], _ reader: BackendReader?) {
-        var run = WriteRun()
+        var run = WriteRun(self)
         for item in items {
             if let batch = item as? MutationBatch {
                 guard batch.claim() else { continue }
                 batch.openCollections(with: openForWriting)
-                run.append(batch)
+                if batch.isAtomic {
+                    run.carryOut()
+                    var write = AtomicWrite(batch, self)
+                    write.carryOut()
+                } else {
+                    run.append(batch)
+                }
             } else if let batch = item as? ReadBatch {
-                run.carryOut(write: write)
+                run.carryOut()
                 carryOut(batch, reader)
             }
         }
-        run.carryOut(write: write)
+        run.carryOut()
+        ownReader?.endSnapshot()
+    }
+
+    /// Reads single records, on this thread.
+    ///
+    /// - Throws: `unavailable` where the plugin gives no reader.
+    func lookup() throws(CRUDError) -> RecordLookup {
+        if let ownReader { return RecordLookup(ownReader) }
+        do throws(PluginFailure) {
+            let handle = try openReader()
+            readers.append(handle)
+            let reader = BackendReader(backend: backend, handle: handle)
+            ownReader = reader
+            return RecordLookup(reader)
+        } catch {
+            throw backend.report(error, during: "open_reader")
+        }
     }
 
     private func carryOut(_ batch: ReadBatch, _ reader: BackendReader?) {
@@ -170,13 +196,35 @@ final class BackendWriter {
         }
     }
 
-    private func write(_ request: inout crudd_write) throws(CRUDError) {
+    /// Has the plugin carry out mutations.
+    ///
+    /// - Parameter isAtomic: whether all take effect or none does.
+    /// - Returns: an outcome for each.
+    /// - Throws: where nothing was applied, or `outcome_unknown`.
+    func write(_ mutations: [crudd_mutation], isAtomic: Bool = false) throws(CRUDError) -> [crudd_outcome] {
+        var outcomes = [crudd_outcome](repeating: crudd_outcome(), count: mutations.count)
+        let status = mutations.withUnsafeBufferPointer { mutations in
+            outcomes.withUnsafeMutableBufferPointer { outcomes in
+                var request = crudd_write()
+                request.struct_size = UInt32(MemoryLayout<crudd_write>.size)
+                request.flags = isAtomic ? UInt32(CRUDD_WRITE_ATOMIC) : 0
+                request.mutations = mutations.baseAddress
+                request.outcomes = outcomes.baseAddress
+                request.count = mutations.count
+                return write(&request)
+            }
+        }
+        if Int(status) != CRUDD_OK { throw backend.report(failure.take(status: status), during: "write") }
+        return outcomes
+    }
+
+    private func write(_ request: inout crudd_write) -> crudd_status {
         if backend.hasSeveralLoops { backend.commits.add(1, ordering: .acquiringAndReleasing) }
         let status = table.pointee.write(storage, &request, failure.pointer)
         // Before anybody is told, so that a read which begins after the answer finds its view stale; and after a failure
         // too, since a write may have been applied all the same.
         backend.commits.add(1, ordering: .acquiringAndReleasing)
-        if Int(status) != CRUDD_OK { throw backend.report(failure.take(status: status), during: "write") }
+        return status
     }
 
     // MARK: Collections

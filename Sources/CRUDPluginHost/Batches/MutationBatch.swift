@@ -1,16 +1,23 @@
 package import CRUDModel
 
-/// Mutations that one event loop has gathered in one turn for one backend. They take effect in order.
+/// Mutations for one backend, which take effect in order: those that one event loop has gathered in one turn, or, all of
+/// them or none, those of one request.
 package final class MutationBatch: WorkItem, @unchecked Sendable {
     // @unchecked: as its superclass, one owner at a time.
 
     package private(set) var mutations: [Mutation] = []
+    /// One for each mutation. Where all take effect or none does: up to the first that does not.
     package internal(set) var outcomes: [MutationOutcome] = []
+    /// Whether all take effect or none does.
+    package let isAtomic: Bool
     /// Why single mutations cannot be made, by their index: their collection could not be opened.
     var refusals: [Int: CRUDError] = [:]
     package private(set) var arena = ByteArena()
+    /// What transformations have made to be shown, by the index of their mutation.
+    private var shown: [Int: ByteArena.Place] = [:]
 
-    package override init(deliver: @escaping @Sendable (WorkItem) -> Void) {
+    package init(isAtomic: Bool = false, deliver: @escaping @Sendable (WorkItem) -> Void) {
+        self.isAtomic = isAtomic
         super.init(deliver: deliver)
     }
 
@@ -22,12 +29,25 @@ package final class MutationBatch: WorkItem, @unchecked Sendable {
     package func store(_ bytes: Span<UInt8>) -> ByteArena.Place { arena.append(bytes) }
 
     package func append(_ mutation: Mutation) { mutations.append(mutation) }
+
+    /// The item that a transformation has made, as it is to be shown.
+    package func shownItem(at index: Int) -> UnsafeRawBufferPointer { arena.bytes(shown[index] ?? .empty) }
+
+    /// Keeps what a transformation has made; answers where the bytes to store stand. No address of the arena may be in
+    /// use.
+    func keep(_ item: TransformedItem, at index: Int) -> ByteArena.Place {
+        let stored = arena.append(item.stored.span)
+        shown[index] = item.shown.map { arena.append($0.span) } ?? stored
+        return stored
+    }
 }
 
 /// One change of one record; its texts stand in the batch's arena.
 package struct Mutation: Sendable {
     package enum Kind: Sendable {
         case put, remove
+        /// Changes nothing: only the precondition counts.
+        case check
     }
 
     package enum Precondition: Sendable {
@@ -41,10 +61,13 @@ package struct Mutation: Sendable {
     package var id: ByteArena.Place
     package var item: ByteArena.Place
     package var revision: ByteArena.Place
+    /// Makes the item of a put from the current one; the precondition `any` then makes a record where there is none.
+    package var transformation: (any ItemTransformation)?
 
     package init(
         _ kind: Kind, in collection: BackendCollection, id: ByteArena.Place, precondition: Precondition,
-        item: ByteArena.Place = .empty, revision: ByteArena.Place = .empty
+        item: ByteArena.Place = .empty, revision: ByteArena.Place = .empty,
+        transformation: (any ItemTransformation)? = nil
     ) {
         self.kind = kind
         self.collection = collection
@@ -52,6 +75,7 @@ package struct Mutation: Sendable {
         self.precondition = precondition
         self.item = item
         self.revision = revision
+        self.transformation = transformation
     }
 
     /// Whether it makes a record where there was none.
@@ -64,7 +88,7 @@ package struct Mutation: Sendable {
     }
 }
 
-/// What a mutation came to.
+/// What a mutation came to; a check that holds is applied.
 package enum MutationOutcome: Sendable {
     /// It took effect; whether there was a record before.
     case applied(replaced: Bool)
@@ -74,6 +98,6 @@ package enum MutationOutcome: Sendable {
     case mismatch(current: [UInt8])
     /// The plugin's status; ``Backend/error(status:)`` tells what it means for a peer.
     case failed(status: Int)
-    /// Its collection could not be opened or created; the plugin was not asked.
+    /// The plugin was not asked, or could not tell: its collection could not be opened or created, its item not made.
     case refused(CRUDError)
 }

@@ -81,17 +81,7 @@ extension Dispatcher {
 
     /// The elements of a parameter that is an array of strings.
     private func strings(_ parameter: Parameter, _ text: Span<UInt8>) throws(CRUDError) -> [JSONSlice] {
-        guard let array = request[parameter] else { return [] }
-        var strings: [JSONSlice] = []
-        do throws(JSONSyntaxError) {
-            var scanner = JSONScanner(at: array.start)
-            scanner.enter()
-            var isFirst = true
-            while try scanner.nextElement(text, isFirst: &isFirst) { strings.append(try scanner.value(text)) }
-        } catch {
-            // The text has been scanned before.
-            throw CRUDError(.internalError, "the request has changed")
-        }
+        guard let strings = request[parameter]?.elements(text) else { return [] }
         guard strings.allSatisfy({ $0.kind == .string }) else { throw parameter.fault("must be an array of strings") }
         return strings
     }
@@ -112,7 +102,7 @@ extension Dispatcher {
         let reader = kind == .count ? nil : loop.reader(for: collection)
         let batch = reader == nil ? loop.readBatch(for: collection) : ReadBatch { _ in }
         let places = recordIDs.map { batch.store($0.decodedString(text).span) }
-        let context = RequestContext(
+        var context = RequestContext(
             session: session, collection: collection, traits: request.traits, target: target,
             id: request.id.map { batch.store(text.extracting($0.range)) }, deadline: deadline,
             heldBytes: target.size(of: text),
@@ -123,6 +113,7 @@ extension Dispatcher {
             case .existence: Read(.existence(places), in: collection.stored)
             case .count: Read(.count, in: collection.stored)
             }
+        context.position = batch.reads.count
         batch.append(read)
         if let reader {
             reader.carryOut(batch)

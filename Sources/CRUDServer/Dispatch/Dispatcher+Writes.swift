@@ -6,42 +6,73 @@ import CRUDPluginHost
 import CRUDWire
 
 extension Dispatcher {
-    /// `record.create`, `record.update`, `record.upsert` and `record.delete`: adds a mutation to the backend's batch.
+    /// `record.create`, `record.update`, `record.upsert`, `record.patch` and `record.delete`: adds a mutation to the
+    /// backend's batch.
     func mutate(
         _ collection: Collection, _ text: Span<UInt8>, _ session: Session, _ target: ReplyTarget
     ) throws(CRUDError) {
-        guard let recordID = request[.id] else { return }
-        let item = request[.item]
-        if let item { try checkSize(of: item) }
+        guard let operation = Operation(request) else { return }
+        try check(operation)
         let batch = loop.mutationBatch(for: collection)
-        let mutation = Mutation(
-            request.method == .recordDelete ? .remove : .put, in: collection.stored,
-            id: store(recordID, text, in: batch), precondition: precondition(text, in: batch),
-            item: item.map { batch.store(text.extracting($0.range)) } ?? .empty,
-            revision: request.method == .recordDelete ? .empty : batch.store(revisions.next().span))
-        let context = RequestContext(
+        var context = RequestContext(
             session: session, collection: collection, traits: request.traits, target: target,
             id: request.id.map { batch.store(text.extracting($0.range)) }, deadline: deadline,
             heldBytes: target.size(of: text))
-        batch.append(mutation)
+        context.upserts = operation.upserts
+        context.position = batch.mutations.count
+        let budget = operation.kind == .patch ? budget(for: target) : nil
+        batch.append(mutation(operation, text, in: collection, batch, budget))
         start(context)
         loop.append(mutation: context)
     }
 
-    private func checkSize(of item: JSONSlice) throws(CRUDError) {
+    /// - Throws: `limit_exceeded` for too long an item.
+    func check(_ operation: Operation) throws(CRUDError) {
         let maximum = loop.limits.itemBytes
-        guard item.count > maximum else { return }
+        guard operation.kind != .patch, let item = operation.value, item.count > maximum else { return }
         throw CRUDError(
             .limitExceeded, "the item is longer than \(maximum) bytes",
             details: .init(limit: "item_bytes", maximum: maximum))
     }
 
-    private func precondition(_ text: Span<UInt8>, in batch: MutationBatch) -> Mutation.Precondition {
-        if let expected = request[.ifRevision] { return .revision(store(expected, text, in: batch)) }
-        return switch request.method {
-        case .recordCreate: .absent
-        case .recordUpsert: .any
-        default: .present
+    /// The mutation that carries out an operation, its texts copied into the batch.
+    ///
+    /// - Parameter budget: room for what a patch answers.
+    func mutation(
+        _ operation: Operation, _ text: Span<UInt8>, in collection: Collection, _ batch: MutationBatch,
+        _ budget: ReplyBudget?
+    ) -> Mutation {
+        let kind: Mutation.Kind =
+            switch operation.kind {
+            case .create, .update, .upsert, .patch: .put
+            case .delete: .remove
+            case .check: .check
+            }
+        var mutation = Mutation(
+            kind, in: collection.stored, id: store(operation.id, text, in: batch),
+            precondition: precondition(of: operation, text, in: batch))
+        if kind == .put { mutation.revision = batch.store(revisions.next().span) }
+        guard let value = operation.value else { return mutation }
+        if let budget {
+            mutation.transformation = Patch(
+                text.extracting(value.range).copy(), limits: loop.limits, budget: budget)
+        } else {
+            mutation.item = store(item: text.extracting(value.range), in: batch)
+        }
+        return mutation
+    }
+
+    private func precondition(
+        of operation: Operation, _ text: Span<UInt8>, in batch: MutationBatch
+    ) -> Mutation.Precondition {
+        if let expected = operation.ifRevision {
+            return expected.kind == .null ? .absent : .revision(store(expected, text, in: batch))
+        }
+        return switch operation.kind {
+        case .create: .absent
+        case .upsert: .any
+        case .patch where operation.upserts: .any
+        case .update, .delete, .patch, .check: .present
         }
     }
 
@@ -51,15 +82,25 @@ extension Dispatcher {
         return batch.store(string.decodedString(text).span)
     }
 
+    /// Room for the items that the answer to the current request holds.
+    func budget(for target: ReplyTarget) -> ReplyBudget {
+        switch target {
+        case .frame:
+            let overhead = ReplyWriter.sizeWithoutItem + (request.id?.count ?? 0)
+            return ReplyBudget(bytes: loop.limits.frameBytes - overhead)
+        case .array(let array): return array.budget
+        }
+    }
+
     // MARK: Answers
 
     /// Answers a write whose outcome is there.
-    func answer(_ context: RequestContext, _ mutation: Mutation, with outcome: MutationOutcome, of batch: MutationBatch)
-    {
-        guard let id = context.id else { return }
+    func answer(_ context: RequestContext, of batch: MutationBatch) {
+        if let part = context.part { return answer(context, part, of: batch) }
+        guard let id = context.id, let kind = Operation.Kind(context.method) else { return }
         do throws(CRUDError) {
             loop.reply.beginResult(id: batch.arena.bytes(id))
-            try write(outcome, context, mutation, batch)
+            try write(kind, upserts: context.upserts, at: context.position, of: batch, context.collection.backend)
             loop.reply.end()
         } catch {
             loop.reply.error(error, id: batch.arena.bytes(id))
@@ -67,25 +108,31 @@ extension Dispatcher {
         deliver(to: context.target, of: context.session)
     }
 
-    private func write(
-        _ outcome: MutationOutcome, _ context: RequestContext, _ mutation: Mutation, _ batch: MutationBatch
+    /// Writes the result of a mutation into the reply.
+    ///
+    /// - Throws: what it came to instead.
+    func write(
+        _ kind: Operation.Kind, upserts: Bool, at index: Int, of batch: MutationBatch, _ backend: Backend
     ) throws(CRUDError) {
-        switch outcome {
+        switch batch.outcomes[index] {
         case .applied(let replaced):
+            let mutation = batch.mutations[index]
             guard mutation.kind == .put else { return loop.reply.append("{}") }
             loop.reply.append(#"{"revision":""#)
             loop.reply.append(batch.arena.bytes(mutation.revision))
             loop.reply.append("\"")
-            if context.method == .recordUpsert {
-                loop.reply.append(replaced ? #","created":false"# : #","created":true"#)
+            if kind == .upsert { loop.reply.append(replaced ? #","created":false"# : #","created":true"#) }
+            if kind == .patch {
+                loop.reply.append(#","item":"#)
+                loop.reply.append(batch.shownItem(at: index))
             }
             loop.reply.append("}")
         case .exists: throw CRUDError(.recordExists, "there is a record with this id already")
         case .notFound:
-            guard context.method != .recordUpsert else { throw Self.mismatch(nil) }
+            guard kind != .upsert, !upserts else { throw Self.mismatch(nil) }
             throw Self.recordNotFound
         case .mismatch(let current): throw Self.mismatch(String(decoding: current, as: UTF8.self))
-        case .failed(let status): throw context.collection.backend.error(status: status)
+        case .failed(let status): throw backend.error(status: status)
         case .refused(let error): throw error
         }
     }

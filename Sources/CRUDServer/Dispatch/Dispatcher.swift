@@ -16,7 +16,7 @@ final class Dispatcher {
         /// It has been answered, or is under way.
         case takenUp
         /// Requests before it have to be carried out first.
-        case mustWait(Collection, RequestKind)
+        case mustWait([Collection], RequestKind)
         /// Elements before it in its batch array have to be carried out first.
         case mustWaitForArray
     }
@@ -31,6 +31,7 @@ final class Dispatcher {
     private(set) var deadline = Duration.zero
     var collections: CollectionTable
     var revisions = RevisionSource()
+    private var normalization = ItemNormalization()
     let recordReply: RecordReply
     // Not checked for exclusive access at run time, which a profile of reads shows: one thread uses it, and nothing that is
     // called during an access comes back to it.
@@ -55,8 +56,8 @@ final class Dispatcher {
             case .request:
                 if loop.isDraining, waitedUntil == nil { return answer(Self.draining, text, session, .frame) }
                 let disposition = carryOut(text, from: session, to: .frame, hasWaited: waitedUntil != nil)
-                if case .mustWait(let collection, let kind) = disposition {
-                    session.wait(text, for: collection, kind)
+                if case .mustWait(let collections, let kind) = disposition {
+                    session.wait(text, for: collections, kind)
                 }
             case .array(let elements): try carryOut(elements, of: text, from: session)
             }
@@ -147,11 +148,14 @@ final class Dispatcher {
         _ text: Span<UInt8>, from session: Session, to target: ReplyTarget, hasWaited: Bool
     ) -> Disposition {
         do throws(CRUDError) {
+            if request.method == .recordBatch { return try batch(text, session, target, hasWaited: hasWaited) }
             guard let name = request[.collection] else { return try carryOutWithoutCollection(text, session, target) }
-            let collection = try find(name, text, for: session)
+            let collection = try find(name, text, for: session, to: request.traits.access)
             let kind = RequestKind(request.traits.access)
             guard target.admits(kind, on: collection.backend) else { return .mustWaitForArray }
-            guard session.admits(kind, on: collection, hasWaited: hasWaited) else { return .mustWait(collection, kind) }
+            guard session.admits(kind, on: collection, hasWaited: hasWaited) else {
+                return .mustWait([collection], kind)
+            }
             try carryOut(on: collection, text, session, target)
         } catch {
             answer(error, text, session, target)
@@ -159,9 +163,11 @@ final class Dispatcher {
         return .takenUp
     }
 
-    /// The collection of the request, if the session may do with it what the method does.
-    private func find(_ name: JSONSlice, _ text: Span<UInt8>, for session: Session) throws(CRUDError) -> Collection {
-        let needed = request.traits.access.permissions
+    /// The collection of that name, if the session may do with it what needs that access.
+    func find(
+        _ name: JSONSlice, _ text: Span<UInt8>, for session: Session, to access: MethodAccess
+    ) throws(CRUDError) -> Collection {
+        let needed = access.permissions
         let decoded = name.hasEscapes ? name.decodedString(text) : nil
         let collection =
             if let decoded { collections.collection(named: decoded.span) } else {
@@ -186,11 +192,21 @@ final class Dispatcher {
         case .recordExists: try exists(collection, text, session, target)
         case .recordReadMany: try readMany(collection, text, session, target)
         case .collectionDescribe: try describe(collection, text, session, target)
-        case .recordCreate, .recordUpdate, .recordDelete, .recordUpsert: try mutate(collection, text, session, target)
-        case .collectionList, .backendList, .pluginList, .sessionHello, .daemonPing, .daemonStatus, .discover:
+        case .recordCreate, .recordUpdate, .recordDelete, .recordUpsert, .recordPatch:
+            try mutate(collection, text, session, target)
+        case .recordQuery, .recordCount, .recordDeleteMatching:
+            throw CRUDError(.methodNotFound, "not yet")
+        case .recordBatch, .collectionList, .backendList, .pluginList, .sessionHello, .daemonPing, .daemonStatus,
+            .discover:
             // Their rows of the method table have no collection.
             throw CRUDError(.internalError, "the method has no collection")
         }
+    }
+
+    /// Copies an item into a batch as it is to be stored.
+    func store(item: Span<UInt8>, in batch: MutationBatch) -> ByteArena.Place {
+        if let normalized = normalization.normalized(item) { return batch.store(normalized.span) }
+        return batch.store(item)
     }
 
     // MARK: Answers
@@ -224,7 +240,10 @@ final class Dispatcher {
 
 extension RequestKind {
     init(_ access: MethodAccess) {
-        self = access == .write ? .write : .read
+        switch access {
+        case .everybody, .read, .admin: self = .read
+        case .write, .readWrite, .operations: self = .write
+        }
     }
 }
 
@@ -235,7 +254,10 @@ extension MethodAccess {
         case .everybody: []
         case .read: .read
         case .write: .write
+        case .readWrite: [.read, .write]
         case .admin: .admin
+        // Each of them is looked at by itself.
+        case .operations: []
         }
     }
 }

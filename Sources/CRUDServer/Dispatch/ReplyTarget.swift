@@ -7,10 +7,12 @@ enum ReplyTarget {
     case array(ArrayExecution)
 
     /// Whether a request may start now as far as the elements before it in its array are concerned.
-    func admits(_ kind: RequestKind, on backend: Backend) -> Bool {
+    ///
+    /// - Parameter backend: nil: several, or none.
+    func admits(_ kind: RequestKind, on backend: Backend?) -> Bool {
         switch self {
         case .frame: true
-        case .array(let array): array.underWay == 0 || (kind == .write && array.writingTo === backend)
+        case .array(let array): array.underWay == 0 || (kind == .write && backend != nil && array.writingTo === backend)
         }
     }
 

@@ -16,6 +16,9 @@ final class ReplyWriter {
 
     var count: Int { buffer.count }
 
+    /// How long a response without items is at the most, but for its request's id.
+    static let sizeWithoutItem = 512
+
     /// Begins a response with a result, which is to be written next.
     ///
     /// - Parameter id: the request's, as it was sent; nil for null.
@@ -43,6 +46,22 @@ final class ReplyWriter {
         buffer.append(UInt8(ascii: "}"))
     }
 
+    /// Begins the entry of one operation among the results of several; its result is to be written next.
+    func beginEntry() {
+        buffer.truncate(to: 0)
+        buffer.append(#"{"result":"#)
+    }
+
+    /// The whole entry of an operation that has failed.
+    func errorEntry(_ error: CRUDError) {
+        buffer.truncate(to: 0)
+        buffer.append(#"{"error":"#)
+        appendObject(error)
+    }
+
+    /// What has been written, in memory of its own.
+    func copy() -> [UInt8] { Array(buffer.bytes) }
+
     /// A whole response with an error, to a request with that id.
     func error(_ error: CRUDError, id: Span<UInt8>) {
         begin(id)
@@ -57,6 +76,10 @@ final class ReplyWriter {
 
     private func append(_ error: CRUDError) {
         buffer.append(#","error":"#)
+        appendObject(error)
+    }
+
+    private func appendObject(_ error: CRUDError) {
         var writer = JSONWriter()
         error.write(to: &writer)
         buffer.append(writer.bytes.span)

@@ -43,10 +43,9 @@ final class Submission {
     func answer(with dispatcher: Dispatcher) {
         for (index, context) in contexts.enumerated() where !isAnswered[index] {
             switch work {
-            case _ where item.failure != nil: answer(index, with: item.failure, dispatcher)
-            case .mutations(let batch):
-                dispatcher.answer(context, batch.mutations[index], with: batch.outcomes[index], of: batch)
-            case .reads(let batch): dispatcher.answer(context, with: batch.results[index], of: batch)
+            case _ where item.failure != nil: answer(index, with: item.failure, isOverdue: false, dispatcher)
+            case .mutations(let batch): dispatcher.answer(context, of: batch)
+            case .reads(let batch): dispatcher.answer(context, with: batch.results[context.position], of: batch)
             }
             context.session.answered(context)
         }
@@ -66,15 +65,19 @@ final class Submission {
             default: CRUDError(.unavailable, "the backend took too long; nothing was applied")
             }
         for index in overdue {
-            answer(index, with: error, dispatcher)
+            answer(index, with: error, isOverdue: true, dispatcher)
             contexts[index].session.answered(contexts[index])
             isAnswered[index] = true
         }
         return neverBegins
     }
 
-    private func answer(_ index: Int, with error: CRUDError?, _ dispatcher: Dispatcher) {
-        guard let error, let id = contexts[index].id else { return }
+    private func answer(_ index: Int, with error: CRUDError?, isOverdue: Bool, _ dispatcher: Dispatcher) {
+        guard let error else { return }
+        if let part = contexts[index].part {
+            return dispatcher.answer(contexts[index], part, with: error, isOverdue: isOverdue)
+        }
+        guard let id = contexts[index].id else { return }
         dispatcher.answer(contexts[index], with: error, id: bytes(id))
     }
 
@@ -90,6 +93,8 @@ final class Submission {
 struct RequestContext {
     let session: Session
     let collection: Collection
+    /// Those that it concerns beside the one above.
+    var otherCollections: [Collection] = []
     let traits: MethodTraits
     let target: ReplyTarget
     /// The request's id as it was sent, in the batch's arena; nil for a notification.
@@ -102,6 +107,14 @@ struct RequestContext {
     var recordIDs: [ByteArena.Place] = []
     /// What part of an item a read answers.
     var projection: FieldProjection?
+    /// Of a patch: whether it makes a record where there is none.
+    var upserts = false
+    /// Of `record.batch`: what the request asks of this batch's backend.
+    var part: OperationsPart?
+    /// The place of its read, or of its first mutation, in its batch.
+    var position = 0
+    /// As how many requests under way it counts.
+    var weight: Int { part?.operations.count ?? 1 }
 
     var method: Method { traits.method }
     var kind: RequestKind { RequestKind(traits.access) }

@@ -1,3 +1,4 @@
+import CRUDCore
 import CRUDEventLoop
 import CRUDJSON
 import CRUDPluginHost
@@ -19,6 +20,8 @@ final class ArrayExecution {
     private(set) var underWay = 0
     /// The backend that all elements under way write to; nil if they do anything else.
     private(set) var writingTo: Backend?
+    /// Room for the items that answers hold to the elements under way.
+    private var budgetUnderWay: ReplyBudget?
     /// The responses so far, with commas between.
     private var responses = StreamBuffer()
     private let maximumBytes: Int
@@ -38,17 +41,28 @@ final class ArrayExecution {
 
     /// Counts an element that a backend has in hand.
     func started(_ kind: RequestKind, on backend: Backend) {
+        let isFirstOrSame = underWay == 0 || writingTo === backend
         underWay += 1
-        writingTo = kind == .write ? backend : nil
+        writingTo = kind == .write && isFirstOrSame ? backend : nil
     }
 
     /// Counts an element that a backend has given back.
     func ended() {
         underWay -= 1
+        if underWay == 0 { budgetUnderWay = nil }
     }
 
     /// How long a response may be that still fits the answer, with its commas and brackets.
     var room: Int { maximumBytes - responses.count - 3 }
+
+    /// Room for the items that the answer to the next element holds, which it has in common with those under way. What
+    /// elements answer without items is left aside.
+    var budget: ReplyBudget {
+        if underWay > 0, let budgetUnderWay { return budgetUnderWay }
+        let budget = ReplyBudget(bytes: room - (elements.count - next) * ReplyWriter.sizeWithoutItem)
+        budgetUnderWay = budget
+        return budget
+    }
 
     /// Adds the response that `reply` holds.
     func add(_ reply: ReplyWriter) {

@@ -217,11 +217,14 @@ final class Session: StreamHandler {
         return (hasWaited || lanes[index].waiting.isEmpty) && lanes[index].admits(kind)
     }
 
-    /// Keeps a frame until the requests before it on its collection have been carried out.
-    func wait(_ text: Span<UInt8>, for collection: Collection, _ kind: RequestKind) {
-        let waiting = WaitingRequest(text: text.copy(), deadline: loop.dispatcher.deadline, kind: kind)
-        lanes[makeLane(for: collection)].waiting.append(waiting)
-        collection.requestsUnderWay += 1
+    /// Keeps a frame until the requests before it on its collections have been carried out.
+    func wait(_ text: Span<UInt8>, for collections: [Collection], _ kind: RequestKind) {
+        let waiting = WaitingRequest(
+            text: text.copy(), deadline: loop.dispatcher.deadline, kind: kind, collections: collections)
+        for collection in collections {
+            lanes[makeLane(for: collection)].waiting.append(waiting)
+            collection.requestsUnderWay += 1
+        }
         requestsUnderWay += 1
         heldBytes += waiting.text.count
         loop.isWaiting(self)
@@ -229,28 +232,25 @@ final class Session: StreamHandler {
 
     /// Counts a request that has been handed to a backend.
     func started(_ context: RequestContext) {
-        let index = makeLane(for: context.collection)
-        switch context.kind {
-        case .read: lanes[index].readsUnderWay += 1
-        case .write: lanes[index].writesUnderWay += 1
-        }
-        context.collection.requestsUnderWay += 1
-        requestsUnderWay += 1
+        count(context, on: context.collection, +1)
+        for collection in context.otherCollections { count(context, on: collection, +1) }
+        requestsUnderWay += context.weight
         heldBytes += context.heldBytes
     }
 
     /// Counts a request that a backend has given back. ``goOn()`` is to follow when all that came with it are counted.
     func ended(_ context: RequestContext) {
         hasEnded = true
-        guard let index = lane(of: context.collection) else { return }
-        switch context.kind {
-        case .read: lanes[index].readsUnderWay -= 1
-        case .write: lanes[index].writesUnderWay -= 1
-        }
-        context.collection.requestsUnderWay -= 1
-        requestsUnderWay -= 1
+        count(context, on: context.collection, -1)
+        for collection in context.otherCollections { count(context, on: collection, -1) }
+        requestsUnderWay -= context.weight
         heldBytes -= context.heldBytes
         lastActivity = loop.now
+    }
+
+    private func count(_ context: RequestContext, on collection: Collection, _ change: Int) {
+        lanes[makeLane(for: collection)].count(context.kind, change)
+        collection.requestsUnderWay += change
     }
 
     /// Counts a request that has been answered, or needs no answer, so that its batch array gets on.
@@ -263,15 +263,9 @@ final class Session: StreamHandler {
     /// Takes up what had to wait for requests that have ended.
     func goOn() {
         hasEnded = false
-        var index = 0
-        while index < lanes.count {
-            startWaiting(onLane: index)
-            if lanes[index].isIdle {
-                lanes.remove(at: index)
-            } else {
-                index += 1
-            }
-        }
+        // What starts on one lane may be what others have waited for.
+        while startWaiting() {}
+        lanes.removeAll(where: \.isIdle)
         if let array { carryOn(array) }
         closeIfFinished()
     }
@@ -281,16 +275,33 @@ final class Session: StreamHandler {
         loop.access.permissions(uid: peer.uid, groups: peer.groups, collection: name.span)
     }
 
-    private func startWaiting(onLane index: Int) {
-        while let first = lanes[index].waiting.first, lanes[index].admits(first.kind) {
-            lanes[index].waiting.removeFirst()
-            stopWaiting(first, on: lanes[index].collection)
-            loop.dispatcher.carryOut(frame: first.text.span, from: self, waitedUntil: first.deadline)
+    /// Starts what may start; false if that is nothing.
+    private func startWaiting() -> Bool {
+        var hasStarted = false
+        // A lane that a request adds meanwhile has nothing waiting.
+        for index in lanes.indices {
+            while let first = lanes[index].waiting.first, mayStart(first) {
+                stopWaiting(first)
+                let text = first.text
+                loop.dispatcher.carryOut(frame: text.span, from: self, waitedUntil: first.deadline)
+                hasStarted = true
+            }
+        }
+        return hasStarted
+    }
+
+    private func mayStart(_ request: WaitingRequest) -> Bool {
+        request.collections.allSatisfy { collection in
+            guard let index = lane(of: collection) else { return true }
+            return lanes[index].waiting.first === request && lanes[index].admits(request.kind)
         }
     }
 
-    private func stopWaiting(_ request: WaitingRequest, on collection: Collection) {
-        collection.requestsUnderWay -= 1
+    private func stopWaiting(_ request: WaitingRequest) {
+        for collection in request.collections {
+            if let index = lane(of: collection) { lanes[index].waiting.removeAll { $0 === request } }
+            collection.requestsUnderWay -= 1
+        }
         requestsUnderWay -= 1
         heldBytes -= request.text.count
     }
@@ -303,9 +314,9 @@ final class Session: StreamHandler {
         }
         for index in lanes.indices {
             while let first = lanes[index].waiting.first, first.deadline <= loop.now {
-                lanes[index].waiting.removeFirst()
-                stopWaiting(first, on: lanes[index].collection)
-                loop.dispatcher.refuse(overdue: first.text.span, from: self)
+                stopWaiting(first)
+                let text = first.text
+                loop.dispatcher.refuse(overdue: text.span, from: self)
             }
         }
     }

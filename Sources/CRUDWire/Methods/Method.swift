@@ -1,6 +1,7 @@
 /// A method of the protocol. What it takes and answers is its row of ``MethodTable``.
 package enum Method: Int, CaseIterable, Sendable {
-    case recordCreate, recordRead, recordUpdate, recordDelete, recordUpsert, recordExists, recordReadMany
+    case recordCreate, recordRead, recordUpdate, recordDelete, recordUpsert, recordPatch
+    case recordExists, recordReadMany, recordQuery, recordCount, recordDeleteMatching, recordBatch
     case collectionList, collectionDescribe
     case backendList, pluginList
     case sessionHello, daemonPing, daemonStatus
@@ -21,6 +22,10 @@ package enum MethodAccess: String, Sendable {
     case read
     /// To write the collection.
     case write
+    /// To read and to write the collection.
+    case readWrite = "read and write"
+    /// What each of its operations demands.
+    case operations = "as its operations"
     /// To administer the daemon.
     case admin
 }

@@ -24,12 +24,34 @@ package enum MethodTable {
             required: [.collection, .id, .item], optional: [.ifRevision],
             result: object(["revision": string, "created": boolean]), errors: ["revision_mismatch"]),
         MethodDefinition(
+            .recordPatch, "record.patch", .readWrite, "Changes parts of a record by a JSON Merge Patch (RFC 7396).",
+            required: [.collection, .id, .patch], optional: [.ifRevision, .upsert],
+            result: object(["revision": string, "item": "{}"]), errors: ["record_not_found", "revision_mismatch"]),
+        MethodDefinition(
             .recordExists, "record.exists", .read, "Tells whether a record is there.",
             required: [.collection, .id], result: object(["exists": boolean])),
         MethodDefinition(
             .recordReadMany, "record.readMany", .read, "Reads several records of one collection.",
             required: [.collection, .ids],
             result: object(["records": array(record), "missing": array(string)])),
+        MethodDefinition(
+            .recordQuery, "record.query", .read, "Finds records, page by page.",
+            required: [.collection], optional: [.filter, .prefix, .sort, .limit, .cursor, .fields, .explain],
+            result: object(["records": array(record)], optional: ["cursor": string, "plan": plan]),
+            errors: ["invalid_query"]),
+        MethodDefinition(
+            .recordCount, "record.count", .read, "Counts records.",
+            required: [.collection], optional: [.filter, .prefix], result: object(["count": integer]),
+            errors: ["invalid_query"]),
+        MethodDefinition(
+            .recordDeleteMatching, "record.deleteMatching", .readWrite, "Deletes the records that match.",
+            required: [.collection], optional: [.filter, .prefix, .all], result: object(["deleted": integer]),
+            errors: ["invalid_query"]),
+        MethodDefinition(
+            .recordBatch, "record.batch", .operations, "Carries out several operations in order, or all or none.",
+            required: [.operations], optional: [.atomic],
+            result: object(["results": array(#"{"type":"object"}"#)]),
+            errors: ["record_exists", "record_not_found", "revision_mismatch"]),
         MethodDefinition(
             .collectionList, "collection.list", .everybody, "Lists the collections that the caller may read.",
             result: object(["collections": array(collection)])),
@@ -67,10 +89,19 @@ package enum MethodTable {
     private static let collection = object(
         ["name": string, "backend": string, "format": #"{"enum":["json","xml","plist"]}"#, "indexes": array(string)])
 
+    private static let plan = object(
+        [
+            "pushdown": boolean, "index": #"{"type":["string","null"]}"#, "sort": #"{"enum":["id","storage","host"]}"#,
+            "scanned": integer,
+        ])
+
     private static func array(_ items: String) -> String { #"{"type":"array","items":\#(items)}"# }
 
-    private static func object(_ members: KeyValuePairs<String, String>) -> String {
-        let properties = members.map { #""\#($0.key)":\#($0.value)"# }.joined(separator: ",")
+    private static func object(
+        _ members: KeyValuePairs<String, String>, optional: KeyValuePairs<String, String> = [:]
+    ) -> String {
+        let properties = (Array(members) + Array(optional)).map { #""\#($0.key)":\#($0.value)"# }
+            .joined(separator: ",")
         let required = members.map { #""\#($0.key)""# }.joined(separator: ",")
         return #"{"type":"object","properties":{\#(properties)},"required":[\#(required)]}"#
     }

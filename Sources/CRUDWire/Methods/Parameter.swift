@@ -3,6 +3,8 @@ package import CRUDJSON
 /// A member of `params`. Members of one name mean the same in every method.
 package enum Parameter: Int, CaseIterable, Sendable {
     case collection, id, item, ids, fields, ifRevision, client, protocolVersion
+    case patch, upsert, operations, atomic
+    case filter, prefix, sort, limit, cursor, explain, all
 
     /// The name on the wire.
     package var name: StaticString {
@@ -15,16 +17,35 @@ package enum Parameter: Int, CaseIterable, Sendable {
         case .ifRevision: "ifRevision"
         case .client: "client"
         case .protocolVersion: "protocol"
+        case .patch: "patch"
+        case .upsert: "upsert"
+        case .operations: "operations"
+        case .atomic: "atomic"
+        case .filter: "filter"
+        case .prefix: "prefix"
+        case .sort: "sort"
+        case .limit: "limit"
+        case .cursor: "cursor"
+        case .explain: "explain"
+        case .all: "all"
         }
     }
 
-    /// The kind of JSON value that it must be; nil for any.
+    /// The kind of JSON value that it must be; nil for any, and for a boolean.
     package var kind: JSONKind? {
         switch self {
-        case .collection, .id, .ifRevision, .client: .string
-        case .ids, .fields: .array
-        case .protocolVersion: .number
-        case .item: nil
+        case .collection, .id, .ifRevision, .client, .prefix, .cursor: .string
+        case .ids, .fields, .operations, .sort: .array
+        case .protocolVersion, .limit: .number
+        case .item, .patch, .filter, .upsert, .atomic, .explain, .all: nil
+        }
+    }
+
+    /// Whether it must be true or false.
+    package var isBoolean: Bool {
+        switch self {
+        case .upsert, .atomic, .explain, .all: true
+        default: false
         }
     }
 
@@ -40,6 +61,19 @@ package enum Parameter: Int, CaseIterable, Sendable {
         case .ifRevision: #"{"type":"string","maxLength":64}"#
         case .client: #"{"type":"string","description":"who is calling, for the log"}"#
         case .protocolVersion: #"{"type":"integer","description":"the protocol version that the client speaks"}"#
+        case .patch: #"{"description":"a JSON Merge Patch (RFC 7396)"}"#
+        case .upsert: #"{"type":"boolean","description":"a record that is not there starts as {}"}"#
+        case .operations: #"{"type":"array","items":{"type":"object","required":["op"]}}"#
+        case .atomic: #"{"type":"boolean","description":"all take effect or none does"}"#
+        case .filter: #"{"description":"a condition in the JSON encoding of CQL2"}"#
+        case .prefix: #"{"type":"string","description":"how the ids begin"}"#
+        case .sort:
+            #"{"type":"array","items":{"type":"object","properties":{"property":{"type":"string"},"order":"#
+                + #"{"enum":["asc","desc"]}},"required":["property"]}}"#
+        case .limit: #"{"type":"integer","minimum":1,"default":1000}"#
+        case .cursor: #"{"type":"string","description":"where the page before ended"}"#
+        case .explain: #"{"type":"boolean","description":"whether to tell how the query was carried out"}"#
+        case .all: #"{"type":"boolean","description":"true: every record is meant"}"#
         }
     }
 

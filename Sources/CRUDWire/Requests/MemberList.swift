@@ -20,6 +20,14 @@ struct MemberList {
         deepest = max(deepest, value.depth)
     }
 
+    /// Whether a value nests deeper than `maximum`; that of `operations` may hold items, two levels further in.
+    func nest(deeperThan maximum: Int, _ text: Span<UInt8>) -> Bool {
+        guard deepest > maximum else { return false }
+        return members.contains { member in
+            member.value.depth > maximum + (member.key.equals(Parameter.operations.name, text) ? 2 : 0)
+        }
+    }
+
     /// The value of the first member with this name.
     func value(of name: StaticString, _ text: Span<UInt8>) -> JSONSlice? {
         for member in members where member.key.equals(name, text) { return member.value }

@@ -15,6 +15,7 @@ extension Parameter {
     /// - Throws: `invalid_params`, naming the member.
     func check(_ value: JSONSlice, _ text: Span<UInt8>) throws(CRUDError) {
         if let kind, value.kind != kind { throw fault("must be \(Self.article(kind))") }
+        if isBoolean, value.kind != .true, value.kind != .false { throw fault("must be true or false") }
         switch self {
         case .collection: try checkText(value, text, maximum: Naming.maximumCollectionNameBytes)
         case .id: try checkText(value, text, maximum: Naming.maximumIDBytes)
@@ -23,7 +24,8 @@ extension Parameter {
             if size > Naming.maximumRevisionBytes {
                 throw fault("is longer than \(Naming.maximumRevisionBytes) bytes")
             }
-        case .protocolVersion where !value.isInteger(text): throw fault("must be an integer")
+        case .protocolVersion where !value.isInteger(text), .limit where !value.isInteger(text):
+            throw fault("must be an integer")
         default: break
         }
     }

@@ -128,7 +128,7 @@ package struct RequestReader: ~Copyable {
         let identity = identity(text)
         do throws(CRUDError) {
             request.id = identity.id
-            if max(members.deepest, parameters.deepest) > maximumDepth { throw tooDeep }
+            if members.deepest > maximumDepth || parameters.nest(deeperThan: maximumDepth, text) { throw tooDeep }
             if members.hasDuplicate(text) || parameters.hasDuplicate(text) {
                 throw CRUDError(.invalidRequest, "a member is there twice")
             }
@@ -144,11 +144,7 @@ package struct RequestReader: ~Copyable {
         }
     }
 
-    private var tooDeep: CRUDError {
-        CRUDError(
-            .limitExceeded, "the request nests too deeply",
-            details: .init(limit: "json_depth", maximum: maximumDepth))
-    }
+    private var tooDeep: CRUDError { .tooDeep(maximum: maximumDepth) }
 
     /// What the `id` member says of whom to answer.
     private enum Identity: Equatable {

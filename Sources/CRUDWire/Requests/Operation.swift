@@ -1,0 +1,137 @@
+package import CRUDJSON
+package import CRUDModel
+
+/// What `record.batch` does to one record, as it stands in the request's text: ranges, nothing copied.
+package struct Operation {
+    /// What `op` can be.
+    package enum Kind: CaseIterable, Sendable {
+        case create, update, upsert, delete, patch, check
+
+        var name: StaticString {
+            switch self {
+            case .create: "create"
+            case .update: "update"
+            case .upsert: "upsert"
+            case .delete: "delete"
+            case .patch: "patch"
+            case .check: "check"
+            }
+        }
+
+        /// The method that does the same; nil for a check, which is no method.
+        private var method: Method? {
+            switch self {
+            case .create: .recordCreate
+            case .update: .recordUpdate
+            case .upsert: .recordUpsert
+            case .delete: .recordDelete
+            case .patch: .recordPatch
+            case .check: nil
+            }
+        }
+
+        /// The operation that a method is.
+        package init?(_ method: Method) {
+            guard let kind = Self.allCases.first(where: { $0.method == method }) else { return nil }
+            self = kind
+        }
+
+        /// What a peer must be allowed to do with the collection.
+        package var access: MethodAccess { method?.definition.access ?? .read }
+
+        fileprivate var required: UInt32 {
+            method?.definition.traits.required ?? Parameter.collection.mask | Parameter.id.mask
+                | Parameter.ifRevision.mask
+        }
+
+        fileprivate var allowed: UInt32 { method?.definition.traits.allowed ?? required }
+    }
+
+    package let kind: Kind
+    package let collection: JSONSlice
+    package let id: JSONSlice
+    /// The item, or the patch.
+    package let value: JSONSlice?
+    /// The revision that must be there; of a check it may be null: there must be no record.
+    package let ifRevision: JSONSlice?
+    /// Of a patch: whether a record that is not there starts as `{}`.
+    package let upserts: Bool
+
+    /// The operation that a request is; nil if it is another one.
+    package init?(_ request: borrowing Request) {
+        guard let kind = Kind(request.method), let collection = request[.collection], let id = request[.id] else {
+            return nil
+        }
+        self.kind = kind
+        self.collection = collection
+        self.id = id
+        value = request[.item] ?? request[.patch]
+        ifRevision = request[.ifRevision]
+        upserts = request[.upsert]?.kind == .true
+    }
+
+    /// Reads an element of `operations`, whose text has been found to be JSON.
+    ///
+    /// - Parameter maximumDepth: how deep an item or a patch may nest.
+    /// - Throws: `invalid_params` and `limit_exceeded`, without the element's index.
+    package init(_ element: JSONSlice, of text: Span<UInt8>, maximumDepth: Int) throws(CRUDError) {
+        let members = try Self.members(element, text)
+        guard let op = members.value(of: "op", text) else { throw Self.invalid("op", "is missing") }
+        guard let kind = Kind.allCases.first(where: { op.kind == .string && op.equals($0.name, text) }) else {
+            throw Self.invalid("op", "is no operation")
+        }
+        var given: [Parameter: JSONSlice] = [:]
+        for index in 0..<members.count where !members[index].key.equals("op", text) {
+            let (key, value) = members[index]
+            guard let parameter = Parameter.named(key, text), parameter.mask & kind.allowed != 0 else {
+                let name = String(decoding: key.decodedString(text), as: UTF8.self)
+                throw Self.invalid(name, "is no member of this operation")
+            }
+            let isAbsence = kind == .check && parameter == .ifRevision && value.kind == .null
+            if !isAbsence { try parameter.check(value, text) }
+            if value.depth > maximumDepth { throw .tooDeep(maximum: maximumDepth) }
+            given[parameter] = value
+        }
+        let missing = kind.required & ~given.keys.reduce(0) { $0 | $1.mask }
+        guard missing == 0, let collection = given[.collection], let id = given[.id] else {
+            throw Self.invalid(
+                Parameter(rawValue: missing.trailingZeroBitCount)?.name.description ?? "op", "is missing")
+        }
+        self.kind = kind
+        self.collection = collection
+        self.id = id
+        value = given[.item] ?? given[.patch]
+        ifRevision = given[.ifRevision]
+        upserts = given[.upsert]?.kind == .true
+    }
+
+    private static func members(_ element: JSONSlice, _ text: Span<UInt8>) throws(CRUDError) -> MemberList {
+        guard element.kind == .object else { throw invalid("operations", "must hold objects") }
+        var members = MemberList()
+        do throws(JSONSyntaxError) {
+            var scanner = JSONScanner(at: element.start)
+            scanner.enter()
+            var isFirst = true
+            while let key = try scanner.nextKey(text, isFirst: &isFirst) {
+                members.append(key, try scanner.value(text))
+            }
+        } catch {
+            // The text has been scanned before.
+            throw CRUDError(.internalError, "the request has changed")
+        }
+        guard !members.hasDuplicate(text) else { throw invalid("operations", "has an operation with a member twice") }
+        return members
+    }
+
+    private static func invalid(_ member: String, _ fault: String) -> CRUDError {
+        CRUDError(.invalidParams, "`\(member)` \(fault)", details: .init(member: member))
+    }
+}
+
+extension CRUDError {
+    /// A text that nests deeper than it may.
+    static func tooDeep(maximum: Int) -> CRUDError {
+        CRUDError(
+            .limitExceeded, "the request nests too deeply", details: .init(limit: "json_depth", maximum: maximum))
+    }
+}

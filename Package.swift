@@ -79,7 +79,7 @@ let package = Package(
         module("CRUDPluginKit", ["CRUDJSON", "CRUDModel", "CRUDPluginABI"]),
         module("CRUDPluginHost", ["CRUDDigest", "CRUDJSON", "CRUDModel", "CRUDPluginABI", "CLinux", logging]),
         module("CRUDPluginTesting", ["CRUDJSON", "CRUDModel", "CRUDPluginABI", "CRUDPluginHost", "CLinux", logging]),
-        module("CRUDCore", ["CRUDJSON", "CRUDModel", "CRUDConfiguration", "CRUDPluginHost", "CLinux", logging]),
+        module("CRUDCore", ["CRUDDigest", "CRUDJSON", "CRUDModel", "CRUDConfiguration", "CRUDPluginHost", "CLinux", logging]),
         module("CRUDConfiguration", ["CRUDJSON", "CRUDModel", "CYAML"]),
         module("CRUDEventLoop", ["CLinux"]),
         module(

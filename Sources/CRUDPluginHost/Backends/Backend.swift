@@ -122,6 +122,16 @@ package final class Backend: Sendable {
         if !(readsApart && isOpen ? reads : writes).append(batch) { refuse(batch) }
     }
 
+    /// Hands a search over. It is delivered back when it is done; `unavailable` where nothing can be asked.
+    package func submit(_ search: Search) {
+        if !(readsApart && search.collection.isOpen ? reads : writes).append(search) { refuse(search) }
+    }
+
+    /// Hands a deletion over. It is delivered back when it is done; `unavailable` where nothing can be asked.
+    package func submit(_ deletion: Deletion) {
+        if !writes.append(deletion) { refuse(deletion) }
+    }
+
     /// Whether views of several event loops have to agree.
     var hasSeveralLoops: Bool { readerCount > 2 }
 

@@ -5,17 +5,23 @@ import CRUDPluginABI
 enum ReadRun {
     /// A reading thread's whole life: until the queue is closed.
     static func work(_ queue: WorkQueue, with reader: BackendReader) {
+        var searches = Rotation<Search>()
         while true {
-            switch queue.take(patience: nil) {
+            switch queue.take(patience: searches.isEmpty ? nil : .zero) {
             case .items(let items):
                 for item in items where item.claim() {
-                    if let batch = item as? ReadBatch { carryOut(batch, with: reader) }
-                    item.finish()
+                    if let search = item as? Search {
+                        searches.append(search)
+                    } else {
+                        if let batch = item as? ReadBatch { carryOut(batch, with: reader) }
+                        item.finish()
+                    }
                 }
                 reader.endSnapshot()
-            case .nothing: continue
-            case .closed: return
+            case .nothing: break
+            case .closed: return searches.end()
             }
+            searches.advance { $0.advance(with: reader) }
         }
     }
 
@@ -27,7 +33,8 @@ enum ReadRun {
                 switch read.kind {
                 case .records(let ids): return try find(ids, read, in: batch, reader, withItems: true)
                 case .existence(let ids): return try find(ids, read, in: batch, reader, withItems: false)
-                case .count: return .count(try reader.count(read.collection))
+                case .count:
+                    return .count(try reader.count(read.collection, prefix: batch.arena.bytes(read.prefix)))
                 }
             } catch {
                 return .failed(error)

@@ -29,7 +29,7 @@ SYSTEMDDIR = $(if $(filter /usr /usr/local,$(PREFIX)),$(PREFIX)/lib,$(SYSCONFDIR
 PLUGINS = $(shell ls Plugins | tr '[:upper:]' '[:lower:]')
 
 SWIFT_NEEDED = 6.3
-PACKAGES = libsqlite3-dev libyaml-dev pkg-config patchelf binutils git ca-certificates
+PACKAGES = python3 libsqlite3-dev libyaml-dev pkg-config patchelf binutils git ca-certificates
 BENCH_PACKAGES = redis-server postgresql
 
 # Sizes of the bench: `make bench RECORDS=10000 SECONDS=1 ROUNDS=1` is a quick one.

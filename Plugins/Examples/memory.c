@@ -14,7 +14,7 @@ typedef struct record {
 
 struct crudd_collection {
     crudd_collection *next;
-    crudd_bytes name;
+    crudd_bytes name, format;
     record *records;  // ascending by id
     size_t count, capacity;
 };
@@ -88,6 +88,7 @@ static void free_collection(crudd_collection *collection) {
     }
     free(collection->records);
     release(collection->name);
+    release(collection->format);
     free(collection);
 }
 
@@ -106,13 +107,13 @@ static crudd_status open_collection(crudd_backend *backend, const crudd_collecti
                                     crudd_collection **collection, crudd_failure *failure) {
     (void)failure;
     for (*collection = backend->collections; *collection != NULL; *collection = (*collection)->next)
-        if (compare((*collection)->name, spec->name) == 0) return CRUDD_OK;
+        if (compare((*collection)->name, spec->name) == 0 && compare((*collection)->format, spec->format) == 0)
+            return CRUDD_OK;
     if (!(spec->flags & CRUDD_OPEN_CREATE)) return CRUDD_NOT_FOUND;
     crudd_collection *made = calloc(1, sizeof *made);
-    if (made == NULL || !copy(spec->name, &made->name)) {
-        free(made);
-        return CRUDD_NO_SPACE;
-    }
+    if (made == NULL) return CRUDD_NO_SPACE;
+    if (!copy(spec->name, &made->name) || !copy(spec->format, &made->format))
+        return free_collection(made), CRUDD_NO_SPACE;
     made->next = backend->collections;
     *collection = backend->collections = made;
     return CRUDD_OK;
@@ -120,20 +121,29 @@ static crudd_status open_collection(crudd_backend *backend, const crudd_collecti
 
 static crudd_status drop_collection(crudd_backend *backend, crudd_bytes name, crudd_failure *failure) {
     (void)failure;
-    for (crudd_collection **link = &backend->collections; *link != NULL; link = &(*link)->next) {
+    crudd_status status = CRUDD_NOT_FOUND;
+    for (crudd_collection **link = &backend->collections; *link != NULL;) {
         crudd_collection *collection = *link;
-        if (compare(collection->name, name) != 0) continue;
-        *link = collection->next;
-        free_collection(collection);
-        return CRUDD_OK;
+        if (compare(collection->name, name) == 0) {
+            *link = collection->next;
+            free_collection(collection);
+            status = CRUDD_OK;
+        } else {
+            link = &collection->next;
+        }
     }
-    return CRUDD_NOT_FOUND;
+    return status;
 }
 
 static crudd_status list_collections(crudd_backend *backend, crudd_emit_name emit, void *context,
                                      crudd_failure *failure) {
     (void)failure;
-    for (crudd_collection *each = backend->collections; each != NULL; each = each->next) emit(context, each->name);
+    for (crudd_collection *each = backend->collections; each != NULL; each = each->next) {
+        // One name for all its formats: only the last of them tells it.
+        crudd_collection *other = each->next;
+        while (other != NULL && compare(other->name, each->name) != 0) other = other->next;
+        if (other == NULL) emit(context, each->name);
+    }
     return CRUDD_OK;
 }
 

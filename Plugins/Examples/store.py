@@ -59,11 +59,15 @@ class Store:
         self.database = sqlite3.connect(path, isolation_level=None)
         self.database.execute("PRAGMA journal_mode = WAL")
         self.database.execute("PRAGMA synchronous = FULL")
-        self.database.execute("CREATE TABLE IF NOT EXISTS collections (name TEXT PRIMARY KEY)")
         self.database.execute(
-            "CREATE TABLE IF NOT EXISTS records (collection TEXT, id TEXT, item, revision TEXT,"
+            "CREATE TABLE IF NOT EXISTS collections"
+            " (key INTEGER PRIMARY KEY, name TEXT, format TEXT, UNIQUE (name, format))"
+        )
+        self.database.execute(
+            "CREATE TABLE IF NOT EXISTS records (collection INTEGER, id TEXT, item, revision TEXT,"
             " PRIMARY KEY (collection, id))"
         )
+        self.keys = {}  # crudd's numbers of the collections that are open, and ours
 
     def query(self, sql, *arguments):
         return self.database.execute(sql, arguments)
@@ -71,29 +75,30 @@ class Store:
     def begin(self):
         self.query("BEGIN IMMEDIATE")
 
-    def has(self, name):
-        return self.query("SELECT 1 FROM collections WHERE name = ?", name).fetchone() is not None
+    # Collections: one for each name and format
 
-    # Collections
-
-    def open_collection(self, name, create, **_):
-        if not self.has(name):
-            if not create:
-                raise Failure("not_found", "there is no such collection")
-            self.query("INSERT INTO collections VALUES (?)", name)
+    def open_collection(self, collection, name, format, create, **_):
+        found = self.query("SELECT key FROM collections WHERE name = ? AND format = ?", name, format).fetchone()
+        if found:
+            self.keys[collection] = found[0]
+        elif create:
+            made = self.query("INSERT INTO collections (name, format) VALUES (?, ?)", name, format)
+            self.keys[collection] = made.lastrowid
+        else:
+            raise Failure("not_found", "there is no such collection")
         return {}
 
     def drop_collection(self, name, **_):
-        if not self.has(name):
-            raise Failure("not_found", "there is no such collection")
         self.begin()
-        self.query("DELETE FROM records WHERE collection = ?", name)
-        self.query("DELETE FROM collections WHERE name = ?", name)
+        self.query("DELETE FROM records WHERE collection IN (SELECT key FROM collections WHERE name = ?)", name)
+        gone = self.query("DELETE FROM collections WHERE name = ?", name).rowcount
         self.query("COMMIT")
+        if gone == 0:
+            raise Failure("not_found", "there is no such collection")
         return {}
 
     def list_collections(self, **_):
-        return {"names": [name for (name,) in self.query("SELECT name FROM collections")]}
+        return {"names": [name for (name,) in self.query("SELECT DISTINCT name FROM collections")]}
 
     # Reading
 
@@ -109,7 +114,7 @@ class Store:
     def scan(self, collection, after, prefix, limit, items, **_):
         rows = self.query(
             "SELECT id, item, revision FROM records WHERE collection = ? AND id > ? AND id >= ? AND id < ?"
-            " ORDER BY id LIMIT ?", collection, after, prefix, self.behind(prefix), limit,
+            " ORDER BY id LIMIT ?", self.keys[collection], after, prefix, self.behind(prefix), limit,
         )
         return (
             {"id": id, "revision": revision, **(spelled(item) if items else {})} for id, item, revision in rows
@@ -118,7 +123,7 @@ class Store:
     def count(self, collection, prefix, **_):
         (count,) = self.query(
             "SELECT count(*) FROM records WHERE collection = ? AND id >= ? AND id < ?",
-            collection, prefix, self.behind(prefix),
+            self.keys[collection], prefix, self.behind(prefix),
         ).fetchone()
         return {"count": count}
 
@@ -129,7 +134,7 @@ class Store:
 
     def find(self, collection, id):
         return self.query(
-            "SELECT item, revision FROM records WHERE collection = ? AND id = ?", collection, id
+            "SELECT item, revision FROM records WHERE collection = ? AND id = ?", self.keys[collection], id
         ).fetchone()
 
     # Writing
@@ -163,10 +168,10 @@ class Store:
         if precondition == "revision" and found[1] != expected:
             return {"status": "mismatch", "revision": found[1]}
         if kind == "put":
-            self.query("REPLACE INTO records VALUES (?, ?, ?, ?)", collection, id, stored(item), revision)
+            self.query("REPLACE INTO records VALUES (?, ?, ?, ?)", self.keys[collection], id, stored(item), revision)
             return {"status": "ok", "replaced": found is not None}
         if kind == "remove":
-            self.query("DELETE FROM records WHERE collection = ? AND id = ?", collection, id)
+            self.query("DELETE FROM records WHERE collection = ? AND id = ?", self.keys[collection], id)
         return {"status": "ok"}
 
 

@@ -70,12 +70,15 @@ extension ChannelService {
     // MARK: Collections
 
     func openCollection(_ request: inout FrameReader) throws(Refusal) {
+        var number = 0
         var name: FrameText?
         var format: FrameText?
         var indexes: [FrameText] = []
         var flags: UInt32 = 0
         try request.parameters { (request, key) throws(FrameFault) in
-            if request.isKey(key, "name") {
+            if request.isKey(key, "collection") {
+                number = try request.count()
+            } else if request.isKey(key, "name") {
                 name = try request.string()
             } else if request.isKey(key, "format") {
                 format = try request.string()
@@ -104,9 +107,8 @@ extension ChannelService {
             }
         }
         guard let opened else { throw Refusal(status: CRUDD_INTERNAL, message: "the plugin opened no collection") }
-        storage.insert(
-            Storage.OpenCollection(handle: opened, isJSON: request.bytes(format).elementsEqual("json".utf8)),
-            named: request.bytes(name))
+        storage[number] = Storage.OpenCollection(
+            handle: opened, isJSON: request.bytes(format).elementsEqual("json".utf8))
     }
 
     func dropCollection(_ request: inout FrameReader) throws(Refusal) {
@@ -116,7 +118,6 @@ extension ChannelService {
         }
         guard let name else { throw Refusal(status: CRUDD_INTERNAL, message: "a parameter is missing") }
         let backend = try backend()
-        storage.removeCollection(named: request.bytes(name))
         let bytes = crudd_bytes(request.bytes(name))
         try check { table.pointee.drop_collection(backend, bytes, $0) }
     }

@@ -9,7 +9,7 @@ extension ChannelService {
         }
         let asked = try request.query()
         let reader = try openReader()
-        let opened = try collection(asked.collection, request)
+        let opened = try self.collection(asked.collection)
         let sink = RecordWriter(self, isJSON: opened.isJSON, withItems: asked.flags == 0, names: .id)
         var plan = crudd_plan()
         plan.struct_size = UInt32(MemoryLayout<crudd_plan>.size)
@@ -49,7 +49,7 @@ extension ChannelService {
 
 /// A query as it stands in a request.
 private struct QueryInRequest {
-    var collection: FrameText?
+    var collection = 0
     var filter: FrameText?
     var prefix: FrameText?
     var sort: FrameText?
@@ -64,7 +64,7 @@ extension FrameReader {
         var query = QueryInRequest()
         try parameters { (reader, key) throws(FrameFault) in
             if reader.isKey(key, "collection") {
-                query.collection = try reader.string()
+                query.collection = try reader.count()
             } else if reader.isKey(key, "filter") {
                 query.filter = try reader.json()
             } else if reader.isKey(key, "prefix") {

@@ -4,12 +4,12 @@ import CRUDPluginHost
 /// The methods that read.
 extension ChannelService {
     func read(_ request: inout FrameReader) throws(Refusal) {
-        var collection: FrameText?
+        var collection = 0
         var ids: [FrameText] = []
         var flags = 0
         try request.parameters { (request, key) throws(FrameFault) in
             if request.isKey(key, "collection") {
-                collection = try request.string()
+                collection = try request.count()
             } else if request.isKey(key, "ids") {
                 try request.array { (request) throws(FrameFault) in ids.append(try request.string()) }
             } else if request.isKey(key, "items") {
@@ -19,7 +19,7 @@ extension ChannelService {
             }
         }
         let reader = try openReader()
-        let opened = try self.collection(collection, request)
+        let opened = try self.collection(collection)
         let sink = RecordWriter(self, isJSON: opened.isJSON, withItems: flags == 0, names: .index)
         let places = ids.map { crudd_bytes(request.bytes($0)) }
         sink.begin()
@@ -40,14 +40,14 @@ extension ChannelService {
     }
 
     func scan(_ request: inout FrameReader) throws(Refusal) {
-        var collection: FrameText?
+        var collection = 0
         var after: FrameText?
         var prefix: FrameText?
         var limit = 0
         var flags = 0
         try request.parameters { (request, key) throws(FrameFault) in
             if request.isKey(key, "collection") {
-                collection = try request.string()
+                collection = try request.count()
             } else if request.isKey(key, "after") {
                 after = try request.string()
             } else if request.isKey(key, "prefix") {
@@ -61,7 +61,7 @@ extension ChannelService {
             }
         }
         let reader = try openReader()
-        let opened = try self.collection(collection, request)
+        let opened = try self.collection(collection)
         let sink = RecordWriter(self, isJSON: opened.isJSON, withItems: flags == 0, names: .id)
         var call = crudd_scan()
         call.struct_size = UInt32(MemoryLayout<crudd_scan>.size)
@@ -78,12 +78,12 @@ extension ChannelService {
     }
 
     func count(_ request: inout FrameReader) throws(Refusal) {
-        var collection: FrameText?
+        var collection = 0
         var prefix: FrameText?
         var filter: FrameText?
         try request.parameters { (request, key) throws(FrameFault) in
             if request.isKey(key, "collection") {
-                collection = try request.string()
+                collection = try request.count()
             } else if request.isKey(key, "prefix") {
                 prefix = try request.string()
             } else if request.isKey(key, "filter") {
@@ -95,7 +95,7 @@ extension ChannelService {
         let reader = try openReader()
         var call = crudd_count()
         call.struct_size = UInt32(MemoryLayout<crudd_count>.size)
-        call.collection = try self.collection(collection, request).handle
+        call.collection = try self.collection(collection).handle
         if let prefix { call.prefix = crudd_bytes(request.bytes(prefix)) }
         if let filter { call.filter = crudd_bytes(request.bytes(filter)) }
         call.interrupt = ChannelService.interrupt
@@ -112,9 +112,9 @@ extension ChannelService {
         return Unmanaged<ChannelService>.fromOpaque(context).takeUnretainedValue().isInterrupted ? 1 : 0
     }
 
-    /// The collection with a name that the request gives.
-    func collection(_ name: FrameText?, _ request: borrowing FrameReader) throws(Refusal) -> Storage.OpenCollection {
-        guard let name, let collection = storage.collection(named: request.bytes(name)) else {
+    /// The collection that a request means by a number.
+    func collection(_ number: Int) throws(Refusal) -> Storage.OpenCollection {
+        guard let collection = storage[number] else {
             throw Refusal(status: CRUDD_INTERNAL, message: "the collection is not open")
         }
         return collection

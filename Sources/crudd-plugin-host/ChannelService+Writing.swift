@@ -20,7 +20,7 @@ extension ChannelService {
         var asked: [crudd_mutation] = []
         asked.reserveCapacity(mutations.count)
         for mutation in mutations {
-            asked.append(mutation.mutation(request, in: try collection(mutation.collection, request)))
+            asked.append(mutation.mutation(request, in: try collection(mutation.collection)))
         }
         var outcomes = [crudd_outcome](repeating: crudd_outcome(), count: asked.count)
         try check { failure in
@@ -61,7 +61,7 @@ extension ChannelService {
 
 /// A mutation as it stands in a request.
 private struct MutationInRequest {
-    var collection: FrameText?
+    var collection = 0
     var kind = CRUDD_PUT
     var precondition = CRUDD_IF_ANY
     var id: FrameText?
@@ -86,7 +86,7 @@ extension FrameReader {
         var mutation = MutationInRequest()
         try object { (reader, key) throws(FrameFault) in
             if reader.isKey(key, "collection") {
-                mutation.collection = try reader.string()
+                mutation.collection = try reader.count()
             } else if reader.isKey(key, "kind") {
                 mutation.kind = try reader.kind()
             } else if reader.isKey(key, "id") {

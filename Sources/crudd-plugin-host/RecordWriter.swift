@@ -82,15 +82,8 @@ final class RecordWriter {
         service.reply.raw(#","revision":"#)
         service.reply.string(revision)
         // Bytes that are no JSON although they ought to be are the daemon's to judge.
-        if withItems { service.reply.item(item, isJSON: isJSON && isText(item)) }
+        if withItems { service.reply.item(item, mayBeJSON: isJSON, &scanner) }
         service.reply.raw("}")
         return true
-    }
-
-    private func isText(_ item: UnsafeRawBufferPointer) -> Bool {
-        let text = item.bindMemory(to: UInt8.self).span
-        scanner.reset()
-        guard (try? scanner.value(text)) != nil else { return false }
-        return scanner.isAtEnd(text)
     }
 }

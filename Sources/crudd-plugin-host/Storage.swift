@@ -3,7 +3,7 @@ import CRUDPluginHost
 import Glibc
 import Synchronization
 
-/// What the channels share: the plugin, its storage once it is open, and the collections by name.
+/// What the channels share: the plugin, its storage once it is open, and the collections.
 final class Storage: Sendable {
     let plugin: Plugin
     private let state = Mutex(State())
@@ -12,7 +12,8 @@ final class Storage: Sendable {
         // @unchecked: addresses of the plugin's things; the contract says which calls may be made beside each other, and
         // the channels keep to it.
         var backend: OpaquePointer?
-        var collections: [[UInt8]: OpenCollection] = [:]
+        /// By the daemon's numbers.
+        var collections: [Int: OpenCollection] = [:]
     }
 
     /// A collection that the plugin has opened.
@@ -37,16 +38,9 @@ final class Storage: Sendable {
         }
     }
 
-    func collection(named name: UnsafeRawBufferPointer) -> OpenCollection? {
-        state.withLock { $0.collections[Array(name)] }
-    }
-
-    func insert(_ collection: OpenCollection, named name: UnsafeRawBufferPointer) {
-        state.withLock { $0.collections[Array(name)] = collection }
-    }
-
-    func removeCollection(named name: UnsafeRawBufferPointer) {
-        _ = state.withLock { $0.collections.removeValue(forKey: Array(name)) }
+    subscript(number: Int) -> OpenCollection? {
+        get { state.withLock { $0.collections[number] } }
+        set { state.withLock { $0.collections[number] = newValue } }
     }
 
     /// Closes the storage; all readers are closed by then.

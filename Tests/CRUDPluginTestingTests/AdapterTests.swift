@@ -11,7 +11,12 @@ import Testing
 
     @Test(arguments: adapters, [false, true])
     func keepsTheContract(adapter: (product: String, options: String), inChild: Bool) throws {
-        try check(adapter, inChild: inChild)
+        try check(CheckedPlugin(product: adapter.product), adapter.options, inChild: inChild)
+    }
+
+    @Test(arguments: [("memory.c", "", false), ("memory.c", "", true), ("store.py", "path: $DIRECTORY/store.db", true)])
+    func keepsTheContractAsAnExample(file: String, options: String, inChild: Bool) throws {
+        try check(CheckedPlugin(example: file), options, inChild: inChild)
     }
 
     /// Options that take something away.
@@ -20,12 +25,11 @@ import Testing
         ("sqlite", "{path: $DIRECTORY/main.sqlite, synchronous: normal}"),
     ])
     func keepsTheContractWithLess(product: String, options: String) throws {
-        try check((product, options), inChild: false)
+        try check(CheckedPlugin(product: product), options, inChild: false)
     }
 
-    private func check(_ adapter: (product: String, options: String), inChild: Bool) throws {
-        let outcome = try CheckedPlugin(product: adapter.product).check(
-            options: adapter.options, inChild: inChild)
+    private func check(_ plugin: CheckedPlugin, _ options: String, inChild: Bool) throws {
+        let outcome = try plugin.check(options: options, inChild: inChild)
         let failures = outcome.output.split(separator: "\n").filter { !$0.hasPrefix("ok ") && !$0.hasPrefix("- ") }
         #expect(outcome.status == .exited(0), "\(failures.joined(separator: "\n"))\n\(outcome.errors)")
         for format in ["json", "xml", "plist"] {

@@ -6,20 +6,35 @@ struct CheckedPlugin {
     private static let patience = Duration.seconds(240)
 
     let directory: TemporaryDirectory
-    var path: String { "\(directory.path)/plugin.so" }
+    let path: String
 
     /// - Parameter product: such as `memory`.
     init(product: String) throws {
         directory = try TemporaryDirectory()
-        try Files.copy(BuildProducts.path(of: "lib\(product).so"), to: "\(directory.path)/plugin.so", mode: 0o755)
+        path = "\(directory.path)/plugin.so"
+        try Files.copy(BuildProducts.path(of: "lib\(product).so"), to: path, mode: 0o755)
+    }
+
+    /// An example: a file of `Plugins/Examples`, in C or executable.
+    init(example: String) throws {
+        directory = try TemporaryDirectory()
+        let source = "\(BuildProducts.packageDirectory)/Plugins/Examples/\(example)"
+        if example.hasSuffix(".c") {
+            path = "\(directory.path)/plugin.so"
+            try CompiledPlugin.compile(text: String(decoding: Files.read(source), as: UTF8.self), to: path)
+        } else {
+            path = "\(directory.path)/\(example)"
+            try Files.copy(source, to: path, mode: 0o755)
+        }
     }
 
     /// The SQLite plugin with a fault that `Tests/Plugins/faulty.c` names.
     init(fault: String) throws {
         directory = try TemporaryDirectory()
+        path = "\(directory.path)/plugin.so"
         try CompiledPlugin.compile(
             "faulty.c", definitions: ["FAULT=\(fault)", "PLUGIN=\"\(BuildProducts.path(of: "libsqlite.so"))\""],
-            to: "\(directory.path)/plugin.so")
+            to: path)
     }
 
     /// Runs the suite; `$DIRECTORY` in the options stands for the directory.

@@ -2,7 +2,7 @@ import CRUDPluginABI
 import CRUDTestSupport
 import Testing
 
-/// The example in the contract's document must be one: it is taken from there, compiled, and used.
+/// The example in C: compiled against the header alone, without a warning, and used.
 @Suite struct ExamplePluginTests {
     private let directory: TemporaryDirectory
     private let store: Store
@@ -11,16 +11,12 @@ import Testing
     init() throws {
         directory = try TemporaryDirectory()
         let contract = "\(BuildProducts.packageDirectory)/Sources/CRUDPluginABI"
-        let document = String(decoding: try Files.read("\(contract)/README.md"), as: UTF8.self)
-        let source = try #require(
-            document.split(separator: "```c\n").dropFirst().first?.split(separator: "\n```").first)
-        try Files.write(String(source) + "\n", to: "\(directory.path)/example.c")
         let outcome = try Command.run(
             "clang",
             [
                 "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-shared", "-fPIC", "-I",
                 "\(contract)/include",
-                "-o", "\(directory.path)/example.so", "\(directory.path)/example.c",
+                "-o", "\(directory.path)/example.so", "\(BuildProducts.packageDirectory)/Plugins/Examples/memory.c",
             ])
         try #require(outcome.status == .exited(0), "\(outcome.errors)")
         store = try Store(Plugin(path: "\(directory.path)/example.so"), options: "{}")

@@ -95,7 +95,9 @@ typedef struct crudd_collection_spec {
     uint32_t struct_size;
     uint32_t flags;            ///< CRUDD_OPEN_CREATE: make it if it is not there. Otherwise CRUDD_NOT_FOUND.
     crudd_bytes name;          ///< 1 to 128 bytes of UTF-8 without control characters; anything else is legal
-    crudd_bytes format;        ///< "json", "xml" or "plist": what the items are, for a file's extension and the like
+    /// "json", "xml" or "plist": what the items are, for a file's extension and the like. The same name with another
+    /// format is another collection.
+    crudd_bytes format;
     const crudd_bytes *indexes;  ///< property paths worth an index; a plugin without indexes ignores them
     size_t index_count;
 } crudd_collection_spec;

@@ -36,13 +36,15 @@ extension Child {
         }
     }
 
-    /// Opens a collection; the child keeps what is answered.
+    /// Opens a collection.
     func openCollection(_ specification: crudd_collection_spec) throws(PluginFailure) -> ChildCollection {
-        let collection = ChildCollection(specification, wantsTexts: greeting.wantsTexts)
+        let collection = makeCollection(specification)
         let indexes = UnsafeBufferPointer(start: specification.indexes, count: specification.index_count)
         try call("openCollection", for: .preparation) { request in
-            request.raw(#""name":"#)
-            request.raw(collection.name)
+            request.raw(#""collection":"#)
+            request.integer(collection.number)
+            request.raw(#","name":"#)
+            request.string(specification.name.buffer)
             request.raw(#","format":"#)
             request.string(specification.format.buffer)
             request.raw(#","indexes":["#)
@@ -52,7 +54,6 @@ extension Child {
             }
             request.raw(Int(specification.flags) & CRUDD_OPEN_CREATE != 0 ? #"],"create":true"# : #"],"create":false"#)
         }
-        keep(collection)
         return collection
     }
 

@@ -203,7 +203,7 @@ extension FrameWriter {
     /// Names a collection, as the first member.
     fileprivate mutating func collection(_ collection: OpaquePointer?) {
         raw(#""collection":"#)
-        raw(ChildTable.collection(collection).name)
+        integer(ChildTable.collection(collection).number)
     }
 
     /// Says whether items are wanted.

@@ -1,3 +1,4 @@
+import CRUDJSON
 import CRUDModel
 import CRUDPluginABI
 
@@ -13,6 +14,7 @@ extension Child {
         let mutations = UnsafeBufferPointer(start: request.mutations, count: request.count)
         let outcomes = UnsafeMutableBufferPointer(start: request.outcomes, count: request.count)
         let isAtomic = Int(request.flags) & CRUDD_WRITE_ATOMIC != 0
+        var scanner = JSONScanner()
         var start = 0
         repeat {
             var end = start
@@ -21,7 +23,7 @@ extension Child {
                     frame.raw(isAtomic ? #""atomic":true,"mutations":["# : #""mutations":["#)
                     while end < mutations.count, end == start || isAtomic || frame.count < Self.writeBytes {
                         if end > start { frame.raw(",") }
-                        frame.mutation(mutations[end])
+                        frame.mutation(mutations[end], &scanner)
                         end += 1
                     }
                     frame.raw("]")
@@ -41,10 +43,10 @@ extension Child {
 }
 
 extension FrameWriter {
-    fileprivate mutating func mutation(_ mutation: crudd_mutation) {
+    fileprivate mutating func mutation(_ mutation: crudd_mutation, _ scanner: inout JSONScanner) {
         let collection = ChildTable.collection(mutation.collection)
         raw(#"{"collection":"#)
-        raw(collection.name)
+        integer(collection.number)
         switch Int(mutation.kind) {
         case CRUDD_PUT: raw(#","kind":"put","id":"#)
         case CRUDD_REMOVE: raw(#","kind":"remove","id":"#)
@@ -62,7 +64,7 @@ extension FrameWriter {
         if Int(mutation.kind) == CRUDD_PUT {
             raw(#","revision":"#)
             string(mutation.revision.buffer)
-            item(mutation.item.buffer, collection.itemSpelling)
+            item(mutation.item.buffer, collection.itemSpelling, &scanner)
         }
         raw("}")
     }

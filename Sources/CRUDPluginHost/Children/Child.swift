@@ -141,9 +141,14 @@ final class Child: Sendable {
         set { wantsIdle.store(newValue, ordering: .relaxed) }
     }
 
-    /// Keeps a collection as long as the child.
-    func keep(_ collection: ChildCollection) {
-        state.withLock { $0.collections.append(collection) }
+    /// Makes a collection, which the child keeps as long as it lives.
+    func makeCollection(_ specification: crudd_collection_spec) -> ChildCollection {
+        state.withLock { state in
+            let collection = ChildCollection(
+                specification, number: state.collections.count + 1, wantsTexts: state.greeting.wantsTexts)
+            state.collections.append(collection)
+            return collection
+        }
     }
 
     /// Notes that the child is lost; false if that is known, or meant.

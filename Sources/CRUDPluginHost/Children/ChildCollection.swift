@@ -3,8 +3,8 @@ import CRUDPluginABI
 
 /// A collection that a child has opened.
 final class ChildCollection: Sendable {
-    /// Its name as a JSON string.
-    let name: [UInt8]
+    /// What the child is told to call it.
+    let number: Int
     /// How items travel to the child.
     let itemSpelling: ItemSpelling
 
@@ -18,34 +18,42 @@ final class ChildCollection: Sendable {
         case bytes
     }
 
-    init(_ specification: crudd_collection_spec, wantsTexts: Bool) {
-        name = Self.json(specification.name)
+    init(_ specification: crudd_collection_spec, number: Int, wantsTexts: Bool) {
+        self.number = number
         let isJSON = specification.format.buffer.elementsEqual("json".utf8)
         itemSpelling = isJSON ? (wantsTexts ? .text : .json) : .bytes
-    }
-
-    private static func json(_ name: crudd_bytes) -> [UInt8] {
-        var bytes: [UInt8] = []
-        bytes.appendJSONString(name.buffer)
-        return bytes
     }
 }
 
 extension FrameWriter {
-    /// Writes an item as the next member.
-    package mutating func item(_ item: UnsafeRawBufferPointer, isJSON: Bool) {
-        raw(isJSON ? #","item":"# : #","bytes":"#)
-        if isJSON { raw(item) } else { base64(item) }
+    /// Writes an item as the next member: as it stands if it may be JSON and is, else in base64.
+    package mutating func item(_ item: UnsafeRawBufferPointer, mayBeJSON: Bool, _ scanner: inout JSONScanner) {
+        if mayBeJSON, Self.isValue(item, &scanner) {
+            raw(#","item":"#)
+            raw(item)
+        } else {
+            raw(#","bytes":"#)
+            base64(item)
+        }
     }
 
-    mutating func item(_ item: UnsafeRawBufferPointer, _ spelling: ChildCollection.ItemSpelling) {
-        switch spelling {
-        case .json: self.item(item, isJSON: true)
-        case .bytes: self.item(item, isJSON: false)
-        case .text:
+    mutating func item(
+        _ item: UnsafeRawBufferPointer, _ spelling: ChildCollection.ItemSpelling, _ scanner: inout JSONScanner
+    ) {
+        if spelling == .text, Self.isValue(item, &scanner) {
             raw(#","text":"#)
             string(item)
+        } else {
+            self.item(item, mayBeJSON: spelling == .json, &scanner)
         }
+    }
+
+    /// Whether bytes are one JSON value, without white space around it, which would get lost in a frame.
+    private static func isValue(_ item: UnsafeRawBufferPointer, _ scanner: inout JSONScanner) -> Bool {
+        let text = item.bindMemory(to: UInt8.self).span
+        scanner.reset()
+        guard let value = try? scanner.value(text) else { return false }
+        return value.range == 0..<text.count
     }
 }
 

@@ -14,6 +14,7 @@ extension Plugin {
         copy.pointee.name = Self.immortalCopy(name)
         copy.pointee.version = Self.immortalCopy(version)
         copy.pointee.capabilities = capabilities.rawValue
+        if !capabilities.contains(.queries) { copy.pointee.query = nil }
         copy.pointee.check_options = { options, failure in
             ChildTable.answer(failure) { () throws(PluginFailure) in
                 guard let command = ChildTable.exported.withLock({ $0 })?.command else { return }

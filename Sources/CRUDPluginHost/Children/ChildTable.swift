@@ -52,9 +52,14 @@ extension crudd_failure {
     /// Copies a text into a C array of characters, as much as fits before its terminator.
     private static func copy<Characters>(_ text: String, to characters: inout Characters) {
         withUnsafeMutableBytes(of: &characters) { bytes in
-            let text = text.utf8.prefix(bytes.count - 1)
-            bytes.copyBytes(from: text)
-            bytes[text.count] = 0
+            // Whole characters: a part of one is no UTF-8.
+            var size = 0
+            for character in text.unicodeScalars {
+                guard size + UTF8.width(character) < bytes.count else { break }
+                size += UTF8.width(character)
+            }
+            bytes.copyBytes(from: text.utf8.prefix(size))
+            bytes[size] = 0
         }
     }
 }

@@ -1,0 +1,81 @@
+import CRUDTestSupport
+import Glibc
+import Testing
+
+/// A daemon some of whose backends run in children.
+struct ChildDaemon {
+    let daemon: Daemon
+
+    /// The backends and the files that they run; `$DIRECTORY` stands for the installation's directory.
+    ///
+    /// - `inline`: SQLite in the daemon
+    /// - `sqlite`: SQLite in a child
+    /// - `store`: the example in Python
+    /// - `unruly`: the same, which misbehaves on demand
+    ///
+    /// Each collection is in the backend of its name.
+    init(_ backends: [String] = ["inline", "sqlite", "unruly"], limits: String = "", unruly: String = "") throws {
+        let installation = try Self.installation(backends, limits: limits, unruly: unruly)
+        daemon = try Daemon(on: installation)
+    }
+
+    static func installation(
+        _ backends: [String], limits: String = "", unruly: String = ""
+    ) throws -> Installation {
+        let python = "/usr/bin/python3, $DIRECTORY"
+        let definitions = [
+            "inline": "{plugin: sqlite, options: {path: $DIRECTORY/inline.sqlite}}",
+            "sqlite": "{plugin: sqlite, isolation: process, options: {path: $DIRECTORY/child.sqlite}}",
+            "memory": "{plugin: memory, isolation: process}",
+            "store": "{command: [\(python)/store.py], options: {path: $DIRECTORY/store.db}}",
+            "unruly": """
+            {command: [\(python)/unruly.py, $DIRECTORY/store.py], limits: {\(limits)}, \
+            options: {path: $DIRECTORY/unruly.db\(unruly)}}
+            """,
+        ]
+        let installation = try Installation(
+            Configuration(
+                backends: backends.map { "\($0): \(definitions[$0] ?? "")" }.joined(separator: "\n"),
+                collections: backends.map { "\($0): {backend: \($0)}" }.joined(separator: "\n")))
+        let sources = BuildProducts.packageDirectory
+        try Files.copy("\(sources)/Plugins/Examples/store.py", to: "\(installation.path)/store.py", mode: 0o755)
+        try Files.copy("\(sources)/Tests/Plugins/unruly.py", to: "\(installation.path)/unruly.py", mode: 0o755)
+        return installation
+    }
+
+    /// How a backend is.
+    struct Status {
+        let state: String
+        let restarts: Int
+        let pid: pid_t?
+        let lastError: String?
+        let json: JSON
+    }
+
+    static func status(of backend: String, _ connection: Connection) throws -> Status {
+        let backends = try connection.call("backend.list").result?["backends"]?.elements
+        let json = try #require(backends?.first { $0["name"]?.string == backend })
+        return Status(
+            state: json["state"]?.string ?? "", restarts: json["restarts"]?.integer ?? -1,
+            pid: json["pid"]?.integer.map(pid_t.init), lastError: json["lastError"]?.string, json: json)
+    }
+
+    /// Waits until a backend is ready with another child than `old`.
+    @discardableResult
+    static func awaitReady(
+        _ backend: String, notWith old: pid_t?, _ connection: Connection, within bound: Duration = .seconds(30)
+    ) throws -> Status {
+        let deadline = Deadline(bound)
+        while true {
+            let status = try status(of: backend, connection)
+            if status.state == "ready", status.pid != old { return status }
+            try #require(!deadline.hasPassed, "\(status.json)")
+        }
+    }
+
+    /// Whether a process is there and not just waited for.
+    static func isAlive(_ pid: pid_t) -> Bool {
+        guard let status = try? String(decoding: Files.read("/proc/\(pid)/stat"), as: UTF8.self) else { return false }
+        return status.split(separator: ")").last?.dropFirst().first != "Z"
+    }
+}

@@ -1,0 +1,72 @@
+import CRUDTestSupport
+import Glibc
+import Testing
+
+/// What is wrong with the definition of a backend in a child is said at the start, as of one inside the daemon.
+@Suite struct ChildDefinitionTests {
+    @Test(arguments: [
+        ("{plugin: ¶nothing, isolation: process}", "no plugin nothing"),
+        ("{plugin: ¶broken, isolation: process}", "broken.so"), ("{plugin: ¶text, isolation: process}", "text.so"),
+        ("{plugin: ¶sqlite, isolation: process, sha256: \(String(repeating: "0", count: 64))}", "SHA-256"),
+        ("{plugin: sqlite, isolation: process, options: {¶pth: x, path: $DIRECTORY/a}}", "pth"),
+        ("{plugin: sqlite, isolation: process, options: {path: $DIRECTORY/a, synchronous: ¶x}}", "synchronous"),
+        ("{command: ¶[$DIRECTORY/nothing.py]}", "no executable"),
+        ("{command: ¶[$DIRECTORY/plain.py]}", "cannot be executed"),
+        ("{command: ¶[$DIRECTORY/open.py]}", "written by others"),
+        ("{command: ¶[$DIRECTORY/interpreted]}", "cannot be executed"), ("{command: ¶[$DIRECTORY]}", "regular file"),
+        ("{command: ¶[/usr/bin/python3], sha256: \(String(repeating: "0", count: 64))}", "SHA-256"),
+        ("{command: [/usr/bin/python3, $DIRECTORY/store.py], options: {path: ¶x}}", "absolute path"),
+        ("{command: [/usr/bin/python3, $DIRECTORY/store.py], options: {path: /x, ¶more: 1}}", "no option more"),
+    ])
+    func hasItsPlace(definition: String, word: String) throws {
+        let marked = MarkedText(Configuration(backends: "main: \(definition)").text)
+        let installation = try Installation(text: marked.text)
+        let directory = installation.path
+        try Files.copy(
+            "\(BuildProducts.packageDirectory)/Plugins/Examples/store.py", to: "\(directory)/store.py", mode: 0o755)
+        try Files.write("", to: "\(directory)/plain.py", mode: 0o644)
+        try Files.write("#!/usr/bin/python3\n", to: "\(directory)/open.py", mode: 0o777)
+        try Files.write("#!/no/such/interpreter\n", to: "\(directory)/interpreted", mode: 0o755)
+        try Files.write("no library", to: "\(directory)/plugins/text.so", mode: 0o755)
+        try CompiledPlugin.compile(text: "int unrelated;", to: "\(directory)/plugins/broken.so")
+        let line = marked.positions[0].split(separator: ":")[0]
+        for outcome in [try installation.check(), try installation.startInVain()] {
+            #expect(outcome.status == .exited(78), "\(outcome.errors)")
+            let fault = outcome.errorLines.last ?? ""
+            #expect(fault.hasPrefix("\(installation.configurationFile):\(line):"), "\(outcome.errors)")
+            #expect(fault.contains(word), "\(outcome.errors)")
+        }
+    }
+
+    @Test func anExecutableIsPinnedByItsFirstWord() throws {
+        let installation = try ChildDaemon.installation(["store"])
+        let digest = try Command.run("sha256sum", ["\(installation.path)/store.py"]).output.prefix(64)
+        try installation.configure(
+            Configuration(
+                backends: "main: {command: [$DIRECTORY/store.py], sha256: \(digest), options: {path: $DIRECTORY/x}}"))
+        let daemon = try Daemon(on: installation)
+        let connection = try daemon.connect()
+        #expect(try connection.create("c", "a", "1").result != nil)
+        // Another file in its place is not run.
+        let pid = try #require(try ChildDaemon.status(of: "main", connection).pid)
+        try Files.write(
+            "#!/bin/sh\ntouch '\(installation.path)/ran'\n", to: "\(installation.path)/store.py", mode: 0o755)
+        kill(pid, SIGKILL)
+        let deadline = Deadline()
+        while try ChildDaemon.status(of: "main", connection).lastError?.contains("SHA-256") != true {
+            try #require(!deadline.hasPassed)
+        }
+        #expect(try connection.create("c", "b", "1").fault?.name == "unavailable")
+        #expect(!Files.exists("\(installation.path)/ran"))
+        #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
+    }
+
+    @Test func aChildThatDiesWhileItIsCheckedIsNoFaultOfDefinition() throws {
+        let installation = try ChildDaemon.installation(["inline", "unruly"], unruly: ", do: 'checkOptions:die'")
+        let check = try installation.check()
+        #expect(check.status == .exited(0))
+        #expect(check.errors.contains("ended with status 3"), "\(check.errors)")
+        let daemon = try Daemon(on: installation)
+        #expect(try daemon.connect().upsert("unruly", "a", "1").result != nil)
+    }
+}

@@ -1,0 +1,116 @@
+import CRUDTestSupport
+import Glibc
+import Testing
+
+/// Plugins that run in children: as good as inside the daemon, and gone when they are not wanted.
+@Suite struct ChildProcessTests {
+    @Test(arguments: ["sqlite", "memory", "store"])
+    func servesAsInsideTheDaemon(backend: String) throws {
+        let daemon = try ChildDaemon([backend]).daemon
+        let connection = try daemon.connect()
+        let status = try ChildDaemon.status(of: backend, connection)
+        #expect(status.json["isolation"]?.string == "process")
+        #expect(status.state == "ready")
+        #expect(status.restarts == 0)
+        #expect(status.json[backend == "store" ? "command" : "plugin"]?.string != nil, "\(status.json)")
+        #expect(try daemon.children == status.pid.map { ["\($0)"] })
+
+        let item = #"{"n": 1.0, "big": 12345678901234567890, "a": [1,  2], "😀": "\u0000\n\\"}"#
+        let created = try connection.create(backend, "a", item)
+        #expect(try connection.create(backend, "a", "2").fault?.name == "record_exists")
+        #expect(try connection.item(backend, "a") == item)
+        #expect(try connection.update(backend, "a", "3", ifRevision: "x").fault?.name == "revision_mismatch")
+        let revision = try #require(created.result?["revision"]?.string)
+        #expect(try connection.update(backend, "a", "3", ifRevision: revision).result != nil)
+        #expect(try connection.upsert(backend, "b", "4").result?["created"]?.boolean == true)
+        #expect(try connection.delete(backend, "b").result != nil)
+        #expect(try connection.delete(backend, "b").fault?.name == "record_not_found")
+        #expect(try connection.exists(backend, "a") == true)
+        let found = try connection.readMany(backend, ["x", "a"])
+        #expect(found.result?["records"]?.elements?.map { $0["item"]?.text } == ["3"])
+        #expect(found.result?["missing"]?.elements?.map(\.string) == ["x"])
+        let large = #""\#(String(repeating: "é", count: 900_000))""#
+        #expect(try connection.upsert(backend, "large", large).result != nil)
+        #expect(try connection.item(backend, "large") == large)
+        let description = try connection.call("collection.describe", #"{"collection":"\#(backend)"}"#)
+        #expect(description.result?["count"]?.integer == 2)
+        #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
+        #expect(status.pid.map(ChildDaemon.isAlive) == false)
+    }
+
+    @Test func orderAndBatchesHold() throws {
+        let daemon = try ChildDaemon(["sqlite", "store"]).daemon
+        for backend in ["sqlite", "store"] {
+            let connection = try daemon.connect()
+            let requests = (0..<500).flatMap { number in
+                [
+                    ("record.upsert", Connection.params(backend, "\(number % 7)", item: "\(number)")),
+                    ("record.read", Connection.params(backend, "\(number % 7)")),
+                ]
+            }
+            let replies = try connection.pipeline(requests)
+            for number in 0..<500 { #expect(replies[2 * number + 1].result?["item"]?.integer == number) }
+        }
+    }
+
+    @Test(arguments: ["sqlite", "store"])
+    func manyLargeRecordsComeInOneReply(backend: String) throws {
+        let daemon = try ChildDaemon([backend]).daemon
+        let connection = try daemon.connect()
+        let item = #""\#(String(repeating: "x", count: 300_000))""#
+        let ids = (0..<20).map(String.init)
+        for id in ids { #expect(try connection.create(backend, id, item).result != nil) }
+        let records = try connection.readMany(backend, ids.reversed()).result?["records"]?.elements
+        #expect(records?.map { $0["id"]?.string } == ids.reversed())
+        #expect(records?.allSatisfy { $0["item"]?.text == item } == true)
+    }
+
+    @Test func whatItDoesNotNeedIsNotInherited() throws {
+        let daemon = try ChildDaemon(["unruly"]).daemon
+        let connection = try daemon.connect()
+        #expect(try connection.create("unruly", "a", "1").result != nil)
+        let item = try #require(try connection.read("unruly", "do:tell").result?["item"])
+        // 3 is the database, 4 and 5 its log and index, as far as SQLite has them open.
+        let descriptors = item["descriptors"]?.elements?.compactMap(\.integer) ?? []
+        #expect(Array(descriptors.prefix(3)) == [0, 1, 2])
+        let pid = try #require(try ChildDaemon.status(of: "unruly", connection).pid)
+        for number in descriptors.dropFirst(3) {
+            let target = try #require(realpath("/proc/\(pid)/fd/\(number)", nil))
+            defer { free(target) }
+            #expect(String(cString: target).hasPrefix("\(daemon.installation.path)/unruly.db"))
+        }
+        let environment = Set(item["environment"]?.elements?.compactMap(\.string) ?? [])
+        #expect(environment.isSubset(of: ["HOME", "LANG", "LC_CTYPE", "PATH", "TMPDIR"]), "\(environment)")
+        #expect(item["directory"]?.string == "/")
+        #expect(item["home"]?.string == "\(daemon.installation.path)/state")
+        let limits = String(decoding: try Files.read("/proc/\(pid)/limits"), as: UTF8.self)
+        let data = limits.split(separator: "\n").first { $0.hasPrefix("Max data size") }
+        #expect(data?.contains(" \(256 << 20) ") == true, "\(limits)")
+    }
+
+    @Test func noChildOutlivesAKilledDaemon() throws {
+        let daemon = try ChildDaemon(["sqlite", "memory", "unruly"]).daemon
+        let connection = try daemon.connect()
+        let pids = try ["sqlite", "memory", "unruly"].map {
+            try #require(try ChildDaemon.status(of: $0, connection).pid)
+        }
+        // One of them does not listen.
+        try connection.sendFrame(
+            Connection.request("record.upsert", Connection.params("unruly", "do:hang", item: "1"), id: "1"))
+        #expect(pids.allSatisfy(ChildDaemon.isAlive))
+        try daemon.kill()
+        let deadline = Deadline(.seconds(1))
+        while pids.contains(where: ChildDaemon.isAlive) { try #require(!deadline.hasPassed) }
+    }
+
+    @Test func aStopWaitsForNoChildThatHangs() throws {
+        let daemon = try ChildDaemon(["sqlite", "unruly"], limits: "call_timeout: 500ms").daemon
+        let connection = try daemon.connect()
+        let pid = try #require(try ChildDaemon.status(of: "unruly", connection).pid)
+        try connection.sendFrame(
+            Connection.request("record.upsert", Connection.params("unruly", "do:hang", item: "1"), id: "1"))
+        #expect(try connection.receive().fault?.name == "outcome_unknown")
+        #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
+        #expect(!ChildDaemon.isAlive(pid))
+    }
+}

@@ -25,8 +25,8 @@ ZSH_COMPLETION = $(PREFIX)/share/zsh/site-functions/_crudctl
 FISH_COMPLETION = $(PREFIX)/share/fish/vendor_completions.d/crudctl.fish
 SYSTEMDDIR = $(if $(filter /usr /usr/local,$(PREFIX)),$(PREFIX)/lib,$(SYSCONFDIR))
 
-# Each folder of Plugins is one adapter, named in the configuration by the folder's name in lower case.
-PLUGINS = $(shell ls Plugins | tr '[:upper:]' '[:lower:]')
+# Each folder of Plugins with an Entry.swift is one adapter, named in the configuration by the folder's name in lower case.
+PLUGINS = $(shell ls Plugins/*/Entry.swift | cut -d / -f 2 | tr '[:upper:]' '[:lower:]')
 
 SWIFT_NEEDED = 6.3
 PACKAGES = libsqlite3-dev libyaml-dev pkg-config patchelf binutils git ca-certificates

@@ -87,6 +87,35 @@ package final class Daemon: Sendable {
         }
     }
 
+    /// What its descriptors refer to, in no particular order: paths, and the kinds of what has none.
+    package var openFiles: [String] {
+        get throws {
+            try Files.names(in: "/proc/\(process.pid)/fd").compactMap { number in
+                var target = [CChar](repeating: 0, count: 4096)
+                let count = readlink("/proc/\(process.pid)/fd/\(number)", &target, target.count)
+                guard count >= 0 else { return nil }
+                // `socket:[1234]`: the number is another each time.
+                let text = target[..<count].map(UInt8.init(bitPattern:)).prefix { $0 != UInt8(ascii: "[") }
+                return String(decoding: text, as: UTF8.self)
+            }
+        }
+    }
+
+    /// How many threads it has.
+    package var threadCount: Int {
+        get throws { try Files.names(in: "/proc/\(process.pid)/task").count }
+    }
+
+    /// The processes that its threads have started and that are still there.
+    package var children: [String] {
+        get throws {
+            try Files.names(in: "/proc/\(process.pid)/task").flatMap { task in
+                let path = "/proc/\(process.pid)/task/\(task)/children"
+                return try String(decoding: Files.read(path), as: UTF8.self).split(separator: " ").map(String.init)
+            }
+        }
+    }
+
     /// How many descriptors it has open.
     package var descriptorCount: Int {
         get throws { try Files.names(in: "/proc/\(process.pid)/fd").count }

@@ -19,6 +19,8 @@ package final class ReadBatch: WorkItem, @unchecked Sendable {
 
     override var byteCount: Int { arena.count }
 
+    override var isReadable: Bool { reads.allSatisfy(\.collection.isOpen) }
+
     package var isEmpty: Bool { reads.isEmpty }
 
     /// Copies bytes that a read is going to refer to.
@@ -36,7 +38,7 @@ package struct Read: Sendable {
         case records([ByteArena.Place])
         /// Which of these ids are there.
         case existence([ByteArena.Place])
-        /// How many records the collection has.
+        /// How many records the collection has, whose ids begin as `prefix` says.
         case count
     }
 
@@ -44,6 +46,8 @@ package struct Read: Sendable {
     package var kind: Kind
     /// How many bytes of items and revisions are worth finding.
     package var maximumBytes: Int
+    /// How the ids begin that are counted.
+    package var prefix = ByteArena.Place.empty
 
     package init(_ kind: Kind, in collection: BackendCollection, maximumBytes: Int = .max) {
         self.kind = kind

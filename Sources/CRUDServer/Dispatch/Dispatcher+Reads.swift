@@ -19,7 +19,7 @@ extension Dispatcher {
         guard let id = request.id, session.isListenedTo else { return }
         let reply = loop.reply
         reply.beginRecord(id: text.extracting(id.range), recordID: text.extracting(recordID.range))
-        recordReply.begin()
+        recordReply.begin(collection.codec)
         try reader.read(text.extracting(recordID.content), in: collection.stored, into: recordReply)
         guard try recordReply.foundRecord() else { throw Self.recordNotFound }
         reply.append("}}")
@@ -63,10 +63,17 @@ extension Dispatcher {
         try submit(.count, [], collection, text, session, target)
     }
 
+    /// Counts records without looking into them.
+    func submitCount(
+        _ prefix: [UInt8], _ collection: Collection, _ text: Span<UInt8>, _ session: Session, _ target: ReplyTarget
+    ) throws(CRUDError) {
+        try submit(.count, [], collection, text, session, target, prefix: prefix)
+    }
+
     // MARK: Parameters
 
     /// What part of items the request wants; nil for the whole.
-    private func projection(_ text: Span<UInt8>) throws(CRUDError) -> FieldProjection? {
+    func projection(_ text: Span<UInt8>) throws(CRUDError) -> FieldProjection? {
         guard request[.fields] != nil else { return nil }
         var projection = FieldProjection()
         for path in try strings(.fields, text) {
@@ -95,7 +102,7 @@ extension Dispatcher {
     /// Has a read carried out: at once if the loop reads the backend itself, else by the backend's own thread.
     private func submit(
         _ kind: ReadKind, _ recordIDs: [JSONSlice], _ collection: Collection, _ text: Span<UInt8>, _ session: Session,
-        _ target: ReplyTarget, _ projection: FieldProjection? = nil
+        _ target: ReplyTarget, _ projection: FieldProjection? = nil, prefix: [UInt8] = []
     ) throws(CRUDError) {
         guard request.id != nil, session.isListenedTo else { return }
         // Counting walks an index, which may take a while: never on the loop.
@@ -107,12 +114,16 @@ extension Dispatcher {
             id: request.id.map { batch.store(text.extracting($0.range)) }, deadline: deadline,
             heldBytes: target.size(of: text),
             recordIDs: recordIDs.map { batch.store(text.extracting($0.range)) }, projection: projection)
-        let read: Read =
+        var read: Read =
             switch kind {
-            case .records: Read(.records(places), in: collection.stored, maximumBytes: loop.limits.frameBytes)
+            case .records:
+                Read(
+                    .records(places), in: collection.stored,
+                    maximumBytes: collection.codec.maximumStoredBytes(ofItem: loop.limits.frameBytes))
             case .existence: Read(.existence(places), in: collection.stored)
             case .count: Read(.count, in: collection.stored)
             }
+        if kind == .count { read.prefix = batch.store(prefix.span) }
         context.position = batch.reads.count
         batch.append(read)
         if let reader {
@@ -140,6 +151,7 @@ extension Dispatcher {
             switch result {
             case .failed(let error): throw error
             case .tooLong: throw replyTooLong
+            case .count(let count) where context.method == .recordCount: writeMember("count", count)
             case .count(let count): writeDescription(of: context.collection, count: count)
             case .records(let records):
                 switch context.method {
@@ -165,7 +177,7 @@ extension Dispatcher {
     ) throws(CRUDError) {
         loop.reply.append(#"{"id":"#)
         loop.reply.append(batch.arena.bytes(recordID))
-        recordReply.begin(projection: context.projection)
+        recordReply.begin(context.collection.codec, projection: context.projection)
         _ = recordReply.receive(
             index: 0, item: batch.found.bytes(record.item), revision: batch.found.bytes(record.revision))
         _ = try recordReply.foundRecord()
@@ -196,11 +208,14 @@ extension Dispatcher {
 
     /// A reply that is longer than a frame may be is an error instead.
     func checkSize(for target: ReplyTarget) throws(CRUDError) {
-        let room =
-            switch target {
-            case .frame: loop.limits.frameBytes
-            case .array(let array): array.room
-            }
-        if loop.reply.count > room { throw replyTooLong }
+        if loop.reply.count > room(for: target) { throw replyTooLong }
+    }
+
+    /// How long a reply may be.
+    func room(for target: ReplyTarget) -> Int {
+        switch target {
+        case .frame: loop.limits.frameBytes
+        case .array(let array): array.room
+        }
     }
 }

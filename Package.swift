@@ -79,7 +79,9 @@ let package = Package(
         module("CRUDPluginKit", ["CRUDJSON", "CRUDModel", "CRUDPluginABI"]),
         module("CRUDPluginHost", ["CRUDDigest", "CRUDJSON", "CRUDModel", "CRUDPluginABI", "CLinux", logging]),
         module("CRUDPluginTesting", ["CRUDJSON", "CRUDModel", "CRUDPluginABI", "CRUDPluginHost", logging]),
-        module("CRUDCore", ["CRUDJSON", "CRUDModel", "CRUDConfiguration", "CRUDPluginHost", "CLinux", logging]),
+        module(
+            "CRUDCore",
+            ["CRUDDigest", "CRUDJSON", "CRUDModel", "CRUDConfiguration", "CRUDPluginHost", "CLinux", logging]),
         module("CRUDConfiguration", ["CRUDJSON", "CRUDModel", "CYAML"]),
         module("CRUDEventLoop", ["CLinux"]),
         module(
@@ -135,6 +137,7 @@ let package = Package(
         tests("MemoryPluginTests", ["PluginTestSupport", "CRUDPluginTesting", "CRUDPluginABI"]),
         tests("SQLitePluginTests", ["CRUDTestSupport", "CRUDPluginABI", "CRUDJSON", "CRUDModel", "CSQLite"]),
         tests("SystemTests", ["CRUDTestSupport"]),
+        tests("TypeCheckTests", ["CRUDInMemory", "CRUDTestSupport"]),
         tests(
             "UserDefaultsPluginTests", ["PluginTestSupport", "CRUDPluginTesting", "CRUDPluginABI", "CRUDTestSupport"]),
     ],

@@ -94,7 +94,8 @@ import Testing
             }
         }
         let screen = try CrudctlProgram.run(
-            ["--socket", daemon.path, "delete-matching", "c", "--all"], columns: 80, typing: answer)
+            ["--socket", daemon.path, "delete-matching", "c", "--all"], columns: 80, typing: answer,
+            environment: ["NO_COLOR": "1"])
         #expect(screen.contains("Delete 3 records of c? [y/N]"))
         #expect(screen.contains(isMeant ? "deleted  3" : "nothing has been deleted"))
         #expect(try await daemon.finish().count == answers.count)

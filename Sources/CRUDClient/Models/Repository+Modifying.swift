@@ -55,7 +55,7 @@ extension Repository {
 
     /// Waits a random time, the longer the more attempts have failed, but not past the deadline.
     private func pause(after attempts: Int) async throws {
-        let longest = Duration.milliseconds(1 << min(attempts, 9))
+        let longest = Duration.milliseconds(4 << min(attempts, 7))
         let end = ContinuousClock.now + longest * Double.random(in: 0...1)
         if let deadline = CRUDClient.deadline, deadline < end {
             throw CRUDError(

@@ -12,10 +12,10 @@ package final class BackendReader {
     /// How long a view may be held.
     package static let maximumSnapshotAge = Duration.milliseconds(100)
 
-    private let table: UnsafePointer<crudd_plugin>
-    private let reader: OpaquePointer
+    let table: UnsafePointer<crudd_plugin>
+    let reader: OpaquePointer
     private let backend: Backend
-    private let failure = FailureReport()
+    let failure = FailureReport()
     /// Made once; each read sets what differs.
     // Not checked for exclusive access at run time, which a profile of reads shows: one thread uses it, and nothing that is
     // called during an access comes back to it.
@@ -85,22 +85,26 @@ package final class BackendReader {
     /// Carries out a batch of reads; its results are set.
     package func carryOut(_ batch: ReadBatch) { ReadRun.carryOut([batch], with: self) }
 
-    /// Counts the records of a collection.
+    /// Counts the records of a collection whose ids begin with `prefix`.
     ///
     /// - Throws: `unavailable`, `corrupt`, `internal_error`.
-    package func count(_ collection: BackendCollection) throws(CRUDError) -> Int {
+    func count(
+        _ collection: BackendCollection, prefix: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0)
+    ) throws(CRUDError) -> Int {
         guard let handle = collection.handle else { return 0 }
         renew()
         var request = crudd_count()
         request.struct_size = UInt32(MemoryLayout<crudd_count>.size)
         request.collection = handle
+        request.prefix = crudd_bytes(prefix)
         var count: UInt64 = 0
         let status = table.pointee.count(reader, &request, &count, failure.pointer)
         if Int(status) != CRUDD_OK { throw fail(status, "count") }
         return Int(clamping: count)
     }
 
-    private func renew() {
+    /// Lets go of a view that lacks a commit; a read follows.
+    func renew() {
         let commits = backend.commits.load(ordering: .acquiring)
         let isWriting = backend.hasSeveralLoops && !commits.isMultiple(of: 2)
         if let snapshotCommits, isWriting || snapshotCommits != commits { endSnapshot() }
@@ -120,7 +124,7 @@ package final class BackendReader {
         return table.pointee.read(reader, &request, failure.pointer)
     }
 
-    private func fail(_ status: crudd_status, _ call: String) -> CRUDError {
+    func fail(_ status: crudd_status, _ call: String) -> CRUDError {
         backend.report(failure.take(status: status), during: call)
     }
 }

@@ -16,6 +16,8 @@ final class BackendWriter {
     private var readers: [PluginHandle] = []
     /// What this thread reads with; made when it first reads.
     private var ownReader: BackendReader?
+    private var searches = Rotation<Search>()
+    private var deletions = Rotation<Deletion>()
 
     /// How long nothing must have come before the plugin is offered a quiet moment, and another one. The first is longer
     /// than any reader holds a view.
@@ -131,6 +133,8 @@ final class BackendWriter {
     private func work() -> Loss? {
         let readerThread = startReaderThread()
         defer {
+            searches.end()
+            deletions.end()
             backend.reads.close()
             readerThread?.join()
         }
@@ -139,17 +143,21 @@ final class BackendWriter {
         var quietMoments = 0
         while true {
             if let child, let reason = child.loss { return Loss(reason: reason, hasServed: child.hasServed) }
+            let isBusy = !searches.isEmpty || !deletions.isEmpty
             let patience = quietMoments < Self.quiet.count ? Self.quiet[quietMoments] : nil
-            switch backend.writes.take(patience: patience) {
+            switch backend.writes.take(patience: isBusy ? .zero : patience) {
             case .items(let items):
                 carryOut(items, reader)
                 quietMoments = 0
+            case .nothing where isBusy: break
             case .nothing:
                 table.pointee.idle?(storage)
                 quietMoments += 1
             case .woken: continue
             case .closed: return nil
             }
+            if let reader { searches.advance { $0.advance(with: reader) } }
+            deletions.advance { $0.advance(with: self) }
         }
     }
 
@@ -185,6 +193,10 @@ final class BackendWriter {
             } else if let batch = item as? ReadBatch {
                 writes.carryOut()
                 reads.append(batch)
+            } else if let item = item as? LongItem {
+                writes.carryOut()
+                carryOut(&reads, reader)
+                begin(item, reader)
             }
         }
         writes.carryOut()
@@ -195,16 +207,43 @@ final class BackendWriter {
     /// Reads single records, on this thread.
     ///
     /// - Throws: `unavailable` where the plugin gives no reader.
-    func lookup() throws(CRUDError) -> RecordLookup {
-        if let ownReader { return RecordLookup(ownReader) }
+    func lookup() throws(CRUDError) -> RecordLookup { RecordLookup(try readerOfThisThread()) }
+
+    /// Reads on this thread, and lets go of the view.
+    func read<Result>(_ body: (BackendReader) throws(CRUDError) -> Result) throws(CRUDError) -> Result {
+        let reader = try readerOfThisThread()
+        defer { reader.endSnapshot() }
+        return try body(reader)
+    }
+
+    private func readerOfThisThread() throws(CRUDError) -> BackendReader {
+        if let ownReader { return ownReader }
         do throws(PluginFailure) {
             let handle = try openReader()
             readers.append(handle)
             let reader = BackendReader(backend: backend, handle: handle)
             ownReader = reader
-            return RecordLookup(reader)
+            return reader
         } catch {
             throw backend.report(error, during: "open_reader")
+        }
+    }
+
+    /// Takes up long work, or passes it on to the thread that reads.
+    private func begin(_ item: LongItem, _ reader: BackendReader?) {
+        do throws(CRUDError) {
+            if !item.collection.isOpen { try open(item.collection, flags: 0) }
+            item.isPrepared = true
+        } catch {
+            guard item.claim() else { return }
+            item.failure = error
+            return item.finish()
+        }
+        if reader == nil, item is Search {
+            if !backend.reads.append(item) { backend.refuse(item) }
+        } else if item.claim() {
+            if let search = item as? Search { searches.append(search) }
+            if let deletion = item as? Deletion { deletions.append(deletion) }
         }
     }
 
@@ -226,6 +265,26 @@ final class BackendWriter {
             for batch in batches where !backend.reads.append(batch) { backend.refuse(batch) }
         }
     }
+
+    /// Removes records that still have these revisions.
+    ///
+    /// - Throws: where nothing was applied, or `outcome_unknown`.
+    func remove(
+        _ records: [(id: [UInt8], revision: [UInt8])], from collection: BackendCollection
+    ) throws(CRUDError) -> [MutationOutcome] {
+        guard !records.isEmpty else { return [] }
+        let batch = MutationBatch { _ in }
+        for record in records {
+            batch.append(
+                Mutation(
+                    .remove, in: collection, id: batch.store(record.id.span),
+                    precondition: .revision(batch.store(record.revision.span))))
+        }
+        return try write(batch.mutations.map { crudd_mutation($0, in: batch) }).map(MutationOutcome.init)
+    }
+
+    /// What a peer is told of a mutation that the plugin answered with `status`.
+    func error(status: Int) -> CRUDError { backend.error(status: status) }
 
     /// Has the plugin carry out mutations.
     ///

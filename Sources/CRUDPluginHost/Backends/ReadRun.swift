@@ -11,24 +11,27 @@ enum ReadRun {
 
     /// A reading thread's whole life: until the queue is closed.
     static func work(for backend: Backend, with reader: BackendReader) {
+        var searches = Rotation<Search>()
         while true {
-            switch backend.reads.take(patience: nil) {
+            switch backend.reads.take(patience: searches.isEmpty ? nil : .zero) {
             case .items(let items):
                 var batches: [ReadBatch] = []
-                for case let batch as ReadBatch in items {
-                    if !batch.isPrepared, !batch.reads.allSatisfy(\.collection.isOpen) {
-                        // A child was lost since the batch was sent here.
-                        if !backend.writes.append(batch) { backend.refuse(batch) }
-                    } else if batch.claim() {
-                        batches.append(batch)
+                for item in items {
+                    if !item.isPrepared, !item.isReadable {
+                        // A child was lost since the item was sent here.
+                        if !backend.writes.append(item) { backend.refuse(item) }
+                    } else if item.claim() {
+                        if let batch = item as? ReadBatch { batches.append(batch) }
+                        if let search = item as? Search { searches.append(search) }
                     }
                 }
                 carryOut(batches, with: reader)
                 for batch in batches { batch.finish() }
                 reader.endSnapshot()
-            case .nothing, .woken: continue
-            case .closed: return
+            case .nothing, .woken: break
+            case .closed: return searches.end()
             }
+            searches.advance { $0.advance(with: reader) }
         }
     }
 
@@ -47,15 +50,19 @@ enum ReadRun {
                     if lookup?.append(read, ids, at: index, of: batch, maximum: maximumIDs) == true { continue }
                     lookup?.carryOut(with: reader)
                     lookup = Lookup(read, ids, at: index, of: batch)
-                case .count: batch.results[index] = count(read, reader)
+                case .count: batch.results[index] = count(read, of: batch, reader)
                 }
             }
         }
         lookup?.carryOut(with: reader)
     }
 
-    private static func count(_ read: Read, _ reader: BackendReader) -> ReadResult {
-        do throws(CRUDError) { return .count(try reader.count(read.collection)) } catch { return .failed(error) }
+    private static func count(_ read: Read, of batch: ReadBatch, _ reader: BackendReader) -> ReadResult {
+        do throws(CRUDError) {
+            return .count(try reader.count(read.collection, prefix: batch.arena.bytes(read.prefix)))
+        } catch {
+            return .failed(error)
+        }
     }
 }
 

@@ -8,8 +8,6 @@ package final class ReadBatch: WorkItem, @unchecked Sendable {
     package internal(set) var results: [ReadResult] = []
     /// Why single reads cannot be made, by their index: their collection could not be opened.
     var refusals: [Int: CRUDError] = [:]
-    /// Whether the writer has seen to its collections: one that is closed is not there.
-    var isPrepared = false
     /// The ids that are asked for.
     package private(set) var arena = ByteArena()
     /// The items and revisions that were found.
@@ -20,6 +18,8 @@ package final class ReadBatch: WorkItem, @unchecked Sendable {
     }
 
     override var byteCount: Int { arena.count }
+
+    override var isReadable: Bool { reads.allSatisfy(\.collection.isOpen) }
 
     package var isEmpty: Bool { reads.isEmpty }
 
@@ -38,7 +38,7 @@ package struct Read: Sendable {
         case records([ByteArena.Place])
         /// Which of these ids are there.
         case existence([ByteArena.Place])
-        /// How many records the collection has.
+        /// How many records the collection has, whose ids begin as `prefix` says.
         case count
     }
 
@@ -46,6 +46,8 @@ package struct Read: Sendable {
     package var kind: Kind
     /// How many bytes of items and revisions are worth finding.
     package var maximumBytes: Int
+    /// How the ids begin that are counted.
+    package var prefix = ByteArena.Place.empty
 
     package init(_ kind: Kind, in collection: BackendCollection, maximumBytes: Int = .max) {
         self.kind = kind

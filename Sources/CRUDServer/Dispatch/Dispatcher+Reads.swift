@@ -63,10 +63,17 @@ extension Dispatcher {
         try submit(.count, [], collection, text, session, target)
     }
 
+    /// Counts records without looking into them.
+    func submitCount(
+        _ prefix: [UInt8], _ collection: Collection, _ text: Span<UInt8>, _ session: Session, _ target: ReplyTarget
+    ) throws(CRUDError) {
+        try submit(.count, [], collection, text, session, target, prefix: prefix)
+    }
+
     // MARK: Parameters
 
     /// What part of items the request wants; nil for the whole.
-    private func projection(_ text: Span<UInt8>) throws(CRUDError) -> FieldProjection? {
+    func projection(_ text: Span<UInt8>) throws(CRUDError) -> FieldProjection? {
         guard request[.fields] != nil else { return nil }
         var projection = FieldProjection()
         for path in try strings(.fields, text) {
@@ -95,7 +102,7 @@ extension Dispatcher {
     /// Has a read carried out: at once if the loop reads the backend itself, else by the backend's own thread.
     private func submit(
         _ kind: ReadKind, _ recordIDs: [JSONSlice], _ collection: Collection, _ text: Span<UInt8>, _ session: Session,
-        _ target: ReplyTarget, _ projection: FieldProjection? = nil
+        _ target: ReplyTarget, _ projection: FieldProjection? = nil, prefix: [UInt8] = []
     ) throws(CRUDError) {
         guard request.id != nil, session.isListenedTo else { return }
         // Counting walks an index, which may take a while: never on the loop.
@@ -107,15 +114,17 @@ extension Dispatcher {
             id: request.id.map { batch.store(text.extracting($0.range)) }, deadline: deadline,
             heldBytes: target.size(of: text),
             recordIDs: recordIDs.map { batch.store(text.extracting($0.range)) }, projection: projection)
-        let read: Read =
+        var read: Read =
             switch kind {
             case .records:
                 Read(
                     .records(places), in: collection.stored,
-                    maximumBytes: collection.codec.maximumStoredBytes(ofItem: loop.limits.frameBytes))
+                    maximumBytes: max(
+                        loop.limits.frameBytes, collection.codec.maximumStoredBytes(ofItem: loop.limits.itemBytes)))
             case .existence: Read(.existence(places), in: collection.stored)
             case .count: Read(.count, in: collection.stored)
             }
+        if kind == .count { read.prefix = batch.store(prefix.span) }
         context.position = batch.reads.count
         batch.append(read)
         if let reader {
@@ -143,6 +152,7 @@ extension Dispatcher {
             switch result {
             case .failed(let error): throw error
             case .tooLong: throw replyTooLong
+            case .count(let count) where context.method == .recordCount: writeMember("count", count)
             case .count(let count): writeDescription(of: context.collection, count: count)
             case .records(let records):
                 switch context.method {
@@ -199,11 +209,14 @@ extension Dispatcher {
 
     /// A reply that is longer than a frame may be is an error instead.
     func checkSize(for target: ReplyTarget) throws(CRUDError) {
-        let room =
-            switch target {
-            case .frame: loop.limits.frameBytes
-            case .array(let array): array.room
-            }
-        if loop.reply.count > room { throw replyTooLong }
+        if loop.reply.count > room(for: target) { throw replyTooLong }
+    }
+
+    /// How long a reply may be.
+    func room(for target: ReplyTarget) -> Int {
+        switch target {
+        case .frame: loop.limits.frameBytes
+        case .array(let array): array.room
+        }
     }
 }

@@ -164,7 +164,7 @@ final class Dispatcher {
             if request.method == .recordBatch { return try batch(text, session, target, hasWaited: hasWaited) }
             guard let name = request[.collection] else { return try carryOutWithoutCollection(text, session, target) }
             let collection = try find(name, text, for: session, to: request.traits.access)
-            let kind = RequestKind(request.traits.access)
+            let kind = RequestKind(request.traits)
             guard target.admits(kind, on: collection.backend) else { return .mustWaitForArray }
             guard session.admits(kind, on: collection, hasWaited: hasWaited) else {
                 return .mustWait([collection], kind)
@@ -207,8 +207,9 @@ final class Dispatcher {
         case .collectionDescribe: try describe(collection, text, session, target)
         case .recordCreate, .recordUpdate, .recordDelete, .recordUpsert, .recordPatch:
             try mutate(collection, text, session, target)
-        case .recordQuery, .recordCount, .recordDeleteMatching:
-            throw CRUDError(.methodNotFound, "not yet")
+        case .recordQuery: try query(collection, text, session, target)
+        case .recordCount: try count(collection, text, session, target)
+        case .recordDeleteMatching: try deleteMatching(collection, text, session, target)
         case .recordBatch, .collectionList, .backendList, .pluginList, .sessionHello, .daemonPing, .daemonStatus,
             .daemonReload,
             .discover:
@@ -247,8 +248,12 @@ final class Dispatcher {
 }
 
 extension RequestKind {
-    init(_ access: MethodAccess) {
-        switch access {
+    init(_ traits: MethodTraits) {
+        if traits.method == .recordDeleteMatching {
+            self = .sweep
+            return
+        }
+        switch traits.access {
         case .everybody, .read, .admin: self = .read
         case .write, .readWrite, .operations: self = .write
         }

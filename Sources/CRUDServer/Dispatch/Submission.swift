@@ -9,6 +9,8 @@ final class Submission {
     enum Work {
         case mutations(MutationBatch)
         case reads(ReadBatch)
+        case search(Search)
+        case deletion(Deletion)
     }
 
     let work: Work
@@ -28,6 +30,8 @@ final class Submission {
         switch work {
         case .mutations(let batch): batch
         case .reads(let batch): batch
+        case .search(let search): search
+        case .deletion(let deletion): deletion
         }
     }
 
@@ -36,6 +40,8 @@ final class Submission {
         switch work {
         case .mutations(let batch): backend.submit(batch)
         case .reads(let batch): backend.submit(batch)
+        case .search(let search): backend.submit(search)
+        case .deletion(let deletion): backend.submit(deletion)
         }
     }
 
@@ -46,6 +52,8 @@ final class Submission {
             case _ where item.failure != nil: answer(index, with: item.failure, isOverdue: false, dispatcher)
             case .mutations(let batch): dispatcher.answer(context, of: batch)
             case .reads(let batch): dispatcher.answer(context, with: batch.results[context.position], of: batch)
+            case .search(let search): dispatcher.answer(context, with: search.reading)
+            case .deletion(let deletion): dispatcher.answer(context, with: deletion)
             }
             context.session.answered(context)
         }
@@ -60,7 +68,7 @@ final class Submission {
         let neverBegins = overdue.count == contexts.count && item.expire()
         let error: CRUDError =
             switch work {
-            case .mutations where !neverBegins:
+            case .mutations where !neverBegins, .deletion where !neverBegins:
                 CRUDError(.outcomeUnknown, "the backend took too long; the write may or may not be applied")
             default: CRUDError(.unavailable, "the backend took too long; nothing was applied")
             }
@@ -69,13 +77,23 @@ final class Submission {
             contexts[index].session.answered(contexts[index])
             isAnswered[index] = true
         }
+        if !overdue.isEmpty || isReadingForNobody { (item as? LongItem)?.abandon() }
         return neverBegins
+    }
+
+    /// Whether it is a search whose answer nobody would read.
+    private var isReadingForNobody: Bool {
+        guard case .search = work else { return false }
+        return contexts.allSatisfy { !$0.session.isListenedTo }
     }
 
     private func answer(_ index: Int, with error: CRUDError?, isOverdue: Bool, _ dispatcher: Dispatcher) {
         guard let error else { return }
         if let part = contexts[index].part {
             return dispatcher.answer(contexts[index], part, with: error, isOverdue: isOverdue)
+        }
+        if let id = contexts[index].ownID {
+            return id.withUnsafeBytes { dispatcher.answer(contexts[index], with: error, id: $0) }
         }
         guard let id = contexts[index].id else { return }
         dispatcher.answer(contexts[index], with: error, id: bytes(id))
@@ -85,6 +103,8 @@ final class Submission {
         switch work {
         case .mutations(let batch): batch.arena.bytes(place)
         case .reads(let batch): batch.arena.bytes(place)
+        // Their contexts have their ids with them.
+        case .search, .deletion: UnsafeRawBufferPointer(start: nil, count: 0)
         }
     }
 }
@@ -99,6 +119,8 @@ struct RequestContext {
     let target: ReplyTarget
     /// The request's id as it was sent, in the batch's arena; nil for a notification.
     let id: ByteArena.Place?
+    /// The same for work of one request alone, which has no arena.
+    var ownID: [UInt8]?
     /// When it has waited long enough, on the loop's clock.
     let deadline: Duration
     /// How many bytes its session is charged for it.
@@ -117,5 +139,5 @@ struct RequestContext {
     var weight: Int { part?.operations.count ?? 1 }
 
     var method: Method { traits.method }
-    var kind: RequestKind { RequestKind(traits.access) }
+    var kind: RequestKind { RequestKind(traits) }
 }

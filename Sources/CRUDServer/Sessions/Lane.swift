@@ -12,6 +12,7 @@ struct Lane {
     let collection: Collection
     var writesUnderWay = 0
     var readsUnderWay = 0
+    var sweepsUnderWay = 0
     /// Frames that wait, in order.
     var waiting: [WaitingRequest] = []
 
@@ -20,6 +21,7 @@ struct Lane {
         switch kind {
         case .read: readsUnderWay += change
         case .write: writesUnderWay += change
+        case .sweep: sweepsUnderWay += change
         }
     }
 
@@ -27,17 +29,19 @@ struct Lane {
     func admits(_ kind: RequestKind) -> Bool {
         if collection.isHeld { return false }
         return switch kind {
-        case .read: writesUnderWay == 0
-        case .write: readsUnderWay == 0
+        case .read: writesUnderWay == 0 && sweepsUnderWay == 0
+        case .write, .sweep: readsUnderWay == 0 && sweepsUnderWay == 0
         }
     }
 
-    var isIdle: Bool { writesUnderWay == 0 && readsUnderWay == 0 && waiting.isEmpty }
+    var isIdle: Bool { writesUnderWay == 0 && readsUnderWay == 0 && sweepsUnderWay == 0 && waiting.isEmpty }
 }
 
 /// How a request touches its collection.
 enum RequestKind {
     case read, write
+    /// Deletes as it goes, slice by slice: begins behind the writes before it, and everything else waits for its end.
+    case sweep
 }
 
 /// A request that waits for its turn: its frame's text, and how long it may wait.

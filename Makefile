@@ -25,8 +25,8 @@ ZSH_COMPLETION = $(PREFIX)/share/zsh/site-functions/_crudctl
 FISH_COMPLETION = $(PREFIX)/share/fish/vendor_completions.d/crudctl.fish
 SYSTEMDDIR = $(if $(filter /usr /usr/local,$(PREFIX)),$(PREFIX)/lib,$(SYSCONFDIR))
 
-# Each folder of Plugins but the examples is one adapter, named in the configuration by the folder's name in lower case.
-PLUGINS = $(shell ls Plugins | grep -v '^Examples$$' | tr '[:upper:]' '[:lower:]')
+# Each folder of Plugins with an Entry.swift is one adapter, named in the configuration by the folder's name in lower case.
+PLUGINS = $(shell ls Plugins/*/Entry.swift | cut -d / -f 2 | tr '[:upper:]' '[:lower:]')
 
 SWIFT_NEEDED = 6.3
 PACKAGES = python3 libsqlite3-dev libyaml-dev pkg-config patchelf binutils git ca-certificates
@@ -134,8 +134,8 @@ install: ## Install what was built (DESTDIR, PREFIX)
 
 uninstall: ## Remove what install put there; configuration and data stay
 	@cd "$(DESTDIR)/"
-	rm -f ./$(BINDIR)/crudctl ./$(SBINDIR)/crudd ./$(LIBDIR)/crudd-plugin-host ./$(PREFIX)/include/crudd_plugin.h
-	rm -f $(PLUGINS:%=./$(PLUGINDIR)/%.so) ./$(LIBDIR)/lib*.so
+	rm -f ./$(BINDIR)/crudctl ./$(SBINDIR)/crudd ./$(PREFIX)/include/crudd_plugin.h
+	rm -f $(PLUGINS:%=./$(PLUGINDIR)/%.so) ./$(LIBDIR)/lib*.so ./$(LIBDIR)/crudd-plugin-host
 	rm -f ./$(SYSTEMDDIR)/{systemd/system/crudd.socket,systemd/system/crudd.service}
 	rm -f ./$(SYSTEMDDIR)/{sysusers.d,tmpfiles.d}/crudd.conf
 	rm -f ./$(BASH_COMPLETION) ./$(ZSH_COMPLETION) ./$(FISH_COMPLETION)

@@ -4,11 +4,15 @@ struct Promise {
     private let ids: String
     private let connections: Int
     private let depth: Int
+    let target: String
     let peer: String
     let atLeast: Double
 
-    private init(_ operation: String, _ ids: String, _ connections: Int, _ depth: Int, _ peer: String, _ floor: Double)
-    {
+    private init(
+        _ operation: String, _ ids: String, _ connections: Int, _ depth: Int, _ peer: String, _ floor: Double,
+        target: String = "crudd"
+    ) {
+        self.target = target
         self.operation = operation
         self.ids = ids
         self.connections = connections
@@ -36,6 +40,11 @@ struct Promise {
         Promise("create", "rising", 16, 1, "postgresql", 2),
         Promise("create", "rising", 50, 1, "postgresql", 2),
         Promise("query", "random", 1, 1, "postgresql", 0.5),
+        // What isolation costs.
+        Promise("read", "random", 1, 1, "crudd", 0.5, target: "isolated"),
+        Promise("read", "random", 16, 1, "crudd", 0.7, target: "isolated"),
+        Promise("create", "rising", 1, 1, "crudd", 0.5, target: "isolated"),
+        Promise("create", "rising", 16, 1, "crudd", 0.7, target: "isolated"),
     ]
 
     static let readyMilliseconds = 100.0

@@ -25,8 +25,11 @@ struct Report {
         }
     }
 
-    private static let targets = ["echo", "crudd", "redis", "postgresql"]
-    private static let names = ["echo": "echo", "crudd": "crudd", "redis": "Redis", "postgresql": "PostgreSQL"]
+    private static let targets = ["echo", "crudd", "isolated", "redis", "postgresql"]
+    private static let names = [
+        "echo": "echo", "crudd": "crudd", "isolated": "crudd, plugin in a child", "redis": "Redis",
+        "postgresql": "PostgreSQL",
+    ]
 
     private var rows: [Row] = []
     private var runs: [Row: [String: [Finding.Measurement]]] = [:]
@@ -66,12 +69,17 @@ struct Report {
     private var figures: String {
         guard !rows.isEmpty else { return "" }
         let present = Self.targets.filter { target in runs.values.contains { $0[target] != nil } }
-        let peers = present.contains("crudd") ? present.filter { $0 != "crudd" } : []
+        let ratios: [(target: String, peer: String)] =
+            !present.contains("crudd")
+            ? []
+            : present.filter { $0 != "crudd" }.map { $0 == "isolated" ? ($0, "crudd") : ("crudd", $0) }
         let head =
-            ["operation", "c", "d"] + present.map { Self.names[$0] ?? $0 }
-            + peers.map { "crudd / \(Self.names[$0] ?? $0)" }
+            ["operation", "c", "d"] + present.map(Self.name)
+            + ratios.map { "\(Self.name($0.target)) / \(Self.name($0.peer))" }
         let lines = rows.map { row in
-            let cells = present.map { cell(row, $0) } + peers.map { ratio(row, "crudd", $0)?.text(digits: 2) ?? "" }
+            let cells =
+                present.map { cell(row, $0) }
+                + ratios.map { ratio(row, $0.target, $0.peer)?.text(digits: 2) ?? "" }
             return "| \(row.title) | \(cells.joined(separator: " | ")) |"
         }
         return
@@ -100,11 +108,11 @@ struct Report {
         var lines: [String] = []
         for promise in Promise.all {
             for row in rows where promise.covers(row) {
-                guard let ratio = ratio(row, "crudd", promise.peer) else { continue }
+                guard let ratio = ratio(row, promise.target, promise.peer) else { continue }
                 let floor = self.ratio(row, "echo", promise.peer)?.text(digits: 2) ?? ""
-                let peer = Self.names[promise.peer] ?? promise.peer
+                let ratioName = "\(Self.name(promise.target)) / \(Self.name(promise.peer))"
                 lines.append(
-                    "| \(row.title) | crudd / \(peer) ≥ \(promise.atLeast.text(digits: 2)) | "
+                    "| \(row.title) | \(ratioName) ≥ \(promise.atLeast.text(digits: 2)) | "
                         + "\(ratio.text(digits: 2)) | \(floor) | \(Self.verdict(ratio >= promise.atLeast)) |")
             }
         }
@@ -161,6 +169,8 @@ struct Report {
             + "| \(head.joined(separator: " | ")) |\n|\(String(repeating: " --- |", count: head.count))\n"
             + lines.joined(separator: "\n")
     }
+
+    private static func name(_ target: String) -> String { names[target] ?? target }
 
     private static func verdict(_ isKept: Bool) -> String { isKept ? "yes" : "**no**" }
 

@@ -26,7 +26,7 @@ package final class Daemon: Sendable {
     ) throws {
         self.installation = installation
         notifications = try NotificationSocket(at: "\(installation.path)/notify")
-        var variables = ["NOTIFY_SOCKET": notifications.path]
+        var variables = ["NOTIFY_SOCKET": notifications.path, "HOME": installation.path]
         let log = open(Self.logPath(of: installation), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o644)
         guard log >= 0 else { throw Failure.system("open the daemon's log") }
         let streams = Descriptor(owning: log)

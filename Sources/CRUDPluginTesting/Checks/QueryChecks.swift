@@ -11,7 +11,8 @@ enum QueryChecks {
         #"{"a":10,"b":"e\u0301"}"#, #"{"a":-1,"b":""}"#, #"{"a":9007199254740993,"b":"xy"}"#,
         #"{"a":9007199254740992,"b":"x%"}"#, #"{"a":1e400,"b":"x_"}"#, #"{"a":0.1,"b":"\ud83d\ude00"}"#,
         #"{"a":null,"b":null}"#, #"{"a":"1","b":1}"#, #"{"a":true,"b":false}"#, #"{"a":false}"#, #"{"a":[1,"x",null]}"#,
-        #"{"a":["x","y"],"b":[]}"#, #"{"a":{"d":1}}"#, #"{"A":1}"#, "{}", "[]", "null", "1", #""a""#, #"{"a.b":1,"":2}"#,
+        #"{"a":["x","y"],"b":[]}"#, #"{"a":{"d":1}}"#, #"{"A":1}"#, "{}", "[]", "null", "1", #""a""#,
+        #"{"a.b":1,"":2}"#,
         #"{"c":{"d":null}}"#, #"{"c":[{"d":1}]}"#, #"{"a":-0.0,"b":"x\u0000y"}"#, #"{"a":1,"b":"x\u0000z"}"#,
     ]
 
@@ -111,7 +112,8 @@ enum QueryChecks {
                         collection, filter: query.filter, sort: query.sort, after: after, prefix: query.prefix,
                         limit: limit, withItems: withItems)
                     let wanted = page.map { withItems ? $0.record : PluginRecord($0.record.id, bytes: []) }
-                    trial.expect(records, is: wanted, "\(query) after \(after.isEmpty ? "nothing" : after), \(limit) at most")
+                    trial.expect(
+                        records, is: wanted, "\(query) after \(after.isEmpty ? "nothing" : after), \(limit) at most")
                     guard records == wanted, let last = page.last else { return }
                     rest = rest.dropFirst(limit)
                     after = String(decoding: last.position.json, as: UTF8.self)

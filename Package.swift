@@ -68,7 +68,7 @@ let package = Package(
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .systemLibrary(name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
         .target(name: "CLinux", cSettings: cSettings),
-        .target(name: "CRUDPluginABI", exclude: ["README.md"], cSettings: cSettings),
+        .target(name: "CRUDPluginABI", exclude: ["README.md", "CHILD-PROTOCOL.md"], cSettings: cSettings),
 
         module("CRUDDigest"),
         module("CRUDJSON"),
@@ -78,8 +78,10 @@ let package = Package(
         module("CRUDInMemory", ["CRUDJSON", "CRUDModel", "CRUDClient"]),
         module("CRUDPluginKit", ["CRUDJSON", "CRUDModel", "CRUDPluginABI"]),
         module("CRUDPluginHost", ["CRUDDigest", "CRUDJSON", "CRUDModel", "CRUDPluginABI", "CLinux", logging]),
-        module("CRUDPluginTesting", ["CRUDJSON", "CRUDModel", "CRUDPluginABI", "CRUDPluginHost", "CLinux", logging]),
-        module("CRUDCore", ["CRUDDigest", "CRUDJSON", "CRUDModel", "CRUDConfiguration", "CRUDPluginHost", "CLinux", logging]),
+        module("CRUDPluginTesting", ["CRUDJSON", "CRUDModel", "CRUDPluginABI", "CRUDPluginHost", logging]),
+        module(
+            "CRUDCore",
+            ["CRUDDigest", "CRUDJSON", "CRUDModel", "CRUDConfiguration", "CRUDPluginHost", "CLinux", logging]),
         module("CRUDConfiguration", ["CRUDJSON", "CRUDModel", "CYAML"]),
         module("CRUDEventLoop", ["CLinux"]),
         module(
@@ -92,20 +94,23 @@ let package = Package(
         program("crudd", ["CRUDServer", "CRUDConfiguration", "CRUDModel"]),
         program(
             "crudd-plugin-host",
-            ["CRUDPluginHost", "CRUDPluginTesting", "CRUDConfiguration", "CRUDModel", "CRUDPluginABI", "CLinux", logging]),
+            [
+                "CRUDPluginHost", "CRUDPluginTesting", "CRUDConfiguration", "CRUDJSON", "CRUDModel", "CRUDPluginABI",
+                "CLinux", logging,
+            ]),
         program("crudctl", ["CRUDClient", "CRUDJSON", "CRUDModel", "CRUDWire", argumentParser]),
         program("demo-app", ["CRUDClient"], exclude: ["run"]),
         program("crudd-bench", ["CLinux", argumentParser], exclude: ["README.md", "run"]),
 
         adapter("FileSystemPlugin", "FileSystem", ["CLinux", "CRUDDigest", "CRUDModel", "CRUDPluginABI"]),
         adapter("MemoryPlugin", "Memory", ["CRUDPluginABI"]),
-        adapter("SQLitePlugin", "SQLite", ["CSQLite", "CRUDModel", "CRUDPluginABI"]),
-        adapter("UserDefaultsPlugin", "UserDefaults", ["CLinux", "CRUDModel", "CRUDPluginABI"]),
+        adapter("SQLitePlugin", "SQLite", ["CSQLite", "CRUDJSON", "CRUDModel", "CRUDPluginABI"]),
+        adapter("UserDefaultsPlugin", "UserDefaults", ["CLinux", "CRUDDigest", "CRUDModel", "CRUDPluginABI"]),
 
         .target(
             name: "CRUDTestSupport", dependencies: ["CLinux"], path: "Tests/CRUDTestSupport", swiftSettings: settings),
         .target(
-            name: "PluginTestSupport", dependencies: ["CRUDPluginABI", "CRUDTestSupport"],
+            name: "PluginTestSupport", dependencies: ["CRUDPluginABI", "CRUDPluginTesting", "CRUDTestSupport"],
             path: "Tests/PluginTestSupport", swiftSettings: settings),
         tests("CRUDDigestTests", ["CRUDDigest", "CRUDTestSupport"]),
         tests("CRUDJSONTests", ["CRUDJSON"]),
@@ -123,15 +128,18 @@ let package = Package(
             name: "ScriptedDaemon", dependencies: ["CRUDTestSupport", "CLinux"], path: "Tests/ScriptedDaemon",
             swiftSettings: settings),
         tests("CRUDClientTests", ["CRUDClient", "CRUDModel", "CRUDTestSupport", "ScriptedDaemon", nio]),
-        tests("CRUDInMemoryTests", ["CRUDInMemory", "CRUDClient", "CRUDModel"]),
-        tests("CRUDPluginTestingTests", ["CRUDPluginTesting", "CRUDPluginHost", "CRUDTestSupport", logging]),
+        tests("CRUDInMemoryTests", ["CRUDInMemory", "CRUDClient", "CRUDModel", "CRUDTestSupport"]),
+        tests("CRUDPluginTestingTests", ["CRUDPluginTesting", "PluginTestSupport", "CRUDTestSupport"]),
         tests("CRUDCtlTests", ["crudctl", "CRUDModel", "CRUDTestSupport", "ScriptedDaemon"]),
         tests(
-            "FileSystemPluginTests", ["PluginTestSupport", "CRUDPluginABI", "CRUDTestSupport", "CRUDDigest", "CLinux"]),
-        tests("MemoryPluginTests", ["PluginTestSupport", "CRUDPluginABI"]),
-        tests("SQLitePluginTests", ["CRUDTestSupport", "CRUDPluginABI", "CSQLite"]),
+            "FileSystemPluginTests",
+            ["PluginTestSupport", "CRUDPluginTesting", "CRUDPluginABI", "CRUDTestSupport", "CRUDDigest", "CLinux"]),
+        tests("MemoryPluginTests", ["PluginTestSupport", "CRUDPluginTesting", "CRUDPluginABI"]),
+        tests("SQLitePluginTests", ["CRUDTestSupport", "CRUDPluginABI", "CRUDJSON", "CRUDModel", "CSQLite"]),
         tests("SystemTests", ["CRUDTestSupport"]),
-        tests("UserDefaultsPluginTests", ["PluginTestSupport", "CRUDPluginABI", "CRUDTestSupport", "CLinux"]),
+        tests("TypeCheckTests", ["CRUDInMemory", "CRUDTestSupport"]),
+        tests(
+            "UserDefaultsPluginTests", ["PluginTestSupport", "CRUDPluginTesting", "CRUDPluginABI", "CRUDTestSupport"]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -6,6 +6,9 @@ import Glibc
 final class Connection {
     let handle: OpaquePointer
     private var statements = StatementCache()
+    private var queryStatements: [QueryStatement.Key: Statement] = [:]
+    /// More statements of queries than this are not kept; 1000 take a few megabytes.
+    private static let maximumQueryStatements = 1000
 
     /// - Parameters:
     ///   - flags: SQLITE_OPEN_READWRITE or SQLITE_OPEN_READONLY.
@@ -42,6 +45,26 @@ final class Connection {
         let statement = try prepare(kind.sql(collection.table))
         statements.insert(statement, kind, collection)
         return statement
+    }
+
+    /// The prepared statement of that kind for queries; it must be reset after use.
+    ///
+    /// - Parameter index: what it looks into, where it does.
+    func statement(
+        _ kind: QueryStatement, _ collection: SQLiteCollection, _ index: PropertyIndex?
+    ) throws(StorageFailure) -> Statement {
+        let key = QueryStatement.Key(statement: kind, collection: collection.number, index: index?.number ?? -1)
+        if let statement = queryStatements[key] { return statement }
+        let statement = try prepare(kind.sql(collection.table, index))
+        queryStatements[key] = statement
+        return statement
+    }
+
+    /// Lets go of the statements of queries if they have become too many; to be called while none is in use.
+    func trimStatements() {
+        guard queryStatements.count > Self.maximumQueryStatements else { return }
+        for statement in queryStatements.values { sqlite3_finalize(statement.handle) }
+        queryStatements.removeAll()
     }
 
     /// Compiles SQL of one statement.

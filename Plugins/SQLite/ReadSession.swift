@@ -28,6 +28,29 @@ struct ReadSession: @unchecked Sendable {
         return try connection.statement(kind, collection)
     }
 
+    /// The statement of that kind for queries, in a read transaction; it must be reset after use.
+    func statement(
+        _ kind: QueryStatement, _ collection: SQLiteCollection, _ index: PropertyIndex?
+    ) throws(StorageFailure) -> Statement {
+        if !connection.isInTransaction { try connection.run(beginning) }
+        return try connection.statement(kind, collection, index)
+    }
+
+    /// The entries of a run of an index; those of a single key by id, and only ids of the range.
+    func start(
+        _ run: IndexRange.Run, _ collection: SQLiteCollection, _ index: PropertyIndex, _ ids: IDRange
+    ) throws(StorageFailure) -> Statement {
+        let row = try statement(run.isPoint ? .group : .range, collection, index)
+        try bind(run, row)
+        if run.isPoint { try bind(ids, row, first: 3) }
+        return row
+    }
+
+    /// To be called between queries.
+    func trimStatements() {
+        connection.trimStatements()
+    }
+
     func step(_ statement: Statement) throws(StorageFailure) -> Bool {
         try connection.step(statement)
     }
@@ -36,15 +59,22 @@ struct ReadSession: @unchecked Sendable {
         try connection.check(code)
     }
 
-    /// Binds the bounds to parameters 1 and 2.
-    func bind(_ range: IDRange, _ statement: Statement) throws(StorageFailure) {
-        try check(statement.bind(1, copying: range.lower))
+    /// Binds the bounds to two parameters.
+    func bind(_ range: IDRange, _ statement: Statement, first: Int32 = 1) throws(StorageFailure) {
+        try check(statement.bind(first, copying: range.lower))
         if let upper = range.upper {
-            try check(statement.bind(2, copying: upper))
+            try check(statement.bind(first + 1, copying: upper))
         } else {
             // In SQLite's order every blob is above every text.
-            try check(statement.bind(2, blob: emptyBytes))
+            try check(statement.bind(first + 1, blob: emptyBytes))
         }
+    }
+
+    /// Binds rank and bounds to parameters 1 to 3.
+    func bind(_ run: IndexRange.Run, _ statement: Statement) throws(StorageFailure) {
+        try check(statement.bind(1, integer: run.rank.rawValue))
+        try check(run.lower.bind(2, statement))
+        try check(run.upper.bind(3, statement))
     }
 
     /// Ends the read transaction, if there is one.

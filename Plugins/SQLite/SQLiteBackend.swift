@@ -1,3 +1,4 @@
+import CRUDModel
 import CRUDPluginKit
 import CSQLite
 
@@ -5,7 +6,9 @@ import CSQLite
 final class SQLiteBackend: StorageBackend {
     static let name = "sqlite"
     static let version = "1.0.0"
-    static let capabilities: Capabilities = [.readsConcurrently, .readsFast, .transactions, .durable]
+    static let capabilities: Capabilities = [
+        .readsConcurrently, .readsFast, .transactions, .durable, .queries,
+    ]
 
     private let options: SQLiteOptions
     private let readers = SQLiteReaders()
@@ -14,11 +17,14 @@ final class SQLiteBackend: StorageBackend {
     /// Open collections by name and format, as bytes: Swift takes texts for equal that the host tells apart.
     private var collections: [[UInt8]: SQLiteCollection] = [:]
     private var collectionsOpened = 0
+    private var indexesNumbered = 0
+    private let host: Host
 
     init(options: SQLiteOptions, host: Host) throws(StorageFailure) {
         // Where this process has used SQLite before, it refuses; then it is only slower.
         _ = csqlite_disable_memory_statistics()
         self.options = options
+        self.host = host
         let connection = try DatabaseFile(path: options.path).open(options.synchronous)
         writer = try Writer(
             connection: connection, log: WriteAheadLog(connection: connection, readers: readers, host: host))
@@ -38,7 +44,10 @@ final class SQLiteBackend: StorageBackend {
         _ specification: borrowing CollectionSpecification
     ) throws(StorageFailure) -> SQLiteCollection {
         let key = Array(specification.name) + [0] + Array(specification.format)
-        if let collection = collections[key] { return collection }
+        if let collection = collections[key] {
+            try update(collection, specification)
+            return collection
+        }
         let name = String(decoding: specification.name, as: UTF8.self)
         let formatName = String(decoding: specification.format, as: UTF8.self)
         guard let format = SQLiteCollection.Format(rawValue: formatName) else {
@@ -48,8 +57,49 @@ final class SQLiteBackend: StorageBackend {
             number: collectionsOpened, tableName: try table(name, format, creates: specification.creates),
             format: format)
         collectionsOpened += 1
+        try update(collection, specification)
         collections[key] = collection
         return collection
+    }
+
+    /// Brings a collection's indexes up to date: on a table of a million records that takes seconds for each.
+    private func update(
+        _ collection: SQLiteCollection, _ specification: borrowing CollectionSpecification
+    ) throws(StorageFailure) {
+        guard collection.format == .json else { return }
+        let old = collection.indexes
+        let wanted = indexes(specification, known: old)
+        guard try !catalog.has(wanted, on: collection.tableName) else {
+            collection.indexes = wanted
+            return
+        }
+        // What goes is not to be looked into any more; what stays may be, meanwhile.
+        collection.indexes = old.filter { index in wanted.contains { $0.path == index.path } }
+        collection.indexes = try writer.transaction { () throws(StorageFailure) in
+            try catalog.update(wanted, of: collection.tableName) { host.log(.warning, $0) }
+        }
+        // Older views do not know of the new ones.
+        readers.letGo()
+    }
+
+    /// The indexes that a specification asks for, each path once.
+    private func indexes(
+        _ specification: borrowing CollectionSpecification, known: [PropertyIndex]
+    ) -> [PropertyIndex] {
+        var indexes: [PropertyIndex] = []
+        for position in 0..<specification.indexCount {
+            let text = specification.index(at: position)
+            guard let path = PropertyPath(utf8: text), !indexes.contains(where: { $0.path == path }) else { continue }
+            if let index = known.first(where: { $0.path == path }) {
+                indexes.append(index)
+            } else if let index = PropertyIndex(path, number: indexesNumbered) {
+                indexesNumbered += 1
+                indexes.append(index)
+            } else {
+                host.log(.warning, "no index by \(path): SQLite cannot follow names that are empty or need escapes")
+            }
+        }
+        return indexes
     }
 
     private func table(

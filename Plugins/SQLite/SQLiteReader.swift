@@ -97,6 +97,15 @@ final class SQLiteReader: StorageReader, Sendable {
         }
     }
 
+    /// Calls `body` with the connection, and meanwhile is not waited for by who wants the read transaction ended.
+    func walk<Result>(
+        _ body: (inout ReadSession) throws(StorageFailure) -> Result
+    ) throws(StorageFailure) -> Result {
+        isWalking.store(true, ordering: .relaxed)
+        defer { isWalking.store(false, ordering: .relaxed) }
+        return try use(body)
+    }
+
     private func use<Result>(
         _ body: (inout ReadSession) throws(StorageFailure) -> Result
     ) throws(StorageFailure) -> Result {

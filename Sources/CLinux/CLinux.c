@@ -7,7 +7,11 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
+#include <signal.h>
 #include <stddef.h>
+#include <time.h>
+#include <unistd.h>
 
 #ifndef SO_PEERGROUPS
 #define SO_PEERGROUPS 59
@@ -35,4 +39,29 @@ int clinux_open(const char *path, int flags, mode_t mode) { return open(path, fl
 
 int clinux_unshare_descriptors(void) { return unshare(CLONE_FILES); }
 
+int clinux_wait(void *semaphore, int64_t milliseconds) {
+    struct timespec deadline;
+    clock_gettime(CLOCK_MONOTONIC, &deadline);
+    deadline.tv_sec += milliseconds / 1000;
+    deadline.tv_nsec += milliseconds % 1000 * 1000000;
+    if (deadline.tv_nsec >= 1000000000) {
+        deadline.tv_sec++;
+        deadline.tv_nsec -= 1000000000;
+    }
+    int outcome;
+    do outcome = sem_clockwait(semaphore, CLOCK_MONOTONIC, &deadline);
+    while (outcome != 0 && errno == EINTR);
+    return outcome;
+}
+
 void clinux_name_thread(const char *name) { pthread_setname_np(pthread_self(), name); }
+
+int clinux_die_with(pid_t parent) {
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return -1;
+    // One that died before the call above is not noticed by it.
+    return getppid() == parent ? 0 : -1;
+}
+
+int clinux_close_from(int first) { return close_range((unsigned)first, ~0u, 0); }
+
+int clinux_pipe(int ends[2]) { return pipe2(ends, O_CLOEXEC); }

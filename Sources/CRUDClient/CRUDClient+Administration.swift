@@ -48,7 +48,9 @@ extension CRUDClient {
     /// A method that this version of the client does not know is taken to write: where its answer is lost, the call
     /// throws ``CRUDError/Code/outcomeUnknown`` and is not made again.
     ///
-    /// - Parameter params: JSON text.
+    /// - Parameters:
+    ///   - method: its name, such as `record.read`.
+    ///   - params: JSON text.
     /// - Returns: the result as JSON text, numbers digit for digit.
     /// - Throws: ``CRUDError/Code/parseError`` if `params` is not JSON; nothing is sent then.
     public func call(_ method: String, params: String = "{}") async throws -> String {

@@ -18,7 +18,7 @@ package struct Permissions: OptionSet, Sendable, Hashable {
 }
 
 /// One rule of `access`.
-package struct AccessRule: Sendable {
+package struct AccessRule: Sendable, Equatable {
     /// User ids; nil where the rule does not say.
     package let users: [UInt32]?
     /// Group ids; nil where the rule does not say.

@@ -6,7 +6,7 @@ import CRUDModel
 /// Names are compared by code point, which for UTF-8 is byte by byte; only `?` and the growth of `*` need to know
 /// where a code point ends. A match that fails goes back to the last `*` alone (an earlier one could not help), so
 /// that the time is at most pattern times name, both of them short.
-package struct CollectionPattern: Sendable {
+package struct CollectionPattern: Sendable, Equatable {
     private enum Element: Sendable, Equatable {
         case byte(UInt8)
         case one

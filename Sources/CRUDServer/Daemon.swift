@@ -11,54 +11,68 @@ package struct Daemon {
     private let configuration: Configuration
     private let manager: ServiceManager
     private let logger: Logger
+    private let reloader: Reloader
     /// Half the cores are the applications'; more than four loops have not been seen to help.
     private let loopCount: Int
 
-    package init(_ configuration: Configuration, manager: ServiceManager) {
-        self.configuration = configuration
+    /// - Parameter load: reads the configuration; called again at each reload.
+    /// - Throws: what `load` throws.
+    package init(
+        manager: ServiceManager, load: @escaping @Sendable () throws(InvalidConfiguration) -> Configuration
+    ) throws(InvalidConfiguration) {
+        configuration = try load()
         self.manager = manager
-        let level = Logger.Level(rawValue: configuration.logLevel.rawValue) ?? .info
-        logger = Logger(label: "crudd") { _ in JournalLogHandler(level: level) }
+        let threshold = LogThreshold(Logger.Level(configuration.logLevel))
+        logger = Logger(label: "crudd") { _ in JournalLogHandler(threshold: threshold) }
+        reloader = Reloader(manager: manager, threshold: threshold, logger: logger, load: load)
         loopCount = max(1, min(4, sysconf(CInt(_SC_NPROCESSORS_ONLN)) / 2))
+    }
+
+    /// Loads the plugins and has them check their options; no storage is touched.
+    ///
+    /// - Throws: `InvalidConfiguration` with every fault and its place in the file.
+    package static func check(_ configuration: Configuration) throws(InvalidConfiguration) {
+        let threshold = LogThreshold(Logger.Level(configuration.logLevel))
+        let logger = Logger(label: "crudd") { _ in JournalLogHandler(threshold: threshold) }
+        for warning in try PluginSet(configuration, logger: logger).warnings { logger.warning("\(warning)") }
     }
 
     /// Starts, serves until SIGTERM or SIGINT, and stops.
     ///
-    /// - Throws: ``StartFailure`` where the daemon cannot begin.
+    /// - Throws: ``StartFailure`` or `InvalidConfiguration` where the daemon cannot begin.
     ///
     /// - Parameter force: whether collections may lose sight of their records.
-    package func run(force: Bool) throws(StartFailure) {
+    package func run(force: Bool) throws {
         let shutdown = try handleSignals()
         raiseDescriptorLimit()
-        let plugins = try PluginSet(configuration)
+        let plugins = try PluginSet(configuration, logger: logger)
+        for warning in plugins.warnings { logger.warning("\(warning)") }
         // The place is taken before any storage is touched, the catalog included: a second daemon must not open the
         // first one's databases, nor mend its catalog.
         let listening = try Listening(configuration, manager)
         defer { listening.close() }
-        let catalog: CollectionCatalog
-        do throws(SystemFault) {
-            catalog = try CollectionCatalog(
-                directory: configuration.stateDirectory, rules: configuration.collections,
-                maximumBornByGlob: configuration.limits.collections)
-        } catch {
-            throw StartFailure(.system, "state_directory: \(error)")
+        let catalog = try openCatalog()
+        let factory = BackendFactory(catalog: catalog, loopCount: loopCount, logger: logger)
+        let backends = configuration.backends.compactMap { definition in
+            plugins[definition].map { factory.make(definition, $0) }
         }
-        let backends = makeBackends(plugins, catalog)
-        try open(backends)
+        do {
+            try open(backends)
+            try checkSight(of: catalog, backends, force: force)
+        } catch {
+            for backend in backends { backend.stop() }
+            throw error
+        }
         let service = Service(
             configuration: configuration, plugins: plugins.all, backends: backends, catalog: catalog,
-            loopCount: loopCount, logger: logger)
-        let faults = force ? [] : SightCheck(configuration, backends: backends).faults(in: catalog)
-        guard faults.isEmpty else {
-            for backend in backends { backend.stop() }
-            throw StartFailure(.configuration, lines: faults)
-        }
-        guard try serve(service, listening.descriptors, shutdown) else {
+            reloader: reloader, loopCount: loopCount, logger: logger)
+        let hasFinished = try serve(service, listening, shutdown)
+        guard hasFinished, let last = reloader.finish() else {
             // A backend hangs; waiting for it would hang as well. What was acknowledged is durable.
             logger.critical("not everything under way could be finished")
             return
         }
-        for backend in backends { backend.stop() }
+        for backend in last.backends { backend.stop() }
     }
 
     // MARK: Starting
@@ -67,12 +81,8 @@ package struct Daemon {
         let shutdown = Shutdown(manager)
         SignalThread.block()
         do throws(ThreadFailure) {
-            try SignalThread.start { [logger] number in
-                if number == SIGHUP {
-                    logger.notice("the configuration is read at start only, in this version of crudd")
-                } else {
-                    shutdown.begin()
-                }
+            try SignalThread.start { [reloader] number in
+                if number == SIGHUP { reloader.reload() } else { shutdown.begin() }
             }
         } catch {
             throw StartFailure(.system, "the system has no thread for signals (errno \(error.code))")
@@ -88,57 +98,63 @@ package struct Daemon {
         _ = setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
     }
 
-    private func makeBackends(_ plugins: PluginSet, _ catalog: CollectionCatalog) -> [Backend] {
-        configuration.backends.compactMap { backend in
-            guard let plugin = plugins[backend] else { return nil }
-            return Backend(
-                name: backend.name, plugin: plugin, options: backend.options, loopCount: loopCount, logger: logger
-            ) { collection in
-                catalog.admit(.init(name: collection.name, backend: backend.name, format: collection.format))
-            }
+    private func openCatalog() throws(StartFailure) -> CollectionCatalog {
+        do throws(SystemFault) {
+            return try CollectionCatalog(
+                directory: configuration.stateDirectory, rules: configuration.collections,
+                maximumBornByGlob: configuration.limits.collections)
+        } catch {
+            throw StartFailure(error, of: "state_directory")
         }
     }
 
-    /// Opens every backend, all at the same time. One that is not available now stays down and is tried again; one
-    /// that can never be opened ends the start.
-    private func open(_ backends: [Backend]) throws(StartFailure) {
-        let openings = backends.map { _ in Handover<PluginFailure?>() }
-        for (backend, opening) in zip(backends, openings) {
-            do throws(ThreadFailure) {
-                try backend.start { opening.give($0) }
-            } catch {
-                throw StartFailure(.system, "the system has no thread for backend \(backend.name)")
+    /// Opens every backend. One that is not available now stays down and is tried again, one that takes its time is left
+    /// to it; one that can never be opened ends the start.
+    private func open(_ backends: [Backend]) throws {
+        let openings: [BackendFactory.Opening]
+        do throws(ThreadFailure) {
+            openings = try BackendFactory.open(backends)
+        } catch {
+            throw StartFailure(.system, "the system has no thread for each backend (errno \(error.code))")
+        }
+        var faults: [ConfigurationFault] = []
+        for (definition, opening) in zip(configuration.backends, openings) {
+            switch opening {
+            case .failed(let failure) where failure.isFinal:
+                faults.append(configuration.fault(of: failure, opening: definition))
+            case .undecided: logger.warning("backend \(definition.name) is not open yet")
+            case .open, .failed: break
             }
         }
-        var faults: [String] = []
-        for (backend, opening) in zip(backends, openings) {
-            guard let failure = opening.wait(), failure.isFinal,
-                let definition = configuration.backends.first(where: { $0.name == backend.name })
-            else { continue }
-            faults.append(
-                configuration.fault(
-                    at: definition.position(ofOption: failure.pointer), "backend \(backend.name): \(failure.message)"))
+        if !faults.isEmpty { throw InvalidConfiguration(faults) }
+    }
+
+    private func checkSight(of catalog: CollectionCatalog, _ backends: [Backend], force: Bool) throws {
+        let faults = force ? [] : SightCheck(configuration, backends: backends).faults(in: catalog)
+        if !faults.isEmpty { throw InvalidConfiguration(faults) }
+        do throws(SystemFault) {
+            try catalog.follow(configuration.collections, maximumBornByGlob: configuration.limits.collections)
+        } catch {
+            logger.warning("\(error)")
         }
-        guard !faults.isEmpty else { return }
-        for backend in backends { backend.stop() }
-        throw StartFailure(.configuration, lines: faults)
     }
 
     // MARK: Serving
 
     /// Serves until the daemon is told to stop; false if something under way could not be finished.
-    private func serve(
-        _ service: Service, _ descriptors: [CInt], _ shutdown: Shutdown
-    ) throws(StartFailure) -> Bool {
+    private func serve(_ service: Service, _ listening: Listening, _ shutdown: Shutdown) throws(StartFailure) -> Bool {
         do {
             let first = try ServiceLoop(service, number: 0)
             let others = try (1..<loopCount).map { try LoopThread(service, number: $0) }
             let mailboxes = [first.mailbox] + others.map(\.mailbox)
-            try first.listen(at: descriptors, Acceptor(mailboxes, logger: logger))
+            try first.listen(at: listening.descriptors, Acceptor(mailboxes, logger: logger))
             if let interval = manager.watchdogInterval { first.every(interval) { manager.alive() } }
             shutdown.serving(mailboxes)
-            manager.ready("Serving \(service.backends.count) backends")
+            manager.ready(service.summary)
             logger.notice("crudd \(CRUDVersion.current) is ready")
+            let fixed = FixedSettings(
+                socket: listening.isOwn ? configuration.socket : nil, stateDirectory: configuration.stateDirectory)
+            try reloader.start(service, mailboxes, fixed: fixed)
             let hasFinished = first.run()
             return others.map { $0.join() }.allSatisfy(\.self) && hasFinished
         } catch {

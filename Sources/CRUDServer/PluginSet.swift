@@ -1,69 +1,102 @@
 package import CRUDConfiguration
 import CRUDPluginHost
+package import Logging
 
 /// The plugins that a configuration names, loaded, and their options found right.
 package struct PluginSet {
     /// Each once, in the order in which the configuration first names them.
     private(set) var all: [Plugin] = []
+    /// What is to be known of plugins that run all the same, a line each.
+    private(set) var warnings: [String] = []
     private var byBackend: [String: Plugin] = [:]
 
-    /// Loads the plugins and has them check their options; no storage is touched.
+    /// Loads the plugins, or has a child process load them, and has them check their options; no storage is touched.
     ///
-    /// - Throws: ``StartFailure`` with every fault and its place in the file.
-    package init(_ configuration: Configuration) throws(StartFailure) {
-        var faults = Self.unsupported(configuration)
+    /// - Parameter logger: where children speak while they are asked, and where it stands that one could not be.
+    /// - Throws: `InvalidConfiguration` with every fault and its place in the file.
+    package init(_ configuration: Configuration, logger: Logger) throws(InvalidConfiguration) {
+        var faults: [ConfigurationFault] = []
         for backend in configuration.backends {
-            guard case .plugin(let name) = backend.implementation, backend.isolation == .inline else { continue }
             do throws(PluginFault) {
-                let file = try PluginFile(named: name, in: configuration.pluginDirectories, sha256: backend.sha256)
-                let plugin = try load(file)
-                byBackend[backend.name] = plugin
-                plugin.check(backend, configuration.file, &faults)
+                switch backend.isolation {
+                case .inline: try load(backend, configuration, &faults)
+                case .process: try ask(backend, configuration, logger, &faults)
+                }
             } catch {
                 faults.append(configuration.fault(at: backend.implementationPosition, error.description))
             }
         }
-        if !faults.isEmpty { throw StartFailure(.configuration, lines: faults) }
+        if !faults.isEmpty { throw InvalidConfiguration(faults) }
+    }
+
+    private mutating func load(
+        _ backend: BackendConfiguration, _ configuration: Configuration, _ faults: inout [ConfigurationFault]
+    ) throws(PluginFault) {
+        guard case .plugin(let name) = backend.implementation else { return }
+        let plugin = try load(
+            PluginFile(named: name, in: configuration.pluginDirectories, sha256: backend.sha256))
+        byBackend[backend.name] = plugin
+        do throws(PluginFailure) {
+            try plugin.check(options: backend.options)
+        } catch {
+            faults.append(configuration.fault(of: error, opening: backend))
+        }
+    }
+
+    /// Has a child of a backend's own load its plugin, or be it, and check the options.
+    private mutating func ask(
+        _ backend: BackendConfiguration, _ configuration: Configuration, _ logger: Logger,
+        _ faults: inout [ConfigurationFault]
+    ) throws(PluginFault) {
+        let program: ChildCommand.Program =
+            switch backend.implementation {
+            case .plugin(let name): .plugin(name, directories: configuration.pluginDirectories)
+            case .command(let words): .executable(words)
+            }
+        let command = ChildCommand(
+            backend: backend.name, program: program, sha256: backend.sha256,
+            limits: ChildCommand.Limits(
+                memoryBytes: backend.limits.memoryBytes, callTimeout: backend.limits.callTimeout,
+                frameBytes: 2 * configuration.limits.frameBytes),
+            home: configuration.stateDirectory, launcher: try ChildCommand.findLauncher())
+        do throws(PluginFailure) {
+            let (plugin, doubt) = try Plugin.inChild(command, options: backend.options, logger: logger)
+            byBackend[backend.name] = plugin
+            if !all.contains(where: { $0.path == plugin.path }) { all.append(plugin) }
+            if let doubt { warnings.append("backend \(backend.name): \(doubt)") }
+        } catch {
+            faults.append(
+                error.isAboutOptions
+                    ? configuration.fault(of: error, opening: backend)
+                    : configuration.fault(
+                        at: backend.implementationPosition, "backend \(backend.name): \(error.message)"))
+        }
     }
 
     /// The plugin of a backend; there is one for each backend of the configuration.
     subscript(backend: BackendConfiguration) -> Plugin? { byBackend[backend.name] }
 
-    /// Loads a file, or finds it loaded already for another backend.
+    /// Loads a file, or finds it loaded already, be it as it was before.
     private mutating func load(_ file: PluginFile) throws(PluginFault) -> Plugin {
-        if let loaded = all.first(where: { $0.path == file.path }) { return loaded }
         let plugin = try Plugin.load(file)
+        if all.contains(where: { $0.path == plugin.path }) { return plugin }
         all.append(plugin)
+        if plugin.isOlder(than: file) {
+            warnings.append(
+                "plugin \(plugin.name): \(plugin.path) is another file now; the one that was loaded runs until the "
+                    + "daemon is started again")
+        }
         return plugin
-    }
-
-    /// What the format of the file allows and this version does not do yet.
-    private static func unsupported(_ configuration: Configuration) -> [String] {
-        let backends = configuration.backends.filter { $0.isolation == .process }.map {
-            configuration.fault(
-                at: $0.implementationPosition,
-                "backend \($0.name): plugins run inside the daemon in this version of crudd")
-        }
-        let collections = configuration.collections.rules.filter { $0.format != .json }.map {
-            configuration.fault(at: $0.position, "format \($0.format.rawValue) is not in this version of crudd")
-        }
-        return backends + collections
-    }
-}
-
-extension Plugin {
-    fileprivate func check(_ backend: BackendConfiguration, _ file: String, _ faults: inout [String]) {
-        do throws(PluginFailure) {
-            try check(options: backend.options)
-        } catch {
-            let position = backend.position(ofOption: error.pointer)
-            faults.append("\(file):\(position.line):\(position.column): backend \(backend.name): \(error.message)")
-        }
     }
 }
 
 extension Configuration {
-    func fault(at position: SourcePosition, _ message: String) -> String {
-        "\(file):\(position.line):\(position.column): \(message)"
+    func fault(at position: SourcePosition, _ message: String) -> ConfigurationFault {
+        ConfigurationFault(file: file, position: position, message: message)
+    }
+
+    /// A backend that can never be opened as it is defined.
+    func fault(of failure: PluginFailure, opening backend: BackendConfiguration) -> ConfigurationFault {
+        fault(at: backend.position(ofOption: failure.pointer), "backend \(backend.name): \(failure.message)")
     }
 }

@@ -10,10 +10,11 @@ import Glibc
 /// A turn executes what has come in; at its end each backend gets what the turn has gathered for it as one batch, every
 /// session's replies go out in one write, and views of the data that have become stale are let go.
 package final class ServiceLoop: TurnHandler {
-    let service: Service
+    private(set) var service: Service
     /// The service's, at hand.
-    let limits: Configuration.Limits
-    let access: AccessPolicy
+    // Not checked for exclusive access at run time, which a profile of reads shows: one thread uses it, and nothing that is
+    // called during an access comes back to it.
+    @exclusivity(unchecked) private(set) var limits: Configuration.Limits
     let reply = ReplyWriter()
     let mailbox: Mailbox
     let eventLoop: EventLoop
@@ -40,6 +41,8 @@ package final class ServiceLoop: TurnHandler {
     private var assemblies: [BatchAssembly]
     private var readers: [BackendReader?]
     private var submissions: [Submission] = []
+    private var reloads: [ReloadRequest] = []
+    private var reloadCount: UInt64 = 0
 
     private lazy var overdueTimer = Timer(on: eventLoop) { [unowned self] in answerOverdue() }
     private lazy var snapshotTimer = Timer(on: eventLoop) { [unowned self] in endSnapshots() }
@@ -56,7 +59,6 @@ package final class ServiceLoop: TurnHandler {
     package init(_ service: Service, number: Int) throws(SystemCallError) {
         self.service = service
         limits = service.configuration.limits
-        access = service.configuration.access
         self.number = number
         eventLoop = try EventLoop()
         mailbox = Mailbox(waker: eventLoop.waker)
@@ -68,8 +70,9 @@ package final class ServiceLoop: TurnHandler {
     /// Serves until it has been told to drain and has answered everything, on the calling thread; false if something
     /// could not be answered in time.
     package func run() -> Bool {
-        if let idle = limits.idleTimeout { idleTimer.schedule(after: idle / 4) }
+        watchForIdle()
         eventLoop.run(self)
+        mailbox.close()
         return submissions.isEmpty
     }
 
@@ -86,6 +89,13 @@ package final class ServiceLoop: TurnHandler {
             switch message {
             case .connection(let descriptor): adopt(descriptor)
             case .completed(let item): complete(item)
+            case .hold(let hold, let acknowledgement):
+                begin(hold)
+                acknowledgement.give(true)
+            case .serve(let service, let acknowledgement):
+                serve(service)
+                acknowledgement.give(true)
+            case .reloaded(let number, let outcome): finishReload(number, outcome)
             case .drain: drain()
             }
         }
@@ -95,6 +105,10 @@ package final class ServiceLoop: TurnHandler {
     }
 
     package func turnDidRead() {
+        submitAssemblies()
+    }
+
+    private func submitAssemblies() {
         for index in assemblies.indices where !assemblies[index].isEmpty {
             for submission in assemblies[index].take() {
                 submissions.append(submission)
@@ -169,6 +183,58 @@ package final class ServiceLoop: TurnHandler {
         for context in submission.contexts where context.session.hasEnded { context.session.goOn() }
     }
 
+    // MARK: Reloads
+
+    /// Has the configuration read again.
+    func reload(from session: Session, to target: ReplyTarget, force: Bool, id: [UInt8]?, heldBytes: Int) {
+        let number = reloadCount
+        reloadCount += 1
+        reloads.append(
+            ReloadRequest(
+                number: number, session: session, target: target, id: id, deadline: dispatcher.deadline,
+                heldBytes: heldBytes))
+        session.started(holding: heldBytes)
+        if case .array(let array) = target { array.started() }
+        watchForOverdue()
+        service.reloader.reload(force: force) { [mailbox] in mailbox.post(.reloaded(number, $0)) }
+    }
+
+    private func finishReload(_ number: UInt64, _ outcome: Result<[String], CRUDError>) {
+        guard let index = reloads.firstIndex(where: { $0.number == number }) else { return }
+        let request = reloads.remove(at: index)
+        dispatcher.answer(request, with: outcome)
+        request.session.answered(to: request.target)
+        request.session.ended(holding: request.heldBytes)
+        request.session.goOn()
+    }
+
+    /// Asks nothing more of what is about to be exchanged.
+    private func begin(_ hold: CollectionHold) {
+        submitAssemblies()
+        for (index, backend) in service.backends.enumerated() where hold.covers(backend) {
+            readers[index]?.endSnapshot()
+            readers[index] = nil
+        }
+        dispatcher.collections.begin(hold)
+    }
+
+    /// Goes over to another configuration. Sessions and what they have under way stay.
+    private func serve(_ next: Service) {
+        submitAssemblies()
+        let served = zip(service.backends, readers)
+        readers = next.backends.map { backend in served.first { $0.0 === backend }?.1 }
+        assemblies = next.backends.map(BatchAssembly.init)
+        service = next
+        limits = next.configuration.limits
+        buffers.maximum = limits.bufferBytes / next.loopCount
+        dispatcher.serve(next)
+        for session in sessions.values {
+            session.authority = Authority(of: session.peer, by: next.configuration.access)
+        }
+        watchForIdle()
+        for session in waitingSessions { session.goOn() }
+    }
+
     // MARK: Overdue requests
 
     /// A request waits in this session.
@@ -189,7 +255,10 @@ package final class ServiceLoop: TurnHandler {
         }
         for session in waitingSessions { session.expireWaiting() }
         waitingSessions.removeAll { !$0.hasWaiting }
-        if !submissions.isEmpty || !waitingSessions.isEmpty { watchForOverdue() }
+        for request in reloads where request.deadline <= now {
+            finishReload(request.number, .failure(Dispatcher.reloadOverdue))
+        }
+        if !submissions.isEmpty || !waitingSessions.isEmpty || !reloads.isEmpty { watchForOverdue() }
     }
 
     // MARK: Sessions
@@ -199,13 +268,13 @@ package final class ServiceLoop: TurnHandler {
         guard let peer = Peer(of: descriptor) else {
             return turnAway(descriptor, CRUDError(.permissionDenied, "the kernel does not say who you are"))
         }
-        let isAdmin = access.permissions(uid: peer.uid, groups: peer.groups).contains(.admin)
+        let authority = Authority(of: peer, by: service.configuration.access)
         do throws(CRUDError) {
-            try service.sessions.enter(uid: peer.uid, isAdmin: isAdmin)
+            try service.sessions.enter(uid: peer.uid, isAdmin: authority.isAdmin)
         } catch {
             return turnAway(descriptor, error)
         }
-        let session = Session(peer: peer, isAdmin: isAdmin, loop: self)
+        let session = Session(peer: peer, authority: authority, loop: self)
         do throws(SystemCallError) {
             try session.serve(descriptor, on: eventLoop)
             sessions[ObjectIdentifier(session)] = session
@@ -226,10 +295,14 @@ package final class ServiceLoop: TurnHandler {
         service.sessions.leave(uid: session.peer.uid)
     }
 
+    private func watchForIdle() {
+        if let idle = limits.idleTimeout { idleTimer.schedule(after: idle / 4) } else { idleTimer.cancel() }
+    }
+
     private func closeIdle() {
         guard let idle = limits.idleTimeout else { return }
         for session in sessions.values where session.isQuiet && now - session.lastActivity >= idle { session.finish() }
-        idleTimer.schedule(after: idle / 4)
+        watchForIdle()
     }
 
     /// Has a session go on in the next turn with what it has taken up.

@@ -5,8 +5,8 @@ import CRUDPluginHost
 /// Keeps a changed configuration from losing sight of records.
 ///
 /// The catalog remembers where each collection lives and in which format. A collection that the configuration now maps
-/// elsewhere, or nowhere, would look empty while its records lie where they were; so a start under such a configuration
-/// is refused as long as there are any.
+/// elsewhere, or nowhere, would look empty while its records lie where they were; so a start or reload under such a
+/// configuration is refused as long as there are any.
 struct SightCheck {
     private let configuration: Configuration
     private let backends: [Backend]
@@ -16,12 +16,15 @@ struct SightCheck {
         self.backends = backends
     }
 
-    /// A line for each collection whose records would be lost sight of.
-    func faults(in catalog: CollectionCatalog) -> [String] {
+    /// How long the count of a collection may take.
+    private static let patience = Duration.seconds(30)
+
+    /// A fault for each collection whose records would be lost sight of.
+    func faults(in catalog: CollectionCatalog) -> [ConfigurationFault] {
         catalog.entries.sorted { $0.name.lexicographicallyPrecedes($1.name) }.compactMap(fault)
     }
 
-    private func fault(_ entry: CollectionCatalog.Entry) -> String? {
+    private func fault(_ entry: CollectionCatalog.Entry) -> ConfigurationFault? {
         let rule = configuration.collections.rule(for: entry.name.span)
         guard rule?.backend != entry.backend || rule?.format.rawValue != entry.format else { return nil }
         let records: String
@@ -33,9 +36,9 @@ struct SightCheck {
         let name = String(decoding: entry.name, as: UTF8.self)
         let place = rule.map { "now mapped to backend \($0.backend) as \($0.format.rawValue)" } ?? "now mapped nowhere"
         return configuration.fault(
-            at: rule?.position ?? SourcePosition(line: 1, column: 1),
+            at: rule?.position ?? .start,
             "collection \(name) has \(records) in backend \(entry.backend) as \(entry.format) and is \(place); "
-                + "--force starts all the same")
+                + "--force does it all the same")
     }
 
     /// How many records a collection has where it lived; nil if that cannot be told.
@@ -46,7 +49,10 @@ struct SightCheck {
         batch.append(
             Read(.count, in: BackendCollection(name: entry.name, format: entry.format, indexes: [])))
         backend.submit(batch)
-        _ = delivered.wait()
+        guard delivered.wait(atMost: Self.patience) != nil else {
+            _ = batch.expire()
+            return nil
+        }
         guard batch.failure == nil, case .count(let count) = batch.results.first else { return nil }
         return count
     }

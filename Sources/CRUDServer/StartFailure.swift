@@ -1,3 +1,6 @@
+import CRUDCore
+import Glibc
+
 /// Why a daemon does not start: lines for the administrator and an exit status of sysexits.h.
 package struct StartFailure: Error {
     package enum Status: Int32, Sendable {
@@ -15,6 +18,16 @@ package struct StartFailure: Error {
     init(_ status: Status, _ lines: String...) {
         self.status = status
         self.lines = lines
+    }
+
+    /// A call of the system that has failed for `what`: a fault of the configuration where another value would do.
+    init(_ fault: SystemFault, of what: String) {
+        let configured: Set = [
+            EACCES, EEXIST, EINVAL, EISDIR, ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR, EOPNOTSUPP, EPERM,
+        ]
+        let status: Status =
+            fault.code == EADDRINUSE ? .occupied : configured.contains(fault.code) ? .configuration : .system
+        self.init(status, "\(what): \(fault)")
     }
 
     init(_ status: Status, lines: [String]) {

@@ -20,12 +20,15 @@ struct Crudctl: AsyncParsableCommand {
         groupedSubcommands: [
             CommandGroup(
                 name: "Record",
-                subcommands: [Create.self, Read.self, Update.self, Upsert.self, Delete.self]),
+                subcommands: [
+                    Create.self, Read.self, Update.self, Upsert.self, Patch.self, Delete.self, Query.self, Count.self,
+                    DeleteMatching.self,
+                ]),
             CommandGroup(
                 name: "Daemon",
                 subcommands: [
                     Collections.self, Backends.self, Plugins.self, Ping.self, Status.self, Reload.self, Call.self,
-                    CheckConfig.self,
+                    CheckConfig.self, CheckPlugin.self,
                 ]),
         ])
 

@@ -21,20 +21,41 @@ extension DaemonCommand {
 
     /// Calls `method` and returns the result's text.
     func call(_ method: String, params: [UInt8]) async throws -> [UInt8] {
+        try await withClient { try await $0.call(method, json: params) }
+    }
+
+    /// Does something with a connection. Each call has as long as `--timeout` says.
+    func withClient<Result: Sendable>(_ body: (Client) async throws -> Result) async throws -> Result {
         let settings = settings
-        return try await CRUDClient.withDeadline(in: .seconds(settings.timeout ?? 30)) {
-            let client = try await CRUDClient.connect(
+        let patience = Duration.seconds(settings.timeout ?? 30)
+        let client = try await CRUDClient.withDeadline(in: patience) {
+            try await CRUDClient.connect(
                 path: settings.socket, options: CRUDClient.Options(name: "crudctl/\(CRUDVersion.current)"))
-            return try await client.call(method, json: params)
         }
+        return try await body(Client(client: client, patience: patience))
+    }
+
+    /// How results are printed.
+    var printer: ResultPrinter {
+        let settings = settings
+        let terminal = Terminal(allowsColor: !settings.noColor)
+        return ResultPrinter(
+            format: settings.output ?? (terminal.isTerminal ? .table : .json), terminal: terminal)
     }
 
     /// Prints a result. One that is a list has it in the member `list`.
     func show(_ result: [UInt8], list: StaticString? = nil) throws {
-        let settings = settings
-        let terminal = Terminal(allowsColor: !settings.noColor)
-        let printer = ResultPrinter(
-            format: settings.output ?? (terminal.isTerminal ? .table : .json), terminal: terminal)
         try StandardOutput.write(printer.text(of: result, list: list))
+    }
+}
+
+/// A connection to the daemon.
+struct Client {
+    fileprivate let client: CRUDClient
+    fileprivate let patience: Duration
+
+    /// Calls `method` and returns the result's text.
+    func call(_ method: String, json params: [UInt8]) async throws -> [UInt8] {
+        try await CRUDClient.withDeadline(in: patience) { try await client.call(method, json: params) }
     }
 }

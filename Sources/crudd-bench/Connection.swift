@@ -37,14 +37,15 @@ final class Connection {
         socket = try UnixSocket.connect(workload.socket)
         format = ReplyFormat(workload)
         template = RequestTemplate(workload)
-        let checksValues = workload.operation == .read || workload.language == .echo
+        let checksValues = [.read, .query].contains(workload.operation) || workload.language == .echo
         value =
             checksValues
             ? RequestTemplate(RequestTemplate.value(bytes: workload.valueBytes), framed: false) : nil
         slots = (0..<workload.depth).map {
             Slot(tag: RequestTemplate.base + UInt64($0) * Self.slotStride)
         }
-        input = .allocate(byteCount: max(256 << 10, 2 * workload.valueBytes), alignment: 16)
+        // A query brings ten records.
+        input = .allocate(byteCount: max(256 << 10, 20 * workload.valueBytes), alignment: 16)
         output = .allocate(byteCount: workload.depth * template.bytes.count, alignment: 16)
         expected = .allocate(byteCount: workload.valueBytes, alignment: 16)
     }

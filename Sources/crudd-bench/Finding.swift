@@ -5,6 +5,7 @@ enum Finding: Codable {
     case measurement(Measurement)
     case start(Start)
     case size(Size)
+    case scan(Scan)
     case note(Note)
 
     /// One run of one workload.
@@ -44,6 +45,12 @@ enum Finding: Codable {
         var bytes: Int
     }
 
+    /// How many records a filter without an index looks at.
+    struct Scan: Codable {
+        var target: String
+        var recordsPerSecond: Double
+    }
+
     /// A circumstance that a reader of the figures should know.
     struct Note: Codable {
         var name: String
@@ -55,7 +62,7 @@ enum Finding: Codable {
     }
 
     private enum Kind: String, Codable {
-        case measurement, start, size, note
+        case measurement, start, size, scan, note
     }
 
     init(from decoder: any Decoder) throws {
@@ -63,6 +70,7 @@ enum Finding: Codable {
         case .measurement: self = .measurement(try Measurement(from: decoder))
         case .start: self = .start(try Start(from: decoder))
         case .size: self = .size(try Size(from: decoder))
+        case .scan: self = .scan(try Scan(from: decoder))
         case .note: self = .note(try Note(from: decoder))
         }
     }
@@ -79,6 +87,9 @@ enum Finding: Codable {
         case .size(let size):
             try container.encode(Kind.size, forKey: .kind)
             try size.encode(to: encoder)
+        case .scan(let scan):
+            try container.encode(Kind.scan, forKey: .kind)
+            try scan.encode(to: encoder)
         case .note(let note):
             try container.encode(Kind.note, forKey: .kind)
             try note.encode(to: encoder)

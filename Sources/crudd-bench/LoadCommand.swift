@@ -9,7 +9,7 @@ struct LoadCommand: ParsableCommand {
     var socket: String
     @Option(name: .customLong("protocol"), help: "crudd, resp or echo.")
     var language: Workload.Language
-    @Option(help: "read or create.")
+    @Option(help: "read, create, query or scan; the last two of crudd alone.")
     var operation: Workload.Operation = .read
     @Option(help: "rising or random.")
     var ids: Workload.Order = .random
@@ -51,6 +51,9 @@ struct LoadCommand: ParsableCommand {
     var beside: String?
 
     func validate() throws {
+        guard language == .crudd || [.read, .create].contains(operation) else {
+            throw ValidationError("--operation \(operation.rawValue) is measured of crudd alone")
+        }
         guard connections >= 1 else { throw ValidationError("--connections must be at least 1") }
         guard 1...Connection.maximumDepth ~= depth else {
             throw ValidationError("--depth must be 1 to \(Connection.maximumDepth)")

@@ -35,9 +35,11 @@ struct Promise {
         Promise("create", "rising", 1, 1, "postgresql", 1),
         Promise("create", "rising", 16, 1, "postgresql", 2),
         Promise("create", "rising", 50, 1, "postgresql", 2),
+        Promise("query", "random", 1, 1, "postgresql", 0.5),
     ]
 
     static let readyMilliseconds = 100.0
     static let residentMiB = 30.0
     static let writeAheadLogMiB = 64.0
+    static let scannedPerSecond = 500_000.0
 }

@@ -16,17 +16,21 @@ enum ReplyFormat {
     init(_ workload: Workload) {
         let id = #"{"jsonrpc":"2.0","id":"#
         switch (workload.language, workload.operation) {
+        case (.crudd, .query):
+            self = .framed(before: Array(id.utf8), after: Array(#","result":{"records":[{"id""#.utf8))
+        case (.crudd, .scan):
+            self = .framed(before: Array(id.utf8), after: Array(#","result":{"count":0}"#.utf8))
         case (.crudd, .read):
             self = .framed(before: Array(id.utf8), after: Array(#","result":{"#.utf8))
         case (.crudd, .create):
             self = .framed(before: Array(id.utf8), after: Array(#","result":{"revision":"#.utf8))
         case (.echo, _):
             self = .framed(before: Array(id.utf8), after: Array(#","method":"#.utf8))
-        case (.resp, .read):
-            let head = "$\(workload.valueBytes)\r\n"
-            self = .fixed(beginning: Array(head.utf8), length: head.utf8.count + workload.valueBytes + 2)
         case (.resp, .create):
             self = .fixed(beginning: Array("+OK\r\n".utf8), length: 5)
+        case (.resp, _):
+            let head = "$\(workload.valueBytes)\r\n"
+            self = .fixed(beginning: Array(head.utf8), length: head.utf8.count + workload.valueBytes + 2)
         }
     }
 

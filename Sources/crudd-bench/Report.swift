@@ -33,6 +33,7 @@ struct Report {
     private var longRuns: [Finding.Measurement] = []
     private var starts: [Finding.Start] = []
     private var sizes: [Finding.Size] = []
+    private var scans: [Finding.Scan] = []
     private var notes: [Finding.Note] = []
 
     init(_ findings: [Finding]) {
@@ -42,6 +43,7 @@ struct Report {
             case .measurement(let run): add(run)
             case .start(let start): starts.append(start)
             case .size(let size): sizes.append(size)
+            case .scan(let scan): scans.append(scan)
             case .note(let note): notes.append(note)
             }
         }
@@ -126,6 +128,11 @@ struct Report {
                 "- \(start.target) resident memory at rest: \(resident.text(digits: 1)) MiB "
                     + "(promised ≤ \(Promise.residentMiB.text(digits: 0)), "
                     + "kept: \(Self.verdict(resident <= Promise.residentMiB)))")
+        }
+        lines += scans.map {
+            "- \($0.target) looks at \(($0.recordsPerSecond / 1000).text(digits: 0)) k records/s for a filter without an "
+                + "index (promised ≥ \((Promise.scannedPerSecond / 1000).text(digits: 0)), "
+                + "kept: \(Self.verdict($0.recordsPerSecond >= Promise.scannedPerSecond)))"
         }
         lines += sizes.map { "- \($0.name): \((Double($0.bytes) / 1_048_576).text(digits: 1)) MiB" }
         return lines.joined(separator: "\n")

@@ -12,6 +12,8 @@ struct RequestTemplate {
         case id
         /// The record's number as its value holds it, ten digits.
         case number
+        /// What ten records have in common, nine digits: the number without its last.
+        case group
     }
 
     static let base: UInt64 = 1_000_000_000
@@ -21,6 +23,7 @@ struct RequestTemplate {
     private(set) var tagOffset: Int?
     private var idOffset: Int?
     private var numberOffset: Int?
+    private var groupOffset: Int?
     /// Not nil: ids are scattered over so many records.
     private let scatteredOver: UInt64?
 
@@ -33,6 +36,7 @@ struct RequestTemplate {
             case .tag: tagOffset = reserve(Self.digits)
             case .id: idOffset = reserve(idDigits)
             case .number: numberOffset = reserve(Self.digits)
+            case .group: groupOffset = reserve(Self.digits - 1)
             }
         }
         if framed {
@@ -54,6 +58,7 @@ struct RequestTemplate {
         buffer.copyBytes(from: bytes)
         if let tagOffset { Self.put(tag, at: tagOffset, in: buffer) }
         if let numberOffset { Self.put(Self.base + number, at: numberOffset, in: buffer) }
+        if let groupOffset { Self.put((Self.base + number) / 10, at: groupOffset, digits: Self.digits - 1, in: buffer) }
         guard let idOffset else { return }
         guard let records = scatteredOver else {
             return Self.put(Self.base + number, at: idOffset, in: buffer)
@@ -63,7 +68,9 @@ struct RequestTemplate {
         Self.put(suffix, at: idOffset + Self.digits, in: buffer)
     }
 
-    private static func put(_ value: UInt64, at offset: Int, in buffer: UnsafeMutableRawBufferPointer) {
+    private static func put(
+        _ value: UInt64, at offset: Int, digits: Int = digits, in buffer: UnsafeMutableRawBufferPointer
+    ) {
         var rest = value
         for position in stride(from: offset + digits - 1, through: offset, by: -1) {
             let (quotient, digit) = rest.quotientAndRemainder(dividingBy: 10)
@@ -84,32 +91,39 @@ struct RequestTemplate {
 extension RequestTemplate {
     /// The value of a record: a JSON object of exactly `bytes` bytes that names its record.
     static func value(bytes: Int) -> [Part] {
-        let (head, tail) = (#"{"number":"#, #","name":"Chill Client","note":""#)
+        let (head, middle, tail) = (#"{"number":"#, #","group":"#, #","name":"Chill Client","note":""#)
         let words = "the quick brown fox jumps over the lazy dog "
-        let room = bytes - head.utf8.count - digits - tail.utf8.count - 2
+        let room = bytes - head.utf8.count - middle.utf8.count - 2 * digits + 1 - tail.utf8.count - 2
         let note = String(repeating: words, count: room / words.utf8.count + 1).prefix(room)
-        return [.text(head), .number, .text(tail + note + #""}"#)]
+        return [.text(head), .number, .text(middle), .group, .text(tail + note + #""}"#)]
     }
 
-    /// The shortest value that `value(bytes:)` can make.
-    static let minimumValueBytes = 64
+    /// Values shorter than this have no room for what `value(bytes:)` puts into all of them.
+    static let minimumValueBytes = 80
 
     init(_ workload: Workload) {
         let scattered = workload.operation == .create && workload.order == .random
         let idDigits = scattered ? 2 * Self.digits : Self.digits
         let parts: [Part]
         switch (workload.language, workload.operation) {
-        case (.resp, .read):
-            parts = [.text("*2\r\n$3\r\nGET\r\n$\(idDigits)\r\n"), .id, .text("\r\n")]
         case (.resp, .create):
             parts =
                 [.text("*3\r\n$3\r\nSET\r\n$\(idDigits)\r\n"), .id, .text("\r\n$\(workload.valueBytes)\r\n")]
                 + Self.value(bytes: workload.valueBytes) + [.text("\r\n")]
+        case (.resp, _):
+            parts = [.text("*2\r\n$3\r\nGET\r\n$\(idDigits)\r\n"), .id, .text("\r\n")]
         case (.crudd, .read):
-            parts = Self.call("record.read", workload.collection) + [.text(#""}}"#)]
+            parts = Self.call("record.read", workload.collection) + [.text(#","id":""#), .id, .text(#""}}"#)]
+        case (.crudd, .query):
+            let filter = #","limit":10,"filter":{"op":"=","args":[{"property":"group"},"#
+            parts = Self.call("record.query", workload.collection) + [.text(filter), .group, .text("]}}}")]
+        case (.crudd, .scan):
+            // No record has such a number: all are looked at and none is counted.
+            let filter = #","filter":{"op":"<","args":[{"property":"number"},0]}"#
+            parts = Self.call("record.count", workload.collection) + [.text(filter + "}}")]
         case (.crudd, .create), (.echo, _):
             parts =
-                Self.call("record.create", workload.collection) + [.text(#"","item":"#)]
+                Self.call("record.create", workload.collection) + [.text(#","id":""#), .id, .text(#"","item":"#)]
                 + Self.value(bytes: workload.valueBytes) + [.text("}}")]
         }
         self.init(
@@ -119,7 +133,7 @@ extension RequestTemplate {
     private static func call(_ method: String, _ collection: String) -> [Part] {
         [
             .text(#"{"jsonrpc":"2.0","id":"#), .tag,
-            .text(#","method":"\#(method)","params":{"collection":"\#(collection)","id":""#), .id,
+            .text(#","method":"\#(method)","params":{"collection":"\#(collection)""#),
         ]
     }
 }

@@ -13,6 +13,10 @@ struct Workload {
 
     enum Operation: String, ExpressibleByArgument, CaseIterable {
         case read, create
+        /// The ten records of a group, by a property that has an index.
+        case query
+        /// A count by a property that has none, which every record is looked at for.
+        case scan
     }
 
     enum Order: String, ExpressibleByArgument, CaseIterable {
@@ -54,7 +58,7 @@ struct RecordSequence {
     }
 
     mutating func advance() -> UInt64 {
-        if operation == .read, order == .random {
+        if operation != .create, order == .random {
             // SplitMix64; the high half of the product spreads its output evenly over the records.
             state &+= 0x9e37_79b9_7f4a_7c15
             var mixed = state
@@ -63,6 +67,6 @@ struct RecordSequence {
             return (mixed ^ (mixed >> 31)).multipliedFullWidth(by: records).high
         }
         defer { next += 1 }
-        return operation == .read ? next % records : next
+        return operation == .create ? next : next % records
     }
 }

@@ -1,1 +1,12 @@
-print("")
+import CRUDPluginHost
+import Glibc
+
+let words = CommandLine.arguments.dropFirst()
+switch words.first {
+case "--check": exit(CheckCommand.run(words.dropFirst()))
+case StormCommand.option: exit(StormCommand.run(Array(words.dropFirst())))
+case ChildCommand.option: ChildProgram.run(Array(words.dropFirst()))
+default:
+    StandardStream.error.write("crudd-plugin-host: wrong usage\n\(CheckCommand.usage)\n")
+    exit(64)  // EX_USAGE
+}

@@ -17,10 +17,12 @@ func run() -> Int32 {
         case .help: print(Arguments.help, terminator: "")
         case .version: print("crudd \(CRUDVersion.current)")
         case .check:
-            _ = try PluginSet(Configuration.load(path: arguments.configuration, environment: stateDirectory))
+            try Daemon.check(Configuration.load(path: arguments.configuration, environment: stateDirectory))
         case .serve:
-            let configuration = try Configuration.load(path: arguments.configuration, environment: stateDirectory)
-            try Daemon(configuration, manager: ServiceManager()).run(force: arguments.force)
+            let daemon = try Daemon(manager: ServiceManager()) { () throws(InvalidConfiguration) in
+                try Configuration.load(path: arguments.configuration, environment: stateDirectory)
+            }
+            try daemon.run(force: arguments.force)
         }
         return EXIT_SUCCESS
     } catch let fault as UsageFault {

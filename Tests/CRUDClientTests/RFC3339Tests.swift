@@ -5,14 +5,14 @@ import Testing
 
 @Suite struct RFC3339Tests {
     @Test(arguments: [
-        (0.0, "2001-01-01T00:00:00Z"),
-        (-978_307_200, "1970-01-01T00:00:00Z"),
-        (-978_307_200.25, "1969-12-31T23:59:59.75Z"),
-        (5_097_599, "2001-02-28T23:59:59Z"),
-        (5_097_600, "2001-03-01T00:00:00Z"),
-        (99_705_600, "2004-02-29T00:00:00Z"),
-        (-63_113_904_000, "0001-01-01T00:00:00Z"),
-        (252_423_993_599, "9999-12-31T23:59:59Z"),
+        (0.0, "2001-01-01T00:00:00.000000000Z"),
+        (-978_307_200, "1970-01-01T00:00:00.000000000Z"),
+        (-978_307_200.25, "1969-12-31T23:59:59.750000000Z"),
+        (5_097_599, "2001-02-28T23:59:59.000000000Z"),
+        (5_097_600, "2001-03-01T00:00:00.000000000Z"),
+        (99_705_600, "2004-02-29T00:00:00.000000000Z"),
+        (-63_113_904_000, "0001-01-01T00:00:00.000000000Z"),
+        (252_423_993_599, "9999-12-31T23:59:59.000000000Z"),
     ])
     func writesAndReads(_ seconds: Double, _ text: String) {
         let date = Date(timeIntervalSinceReferenceDate: seconds)
@@ -29,11 +29,19 @@ import Testing
         }
     }
 
+    @Test func textsAreInTheOrderOfTime() {
+        var dates = (0..<1000).map { _ in Date(timeIntervalSinceReferenceDate: 8e8 + Double.random(in: 0...3)) }
+        dates += (0...3).map { Date(timeIntervalSinceReferenceDate: 8e8 + Double($0)) }
+        let texts = dates.sorted().compactMap(RFC3339.text)
+        #expect(texts.count == dates.count)
+        #expect(texts == texts.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) })
+    }
+
     @Test func agreesWithFoundation() throws {
         // Foundation's calendar is the Julian one before October 1582, RFC 3339's never.
         for day in stride(from: -152_000, to: 2_900_000, by: 97) {
             let date = Date(timeIntervalSinceReferenceDate: Double(day) * 86_400 + 3661)
-            #expect(RFC3339.text(of: date) == date.formatted(.iso8601))
+            #expect(RFC3339.text(of: date) == date.formatted(.iso8601).dropLast() + ".000000000Z")
         }
     }
 

@@ -53,6 +53,28 @@ import Testing
         #expect(Files.status(file)?.st_mode == S_IFREG | 0o600)
     }
 
+    @Test func followsTheConfiguration() throws {
+        do {
+            let catalog = try open(maximum: 3)
+            for name in ["a", "b", "c"] { #expect(catalog.admit(entry(name)) == nil) }
+            #expect(catalog.admit(entry("d"))?.code == .limitExceeded)
+            try catalog.follow(
+                rules(#"a: {backend: main}, b: {backend: other, format: xml}, "d*": {backend: main}"#),
+                maximumBornByGlob: 1)
+            #expect(names(catalog) == ["a", "b"])
+            #expect(catalog.entries.contains(entry("b", backend: "other", format: "xml")))
+            #expect(catalog.admit(entry("d")) == nil)
+            #expect(catalog.admit(entry("dd"))?.code == .limitExceeded, "the limit of now")
+        }
+        let again = try open()
+        #expect(names(again) == ["a", "b", "d"])
+        #expect(again.entries.contains(entry("b", backend: "other", format: "xml")))
+        let lines = try contents()
+        try again.follow(
+            rules(#"b: {backend: other, format: xml}, "*": {backend: main}"#), maximumBornByGlob: 9)
+        #expect(try contents() == lines, "nothing has moved")
+    }
+
     @Test func writesALineOnlyForWhatIsNew() throws {
         let catalog = try open()
         for _ in 0..<3 { #expect(catalog.admit(entry("a")) == nil) }

@@ -47,6 +47,45 @@ import Testing
         for (name, collection) in zip(names, found) { #expect(find(name, in: &table) === collection) }
     }
 
+    /// What a session has under way on a collection keeps its order by the collection's identity.
+    @Test func goesOverToAnotherConfiguration() throws {
+        let old = try backends("main", "other")
+        var table = CollectionTable(
+            rules: try rules(#""*": {backend: main}, gone: {backend: other}"#), backends: old)
+        let (moved, kept) = (try #require(find("moved", in: &table)), try #require(find("kept", in: &table)))
+        let (indexed, gone) = (try #require(find("indexed", in: &table)), try #require(find("gone", in: &table)))
+        let (storedMoved, storedKept, storedIndexed) = (moved.stored, kept.stored, indexed.stored)
+        let next = try rules(
+            #"moved: {backend: other}, kept: {backend: main}, "i*": {backend: main, indexes: [x]}, "n*": {backend: main}"#
+        )
+        table.begin(CollectionHold(backends: [], rules: next))
+        #expect([moved, kept, indexed, gone].map(\.isHeld) == [true, false, false, true])
+        #expect(find("new", in: &table)?.isHeld == false)
+        #expect(find("unmapped then", in: &table)?.isHeld == true)
+
+        let new = [old[1], old[0]]
+        table.serve(rules: next, backends: new)
+        #expect(find("moved", in: &table) === moved)
+        #expect(moved.backend === old[1] && moved.backendIndex == 0 && moved.stored !== storedMoved)
+        #expect(find("kept", in: &table) === kept)
+        #expect(kept.backend === old[0] && kept.backendIndex == 1 && kept.stored === storedKept)
+        #expect(find("indexed", in: &table) === indexed)
+        #expect(indexed.stored !== storedIndexed && indexed.stored.indexes == ["x"])
+        #expect(find("gone", in: &table) == nil)
+        #expect([moved, kept, indexed, gone].allSatisfy { !$0.isHeld })
+    }
+
+    @Test func holdsWhatLivesInABackendThatLeaves() throws {
+        let backends = try backends("main", "other")
+        let rules = try rules(#"a: {backend: main}, b: {backend: other}"#)
+        var table = CollectionTable(rules: rules, backends: backends)
+        table.begin(CollectionHold(backends: [backends[1]], rules: rules))
+        #expect(find("a", in: &table)?.isHeld == false)
+        #expect(find("b", in: &table)?.isHeld == true)
+        table.serve(rules: rules, backends: backends)
+        #expect(find("b", in: &table)?.isHeld == false)
+    }
+
     /// A peer must not be able to fill the memory by asking for names; what is in use is not forgotten.
     @Test func forgetsWhatNobodyStoresAnythingIn() throws {
         let main = try backends("main")

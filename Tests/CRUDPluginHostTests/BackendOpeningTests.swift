@@ -105,6 +105,21 @@ import Testing
         #expect(try test.read(["a"], in: clients) == .refused(.unavailable))
     }
 
+    @Test func settlesOnceWhatIsQueuedIsCarriedOut() throws {
+        let test = try TestBackend.opened(options: #"{"gated":1}"#)
+        #expect(test.backend.settle(within: .seconds(30)))
+        #expect(test.plugin[.writes] == 0, "the plugin is not asked")
+        let inbox = try Inbox<WorkItem>()
+        let write = test.submit([.put("a")], in: collection(), to: inbox)
+        try test.plugin.wait(for: .writeBegan)
+        #expect(!test.backend.settle(within: .milliseconds(20)))
+        test.plugin.pass()
+        #expect(test.backend.settle(within: .seconds(30)))
+        #expect(write.outcomeTexts == ["applied"])
+        test.backend.stop()
+        #expect(test.backend.settle(within: .seconds(30)), "nothing is left that could be carried out")
+    }
+
     @Test func aQuietMomentIsOffered() throws {
         let test = try TestBackend.opened()
         try test.plugin.wait(for: .idled)

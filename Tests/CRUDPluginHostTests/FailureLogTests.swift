@@ -10,15 +10,23 @@ import Testing
         var log = FailureLog()
         #expect(log.line(for: "a", now: start) == "a")
         for second in 1..<10 { #expect(log.line(for: "a", now: start + .seconds(second)) == nil) }
-        #expect(log.line(for: "a", now: start + .seconds(10)) == "a (9 more like the one before)")
+        #expect(log.line(for: "a", now: start + .seconds(10)) == "a (9 more like this one)")
         #expect(log.line(for: "a", now: start + .seconds(20)) == "a")
     }
 
-    @Test func letsAnotherLineThroughAtOnce() {
+    @Test func linesThatTakeTurnsAreHeldBackEach() {
         var log = FailureLog()
-        #expect(log.line(for: "a", now: start) == "a")
-        #expect(log.line(for: "a", now: start) == nil)
-        #expect(log.line(for: "b", now: start) == "b (1 more like the one before)")
-        #expect(log.line(for: "a", now: start) == "a")
+        for second in 0..<10 {
+            let isFirst = second == 0
+            #expect(log.line(for: "a", now: start + .seconds(second)) == (isFirst ? "a" : nil))
+            #expect(log.line(for: "b", now: start + .seconds(second)) == (isFirst ? "b" : nil))
+        }
+    }
+
+    @Test func manyKindsOfLinesAreNotAllRemembered() {
+        var log = FailureLog()
+        for number in 0..<17 { #expect(log.line(for: "\(number)", now: start + .milliseconds(number)) == "\(number)") }
+        #expect(log.line(for: "16", now: start + .seconds(1)) == nil)
+        #expect(log.line(for: "0", now: start + .seconds(1)) == "0")
     }
 }

@@ -1,5 +1,6 @@
 import CRUDPluginABI
 import CRUDTestSupport
+import Glibc
 import Testing
 
 @testable import CRUDPluginHost
@@ -34,6 +35,20 @@ import Testing
             return &plugin;
         }
         """
+    }
+
+    @Test func aFileThatTakesThePlaceOfALoadedOneIsKnown() throws {
+        let path = "\(directory.path)/again.so"
+        try CompiledPlugin.compile(text: source(changedBy: ""), to: path)
+        let plugin = try load("again")
+        #expect(try !plugin.isOlder(than: PluginFile(named: "again", in: [directory.path], sha256: nil)))
+        try CompiledPlugin.compile(text: source(changedBy: #"plugin.version = "2";"#), to: path + ".new")
+        try #require(rename(path + ".new", path) == 0)
+        let file = try PluginFile(named: "again", in: [directory.path], sha256: nil)
+        #expect(plugin.isOlder(than: file))
+        let again = try Plugin.load(file)
+        #expect(again.version == "1", "what is loaded stays")
+        #expect(again.isOlder(than: file))
     }
 
     @Test func tellsWhatItHasLoaded() throws {

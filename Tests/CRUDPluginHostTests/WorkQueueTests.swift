@@ -62,7 +62,7 @@ import Testing
             while true {
                 switch queue.take(patience: patience) {
                 case .items(let items): for _ in items { inbox.put(1) }
-                case .nothing: inbox.put(0)
+                case .nothing, .woken: inbox.put(0)
                 case .closed: return inbox.put(-1)
                 }
             }

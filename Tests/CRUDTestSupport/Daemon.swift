@@ -87,6 +87,32 @@ package final class Daemon: Sendable {
         }
     }
 
+    /// What its descriptors refer to, in no particular order.
+    package var openFiles: [String] {
+        get throws {
+            try Files.names(in: "/proc/\(process.pid)/fd").compactMap { number in
+                guard let target = realpath("/proc/\(process.pid)/fd/\(number)", nil) else { return nil }
+                defer { free(target) }
+                return String(cString: target)
+            }
+        }
+    }
+
+    /// How many threads it has.
+    package var threadCount: Int {
+        get throws { try Files.names(in: "/proc/\(process.pid)/task").count }
+    }
+
+    /// The processes that its threads have started and that are still there.
+    package var children: [String] {
+        get throws {
+            try Files.names(in: "/proc/\(process.pid)/task").flatMap { task in
+                let path = "/proc/\(process.pid)/task/\(task)/children"
+                return try String(decoding: Files.read(path), as: UTF8.self).split(separator: " ").map(String.init)
+            }
+        }
+    }
+
     /// How many descriptors it has open.
     package var descriptorCount: Int {
         get throws { try Files.names(in: "/proc/\(process.pid)/fd").count }

@@ -5,7 +5,7 @@ import Synchronization
 package final class NotificationSocket: Sendable {
     package let path: String
     package let descriptor: Descriptor
-    private let assignments = Mutex<[String]>([])
+    private let storage = Mutex<[[String]]>([])
 
     package init(at path: String) throws {
         self.path = path
@@ -18,14 +18,17 @@ package final class NotificationSocket: Sendable {
     }
 
     /// Every `NAME=value` that has come so far, in order.
-    package var received: [String] {
+    package var received: [String] { Array(datagrams.joined()) }
+
+    /// What has come so far, each datagram as its lines.
+    package var datagrams: [[String]] {
         var datagram = [UInt8](repeating: 0, count: 8192)
-        return assignments.withLock { assignments in
+        return storage.withLock { datagrams in
             while true {
                 let count = recv(descriptor.number, &datagram, datagram.count, Int32(MSG_DONTWAIT))
-                guard count > 0 else { return assignments }
+                guard count > 0 else { return datagrams }
                 let lines = String(decoding: datagram[..<count], as: UTF8.self).split(separator: "\n")
-                assignments += lines.map(String.init)
+                datagrams.append(lines.map(String.init))
             }
         }
     }

@@ -34,18 +34,8 @@ import Testing
         }
     }
 
-    @Test func saysWhichMethodsAreNotThere() throws {
-        let names = try rows(ofSection: "7.").dropFirst(2).map { $0[0] }
-        #expect(!names.isEmpty)
-        for name in names {
-            #expect(
-                read(#"{"jsonrpc":"2.0","id":1,"method":"\#(name)"}"#)
-                    == .fault(.methodNotFound, id: "1", member: nil, isNotification: false))
-        }
-    }
-
     @Test func describesTheErrors() throws {
-        let rows = try rows(ofSection: "8.").dropFirst(2)
+        let rows = try rows(ofSection: "7.").dropFirst(2)
         #expect(rows.map { Int($0[0]) } == CRUDError.Code.all.map(\.code.rawValue))
         #expect(rows.map { $0[1] } == CRUDError.Code.all.map(\.name))
         #expect(rows.map { $0[3] == "yes" } == CRUDError.Code.all.map(\.code.isRetryable))

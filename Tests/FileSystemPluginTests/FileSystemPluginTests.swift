@@ -1,10 +1,11 @@
 import CRUDPluginABI
+import CRUDPluginTesting
 import CRUDTestSupport
 import Glibc
 import PluginTestSupport
 import Testing
 
-/// The plugin `filesystem` keeps the plugin contract, on a real directory.
+/// What the plugin `filesystem` does beyond the plugin contract, on a real directory.
 @Suite struct FileSystemPluginTests {
     private let directory: RecordDirectory
     private let plugin: ExportedPlugin
@@ -12,30 +13,6 @@ import Testing
     init() throws {
         directory = try RecordDirectory()
         plugin = try ExportedPlugin("filesystem")
-    }
-
-    @Test(arguments: [true, false])
-    func keepsPreconditions(fsync: Bool) throws {
-        try PluginContract.checkPreconditions(of: directory.open(fsync: fsync))
-    }
-
-    @Test(arguments: [true, false])
-    func appliesBatchesInOrder(fsync: Bool) throws {
-        try PluginContract.checkBatches(of: directory.open(fsync: fsync))
-    }
-
-    @Test func readsInOrderOfIDs() throws {
-        try PluginContract.checkReading(of: directory.open())
-    }
-
-    @Test func hasCollections() throws {
-        try PluginContract.checkCollections(of: directory.open())
-        #expect(try directory.names() == [".lock"])
-    }
-
-    @Test func takesOddIDs() throws {
-        try PluginContract.checkOddIDs(of: directory.open())
-        #expect(try directory.names() == [".lock", "odd"])
     }
 
     @Test func keepsRecordsWhenClosed() throws {
@@ -59,7 +36,7 @@ import Testing
     @Test func refusesTransactions() throws {
         let backend = try directory.open()
         let collection = try backend.open("clients")
-        let fault = #expect(throws: PluginFault.self) {
+        let fault = #expect(throws: CallFault.self) {
             try backend.write([.put("id", "1", in: collection)], isAtomic: true)
         }
         #expect(fault?.status == CRUDD_UNSUPPORTED)

@@ -1,5 +1,6 @@
 import CRUDDigest
 import CRUDPluginABI
+import CRUDPluginTesting
 import CRUDTestSupport
 import Glibc
 import PluginTestSupport
@@ -193,8 +194,8 @@ import Testing
             throw Failure.system("symlink")
         }
         #expect(try backend.collections() == ["clients"])
-        #expect(throws: PluginFault.self) { try backend.open("linked", creates: false) }
-        #expect(throws: PluginFault.self) { try backend.open("linked") }
+        #expect(throws: CallFault.self) { try backend.open("linked", creates: false) }
+        #expect(throws: CallFault.self) { try backend.open("linked") }
         #expect(try Files.names(in: "\(directory.path)-elsewhere") == [])
     }
 

@@ -1,4 +1,5 @@
 import CRUDPluginABI
+import CRUDPluginTesting
 import CRUDTestSupport
 import Glibc
 import PluginTestSupport
@@ -25,7 +26,7 @@ final class FullDiskTests {
         guard outcome.status == .exited(0) else { throw Failure("\(program): \(outcome.errors)") }
     }
 
-    private func open() throws(PluginFault) -> PluginBackend {
+    private func open() throws(CallFault) -> PluginBackend {
         try PluginBackend(plugin, options: #"{"directory": "\#(parent.path)"}"#)
     }
 

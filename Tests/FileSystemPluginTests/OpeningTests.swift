@@ -1,4 +1,5 @@
 import CRUDPluginABI
+import CRUDPluginTesting
 import CRUDTestSupport
 import Glibc
 import PluginTestSupport
@@ -14,7 +15,7 @@ import Testing
         plugin = try ExportedPlugin("filesystem")
     }
 
-    private func faultOfOpening(_ path: String) -> PluginFault? {
+    private func faultOfOpening(_ path: String) -> CallFault? {
         do {
             _ = try PluginBackend(plugin, options: #"{"directory": "\#(path)"}"#)
             return nil

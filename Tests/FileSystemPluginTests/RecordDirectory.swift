@@ -1,4 +1,5 @@
 import CLinux
+import CRUDPluginTesting
 import CRUDTestSupport
 import Glibc
 import PluginTestSupport
@@ -15,7 +16,7 @@ struct RecordDirectory {
         plugin = try ExportedPlugin("filesystem")
     }
 
-    func open(fsync: Bool = true) throws(PluginFault) -> PluginBackend {
+    func open(fsync: Bool = true) throws(CallFault) -> PluginBackend {
         try PluginBackend(plugin, options: #"{"directory": "\#(path)", "fsync": \#(fsync)}"#)
     }
 

@@ -1,4 +1,5 @@
 import CRUDPluginABI
+import CRUDPluginTesting
 import PluginTestSupport
 import Testing
 
@@ -12,28 +13,6 @@ import Testing
 
     private func open(_ options: String = "{}") throws -> PluginBackend {
         try PluginBackend(plugin, options: options)
-    }
-
-    // MARK: The contract
-
-    @Test func keepsPreconditions() throws {
-        try PluginContract.checkPreconditions(of: open())
-    }
-
-    @Test func appliesBatchesInOrder() throws {
-        try PluginContract.checkBatches(of: open())
-    }
-
-    @Test func readsInOrderOfIDs() throws {
-        try PluginContract.checkReading(of: open())
-    }
-
-    @Test func hasCollections() throws {
-        try PluginContract.checkCollections(of: open())
-    }
-
-    @Test func takesOddIDs() throws {
-        try PluginContract.checkOddIDs(of: open())
     }
 
     @Test func declaresWhatItCan() throws {
@@ -130,10 +109,6 @@ import Testing
         #expect(applied == [.created, .created])
         #expect(try reader.count(one) == 2)
         #expect(try reader.count(other) == 1)
-    }
-
-    @Test func checksInAtomicBatches() throws {
-        try PluginContract.checkChecks(of: open())
     }
 
     // MARK: The tree

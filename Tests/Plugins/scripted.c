@@ -2,6 +2,7 @@
 // threads and readers, and misbehaves where its options or the names in a request say so:
 //
 //     {"open_failures": n, "open_status": s}   the first n calls of open answer s
+//     {"open_hangs": 1}                        open never returns
 //     {"reader_failures": n}                   the first n calls of open_reader answer CRUDD_UNAVAILABLE
 //     {"lacks": c}                             backend_capabilities leaves these out
 //     {"gated": 1}                             each write waits until the test lets it pass
@@ -22,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #ifndef CAPABILITIES
 #define CAPABILITIES 0
@@ -184,6 +186,7 @@ static crudd_status check_options(crudd_bytes options, crudd_failure *failure) {
 
 static crudd_status open_backend(crudd_bytes options, const crudd_host *host, crudd_backend **opened,
                                  crudd_failure *failure) {
+    while (option(options, "open_hangs")) pause();
     if (counters[OPENS]++ < option(options, "open_failures")) return fail(option(options, "open_status"), failure);
     crudd_backend *backend = calloc(1, sizeof *backend);
     backend->host = host;

@@ -1,4 +1,5 @@
 import CRUDPluginABI
+import Testing
 
 /// A record as a reader emits it. Bytes, as Swift's `==` takes some texts for equal that are not.
 struct Record: Equatable {
@@ -85,12 +86,56 @@ final class Reader: @unchecked Sendable {
         return sink.records
     }
 
-    func count(_ collection: OpaquePointer, prefix: String = "") throws -> UInt64 {
+    /// What a query emits, and how it was carried out.
+    struct Result {
+        var records: [Record]
+        /// Empty: none.
+        var index: String
+        var scanned: Int
+
+        var ids: [String] { records.map(\.idText) }
+    }
+
+    /// - Parameters:
+    ///   - filter: CQL2 JSON.
+    ///   - questions: how often the query may ask whether anybody waits before the answer is no.
+    func query(
+        _ collection: OpaquePointer, filter: String = "", sort: String = "", after: String = "", prefix: String = "",
+        limit: Int = 1000, withItems: Bool = true, stoppingAfter stop: Int = .max, questions: Int = .max
+    ) throws -> Result {
+        let arena = Arena()
+        let sink = Sink(stop, questions: questions)
+        var plan = crudd_plan()
+        plan.struct_size = UInt32(MemoryLayout<crudd_plan>.size)
+        var request = crudd_query()
+        request.struct_size = UInt32(MemoryLayout<crudd_query>.size)
+        request.flags = withItems ? 0 : UInt32(CRUDD_READ_WITHOUT_ITEMS)
+        request.collection = collection
+        request.filter = arena.bytes(filter)
+        request.sort = arena.bytes(sort)
+        request.after = arena.bytes(after)
+        request.prefix = arena.bytes(prefix)
+        request.limit = limit
+        request.emit = Sink.emit
+        request.interrupt = Sink.interrupt
+        request.context = Unmanaged.passUnretained(sink).toOpaque()
+        let query = try #require(table.query)
+        try withUnsafeMutablePointer(to: &plan) { plan in
+            request.plan = plan
+            try store.plugin.call { query(reader, &request, $0) }
+        }
+        let index = withUnsafeBytes(of: plan.index) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+        return Result(records: sink.records, index: index, scanned: Int(plan.scanned))
+    }
+
+    /// - Parameter filter: CQL2 JSON.
+    func count(_ collection: OpaquePointer, prefix: String = "", filter: String = "") throws -> UInt64 {
         let arena = Arena()
         var request = crudd_count()
         request.struct_size = UInt32(MemoryLayout<crudd_count>.size)
         request.collection = collection
         request.prefix = arena.bytes(prefix)
+        request.filter = arena.bytes(filter)
         var count: UInt64 = 0
         try store.plugin.call { table.count(reader, &request, &count, $0) }
         return count
@@ -100,9 +145,18 @@ final class Reader: @unchecked Sendable {
     private final class Sink {
         private(set) var records: [Record] = []
         private let limit: Int
+        private var questions: Int
 
-        init(_ limit: Int) {
+        init(_ limit: Int, questions: Int = .max) {
             self.limit = limit
+            self.questions = questions
+        }
+
+        static let interrupt: crudd_interrupt = { context in
+            guard let context else { return 1 }
+            let sink = Unmanaged<Sink>.fromOpaque(context).takeUnretainedValue()
+            sink.questions -= 1
+            return sink.questions < 0 ? 1 : 0
         }
 
         static let emit: crudd_emit = { context, index, id, item, revision in

@@ -60,15 +60,22 @@ final class Store: @unchecked Sendable {
 
     // MARK: Collections
 
-    func collection(_ name: String, format: String = "json", creates: Bool = true) throws -> OpaquePointer {
+    func collection(
+        _ name: String, format: String = "json", creates: Bool = true, indexes: [String] = []
+    ) throws -> OpaquePointer {
         let arena = Arena()
+        let indexes = indexes.map { arena.bytes($0) }
         var specification = crudd_collection_spec()
         specification.struct_size = UInt32(MemoryLayout<crudd_collection_spec>.size)
         specification.flags = creates ? UInt32(CRUDD_OPEN_CREATE) : 0
         specification.name = arena.bytes(name)
         specification.format = arena.bytes(format)
         var opened: OpaquePointer?
-        try plugin.call { plugin.table.pointee.open_collection(backend, &specification, &opened, $0) }
+        try indexes.withUnsafeBufferPointer { indexes in
+            specification.indexes = indexes.baseAddress
+            specification.index_count = indexes.count
+            try plugin.call { plugin.table.pointee.open_collection(backend, &specification, &opened, $0) }
+        }
         guard let opened else { throw Failure("opened nothing") }
         return opened
     }

@@ -1,7 +1,7 @@
 import CRUDTestSupport
 import Testing
 
-/// An item comes back as it was written, white space aside.
+/// An item comes back as it was written, white space and the spelling of names aside.
 @Suite struct ItemTextTests {
     private static let texts = [
         "0", "-0", "1", "-1", "0.10", "1.0", "1e400", "-1e400", "1E+2", "1e-400", "0e0", "10.50e10",
@@ -10,7 +10,7 @@ import Testing
         "null", "true", "false", "\"\"", "[]", "{}", #""text""#, #"[1,"a",null,{"b":[]}]"#,
         #"{"b":1,"a":2,"C":3,"":4}"#, #"{"10":1,"9":2,"1":3}"#, #"{"z":{"y":{"x":1}}}"#,
         #""\u0041""#, #""\/""#, #""/""#, #""\u0000""#, #""\u001f""#, #""\ud83d\ude00""#, "\"😀\"", #""\b\f\n\r\t\"\\""#,
-        "\"\u{2028}\u{2029}\u{FEFF}\u{FFFF}\u{7F}\"", "\"e\u{301}\"", "\"\u{E9}\"", #"{"\u0061":1}"#,
+        "\"\u{2028}\u{2029}\u{FEFF}\u{FFFF}\u{7F}\"", "\"e\u{301}\"", "\"\u{E9}\"", #"{"é\"\\\u0000":1}"#,
         #"{"id":"x","item":1,"revision":"y"}"#, #"{"jsonrpc":"1.0","result":{},"error":null}"#,
     ]
 
@@ -42,6 +42,14 @@ import Testing
             #expect(try connection.call(method, Connection.params("spaced", "a", item: text)).result != nil)
             #expect(try connection.item("spaced", "a").map(JSON.compact) == JSON.compact(text))
         }
+    }
+
+    @Test func namesAreSpeltWithoutNeedlessEscapes() throws {
+        let daemon = try Daemon()
+        let connection = try daemon.connect()
+        let item = #"{"\u0061\/":"\u0061\/","\u0000\u00e9":{"\ud83d\ude00\n":1}}"#
+        #expect(try connection.create("names", "a", item).result != nil)
+        #expect(try connection.item("names", "a") == #"{"a/":"\u0061\/","\u0000é":{"😀\n":1}}"#)
     }
 
     @Test func duplicateMembersAreAcceptedAndTheLastCounts() throws {

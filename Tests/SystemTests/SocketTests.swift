@@ -110,6 +110,14 @@ import Testing
         #expect(try daemon.connect().isUsable())
     }
 
+    @Test func whatIsNoListeningSocketIsNotTaken() throws {
+        for descriptor in [try Descriptor.streamSocket(), try Descriptor.datagramSocket()] {
+            let installation = try Installation()
+            let failure = #expect(throws: (any Error).self) { try Daemon(on: installation, listener: descriptor) }
+            #expect("\(failure as Any)".contains("no listening stream Unix socket"))
+        }
+    }
+
     private func expectRefusal(_ installation: Installation) throws {
         let outcome = try installation.startInVain()
         #expect(outcome.status != .exited(0))

@@ -28,10 +28,24 @@ int clinux_accept(int listener);
 /// A variadic open(2) for Swift: `flags | O_CLOEXEC`, `mode` used with O_CREAT.
 int clinux_open(const char *path, int flags, mode_t mode);
 
+/// pipe2(2) with O_CLOEXEC: the reading end first.
+int clinux_pipe(int ends[2]);
+
 /// Gives the calling thread a descriptor table of its own (unshare(2), CLONE_FILES). 0, or -1 with errno.
 int clinux_unshare_descriptors(void);
 
+/// Waits for a `sem_t` at most so long, by the clock that nobody sets (CLOCK_MONOTONIC). 0, or -1 with errno, ETIMEDOUT
+/// where it was not posted in time.
+int clinux_wait(void *semaphore, int64_t milliseconds);
+
 /// Names the calling thread for `ps -L` and debuggers; at most 15 bytes.
 void clinux_name_thread(const char *name);
+
+/// Has the kernel kill this process when the thread of `parent` that started it ends (prctl(2), PR_SET_PDEATHSIG).
+/// 0, or -1 where that cannot be had or `parent` has gone already.
+int clinux_die_with(pid_t parent);
+
+/// Closes every descriptor from `first` on (close_range(2)). 0, or -1 with errno.
+int clinux_close_from(int first);
 
 #endif

@@ -6,9 +6,9 @@ import Foundation
 
 /// Dates as RFC 3339 text (https://www.rfc-editor.org/rfc/rfc3339), written in UTC and read with any offset.
 ///
-/// Foundation's own ISO 8601 styles drop or demand fractions of a second. Here a date is written with as many digits of
-/// its fraction as it has, nine at most, so that it comes back equal: only within some months of 2001, its zero, is a
-/// Date finer than that.
+/// Foundation's own ISO 8601 styles drop or demand fractions of a second. Here a date is written with nine digits of its
+/// fraction, always, so that dates that are compared and sorted as text, as a daemon does, are in the order of time. It
+/// comes back equal: only within some months of 2001, its zero, is a Date finer than that.
 enum RFC3339 {
     /// The text of `date`; nil where its year does not have four digits.
     static func text(of date: Date) -> String? {
@@ -22,12 +22,7 @@ enum RFC3339 {
         guard year <= 9999 else { return nil }
         var text = "\(padded(year, 4))-\(padded(month, 2))-\(padded(day, 2))T"
         text += "\(padded(secondOfDay / 3600, 2)):\(padded(secondOfDay / 60 % 60, 2)):\(padded(secondOfDay % 60, 2))"
-        if nanoseconds > 0 {
-            var fraction = padded(nanoseconds, 9)
-            while fraction.last == "0" { fraction.removeLast() }
-            text += ".\(fraction)"
-        }
-        return text + "Z"
+        return text + ".\(padded(nanoseconds, 9))Z"
     }
 
     /// The date that `text` stands for; nil where it is no RFC 3339 date and time. A leap second is the second after it.

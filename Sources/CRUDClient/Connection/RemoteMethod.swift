@@ -28,6 +28,11 @@ struct RemoteMethod: Sendable {
     static let upsert = RemoteMethod("record.upsert", .writes)
     static let exists = RemoteMethod("record.exists", .reads)
     static let readMany = RemoteMethod("record.readMany", .reads)
+    static let patch = RemoteMethod("record.patch", .writes)
+    static let query = RemoteMethod("record.query", .reads)
+    static let count = RemoteMethod("record.count", .reads)
+    static let deleteMatching = RemoteMethod("record.deleteMatching", .writes)
+    static let batch = RemoteMethod("record.batch", .writes)
     static let listCollections = RemoteMethod("collection.list", .reads)
     static let describeCollection = RemoteMethod("collection.describe", .reads)
     static let listBackends = RemoteMethod("backend.list", .reads)
@@ -38,7 +43,8 @@ struct RemoteMethod: Sendable {
 
     /// Every method that is known to change nothing.
     private static let reading = [
-        read, exists, readMany, listCollections, describeCollection, listBackends, listPlugins, hello, ping, status,
+        read, exists, readMany, query, count, listCollections, describeCollection, listBackends, listPlugins, hello,
+        ping, status,
         RemoteMethod("rpc.discover", .reads),
     ]
 }

@@ -8,7 +8,9 @@ extension CRUDRepository {
 
     /// Reads the items of several records.
     ///
-    /// - Parameter ids: at most as many as the daemon's limit `batch` (1000).
+    /// - Parameters:
+    ///   - ids: at most as many as the daemon's limit `batch` (1000).
+    ///   - type: what the items are read as.
     /// - Returns: the items of the records that are there, in the order of `ids`; an id that is given twice is read
     ///   once.
     /// - Throws: a `DecodingError` where an item is no `Item`.

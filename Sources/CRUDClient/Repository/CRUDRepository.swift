@@ -47,7 +47,10 @@ public protocol CRUDRepository: Sendable {
 
     /// Replaces the item of a record that is there.
     ///
-    /// - Parameter ifRevision: the record is replaced only if this is its revision; nil: whatever it is.
+    /// - Parameters:
+    ///   - id: the record's id.
+    ///   - item: the whole item from now on.
+    ///   - ifRevision: the record is replaced only if this is its revision; nil: whatever it is.
     /// - Returns: the record's new revision.
     /// - Throws: ``CRUDError/Code/recordNotFound``; ``CRUDError/Code/revisionMismatch``, with the revision that the
     ///   record has in ``CRUDError/Details/revision``.
@@ -56,7 +59,9 @@ public protocol CRUDRepository: Sendable {
 
     /// Deletes a record that is there.
     ///
-    /// - Parameter ifRevision: the record is deleted only if this is its revision; nil: whatever it is.
+    /// - Parameters:
+    ///   - id: the record's id.
+    ///   - ifRevision: the record is deleted only if this is its revision; nil: whatever it is.
     /// - Throws: ``CRUDError/Code/recordNotFound``; ``CRUDError/Code/revisionMismatch``, with the revision that the
     ///   record has in ``CRUDError/Details/revision``.
     func delete(id: String, ifRevision: Revision?) async throws
@@ -72,7 +77,9 @@ public protocol CRUDRepository: Sendable {
 
     /// Reads several records.
     ///
-    /// - Parameter ids: at most as many as the daemon's limit `batch` (1000).
+    /// - Parameters:
+    ///   - ids: at most as many as the daemon's limit `batch` (1000).
+    ///   - type: what the items are read as.
     /// - Returns: the records that are there, in the order of `ids`; an id that is given twice is read once.
     /// - Throws: a `DecodingError` where an item is no `Item`.
     func readVersioned<Item: Decodable>(ids: [String], as type: Item.Type) async throws -> [Versioned<Item>]

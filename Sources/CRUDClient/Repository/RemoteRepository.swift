@@ -6,7 +6,7 @@ import CRUDWire
 ///
 /// It is a name and a client: to make one costs nothing, and any number of tasks may use it. Every method is one round
 /// trip, and what it does takes effect whole or not at all.
-public struct RemoteRepository: CRUDRepository {
+public struct RemoteRepository: RecordStore {
     /// The client that this repository was made by.
     public let client: CRUDClient
     /// The collection's name.
@@ -43,18 +43,6 @@ public struct RemoteRepository: CRUDRepository {
     }
 
     @discardableResult
-    public func upsert<Item: Encodable>(id: String, item: Item) async throws -> Revision {
-        try await upsert(id: id, item: item, ifRevision: nil)
-    }
-
-    /// Stores a record, if it still has the revision that is expected.
-    ///
-    /// - Parameter ifRevision: the record is replaced only if this is its revision; nil: whatever it is, and it need not
-    ///   be there.
-    /// - Returns: the record's new revision.
-    /// - Throws: ``CRUDError/Code/revisionMismatch``, with the revision that the record has in
-    ///   ``CRUDError/Details/revision``, nil there if there is no record.
-    @discardableResult
     public func upsert<Item: Encodable>(id: String, item: Item, ifRevision: Revision?) async throws -> Revision {
         let item = try ItemCoding.text(of: item)
         return try await write(.upsert) { params in
@@ -79,7 +67,7 @@ public struct RemoteRepository: CRUDRepository {
         }
     }
 
-    private func call(_ method: RemoteMethod, _ members: (inout JSONWriter) -> Void) async throws -> ResultObject {
+    func call(_ method: RemoteMethod, _ members: (inout JSONWriter) -> Void) async throws -> ResultObject {
         let text = try await client.call(method) { request in
             request.object { params in
                 params.member("collection", collection)
@@ -97,17 +85,9 @@ public struct RemoteRepository: CRUDRepository {
         return Revision(revision)
     }
 
-    private func record<Item: Decodable>(_ record: ResultObject, _ method: RemoteMethod) throws -> Versioned<Item> {
+    func record<Item: Decodable>(_ record: ResultObject, _ method: RemoteMethod) throws -> Versioned<Item> {
         guard let id = record.string("id"), let item = record.value("item"), let revision = record.string("revision")
         else { throw CRUDError.malformed(method) }
         return Versioned(id: id, item: try ItemCoding.item(from: item), revision: Revision(revision))
-    }
-}
-
-extension JSONWriter {
-    /// A member whose value is JSON already.
-    fileprivate mutating func member(_ key: String, json: some Sequence<UInt8>) {
-        self.key(key)
-        raw(json)
     }
 }

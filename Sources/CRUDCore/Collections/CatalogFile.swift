@@ -4,38 +4,42 @@ import CRUDJSON
 import Glibc
 #endif
 
-/// The lines of a catalog: `{"name":…,"backend":…,"format":…}`.
+/// The lines of a catalog: `{"name":…,"backend":…,"format":…}`, or `{"name":…}` for a collection to be forgotten.
 enum CatalogFile {
+    /// A collection's name, and where it lives; nil: nowhere any more.
+    typealias Line = (name: [UInt8], entry: CollectionCatalog.Entry?)
+
     /// Reads every line; one without an end, which a crash has left, is cut off.
-    static func load(_ descriptor: CInt, _ path: String) throws(SystemFault) -> [CollectionCatalog.Entry] {
+    static func load(_ descriptor: CInt, _ path: String) throws(SystemFault) -> [Line] {
         guard let text = contents(descriptor) else { throw SystemFault("cannot read \(path)") }
-        var entries: [CollectionCatalog.Entry] = []
+        var lines: [Line] = []
         var start = 0
         while let end = text[start...].firstIndex(of: UInt8(ascii: "\n")) {
-            guard let entry = entry(Array(text[start..<end])) else {
+            guard let line = line(Array(text[start..<end])) else {
                 throw SystemFault("\(path) is damaged at byte \(start)", code: EINVAL)
             }
-            entries.append(entry)
+            lines.append(line)
             start = end + 1
         }
         if start < text.count, ftruncate(descriptor, off_t(start)) != 0 { throw SystemFault("cannot mend \(path)") }
-        return entries
+        return lines
     }
 
     /// Appends a line and syncs it; false with errno, and nothing appended, if that fails.
-    static func append(_ entry: CollectionCatalog.Entry, to descriptor: CInt) -> Bool {
+    static func append(_ line: Line, to descriptor: CInt) -> Bool {
         var writer = JSONWriter()
         writer.object { object in
             object.key("name")
-            object.string(utf8: entry.name)
+            object.string(utf8: line.name)
+            guard let entry = line.entry else { return }
             object.member("backend", entry.backend)
             object.member("format", entry.format)
         }
-        let line = writer.bytes + [UInt8(ascii: "\n")]
+        let text = writer.bytes + [UInt8(ascii: "\n")]
         let end = lseek(descriptor, 0, SEEK_END)
-        let written = line.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
-        if written == line.count, fdatasync(descriptor) == 0 { return true }
-        let code = written >= 0 && written < line.count ? ENOSPC : errno
+        let written = text.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
+        if written == text.count, fdatasync(descriptor) == 0 { return true }
+        let code = written >= 0 && written < text.count ? ENOSPC : errno
         // A line that is not wholly there must not stay before the next one.
         _ = ftruncate(descriptor, end)
         errno = code
@@ -58,8 +62,8 @@ enum CatalogFile {
         return text
     }
 
-    private static func entry(_ line: [UInt8]) -> CollectionCatalog.Entry? {
-        let text = line.span
+    private static func line(_ bytes: [UInt8]) -> Line? {
+        let text = bytes.span
         var scanner = JSONScanner()
         var name: [UInt8]?
         var backend: [UInt8]?
@@ -80,9 +84,11 @@ enum CatalogFile {
         } catch {
             return nil
         }
-        guard let name, let backend, let format else { return nil }
-        return .init(
+        guard let name, (backend == nil) == (format == nil) else { return nil }
+        guard let backend, let format else { return (name, nil) }
+        let entry = CollectionCatalog.Entry(
             name: name, backend: String(decoding: backend, as: UTF8.self),
             format: String(decoding: format, as: UTF8.self))
+        return (name, entry)
     }
 }

@@ -13,6 +13,9 @@ import Glibc
 /// It is a file of lines in the state directory, `collections.jsonl`, that is only ever appended to: a line is written
 /// and synced before a collection gets its first record. Of lines with one name the last counts; a line that a crash
 /// has left unfinished is cut off.
+///
+/// It follows the configuration that is in force: once a collection may live elsewhere, because it is empty or because
+/// the administrator has insisted, that is where it is remembered, and a later start does not ask again.
 package final class CollectionCatalog: Sendable {
     /// A collection that holds, or held, records.
     package struct Entry: Sendable, Equatable {
@@ -28,13 +31,21 @@ package final class CollectionCatalog: Sendable {
     }
 
     private struct State {
+        var rules: CollectionRules
+        var maximumBornByGlob: Int
         var entries: [[UInt8]: Entry] = [:]
         /// How many of them no rule names: a glob has brought them into being.
         var bornByGlob = 0
+
+        func isNamedByRule(_ name: [UInt8]) -> Bool {
+            rules.rule(for: name.span)?.pattern.isGlob == false
+        }
+
+        mutating func countBornByGlob() {
+            bornByGlob = entries.keys.count { !isNamedByRule($0) }
+        }
     }
 
-    private let rules: CollectionRules
-    private let maximumBornByGlob: Int
     private let descriptor: CInt
     private let state: Mutex<State>
 
@@ -42,16 +53,26 @@ package final class CollectionCatalog: Sendable {
     ///
     /// - Throws: ``SystemFault`` where that is not possible, or where the file is damaged in its middle.
     package init(directory: String, rules: CollectionRules, maximumBornByGlob: Int) throws(SystemFault) {
-        self.rules = rules
-        self.maximumBornByGlob = maximumBornByGlob
-        if mkdir(directory, 0o700) != 0, errno != EEXIST { throw SystemFault("cannot make \(directory)") }
+        let isMade = mkdir(directory, 0o700) == 0
+        guard isMade || errno == EEXIST else { throw SystemFault("cannot make \(directory)") }
         let path = directory + "/collections.jsonl"
         descriptor = clinux_open(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw SystemFault("cannot open \(path)") }
-        var state = State()
-        for entry in try CatalogFile.load(descriptor, path) { state.entries[entry.name] = entry }
-        state.bornByGlob = state.entries.keys.count { !Self.isNamed($0, by: rules) }
+        var state = State(rules: rules, maximumBornByGlob: maximumBornByGlob)
+        for line in try CatalogFile.load(descriptor, path) { state.entries[line.name] = line.entry }
+        state.countBornByGlob()
         self.state = Mutex(state)
+        try Self.sync(directory)
+        // It may be a directory in which one may make things and not look.
+        if isMade { try? Self.sync(directory + "/..") }
+    }
+
+    /// Sees that the directory's entries survive power loss.
+    private static func sync(_ directory: String) throws(SystemFault) {
+        let descriptor = clinux_open(directory, O_RDONLY | O_DIRECTORY, 0)
+        guard descriptor >= 0 else { throw SystemFault("cannot open \(directory)") }
+        defer { close(descriptor) }
+        guard fsync(descriptor) == 0 else { throw SystemFault("cannot sync \(directory)") }
     }
 
     deinit { close(descriptor) }
@@ -66,13 +87,13 @@ package final class CollectionCatalog: Sendable {
     package func admit(_ entry: Entry) -> CRUDError? {
         state.withLock { state in
             if state.entries[entry.name] == entry { return nil }
-            let isNew = state.entries[entry.name] == nil && !Self.isNamed(entry.name, by: rules)
-            if isNew, state.bornByGlob >= maximumBornByGlob {
+            let isNew = state.entries[entry.name] == nil && !state.isNamedByRule(entry.name)
+            if isNew, state.bornByGlob >= state.maximumBornByGlob {
                 return CRUDError(
                     .limitExceeded, "there are as many collections as globs may bring into being",
-                    details: .init(limit: "collections", maximum: maximumBornByGlob))
+                    details: .init(limit: "collections", maximum: state.maximumBornByGlob))
             }
-            guard CatalogFile.append(entry, to: descriptor) else {
+            guard CatalogFile.append((entry.name, entry), to: descriptor) else {
                 let isFull = errno == ENOSPC || errno == EDQUOT
                 return CRUDError(isFull ? .noSpace : .unavailable, "the catalog of collections cannot be written")
             }
@@ -82,8 +103,25 @@ package final class CollectionCatalog: Sendable {
         }
     }
 
-    private static func isNamed(_ name: [UInt8], by rules: CollectionRules) -> Bool {
-        rules.rule(for: name.span)?.pattern.isGlob == false
+    /// Goes over to the rules and the limit that are in force now, and remembers every collection where they put it.
+    ///
+    /// - Throws: ``SystemFault`` if not all of that can be written down. It is in force all the same; what is not
+    ///   written down will be asked about again at the next start.
+    package func follow(_ rules: CollectionRules, maximumBornByGlob: Int) throws(SystemFault) {
+        let code: CInt? = state.withLock { state in
+            state.rules = rules
+            state.maximumBornByGlob = maximumBornByGlob
+            defer { state.countBornByGlob() }
+            for entry in state.entries.values {
+                let rule = rules.rule(for: entry.name.span)
+                guard rule?.backend != entry.backend || rule?.format.rawValue != entry.format else { continue }
+                let moved = rule.map { Entry(name: entry.name, backend: $0.backend, format: $0.format.rawValue) }
+                guard CatalogFile.append((entry.name, moved), to: descriptor) else { return errno }
+                state.entries[entry.name] = moved
+            }
+            return nil
+        }
+        if let code { throw SystemFault("cannot write the catalog of collections", code: code) }
     }
 }
 

@@ -7,9 +7,10 @@ package import CRUDPluginHost
 /// maps but nobody has stored anything under are forgotten now and then: a peer must not be able to fill the memory by
 /// asking for them.
 package struct CollectionTable {
-    private let rules: CollectionRules
-    private let backends: [Backend]
-    private let backendIndexes: [String: Int]
+    private var rules: CollectionRules
+    private var backends: [Backend]
+    private var backendIndexes: [String: Int]
+    private var hold: CollectionHold?
     private var slots: [Collection?] = Array(repeating: nil, count: 64)
     private var count = 0
     /// How many collections without stored records are remembered at the most.
@@ -18,7 +19,11 @@ package struct CollectionTable {
     package init(rules: CollectionRules, backends: [Backend]) {
         self.rules = rules
         self.backends = backends
-        backendIndexes = Dictionary(uniqueKeysWithValues: backends.enumerated().map { ($1.name, $0) })
+        backendIndexes = Self.indexes(of: backends)
+    }
+
+    private static func indexes(of backends: [Backend]) -> [String: Int] {
+        Dictionary(uniqueKeysWithValues: backends.enumerated().map { ($1.name, $0) })
     }
 
     /// The collection of that name; nil if no rule maps it.
@@ -32,8 +37,35 @@ package struct CollectionTable {
         guard let rule = rules.rule(for: name), let index = backendIndexes[rule.backend] else { return nil }
         let collection = Collection(
             name: Self.copy(name), rule: rule, backend: backends[index], backendIndex: index)
+        collection.isHeld = hold?.covers(collection) ?? false
         insert(collection)
         return collection
+    }
+
+    // MARK: Reloads
+
+    /// Has the requests of the collections that `hold` covers wait, those included that are yet to be met.
+    package mutating func begin(_ hold: CollectionHold) {
+        self.hold = hold
+        for case .some(let collection) in slots { collection.isHeld = hold.covers(collection) }
+    }
+
+    /// Goes over to another configuration; nothing is held any more. What no rule maps now is forgotten.
+    package mutating func serve(rules: CollectionRules, backends: [Backend]) {
+        self.rules = rules
+        self.backends = backends
+        backendIndexes = Self.indexes(of: backends)
+        hold = nil
+        let kept = slots.compactMap(\.self).filter { collection in
+            collection.isHeld = false
+            let name = collection.name
+            guard let rule = rules.rule(for: name.span), let index = backendIndexes[rule.backend] else {
+                return false
+            }
+            collection.move(to: rule, backend: backends[index], backendIndex: index)
+            return true
+        }
+        refill(with: kept, size: slots.count)
     }
 
     private mutating func insert(_ collection: Collection) {
@@ -46,7 +78,10 @@ package struct CollectionTable {
     private mutating func rebuild() {
         var kept = slots.compactMap(\.self)
         if kept.count >= Self.maximumUnopened { kept.removeAll { !$0.stored.isOpen && $0.requestsUnderWay == 0 } }
-        let size = kept.count * 4 > slots.count ? slots.count * 2 : slots.count
+        refill(with: kept, size: kept.count * 4 > slots.count ? slots.count * 2 : slots.count)
+    }
+
+    private mutating func refill(with kept: [Collection], size: Int) {
         slots = Array(repeating: nil, count: size)
         count = kept.count
         for collection in kept { place(collection) }

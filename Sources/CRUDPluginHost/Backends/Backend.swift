@@ -9,7 +9,8 @@ import Synchronization
 /// their own where the plugin reads concurrently, else they share the writer's.
 ///
 /// A plugin that says at its opening that it is not available now leaves the backend down: the writer tries again with a
-/// growing pause, and whatever arrives meanwhile is answered `unavailable`.
+/// growing pause, and whatever arrives meanwhile is answered `unavailable`. A plugin in a child process can be lost while
+/// it serves; the writer then starts it again as ``Supervision`` says.
 package final class Backend: Sendable {
     package let name: String
     package let plugin: Plugin
@@ -25,7 +26,7 @@ package final class Backend: Sendable {
     let admission: Admission
     let writes = WorkQueue()
     let reads = WorkQueue()
-    /// One for each event loop and one for the backend's own threads.
+    /// One for the backend's own threads, and one for each event loop that reads.
     let readerCount: Int
     private let condition: Mutex<Condition>
 
@@ -39,6 +40,8 @@ package final class Backend: Sendable {
     private struct Condition {
         var state = State.opening
         var lastError: String?
+        var restarts = 0
+        var pid: Int32?
         var capabilities: Plugin.Capabilities
         var writer: Thread?
         var readers: [PluginHandle] = []
@@ -55,17 +58,31 @@ package final class Backend: Sendable {
         self.name = name
         self.plugin = plugin
         self.options = options
-        self.readerCount = loopCount + 1
+        self.readerCount = plugin.capabilities.contains(.readsFast) ? loopCount + 1 : 1
         self.logger = logger
         self.admission = admission
         condition = Mutex(Condition(capabilities: plugin.capabilities))
+        readsConcurrently = Atomic(plugin.capabilities.contains(.readsConcurrently))
     }
 
     // MARK: State
 
-    /// How the backend is, and what its plugin last complained of.
-    package var status: (state: State, lastError: String?) {
-        condition.withLock { ($0.state, $0.lastError) }
+    /// How a backend is.
+    package struct Status: Sendable {
+        package var state: State
+        /// What its plugin last complained of, or how its child was last lost.
+        package var lastError: String?
+        /// How often a child was started in the place of one that was lost.
+        package var restarts: Int
+        /// The child, while there is one.
+        package var pid: Int32?
+    }
+
+    /// How the backend is.
+    package var status: Status {
+        condition.withLock {
+            Status(state: $0.state, lastError: $0.lastError, restarts: $0.restarts, pid: $0.pid)
+        }
     }
 
     /// What it can do: what its plugin can, less what its options take away.
@@ -85,17 +102,37 @@ package final class Backend: Sendable {
         return handle.map { BackendReader(backend: self, handle: $0) }
     }
 
-    func becomeReady(readers: [PluginHandle], capabilities: Plugin.Capabilities) {
+    func becomeReady(readers: [PluginHandle], capabilities: Plugin.Capabilities, child: Int32?) {
+        if plugin.isChild {
+            readsConcurrently.store(capabilities.contains(.readsConcurrently), ordering: .releasing)
+        }
         condition.withLock { condition in
             condition.capabilities = capabilities
             condition.readers = readers
             condition.state = .ready
-            condition.lastError = nil
+            condition.pid = child
+            // How a child was lost stays to be seen: the next one is there too soon for anybody to look.
+            if child == nil { condition.lastError = nil }
         }
+        reads.reopen()
     }
 
     func become(_ state: State) {
-        condition.withLock { $0.state = state }
+        condition.withLock { condition in
+            condition.state = state
+            condition.pid = nil
+        }
+    }
+
+    /// Notes that a child was lost and another one is to be started.
+    func lost(_ reason: String) {
+        logger.error("backend \(name): \(reason)")
+        condition.withLock { condition in
+            condition.state = .down
+            condition.pid = nil
+            condition.lastError = reason
+            condition.restarts += 1
+        }
     }
 
     /// Notes a failed call for the administrator and tells what its caller is to be told.
@@ -118,12 +155,14 @@ package final class Backend: Sendable {
     /// Hands a batch over. It is delivered back when the plugin has answered; `unavailable` where nothing can be asked.
     package func submit(_ batch: ReadBatch) {
         // Only the writer may open a collection; it passes the batch on.
+        batch.isPrepared = false
         let isOpen = batch.reads.allSatisfy(\.collection.isOpen)
         if !(readsApart && isOpen ? reads : writes).append(batch) { refuse(batch) }
     }
 
     /// Hands a search over. It is delivered back when it is done; `unavailable` where nothing can be asked.
     package func submit(_ search: Search) {
+        search.isPrepared = false
         if !(readsApart && search.collection.isOpen ? reads : writes).append(search) { refuse(search) }
     }
 
@@ -136,7 +175,10 @@ package final class Backend: Sendable {
     var hasSeveralLoops: Bool { readerCount > 2 }
 
     /// Whether reads have a thread of their own.
-    var readsApart: Bool { plugin.capabilities.contains(.readsConcurrently) }
+    var readsApart: Bool { readsConcurrently.load(ordering: .acquiring) }
+
+    /// A child's is known when it has been opened.
+    private let readsConcurrently: Atomic<Bool>
 
     func refuse(_ item: WorkItem) {
         item.failure = CRUDError(.unavailable, "backend \(name) is not available")
@@ -155,10 +197,11 @@ package final class Backend: Sendable {
     }
 
     /// Has the threads finish what is queued and close the storage, and waits for that. No event loop may read from
-    /// the backend any more.
+    /// the backend any more. The first opening is not waited for, which may hang: should it come to an end, the storage
+    /// is closed at once.
     package func stop() {
         writes.close()
-        let writer = condition.withLock { $0.writer.take() }
+        let writer = condition.withLock { $0.state == .opening ? nil : $0.writer.take() }
         writer?.join()
     }
 }

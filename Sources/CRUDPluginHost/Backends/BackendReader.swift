@@ -83,7 +83,7 @@ package final class BackendReader {
     }
 
     /// Carries out a batch of reads; its results are set.
-    package func carryOut(_ batch: ReadBatch) { ReadRun.carryOut(batch, with: self) }
+    package func carryOut(_ batch: ReadBatch) { ReadRun.carryOut([batch], with: self) }
 
     /// Counts the records of a collection whose ids begin with `prefix`.
     ///

@@ -8,6 +8,10 @@ final class BackendWriter {
     private let backend: Backend
     private let table: UnsafePointer<crudd_plugin>
     private let storage: OpaquePointer
+    /// Nil where the plugin was loaded.
+    private let child: Child?
+    /// To be closed when a child is lost.
+    private var collections: [BackendCollection] = []
     private let failure = FailureReport()
     private var readers: [PluginHandle] = []
     /// What this thread reads with; made when it first reads.
@@ -22,26 +26,37 @@ final class BackendWriter {
     /// The thread's whole life.
     static func run(_ backend: Backend, opened: (PluginFailure?) -> Void) {
         let host = PluginLog(backend: backend.name, logger: backend.logger)
+        var supervision = Supervision(isChild: backend.plugin.isChild)
         var isFirst = true
-        var pause = Duration.milliseconds(100)
+        var hasBeenOpen = false
         while true {
+            let pause: Duration
             do throws(PluginFailure) {
                 let writer = try BackendWriter(backend, host)
-                backend.becomeReady(readers: writer.readers, capabilities: writer.capabilities)
+                backend.becomeReady(
+                    readers: writer.readers, capabilities: writer.capabilities, child: writer.child?.process.pid)
                 if isFirst { opened(nil) }
                 backend.logger.info("backend \(backend.name) is open")
-                writer.work()
+                hasBeenOpen = true
+                let loss = writer.work()
+                if loss == nil { backend.become(.closed) }
                 writer.close()
-                return
+                guard let loss else { return }
+                backend.lost(loss.reason)
+                pause = supervision.failed(hasServed: loss.hasServed)
             } catch {
                 backend.become(.down)
                 _ = backend.report(error, during: "open")
                 if isFirst { opened(error) }
-                isFirst = false
-                if error.isFinal { return giveUp(backend) }
-                if !wait(pause, refusingFor: backend) { return }
-                pause = min(pause * 2, .seconds(30))
+                // A child's file may be replaced by a better one; what was loaded stays as it is.
+                if error.isFinal, !(backend.plugin.isChild && hasBeenOpen) { return giveUp(backend) }
+                pause = supervision.failed(hasServed: false)
             }
+            isFirst = false
+            if supervision.isOpen {
+                backend.logger.error("backend \(backend.name) has failed \(supervision.failures) times in a row")
+            }
+            if pause > .zero, !wait(pause, refusingFor: backend) { return backend.become(.closed) }
         }
     }
 
@@ -62,6 +77,7 @@ final class BackendWriter {
             switch backend.writes.take(patience: rest) {
             case .items(let items): for item in items where item.claim() { backend.refuse(item) }
             case .nothing: return true
+            case .woken: continue
             case .closed: return false
             }
         }
@@ -73,14 +89,10 @@ final class BackendWriter {
         self.backend = backend
         let table = backend.plugin.table
         self.table = table
-        var opened: OpaquePointer?
-        let report = failure.pointer
-        let status = backend.options.withUnsafeBufferPointer {
-            table.pointee.open(crudd_bytes($0), host.pointer, &opened, report)
+        storage = try backend.plugin.open(options: backend.options, host: host.pointer, failure) {
+            [writes = backend.writes] in writes.wake()
         }
-        try failure.check(status)
-        guard let opened else { throw PluginFailure(status: CRUDD_INTERNAL, message: "opened nothing", pointer: "") }
-        storage = opened
+        child = backend.plugin.child(of: storage)
         do throws(PluginFailure) {
             for _ in 0..<backend.readerCount { readers.append(try openReader()) }
         } catch {
@@ -91,6 +103,7 @@ final class BackendWriter {
 
     /// What the storage can do as it has been opened; never more than the plugin declares.
     private var capabilities: Plugin.Capabilities {
+        if let child { return child.capabilities }
         guard let ask = table.pointee.backend_capabilities else { return backend.plugin.capabilities }
         return backend.plugin.capabilities.intersection(Plugin.Capabilities(rawValue: ask(storage)))
     }
@@ -103,19 +116,33 @@ final class BackendWriter {
     }
 
     private func close() {
-        backend.become(.closed)
+        for collection in collections { collection.handle = nil }
         for reader in readers { table.pointee.close_reader(reader.pointer) }
         table.pointee.close(storage)
     }
 
     // MARK: Work
 
-    private func work() {
+    /// Why there is no more work with a storage that has been opened.
+    private struct Loss {
+        let reason: String
+        let hasServed: Bool
+    }
+
+    /// Works until the queue is closed, or until the child is lost: answers how.
+    private func work() -> Loss? {
         let readerThread = startReaderThread()
+        defer {
+            searches.end()
+            deletions.end()
+            backend.reads.close()
+            readerThread?.join()
+        }
         let reader = backend.readsApart ? nil : backend.workerReader()
         ownReader = reader
         var quietMoments = 0
         while true {
+            if let child, let reason = child.loss { return Loss(reason: reason, hasServed: child.hasServed) }
             let isBusy = !searches.isEmpty || !deletions.isEmpty
             let patience = quietMoments < Self.quiet.count ? Self.quiet[quietMoments] : nil
             switch backend.writes.take(patience: isBusy ? .zero : patience) {
@@ -126,12 +153,8 @@ final class BackendWriter {
             case .nothing:
                 table.pointee.idle?(storage)
                 quietMoments += 1
-            case .closed:
-                searches.end()
-                deletions.end()
-                backend.reads.close()
-                readerThread?.join()
-                return
+            case .woken: continue
+            case .closed: return nil
             }
             if let reader { searches.advance { $0.advance(with: reader) } }
             deletions.advance { $0.advance(with: self) }
@@ -142,7 +165,7 @@ final class BackendWriter {
         guard backend.readsApart else { return nil }
         do throws(ThreadFailure) {
             return try Thread(named: "r:\(backend.name)") { [backend] in
-                if let reader = backend.workerReader() { ReadRun.work(backend.reads, with: reader) }
+                if let reader = backend.workerReader() { ReadRun.work(for: backend, with: reader) }
             }
         } catch {
             backend.logger.critical("backend \(backend.name): no thread for its reader (errno \(error.code))")
@@ -151,29 +174,32 @@ final class BackendWriter {
         }
     }
 
-    /// Carries out items in order, neighbouring batches of mutations in one call.
+    /// Carries out items in order, neighbouring batches of mutations in one call, and neighbouring reads too.
     private func carryOut(_ items: [WorkItem], _ reader: BackendReader?) {
-        var run = WriteRun(self)
+        var writes = WriteRun(self)
+        var reads: [ReadBatch] = []
         for item in items {
             if let batch = item as? MutationBatch {
+                carryOut(&reads, reader)
                 guard batch.claim() else { continue }
                 batch.openCollections(with: openForWriting)
                 if batch.isAtomic {
-                    run.carryOut()
+                    writes.carryOut()
                     var write = AtomicWrite(batch, self)
                     write.carryOut()
                 } else {
-                    run.append(batch)
+                    writes.append(batch)
                 }
             } else if let batch = item as? ReadBatch {
-                run.carryOut()
-                carryOut(batch, reader)
+                writes.carryOut()
+                reads.append(batch)
             } else if let item = item as? LongItem {
-                run.carryOut()
+                writes.carryOut()
                 begin(item, reader)
             }
         }
-        run.carryOut()
+        writes.carryOut()
+        carryOut(&reads, reader)
         ownReader?.endSnapshot()
     }
 
@@ -211,6 +237,7 @@ final class BackendWriter {
             item.failure = error
             return item.finish()
         }
+        item.isPrepared = true
         if reader == nil, item is Search {
             if !backend.reads.append(item) { backend.refuse(item) }
         } else if item.claim() {
@@ -219,17 +246,22 @@ final class BackendWriter {
         }
     }
 
-    private func carryOut(_ batch: ReadBatch, _ reader: BackendReader?) {
-        for (index, read) in batch.reads.enumerated() where !read.collection.isOpen {
-            do throws(CRUDError) { try open(read.collection, flags: 0) } catch { batch.refusals[index] = error }
+    private func carryOut(_ batches: inout [ReadBatch], _ reader: BackendReader?) {
+        guard !batches.isEmpty else { return }
+        defer { batches.removeAll() }
+        for batch in batches {
+            for (index, read) in batch.reads.enumerated() where !read.collection.isOpen {
+                do throws(CRUDError) { try open(read.collection, flags: 0) } catch { batch.refusals[index] = error }
+            }
+            batch.isPrepared = true
         }
         if let reader {
-            guard batch.claim() else { return }
-            ReadRun.carryOut(batch, with: reader)
+            let claimed = batches.filter { $0.claim() }
+            ReadRun.carryOut(claimed, with: reader)
             reader.endSnapshot()
-            batch.finish()
-        } else if !backend.reads.append(batch) {
-            backend.refuse(batch)
+            for batch in claimed { batch.finish() }
+        } else {
+            for batch in batches where !backend.reads.append(batch) { backend.refuse(batch) }
         }
     }
 
@@ -303,7 +335,9 @@ final class BackendWriter {
             table.pointee.open_collection(storage, $0, &opened, failure.pointer)
         }
         switch Int(status) {
-        case CRUDD_OK: collection.handle = opened
+        case CRUDD_OK:
+            collection.handle = opened
+            if child != nil { collections.append(collection) }
         case CRUDD_NOT_FOUND where flags == 0: _ = failure.take(status: status)
         default: throw backend.report(failure.take(status: status), during: "open_collection")
         }

@@ -1,3 +1,4 @@
+import CLinux
 import Synchronization
 
 #if canImport(Glibc)
@@ -24,6 +25,11 @@ package final class Handover<Value: Sendable>: Sendable {
             if let value = value.withLock({ $0.take() }) { return value }
         }
     }
+
+    /// Waits for the value at most so long and takes it; nil if it has not come by then.
+    package func wait(atMost patience: Duration) -> Value? {
+        given.wait(atMost: patience) ? value.withLock { $0.take() } : nil
+    }
 }
 
 /// A POSIX semaphore (sem_overview(7)).
@@ -41,4 +47,10 @@ private final class Semaphore: @unchecked Sendable {
     func signal() { sem_post(pointer) }
 
     func wait() { sem_wait(pointer) }
+
+    /// Whether it was signalled in time.
+    func wait(atMost patience: Duration) -> Bool {
+        let (seconds, attoseconds) = patience.components
+        return clinux_wait(pointer, max(0, seconds * 1000 + attoseconds / 1_000_000_000_000_000)) == 0
+    }
 }

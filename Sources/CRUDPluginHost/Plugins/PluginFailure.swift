@@ -9,6 +9,20 @@ package struct PluginFailure: Error, Sendable {
     /// A JSON pointer into the options, or empty.
     package var pointer: String
 
+    package init(status: Int, message: String, pointer: String) {
+        self.status = status
+        self.message = message
+        self.pointer = pointer
+    }
+
+    /// A call that could not be made, or not be answered, now.
+    init(unavailable message: String) {
+        self.init(status: CRUDD_UNAVAILABLE, message: message, pointer: "")
+    }
+
+    /// Whether it is the options that can never work.
+    package var isAboutOptions: Bool { status == CRUDD_INVALID_OPTIONS }
+
     /// Whether trying again is of no use.
     package var isFinal: Bool { status == CRUDD_INVALID_OPTIONS || status == CRUDD_UNSUPPORTED }
 }

@@ -18,7 +18,11 @@ extension Dispatcher {
         _ text: Span<UInt8>, _ session: Session, _ target: ReplyTarget
     ) throws(CRUDError) -> Disposition {
         if case .array(let array) = target, array.underWay > 0 { return .mustWaitForArray }
-        if request.traits.access == .admin, !session.isAdmin { throw Self.denied }
+        if request.traits.access == .admin, !session.authority.isAdmin { throw Self.denied }
+        if request.method == .daemonReload {
+            reload(text, session, target)
+            return .takenUp
+        }
         guard let id = request.id else { return .takenUp }
         var writer = JSONWriter()
         switch request.method {
@@ -51,7 +55,7 @@ extension Dispatcher {
             result.array { list in
                 for name in names.sorted(by: { $0.lexicographicallyPrecedes($1) }) {
                     guard let collection = collections.collection(named: name.span),
-                        session.permissions(for: collection).contains(.read)
+                        session.authority.permissions(for: collection).contains(.read)
                     else { continue }
                     list.object { Self.describe(collection, &$0) }
                 }
@@ -92,9 +96,14 @@ extension Dispatcher {
     private static func describe(_ backend: Backend, _ description: inout JSONWriter) {
         let status = backend.status
         description.member("name", backend.name)
-        description.member("plugin", backend.plugin.name)
-        description.member("isolation", BackendConfiguration.Isolation.inline.rawValue)
+        description.member(backend.plugin.isCommand ? "command" : "plugin", backend.plugin.name)
+        let isolation: BackendConfiguration.Isolation = backend.plugin.isChild ? .process : .inline
+        description.member("isolation", isolation.rawValue)
         description.member("state", status.state.rawValue)
+        if backend.plugin.isChild {
+            description.member("restarts", status.restarts)
+            if let pid = status.pid { description.member("pid", pid) }
+        }
         description.member("capabilities", strings: backend.capabilities.names)
         if let error = status.lastError { description.member("lastError", error) }
     }

@@ -13,6 +13,7 @@ extension Dispatcher {
     /// An operation and the collection that it concerns, or why it is not carried out.
     private struct Assignment {
         let operation: Operation
+        var stored: [UInt8]?
         let collection: Result<Collection, CRUDError>
     }
 
@@ -64,7 +65,8 @@ extension Dispatcher {
         return operations.map { operation in
             do throws(CRUDError) {
                 let collection = try find(operation.collection, text, for: session, to: operation.kind.access)
-                return Assignment(operation: operation, collection: .success(collection))
+                let stored = try storedForm(of: operation, text, in: collection)
+                return Assignment(operation: operation, stored: stored, collection: .success(collection))
             } catch {
                 return Assignment(operation: operation, collection: .failure(error))
             }
@@ -134,7 +136,8 @@ extension Dispatcher {
             let operation = assignment.operation
             members.append(.init(index: index, kind: operation.kind, upserts: operation.upserts))
             batch.append(
-                mutation(operation, text, in: collection, batch, operation.kind == .patch ? budget : nil))
+                mutation(
+                    operation, assignment.stored, text, in: collection, batch, operation.kind == .patch ? budget : nil))
         }
         var context = RequestContext(
             session: session, collection: collections[0], otherCollections: Array(collections.dropFirst()),

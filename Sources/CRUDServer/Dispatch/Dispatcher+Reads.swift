@@ -19,7 +19,7 @@ extension Dispatcher {
         guard let id = request.id, session.isListenedTo else { return }
         let reply = loop.reply
         reply.beginRecord(id: text.extracting(id.range), recordID: text.extracting(recordID.range))
-        recordReply.begin()
+        recordReply.begin(collection.codec)
         try reader.read(text.extracting(recordID.content), in: collection.stored, into: recordReply)
         guard try recordReply.foundRecord() else { throw Self.recordNotFound }
         reply.append("}}")
@@ -116,7 +116,10 @@ extension Dispatcher {
             recordIDs: recordIDs.map { batch.store(text.extracting($0.range)) }, projection: projection)
         var read: Read =
             switch kind {
-            case .records: Read(.records(places), in: collection.stored, maximumBytes: loop.limits.frameBytes)
+            case .records:
+                Read(
+                    .records(places), in: collection.stored,
+                    maximumBytes: collection.codec.maximumStoredBytes(ofItem: loop.limits.frameBytes))
             case .existence: Read(.existence(places), in: collection.stored)
             case .count: Read(.count, in: collection.stored)
             }
@@ -174,7 +177,7 @@ extension Dispatcher {
     ) throws(CRUDError) {
         loop.reply.append(#"{"id":"#)
         loop.reply.append(batch.arena.bytes(recordID))
-        recordReply.begin(projection: context.projection)
+        recordReply.begin(context.collection.codec, projection: context.projection)
         _ = recordReply.receive(
             index: 0, item: batch.found.bytes(record.item), revision: batch.found.bytes(record.revision))
         _ = try recordReply.foundRecord()

@@ -13,17 +13,37 @@ extension Dispatcher {
     ) throws(CRUDError) {
         guard let operation = Operation(request) else { return }
         try check(operation)
+        let stored = try storedForm(of: operation, text, in: collection)
         let batch = loop.mutationBatch(for: collection)
         var context = RequestContext(
             session: session, collection: collection, traits: request.traits, target: target,
             id: request.id.map { batch.store(text.extracting($0.range)) }, deadline: deadline,
-            heldBytes: target.size(of: text))
+            heldBytes: target.size(of: text) + (stored?.count ?? 0))
         context.upserts = operation.upserts
         context.position = batch.mutations.count
         let budget = operation.kind == .patch ? budget(for: target) : nil
-        batch.append(mutation(operation, text, in: collection, batch, budget))
+        batch.append(mutation(operation, stored, text, in: collection, batch, budget))
         start(context)
         loop.append(mutation: context)
+    }
+
+    /// The item of an operation in normal form, as its collection's format has it; nil where it is stored as it stands in
+    /// the request, and where there is none yet.
+    ///
+    /// - Throws: `unsupported` where the format cannot hold it.
+    func storedForm(
+        of operation: Operation, _ text: Span<UInt8>, in collection: Collection
+    ) throws(CRUDError) -> [UInt8]? {
+        guard operation.kind != .patch, let range = operation.value?.range else { return nil }
+        let normalized = normalization.normalized(text.extracting(range))
+        guard !collection.codec.keepsText else { return normalized }
+        var stored: [UInt8] = []
+        if let normalized {
+            try collection.codec.encode(item: normalized.span, into: &stored)
+        } else {
+            try collection.codec.encode(item: text.extracting(range), into: &stored)
+        }
+        return stored
     }
 
     /// - Throws: `limit_exceeded` for too long an item.
@@ -37,10 +57,12 @@ extension Dispatcher {
 
     /// The mutation that carries out an operation, its texts copied into the batch.
     ///
-    /// - Parameter budget: room for what a patch answers.
+    /// - Parameters:
+    ///   - stored: see ``storedForm(of:_:in:)``.
+    ///   - budget: room for what a patch answers.
     func mutation(
-        _ operation: Operation, _ text: Span<UInt8>, in collection: Collection, _ batch: MutationBatch,
-        _ budget: ReplyBudget?
+        _ operation: Operation, _ stored: [UInt8]?, _ text: Span<UInt8>, in collection: Collection,
+        _ batch: MutationBatch, _ budget: ReplyBudget?
     ) -> Mutation {
         let kind: Mutation.Kind =
             switch operation.kind {
@@ -55,9 +77,9 @@ extension Dispatcher {
         guard let value = operation.value else { return mutation }
         if let budget {
             mutation.transformation = Patch(
-                text.extracting(value.range).copy(), limits: loop.limits, budget: budget)
+                text.extracting(value.range).copy(), codec: collection.codec, limits: loop.limits, budget: budget)
         } else {
-            mutation.item = store(item: text.extracting(value.range), in: batch)
+            mutation.item = stored.map { batch.store($0.span) } ?? batch.store(text.extracting(value.range))
         }
         return mutation
     }

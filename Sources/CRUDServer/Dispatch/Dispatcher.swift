@@ -31,8 +31,9 @@ final class Dispatcher {
     private(set) var deadline = Duration.zero
     var collections: CollectionTable
     var revisions = RevisionSource()
-    private var normalization = ItemNormalization()
     let recordReply: RecordReply
+    // Not checked for exclusive access at run time, as `request`.
+    @exclusivity(unchecked) var normalization = ItemNormalization()
     // Not checked for exclusive access at run time, which a profile of reads shows: one thread uses it, and nothing that is
     // called during an access comes back to it.
     @exclusivity(unchecked) private var reader: RequestReader
@@ -40,8 +41,19 @@ final class Dispatcher {
     init(loop: ServiceLoop, collections: CollectionTable) {
         self.loop = loop
         self.collections = collections
-        reader = RequestReader(maximumDepth: loop.limits.jsonDepth, maximumElements: loop.limits.batch)
-        recordReply = RecordReply(reply: loop.reply)
+        reader = Self.reader(by: loop.limits)
+        recordReply = RecordReply(reply: loop.reply, maximumBytes: loop.limits.frameBytes)
+    }
+
+    /// Goes over to what the loop serves now.
+    func serve(_ service: Service) {
+        collections.serve(rules: service.configuration.collections, backends: service.backends)
+        reader = Self.reader(by: service.configuration.limits)
+        recordReply.maximumBytes = service.configuration.limits.frameBytes
+    }
+
+    private static func reader(by limits: Configuration.Limits) -> RequestReader {
+        RequestReader(maximumDepth: limits.jsonDepth, maximumElements: limits.batch)
     }
 
     // MARK: Frames
@@ -147,6 +159,7 @@ final class Dispatcher {
     private func carryOut(
         _ text: Span<UInt8>, from session: Session, to target: ReplyTarget, hasWaited: Bool
     ) -> Disposition {
+        if target.isBlocked { return .mustWaitForArray }
         do throws(CRUDError) {
             if request.method == .recordBatch { return try batch(text, session, target, hasWaited: hasWaited) }
             guard let name = request[.collection] else { return try carryOutWithoutCollection(text, session, target) }
@@ -175,10 +188,10 @@ final class Dispatcher {
             }
         guard let collection else {
             let name = decoded ?? text.extracting(name.content).copy()
-            guard session.permissions(forName: name).isSuperset(of: needed) else { throw Self.denied }
+            guard session.authority.permissions(forName: name).isSuperset(of: needed) else { throw Self.denied }
             throw CRUDError(.collectionNotFound, "no rule of the configuration maps this collection")
         }
-        guard session.permissions(for: collection).isSuperset(of: needed) else { throw Self.denied }
+        guard session.authority.permissions(for: collection).isSuperset(of: needed) else { throw Self.denied }
         return collection
     }
 
@@ -198,16 +211,11 @@ final class Dispatcher {
         case .recordCount: try count(collection, text, session, target)
         case .recordDeleteMatching: try deleteMatching(collection, text, session, target)
         case .recordBatch, .collectionList, .backendList, .pluginList, .sessionHello, .daemonPing, .daemonStatus,
+            .daemonReload,
             .discover:
             // Their rows of the method table have no collection.
             throw CRUDError(.internalError, "the method has no collection")
         }
-    }
-
-    /// Copies an item into a batch as it is to be stored.
-    func store(item: Span<UInt8>, in batch: MutationBatch) -> ByteArena.Place {
-        if let normalized = normalization.normalized(item) { return batch.store(normalized.span) }
-        return batch.store(item)
     }
 
     // MARK: Answers

@@ -1,4 +1,6 @@
+import CRUDCore
 import CRUDEventLoop
+import CRUDModel
 import CRUDPluginHost
 import Synchronization
 
@@ -9,11 +11,22 @@ final class Mailbox: Sendable {
         case connection(CInt)
         /// A backend has carried out a batch.
         case completed(WorkItem)
+        /// Let the requests of these collections wait; acknowledged once nothing more goes to their backends.
+        case hold(CollectionHold, Handover<Bool>)
+        /// Go over to another configuration, and take up what was held; acknowledged once that is done.
+        case serve(Service, Handover<Bool>)
+        /// What a reload that the loop has asked for came to, by its number.
+        case reloaded(UInt64, Result<[String], CRUDError>)
         /// Accept nobody any more, finish what is under way, and stop.
         case drain
     }
 
-    private let messages = Mutex<[Message]>([])
+    private struct State {
+        var messages: [Message] = []
+        var isClosed = false
+    }
+
+    private let state = Mutex(State())
     private let waker: Waker
 
     init(waker: Waker) {
@@ -22,16 +35,38 @@ final class Mailbox: Sendable {
 
     /// Leaves a message; callable on any thread.
     func post(_ message: Message) {
-        messages.withLock { $0.append(message) }
-        waker.wake()
+        let isClosed = state.withLock { state in
+            if !state.isClosed { state.messages.append(message) }
+            return state.isClosed
+        }
+        if isClosed { message.drop() } else { waker.wake() }
     }
 
     /// All messages that have been left, in order.
     func take() -> [Message] {
-        messages.withLock { messages in
-            let taken = messages
-            messages.removeAll()
+        state.withLock { state in
+            let taken = state.messages
+            state.messages.removeAll()
             return taken
+        }
+    }
+
+    /// The loop has ended: nobody takes messages any more.
+    func close() {
+        let left = state.withLock { state in
+            state.isClosed = true
+            return state.messages
+        }
+        for message in left { message.drop() }
+    }
+}
+
+extension Mailbox.Message {
+    /// Nobody is there to act upon it, and nothing is left to be done; whoever waits for that may go on.
+    fileprivate func drop() {
+        switch self {
+        case .hold(_, let acknowledgement), .serve(_, let acknowledgement): acknowledgement.give(true)
+        case .connection, .completed, .reloaded, .drain: break
         }
     }
 }

@@ -1,3 +1,4 @@
+import CRUDConfiguration
 import CRUDCore
 import CRUDJSON
 import CRUDModel
@@ -5,57 +6,84 @@ import CRUDPluginHost
 
 /// Writes the record that a read finds into the reply: `,"item":…,"revision":…` behind an id that is there already.
 ///
-/// The item is passed on as it is stored, after a scan: somebody may have edited the storage by hand, and what is no
-/// JSON must not get into a frame.
+/// An item that is stored as JSON text is passed on as it is, after a scan: somebody may have edited the storage by
+/// hand, and what is no JSON must not get into a frame.
 final class RecordReply: RecordSink {
     private let reply: ReplyWriter
+    /// No reply can be longer, and so no item in it.
+    var maximumBytes: Int
+    private var codec = Codec(.json)
     private var projection: FieldProjection?
     private var hasReceived = false
-    private var isCorrupt = false
+    /// Why the record that has come cannot be answered.
+    private var fault: CRUDError?
     // Not checked for exclusive access at run time, which a profile of reads shows: one thread uses it, and nothing that is
     // called during an access comes back to it.
     @exclusivity(unchecked) private var scanner = JSONScanner()
 
-    init(reply: ReplyWriter) {
+    init(reply: ReplyWriter, maximumBytes: Int) {
         self.reply = reply
+        self.maximumBytes = maximumBytes
     }
 
-    /// Makes ready for one record.
-    func begin(projection: FieldProjection? = nil) {
+    /// Makes ready for one record, stored by that codec.
+    func begin(_ codec: Codec, projection: FieldProjection? = nil) {
+        self.codec = codec
         self.projection = projection
         hasReceived = false
-        isCorrupt = false
+        if fault != nil { fault = nil }
     }
 
     /// Whether a record has come.
     ///
-    /// - Throws: `corrupt` if its item is no JSON.
+    /// - Throws: `corrupt` if its item cannot be decoded, `limit_exceeded` if it is longer than a frame.
     func foundRecord() throws(CRUDError) -> Bool {
-        if isCorrupt { throw CRUDError(.corrupt, "the stored item is no JSON") }
+        if let fault { throw fault }
         return hasReceived
     }
 
     func receive(index: Int, item: UnsafeRawBufferPointer, revision: UnsafeRawBufferPointer) -> Bool {
         hasReceived = true
-        do throws(JSONSyntaxError) {
+        do throws(CRUDError) {
             // The buffer is valid during this call.
-            try unsafe append(item: item.bindMemory(to: UInt8.self).span, revision)
+            try unsafe append(stored: item.bindMemory(to: UInt8.self).span, revision)
         } catch {
-            isCorrupt = true
+            fault = error
         }
         return true
     }
 
-    private func append(item: Span<UInt8>, _ revision: UnsafeRawBufferPointer) throws(JSONSyntaxError) {
-        scanner.reset()
-        _ = try scanner.value(item)
-        guard scanner.isAtEnd(item) else {
-            throw JSONSyntaxError(reason: .trailingBytes, offset: scanner.position)
+    private func append(stored: Span<UInt8>, _ revision: UnsafeRawBufferPointer) throws(CRUDError) {
+        guard codec.keepsText else {
+            var item: [UInt8] = []
+            try codec.decode(stored: stored, into: &item, maximumBytes: maximumBytes)
+            return try append(item: item.span, revision)
         }
+        try check(stored)
+        try append(item: stored, revision)
+    }
+
+    private func check(_ text: Span<UInt8>) throws(CRUDError) {
+        do throws(JSONSyntaxError) {
+            scanner.reset()
+            _ = try scanner.value(text)
+            if scanner.isAtEnd(text) { return }
+        } catch {}
+        throw Self.noJSON
+    }
+
+    private static let noJSON = CRUDError(.corrupt, "the stored item is no JSON")
+
+    /// Appends an item's text, or the part of it that is wanted.
+    private func append(item: Span<UInt8>, _ revision: UnsafeRawBufferPointer) throws(CRUDError) {
         guard let projection else { return reply.append(item: item, revision: revision) }
         guard !projection.isEmpty else { return reply.append(revision: revision) }
         var projected: [UInt8] = []
-        try projection.append(of: item, to: &projected)
+        do throws(JSONSyntaxError) {
+            try projection.append(of: item, to: &projected)
+        } catch {
+            throw Self.noJSON
+        }
         reply.append(item: projected.span, revision: revision)
     }
 }

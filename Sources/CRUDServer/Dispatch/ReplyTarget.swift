@@ -16,6 +16,14 @@ enum ReplyTarget {
         }
     }
 
+    /// Whether the elements before a request in its array have to be carried out first, whatever the request is.
+    var isBlocked: Bool {
+        switch self {
+        case .frame: false
+        case .array(let array): array.underWay > 0 && array.writingTo == nil
+        }
+    }
+
     /// How long the request is that is being carried out: its frame, or its element of the array.
     func size(of text: Span<UInt8>) -> Int {
         switch self {

@@ -46,7 +46,13 @@ final class ArrayExecution {
         writingTo = kind == .write && isFirstOrSame ? backend : nil
     }
 
-    /// Counts an element that a backend has given back.
+    /// Counts an element that somebody else has in hand.
+    func started() {
+        underWay += 1
+        writingTo = nil
+    }
+
+    /// Counts an element that has been given back.
     func ended() {
         underWay -= 1
         if underWay == 0 { budgetUnderWay = nil }

@@ -6,7 +6,7 @@ import CRUDEventLoop
 /// Room for a large frame is reserved as soon as its length is known. Who has got room can finish, whatever the others
 /// do; sessions that merely kept what arrives could fill the memory with halves of frames, each waiting for the others.
 final class BufferBudget {
-    private let maximum: Int
+    var maximum: Int
     private let loop: EventLoop
     private var reserved = 0
 

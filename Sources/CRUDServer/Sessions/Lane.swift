@@ -27,7 +27,8 @@ struct Lane {
 
     /// Whether a request of that kind may start now, given that nothing waits before it.
     func admits(_ kind: RequestKind) -> Bool {
-        switch kind {
+        if collection.isHeld { return false }
+        return switch kind {
         case .read: writesUnderWay == 0 && sweepsUnderWay == 0
         case .write, .sweep: readsUnderWay == 0 && sweepsUnderWay == 0
         }

@@ -26,8 +26,10 @@ final class Session: StreamHandler {
     }
 
     let peer: Peer
-    /// Whether the peer may manage the daemon.
-    let isAdmin: Bool
+    /// What the peer may do by the access rules that are in force.
+    // Not checked for exclusive access at run time, which a profile of reads shows: one thread uses it, and nothing that is
+    // called during an access comes back to it.
+    @exclusivity(unchecked) var authority: Authority
     // The loop owns its sessions and outlives them.
     private unowned(unsafe) let loop: ServiceLoop
     /// Set right after the session is made: a stream needs its handler first.
@@ -52,19 +54,16 @@ final class Session: StreamHandler {
     private var turnOfWork: UInt64 = 0
     /// Whether there are frames that have come and not been taken up.
     private var isBehind = false
-    /// What the peer may do with collections that it has named lately: a few, since it may name any number.
-    private var permissions: [(collection: Collection, allowed: Permissions)] = []
 
     /// How much a session may have carried out in one turn, and how many bytes it may be answered, so that no session
     /// keeps a turn to itself. A frame counts as sixteen, an element of an array or an id of many as one.
     private static let workPerTurn = 1024
     private static let workOfFrame = 16
     private static let replyBytesPerTurn = 1 << 20
-    private static let maximumPermissions = 32
 
-    init(peer: Peer, isAdmin: Bool, loop: ServiceLoop) {
+    init(peer: Peer, authority: Authority, loop: ServiceLoop) {
         self.peer = peer
-        self.isAdmin = isAdmin
+        self.authority = authority
         self.loop = loop
         lastActivity = loop.now
     }
@@ -72,18 +71,6 @@ final class Session: StreamHandler {
     /// Takes over a connected socket.
     func serve(_ descriptor: CInt, on eventLoop: EventLoop) throws(SystemCallError) {
         stream = try Stream(descriptor, on: eventLoop, handler: self)
-    }
-
-    // MARK: Access
-
-    /// What the peer may do with a collection.
-    func permissions(for collection: Collection) -> Permissions {
-        for known in permissions where known.collection === collection { return known.allowed }
-        let name = collection.name
-        let allowed = loop.access.permissions(uid: peer.uid, groups: peer.groups, collection: name.span)
-        if permissions.count == Self.maximumPermissions { permissions.removeAll(keepingCapacity: true) }
-        permissions.append((collection, allowed))
-        return allowed
     }
 
     // MARK: Frames
@@ -213,7 +200,7 @@ final class Session: StreamHandler {
     ///
     /// - Parameter hasWaited: whether it is the first of those that wait, whose turn has come.
     func admits(_ kind: RequestKind, on collection: Collection, hasWaited: Bool) -> Bool {
-        guard let index = lane(of: collection) else { return true }
+        guard let index = lane(of: collection) else { return !collection.isHeld }
         return (hasWaited || lanes[index].waiting.isEmpty) && lanes[index].admits(kind)
     }
 
@@ -248,14 +235,30 @@ final class Session: StreamHandler {
         lastActivity = loop.now
     }
 
+    /// Counts a request without a collection that somebody has in hand.
+    func started(holding bytes: Int) {
+        requestsUnderWay += 1
+        heldBytes += bytes
+    }
+
+    /// Counts such a request that has been answered.
+    func ended(holding bytes: Int) {
+        requestsUnderWay -= 1
+        heldBytes -= bytes
+        lastActivity = loop.now
+    }
+
     private func count(_ context: RequestContext, on collection: Collection, _ change: Int) {
         lanes[makeLane(for: collection)].count(context.kind, change)
         collection.requestsUnderWay += change
     }
 
     /// Counts a request that has been answered, or needs no answer, so that its batch array gets on.
-    func answered(_ context: RequestContext) {
-        guard case .array(let array) = context.target else { return }
+    func answered(_ context: RequestContext) { answered(to: context.target) }
+
+    /// The same for a request that went to this target.
+    func answered(to target: ReplyTarget) {
+        guard case .array(let array) = target else { return }
         array.ended()
         if array.isFinished { finish(array) }
     }
@@ -268,11 +271,6 @@ final class Session: StreamHandler {
         lanes.removeAll(where: \.isIdle)
         if let array { carryOn(array) }
         closeIfFinished()
-    }
-
-    /// What the peer may do with a collection of that name, which no rule maps.
-    func permissions(forName name: [UInt8]) -> Permissions {
-        loop.access.permissions(uid: peer.uid, groups: peer.groups, collection: name.span)
     }
 
     /// Starts what may start; false if that is nothing.

@@ -8,15 +8,21 @@ final class SessionCensus: Sendable {
     private static let reserveForAdmins = 8
 
     private struct Count {
+        var limits: Configuration.Limits
         var all = 0
         var byUser: [UInt32: Int] = [:]
     }
 
-    private let limits: Configuration.Limits
-    private let count = Mutex(Count())
+    private let count: Mutex<Count>
 
     init(limits: Configuration.Limits) {
-        self.limits = limits
+        count = Mutex(Count(limits: limits))
+    }
+
+    /// How many there may be. Those that are there stay.
+    var limits: Configuration.Limits {
+        get { count.withLock { $0.limits } }
+        set { count.withLock { $0.limits = newValue } }
     }
 
     /// How many sessions there are.
@@ -28,6 +34,7 @@ final class SessionCensus: Sendable {
     func enter(uid: UInt32, isAdmin: Bool) throws(CRUDError) {
         let reserve = isAdmin ? Self.reserveForAdmins : 0
         let exceeded: (limit: String, maximum: Int)? = count.withLock { count in
+            let limits = count.limits
             if count.all >= limits.sessions + reserve { return ("sessions", limits.sessions) }
             let own = count.byUser[uid, default: 0]
             if own >= limits.sessionsPerUser + reserve { return ("sessions_per_user", limits.sessionsPerUser) }

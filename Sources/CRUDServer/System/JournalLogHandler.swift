@@ -5,12 +5,19 @@ package import Logging
 ///
 /// On a terminal the priority is spelt out instead.
 package struct JournalLogHandler: LogHandler {
-    package var logLevel: Logger.Level
+    private let threshold: LogThreshold
+    /// The level of this handler alone, where it has been given one.
+    private var ownLevel: Logger.Level?
     package var metadata: Logger.Metadata = [:]
     private let isTerminal = isatty(STDERR_FILENO) == 1
 
-    package init(level: Logger.Level) {
-        logLevel = level
+    package init(threshold: LogThreshold) {
+        self.threshold = threshold
+    }
+
+    package var logLevel: Logger.Level {
+        get { ownLevel ?? threshold.level }
+        set { ownLevel = newValue }
     }
 
     package subscript(metadataKey key: String) -> Logger.Metadata.Value? {

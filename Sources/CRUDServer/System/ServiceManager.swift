@@ -33,7 +33,16 @@ package struct ServiceManager: Sendable {
     /// How often it wants to hear that the daemon lives: half of what it allows; nil if it does not care.
     package var watchdogInterval: Duration? { watchdogMicroseconds.map { .microseconds($0 / 2) } }
 
+    /// - Parameter status: one line.
     package func ready(_ status: String) { notify("READY=1\nSTATUS=\(status)") }
+
+    /// The configuration is being read again; ``ready(_:)`` says when that is over. With the time, which
+    /// `Type=notify-reload` asks for in the same datagram (systemd.service(5)).
+    package func reloading() {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        notify("RELOADING=1\nMONOTONIC_USEC=\(time.tv_sec * 1_000_000 + time.tv_nsec / 1000)")
+    }
 
     package func stopping() { notify("STOPPING=1\nSTATUS=Finishing what is under way") }
 
@@ -44,6 +53,9 @@ package struct ServiceManager: Sendable {
         let descriptor = socket(AF_UNIX, CInt(SOCK_DGRAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { return }
         defer { close(descriptor) }
+        // One that does not read its messages must not hold anybody up for long.
+        var patience = timeval(tv_sec: 1, tv_usec: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
         var path = Array(notifySocket.utf8)

@@ -4,7 +4,7 @@ package enum Method: Int, CaseIterable, Sendable {
     case recordExists, recordReadMany, recordQuery, recordCount, recordDeleteMatching, recordBatch
     case collectionList, collectionDescribe
     case backendList, pluginList
-    case sessionHello, daemonPing, daemonStatus
+    case sessionHello, daemonPing, daemonStatus, daemonReload
     case discover
 
     /// Its row of the table.

@@ -73,6 +73,9 @@ package enum MethodTable {
         MethodDefinition(
             .daemonStatus, "daemon.status", .admin, "Tells how the daemon is.", result: #"{"type":"object"}"#),
         MethodDefinition(
+            .daemonReload, "daemon.reload", .admin, "Reads the configuration again and tells what has changed.",
+            optional: [.force], result: object(["changes": array(string)]), errors: ["invalid_configuration"]),
+        MethodDefinition(
             .discover, "rpc.discover", .everybody, "Answers this document.", result: #"{"type":"object"}"#),
     ]
 

@@ -2,7 +2,7 @@ package import CRUDJSON
 
 /// A member of `params`. Members of one name mean the same in every method.
 package enum Parameter: Int, CaseIterable, Sendable {
-    case collection, id, item, ids, fields, ifRevision, client, protocolVersion
+    case collection, id, item, ids, fields, ifRevision, client, protocolVersion, force
     case patch, upsert, operations, atomic
     case filter, prefix, sort, limit, cursor, explain, all
 
@@ -17,6 +17,7 @@ package enum Parameter: Int, CaseIterable, Sendable {
         case .ifRevision: "ifRevision"
         case .client: "client"
         case .protocolVersion: "protocol"
+        case .force: "force"
         case .patch: "patch"
         case .upsert: "upsert"
         case .operations: "operations"
@@ -37,14 +38,14 @@ package enum Parameter: Int, CaseIterable, Sendable {
         case .collection, .id, .ifRevision, .client, .prefix, .cursor: .string
         case .ids, .fields, .operations, .sort: .array
         case .protocolVersion, .limit: .number
-        case .item, .patch, .filter, .upsert, .atomic, .explain, .all: nil
+        case .item, .patch, .filter, .upsert, .atomic, .explain, .all, .force: nil
         }
     }
 
     /// Whether it must be true or false.
     package var isBoolean: Bool {
         switch self {
-        case .upsert, .atomic, .explain, .all: true
+        case .upsert, .atomic, .explain, .all, .force: true
         default: false
         }
     }
@@ -60,6 +61,7 @@ package enum Parameter: Int, CaseIterable, Sendable {
         case .fields: #"{"type":"array","items":{"type":"string"},"description":"property paths"}"#
         case .ifRevision: #"{"type":"string","maxLength":64}"#
         case .client: #"{"type":"string","description":"who is calling, for the log"}"#
+        case .force: #"{"type":"boolean"}"#
         case .protocolVersion: #"{"type":"integer","description":"the protocol version that the client speaks"}"#
         case .patch: #"{"description":"a JSON Merge Patch (RFC 7396)"}"#
         case .upsert: #"{"type":"boolean","description":"a record that is not there starts as {}"}"#

@@ -1,6 +1,6 @@
 /// A pattern of `like`, taken apart: `%` any run of characters, `_` one code point, `\` before `%`, `_` or `\` takes
 /// their meaning away.
-struct LikePattern: Sendable {
+package struct LikePattern: Sendable {
     private enum Token: Equatable {
         case run, one
         case byte(UInt8)
@@ -9,7 +9,7 @@ struct LikePattern: Sendable {
     private var tokens: [Token] = []
 
     /// nil where a backslash stands before anything else, or at the end.
-    init?(_ pattern: some Sequence<UInt8>) {
+    package init?(_ pattern: some Sequence<UInt8>) {
         var isEscaped = false
         for byte in pattern {
             let isSpecial = byte == UInt8(ascii: "%") || byte == UInt8(ascii: "_") || byte == UInt8(ascii: "\\")
@@ -30,7 +30,7 @@ struct LikePattern: Sendable {
     }
 
     /// The bytes that every matching text begins with.
-    var prefix: [UInt8] {
+    package var prefix: [UInt8] {
         tokens.prefix { if case .byte = $0 { true } else { false } }.map {
             if case .byte(let byte) = $0 { byte } else { 0 }
         }

@@ -1,0 +1,135 @@
+import CRUDPluginKit
+import Foundation
+
+/// A suite of UserDefaults, kept from being lost.
+///
+/// Foundation changes the suite's file in place: it empties it, writes the whole list anew and syncs it. A crash in
+/// between leaves a torn list, and a torn list is no list to Foundation, so that its next change would lose all that was
+/// there. Hence:
+/// - Before each `synchronize()` there is a synced copy of the list. A torn list is replaced by its copy when the suite
+///   is opened, and when `synchronize()` answers false.
+/// - The list is read by us, and `synchronize()` is called only while it is one. Content that others have changed is
+///   noticed by the file's status.
+/// - What `synchronize()` leaves is synced once more, with its mode and its name.
+final class Suite {
+    private let defaults: UserDefaults
+    private let file: SuiteFile
+    private let host: CRUDPluginKit.Host
+    private var content = SuiteContent()
+    /// The file when `content` was what it holds.
+    private var known: SuiteFile.Status?
+    /// Whether the file may be torn, since it could not be replaced by its copy.
+    private var isTorn = false
+    private var reportedKeys: Set<String> = []
+
+    init(named name: String, host: CRUDPluginKit.Host) throws(StorageFailure) {
+        guard let defaults = UserDefaults(suiteName: name) else {
+            throw StorageFailure(.invalidOptions, "Foundation has no suite \(name)", pointer: "/suite")
+        }
+        self.defaults = defaults
+        self.host = host
+        file = try SuiteFile(suite: name)
+        if let bytes = try file.bytes(), Self.list(bytes) == nil, let copy = try file.copy(), Self.list(copy) != nil {
+            try file.restore(copy)
+            host.log(.warning, "\(file.path) was torn and has been replaced by the copy from before its last change")
+        }
+        try load()
+    }
+
+    // MARK: Reading
+
+    /// The suite as it is now.
+    func current() throws(StorageFailure) -> SuiteContent {
+        if isTorn { try restore() }
+        if try file.status() != known { try load() }
+        return content
+    }
+
+    /// Every key of a collection, among them those without a record.
+    func keys(of collection: [UInt8]) throws(StorageFailure) -> [String] {
+        try list().keys.filter { SuiteKey($0)?.collection == collection }
+    }
+
+    private func load() throws(StorageFailure) {
+        let status = try file.status()
+        content = SuiteContent(try list()) { key in
+            guard reportedKeys.insert(key).inserted else { return }
+            host.log(.warning, "\(key) in \(file.path) is neither string nor data and is ignored")
+        }
+        // Without changes of ours this makes Foundation forget what it has read.
+        if status != nil { try file.makeCopy() }
+        guard defaults.synchronize() else {
+            throw StorageFailure(.unavailable, "Foundation cannot read \(file.path)")
+        }
+        known = status
+    }
+
+    private func list() throws(StorageFailure) -> [String: Any] {
+        guard let bytes = try file.bytes() else { return [:] }
+        guard let list = Self.list(bytes) else {
+            throw StorageFailure(.unavailable, "\(file.path) is no property list with keys and values")
+        }
+        return list
+    }
+
+    private static func list(_ bytes: [UInt8]) -> [String: Any]? {
+        var format = PropertyListSerialization.PropertyListFormat.openStep
+        let list = try? PropertyListSerialization.propertyList(from: Data(bytes), format: &format)
+        // Almost any text is a list in the oldest format.
+        return format == .openStep ? nil : list as? [String: Any]
+    }
+
+    // MARK: Writing
+
+    /// Makes the changes of a draft, all of them or none; `current()` was called for it just before.
+    func store(_ draft: Draft) throws(StorageFailure) {
+        guard !draft.changes.isEmpty else { return }
+        if known == nil { try file.create() }
+        try file.makeCopy()
+        let before = draft.changes.keys.map { ($0, defaults.object(forKey: $0)) }
+        for (key, value) in draft.changes { defaults.set(value, forKey: key) }
+        guard defaults.synchronize() else {
+            // Foundation does not say why.
+            let failure = StorageFailure(
+                file.isDiskFull ? .noSpace : .unavailable, "Foundation cannot write \(file.path)")
+            for (key, value) in before { defaults.set(value, forKey: key) }
+            try undo()
+            throw failure
+        }
+        do {
+            try file.sync()
+        } catch {
+            known = nil
+            throw StorageFailure(.outcomeUnknown, error.message)
+        }
+        content = draft.content
+        known = try file.status()
+    }
+
+    /// Has the copy take the place of a list that was not written to its end.
+    private func undo() throws(StorageFailure) {
+        isTorn = true
+        do {
+            try restore()
+        } catch {
+            throw StorageFailure(.outcomeUnknown, error.message)
+        }
+    }
+
+    private func restore() throws(StorageFailure) {
+        guard let copy = try file.copy() else { throw StorageFailure(.unavailable, "the copy of \(file.path) is gone") }
+        if try file.bytes() != copy { try file.restore(copy) }
+        isTorn = false
+        known = try file.status()
+    }
+
+    /// Brings the copy up to date, in a quiet moment rather than before the next write.
+    func makeCopy() {
+        guard !isTorn, let known else { return }
+        do {
+            if try file.status() == known { try file.makeCopy() }
+        } catch {
+            host.log(.warning, error.message)
+        }
+    }
+}

@@ -1,0 +1,80 @@
+import CRUDPluginKit
+
+/// The collections of a suite and their records, in memory.
+struct SuiteContent {
+    private struct Collection {
+        /// In the order in which the collection was opened with them; the first has the plain keys. Empty for records
+        /// that were written by hand: then whatever format is asked for has them.
+        var formats: [SuiteKey.Format] = []
+        /// By the format that their keys name; nil: the plain ones.
+        var tables: [SuiteKey.Format?: RecordTable] = [:]
+    }
+
+    /// By name, as bytes: Swift takes texts for equal that the host tells apart.
+    private var collections: [[UInt8]: Collection] = [:]
+
+    init() {}
+
+    /// - Parameter list: the suite's keys and values, those of others among them.
+    /// - Parameter report: is handed each key that is ours and whose value is no item.
+    init(_ list: [String: Any], report: (String) -> Void) {
+        var records: [[UInt8]: [SuiteKey.Format?: [RecordTable.Record]]] = [:]
+        for (text, value) in list {
+            guard let key = SuiteKey(text) else { continue }
+            switch key.subject {
+            case .formats:
+                let names = (value as? String)?.split(separator: " ").map(String.init) ?? []
+                collections[key.collection, default: Collection()].formats = names.compactMap(SuiteKey.Format.init)
+            case .item(let id, let format):
+                guard let item = StoredItem.bytes(value) else {
+                    report(text)
+                    continue
+                }
+                let revision = list[SuiteKey(key.collection, .revision(id: id, format)).text]
+                records[key.collection, default: [:]][format, default: []].append(
+                    RecordTable.Record(id: id, item: item, revision: StoredRevision.revision(revision, of: item)))
+            case .revision: break
+            }
+        }
+        for (name, tables) in records {
+            collections[name, default: Collection()].tables = tables.mapValues { RecordTable($0) }
+        }
+    }
+
+    // MARK: Collections
+
+    var names: some Sequence<[UInt8]> { collections.keys }
+
+    func contains(_ name: [UInt8], _ format: SuiteKey.Format) -> Bool {
+        collections[name].map { $0.formats.isEmpty || $0.formats.contains(format) } ?? false
+    }
+
+    /// Adds a format to a collection and answers all of them in order.
+    mutating func add(_ format: SuiteKey.Format, to name: [UInt8]) -> [SuiteKey.Format] {
+        collections[name, default: Collection()].formats.append(format)
+        return collections[name]?.formats ?? []
+    }
+
+    /// Whether the collection has said yet which formats it has.
+    func hasFormats(_ name: [UInt8]) -> Bool { collections[name]?.formats.isEmpty == false }
+
+    mutating func remove(_ name: [UInt8]) {
+        collections[name] = nil
+    }
+
+    // MARK: Records
+
+    /// What the keys of a collection's records have behind `item` and `revision`.
+    func qualifier(of collection: UserDefaultsCollection) -> SuiteKey.Format? {
+        guard let first = collections[collection.name]?.formats.first else { return nil }
+        return first == collection.format ? nil : collection.format
+    }
+
+    subscript(_ collection: UserDefaultsCollection) -> RecordTable {
+        get { collections[collection.name]?.tables[qualifier(of: collection)] ?? RecordTable() }
+        _modify {
+            let qualifier = qualifier(of: collection)
+            yield &collections[collection.name, default: Collection()].tables[qualifier, default: RecordTable()]
+        }
+    }
+}

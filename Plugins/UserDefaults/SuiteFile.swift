@@ -1,0 +1,195 @@
+import CLinux
+import CRUDPluginKit
+import Glibc
+
+/// The file of a suite where Foundation has it, its copy, and the lock that keeps other daemons out.
+final class SuiteFile {
+    let path: String
+    private let directory: String
+    private let copyPath: String
+    private let emptyList = Array(
+        """
+        <?xml version="1.0" encoding="UTF-8"?>
+        <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+        <plist version="1.0"><dict/></plist>
+
+        """.utf8)
+    /// Closing it ends the lock.
+    private let lock: Int32
+    /// The file when the copy was made.
+    private var copied: Status?
+
+    /// What changes whenever the file does.
+    struct Status: Equatable {
+        private let numbers: [Int]
+
+        init(_ status: stat) {
+            numbers = [
+                Int(status.st_ino), Int(status.st_size), status.st_mtim.tv_sec, status.st_mtim.tv_nsec,
+                status.st_ctim.tv_sec, status.st_ctim.tv_nsec,
+            ]
+        }
+    }
+
+    /// - Throws: `unavailable` if there is no place for the file or another process has locked it.
+    init(suite: String) throws(StorageFailure) {
+        directory = try Self.directory()
+        path = "\(directory)/\(suite).plist"
+        // Foundation takes every file whose name ends in .plist for a suite.
+        copyPath = "\(directory)/.\(suite).plist.crudd-copy"
+        // Its parent is there, or this fails and the lock says so.
+        mkdir(directory, 0o700)
+        lock = try Self.lock("\(directory)/.\(suite).plist.crudd-lock")
+    }
+
+    deinit {
+        close(lock)
+    }
+
+    /// The directory that Foundation keeps its files in.
+    private static func directory() throws(StorageFailure) -> String {
+        if let configuration = getenv("XDG_CONFIG_HOME"), configuration.pointee == CChar(UInt8(ascii: "/")) {
+            return String(cString: configuration)
+        }
+        guard let home = getenv("HOME"), home.pointee == CChar(UInt8(ascii: "/")) else {
+            throw StorageFailure(
+                .unavailable, "HOME is not set to an absolute path; the file of a suite lies in $HOME/.config")
+        }
+        return String(cString: home) + "/.config"
+    }
+
+    private static func lock(_ path: String) throws(StorageFailure) -> Int32 {
+        let descriptor = clinux_open(path, O_RDONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0o600)
+        guard descriptor >= 0 else { throw StorageFailure(errno: errno, "cannot open \(path)") }
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+            let code = errno
+            close(descriptor)
+            throw code == EWOULDBLOCK
+                ? StorageFailure(.unavailable, "another process has locked \(path)")
+                : StorageFailure(errno: code, "cannot lock \(path)")
+        }
+        return descriptor
+    }
+
+    // MARK: The list
+
+    /// Nil if there is no file. Anything but a file is refused: Foundation would write through a link.
+    func status() throws(StorageFailure) -> Status? {
+        var status = stat()
+        guard lstat(path, &status) == 0 else {
+            if errno == ENOENT { return nil }
+            throw StorageFailure(errno: errno, "cannot examine \(path)")
+        }
+        guard status.st_mode & S_IFMT == S_IFREG else { throw StorageFailure(.unavailable, "\(path) is no file") }
+        return Status(status)
+    }
+
+    /// The content of the file; nil if there is none.
+    func bytes() throws(StorageFailure) -> [UInt8]? {
+        try status() == nil ? nil : Self.read(path)
+    }
+
+    /// Makes the file with an empty list, for nobody else to read.
+    func create() throws(StorageFailure) {
+        try replace(with: emptyList)
+    }
+
+    /// Returns once the disk has what Foundation has written.
+    func sync() throws(StorageFailure) {
+        if try status() != nil { try Self.sync(path) }
+        try Self.sync(directory)
+    }
+
+    /// Whether a write has used up the last room there was.
+    var isDiskFull: Bool {
+        var status = statvfs()
+        return statvfs(directory, &status) == 0 && status.f_bavail == 0
+    }
+
+    // MARK: The copy
+
+    /// The content of the copy; nil if there is none.
+    func copy() throws(StorageFailure) -> [UInt8]? {
+        try Self.read(copyPath)
+    }
+
+    /// Makes a synced copy of the list, unless there is one. A crash in between tears the copy, while the list is whole.
+    func makeCopy() throws(StorageFailure) {
+        guard let status = try status(), status != copied, let list = try Self.read(path) else { return }
+        let isNew = copied == nil
+        copied = nil
+        try Self.write(list, to: copyPath)
+        if isNew { try Self.sync(directory) }
+        copied = status
+    }
+
+    /// Puts a list in the place of what is there.
+    func restore(_ list: [UInt8]) throws(StorageFailure) {
+        // What is torn need not take room on a full disk; the copy counts already.
+        truncate(path, 0)
+        try replace(with: list)
+    }
+
+    /// A file of this content takes the place of what is there, whole or not at all.
+    private func replace(with list: [UInt8]) throws(StorageFailure) {
+        let temporaryPath = "\(copyPath)-temporary"
+        try Self.write(list, to: temporaryPath)
+        guard rename(temporaryPath, path) == 0 else {
+            throw StorageFailure(errno: errno, "cannot rename \(temporaryPath) to \(path)")
+        }
+        try Self.sync(directory)
+    }
+
+    // MARK: Files
+
+    private static func read(_ path: String) throws(StorageFailure) -> [UInt8]? {
+        let descriptor = clinux_open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0)
+        guard descriptor >= 0 else {
+            if errno == ENOENT { return nil }
+            throw StorageFailure(errno: errno, "cannot open \(path)")
+        }
+        defer { close(descriptor) }
+        var content: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 1 << 16)
+        while true {
+            let count = Glibc.read(descriptor, &chunk, chunk.count)
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw StorageFailure(errno: errno, "cannot read \(path)") }
+            if count == 0 { return content }
+            content += chunk[..<count]
+        }
+    }
+
+    /// Returns once the disk has the content.
+    private static func write(_ content: [UInt8], to path: String) throws(StorageFailure) {
+        let descriptor = clinux_open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0o600)
+        guard descriptor >= 0 else { throw StorageFailure(errno: errno, "cannot open \(path)") }
+        defer { close(descriptor) }
+        var rest = content[...]
+        while !rest.isEmpty {
+            // The bytes are written before the closure returns.
+            let count = unsafe rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw StorageFailure(errno: errno, "cannot write \(path)") }
+            rest = rest.dropFirst(count)
+        }
+        guard fsync(descriptor) == 0 else { throw StorageFailure(errno: errno, "cannot sync \(path)") }
+    }
+
+    private static func sync(_ path: String) throws(StorageFailure) {
+        let descriptor = clinux_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0)
+        guard descriptor >= 0 else { throw StorageFailure(errno: errno, "cannot open \(path)") }
+        defer { close(descriptor) }
+        guard fsync(descriptor) == 0 else { throw StorageFailure(errno: errno, "cannot sync \(path)") }
+    }
+}
+
+extension StorageFailure {
+    /// The failure for an error number of the system.
+    ///
+    /// - Parameter action: what was being done, as in "cannot open /srv/files".
+    init(errno code: Int32, _ action: String) {
+        let isFull = code == ENOSPC || code == EDQUOT || code == EFBIG
+        self.init(isFull ? .noSpace : .unavailable, "\(action): \(String(cString: strerror(code)))")
+    }
+}

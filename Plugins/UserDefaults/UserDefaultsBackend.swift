@@ -1,0 +1,82 @@
+import CRUDPluginKit
+
+/// A suite of Foundation's UserDefaults: a key for each record.
+final class UserDefaultsBackend: StorageBackend {
+    static let name = "userdefaults"
+    static let version = "1.0.0"
+    static let capabilities: Capabilities = [.transactions, .durable]
+
+    private let suite: Suite
+    /// Open collections by name and then format, as bytes: Swift takes texts for equal that the host tells apart.
+    private var collections: [[UInt8]: [SuiteKey.Format: UserDefaultsCollection]] = [:]
+
+    init(options: UserDefaultsOptions, host: Host) throws(StorageFailure) {
+        suite = try Suite(named: options.suite, host: host)
+    }
+
+    /// Leaves a copy of what is there now. The lock ends with the last reference to the suite.
+    func close() {
+        suite.makeCopy()
+    }
+
+    // MARK: Collections
+
+    func openCollection(
+        _ specification: borrowing CollectionSpecification
+    ) throws(StorageFailure) -> UserDefaultsCollection {
+        let name = Array(specification.name)
+        let formatName = String(decoding: specification.format, as: UTF8.self)
+        guard let format = SuiteKey.Format(rawValue: formatName) else {
+            throw StorageFailure(.unsupported, "unknown format \(formatName)")
+        }
+        let content = try suite.current()
+        if !content.contains(name, format), !specification.creates {
+            throw StorageFailure(
+                .notFound, "there is no collection \(String(decoding: name, as: UTF8.self)) of format \(formatName)")
+        }
+        if specification.creates, !content.contains(name, format) || !content.hasFormats(name) {
+            var draft = Draft(of: content)
+            draft.add(format, to: name)
+            try suite.store(draft)
+        }
+        if let collection = collections[name]?[format] { return collection }
+        let collection = UserDefaultsCollection(name: name, format: format)
+        collections[name, default: [:]][format] = collection
+        return collection
+    }
+
+    func dropCollection(named name: UnsafeRawBufferPointer) throws(StorageFailure) {
+        let bytes = Array(name)
+        let content = try suite.current()
+        guard content.names.contains(bytes) else {
+            throw StorageFailure(.notFound, "there is no collection \(String(decoding: name, as: UTF8.self))")
+        }
+        var draft = Draft(of: content)
+        draft.remove(bytes, keys: try suite.keys(of: bytes))
+        try suite.store(draft)
+        collections[bytes] = nil
+    }
+
+    func listCollections(_ emit: (RawSpan) -> Void) throws(StorageFailure) {
+        for name in try suite.current().names { emit(name.span.bytes) }
+    }
+
+    // MARK: Records
+
+    func openReader() throws(StorageFailure) -> UserDefaultsReader {
+        UserDefaultsReader(suite)
+    }
+
+    /// The batch is one change of the list, which a crash undoes whole or not at all: hence the transactions.
+    func write(_ batch: borrowing WriteBatch<UserDefaultsCollection>) throws(StorageFailure) {
+        var draft = Draft(of: try suite.current())
+        for position in 0..<batch.count {
+            if !draft.apply(batch[position], position, batch), batch.isAtomic { return }
+        }
+        try suite.store(draft)
+    }
+
+    func idle() {
+        suite.makeCopy()
+    }
+}

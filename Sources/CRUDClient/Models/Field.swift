@@ -1,0 +1,107 @@
+/// An optional member with three states: it says nothing of the stored value, it removes it, or it sets it.
+///
+/// ```swift
+/// struct Presence: Codable {
+///     @Field var isOnline: Bool? = nil
+///     @Field var status: String? = nil
+/// }
+///
+/// var presence = Presence()             // says nothing: both are absent
+/// presence.isOnline = true              // sets it
+/// presence.status = nil                 // removes it
+/// presence.$status = .absent            // says nothing after all
+/// ```
+///
+/// It begins as ``State/absent`` unless it is given a value. With `= nil` the memberwise initialiser of the model has an
+/// optional for it, `Presence(isOnline: true)`; without, it wants the `Field` itself. Assigning nil makes it ``State/null``; `$` before the name
+/// is the state itself, to be read and set.
+///
+/// It codes itself, without any `init(from:)` or `encode(to:)` of the model: absent is a member that is not there, null
+/// is `null`.
+@propertyWrapper
+public struct Field<Value> {
+    /// What a ``Field`` says of the stored value.
+    public enum State {
+        /// Nothing.
+        case absent
+        /// That there is to be none.
+        case null
+        /// What it is to be.
+        case value(Value)
+    }
+
+    /// The state, to be read and set.
+    public var projectedValue: State
+
+    /// The value; nil where it is absent or null. Assigning nil makes it null.
+    public var wrappedValue: Value? {
+        get {
+            if case .value(let value) = projectedValue { value } else { nil }
+        }
+        set { projectedValue = newValue.map(State.value) ?? .null }
+    }
+
+    /// A field that is absent.
+    public init() {
+        projectedValue = .absent
+    }
+
+    /// A field with a value; one that is absent where that is nil.
+    public init(wrappedValue: Value?) {
+        projectedValue = wrappedValue.map(State.value) ?? .absent
+    }
+
+    /// A field in a given state, for a memberwise initialiser of your own: `_status = Field(state)`.
+    public init(_ state: State) {
+        projectedValue = state
+    }
+}
+
+extension Field: Sendable where Value: Sendable {}
+extension Field: Equatable where Value: Equatable {}
+extension Field: Hashable where Value: Hashable {}
+extension Field.State: Sendable where Value: Sendable {}
+extension Field.State: Equatable where Value: Equatable {}
+extension Field.State: Hashable where Value: Hashable {}
+
+// MARK: Coding
+
+// The compiler writes a model's coding with decode(_:forKey:) and encode(_:forKey:) of its containers. Of the overloads
+// of these it takes the closest, which for a Field are the ones below: only they can tell a member that is not there.
+
+extension KeyedDecodingContainer {
+    public func decode<Value: Decodable>(_ type: Field<Value>.Type, forKey key: Key) throws -> Field<Value> {
+        guard contains(key) else { return Field(.absent) }
+        return try decodeNil(forKey: key) ? Field(.null) : Field(.value(decode(Value.self, forKey: key)))
+    }
+}
+
+extension KeyedEncodingContainer {
+    public mutating func encode<Value: Encodable>(_ field: Field<Value>, forKey key: Key) throws {
+        switch field.projectedValue {
+        case .absent: break
+        case .null: try encodeNil(forKey: key)
+        case .value(let value): try encode(value, forKey: key)
+        }
+    }
+}
+
+extension Field: Decodable where Value: Decodable {
+    /// Outside of an object, where nothing can be absent.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        self.init(container.decodeNil() ? .null : .value(try container.decode(Value.self)))
+    }
+}
+
+extension Field: Encodable where Value: Encodable {
+    /// Outside of an object, where nothing can be absent: absent is null there.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        if case .value(let value) = projectedValue {
+            try container.encode(value)
+        } else {
+            try container.encodeNil()
+        }
+    }
+}

@@ -1,0 +1,125 @@
+import CRUDModel
+
+/// A property of a model, as queries speak of it: where it stands in the item, and of what type it is.
+///
+/// The operators and methods of it make conditions. A condition on a property that is missing or null is unknown, unless
+/// it asks for just that, and a record is selected only where its condition is true: neither `$0.age == 7` nor
+/// `$0.age != 7` selects one without an age.
+///
+/// Where its type is ``Queryable`` itself, the properties of that follow with a dot: `$0.address.city == "Paris"`. An
+/// optional one needs no question mark.
+@dynamicMemberLookup
+public struct Property<Model, Value>: Sendable {
+    let path: PropertyPath
+
+    /// The property at `keyPath`, stored under `key`.
+    ///
+    /// ```swift
+    /// let age = Property(\User.age, CodingKeys.age)
+    /// ```
+    public init(_ keyPath: KeyPath<Model, Value>, _ key: some CodingKey) {
+        path = PropertyPath(names: [key.stringValue])
+    }
+
+    private init(names: [String]) {
+        path = PropertyPath(names: names)
+    }
+
+    /// A property within this one.
+    public subscript<Nested>(
+        dynamicMember member: KeyPath<Value.Properties, Property<Value, Nested>>
+    ) -> Property<Model, Nested> where Value: Queryable {
+        Property<Model, Nested>(names: path.names + Value.properties[keyPath: member].path.names)
+    }
+
+    /// A property within this optional one.
+    public subscript<Wrapped: Queryable, Nested>(
+        dynamicMember member: KeyPath<Wrapped.Properties, Property<Wrapped, Nested>>
+    ) -> Property<Model, Nested> where Value == Wrapped? {
+        Property<Model, Nested>(names: path.names + Wrapped.properties[keyPath: member].path.names)
+    }
+
+    /// True where the property is missing or null.
+    public var isNull: Condition<Model> { Condition(.isNull(path)) }
+}
+
+// MARK: Conditions
+
+extension Property where Value: QueryValue {
+    /// True where the property equals the value; text by code point, numbers by exact value.
+    public static func == (property: Property, value: Value.Comparand) -> Condition<Model> {
+        property.compared(.equal, value)
+    }
+
+    /// True where the property is there and differs from the value.
+    public static func != (property: Property, value: Value.Comparand) -> Condition<Model> {
+        property.compared(.notEqual, value)
+    }
+
+    /// True where the property equals one of the values.
+    public func `in`(_ values: some Sequence<Value.Comparand>) -> Condition<Model> {
+        Condition { .isIn(path, try values.map { try Literal(coding: $0) }) }
+    }
+
+    private func compared(_ comparison: Comparison, _ value: Value.Comparand) -> Condition<Model> {
+        Condition { .comparison(comparison, path, try Literal(coding: value)) }
+    }
+}
+
+/// Text is ordered by code point, which is not always Swift's order; dates by time.
+extension Property where Value: QueryValue, Value.Comparand: Comparable {
+    public static func < (property: Property, value: Value.Comparand) -> Condition<Model> {
+        property.compared(.less, value)
+    }
+
+    public static func <= (property: Property, value: Value.Comparand) -> Condition<Model> {
+        property.compared(.lessOrEqual, value)
+    }
+
+    public static func > (property: Property, value: Value.Comparand) -> Condition<Model> {
+        property.compared(.greater, value)
+    }
+
+    public static func >= (property: Property, value: Value.Comparand) -> Condition<Model> {
+        property.compared(.greaterOrEqual, value)
+    }
+
+    /// True where the property is at least `low` and at most `high`.
+    public func between(_ low: Value.Comparand, _ high: Value.Comparand) -> Condition<Model> {
+        Condition { .between(path, try Literal(coding: low), try Literal(coding: high)) }
+    }
+}
+
+extension Property where Value: ExpressibleByNilLiteral {
+    /// True where the property is missing or null.
+    public static func == (property: Property, value: _OptionalNilComparisonType) -> Condition<Model> {
+        property.isNull
+    }
+
+    /// True where the property is neither missing nor null.
+    public static func != (property: Property, value: _OptionalNilComparisonType) -> Condition<Model> {
+        !property.isNull
+    }
+}
+
+extension Property where Value: QueryValue, Value.Comparand == String {
+    /// True where the text matches a pattern: `%` is any run of characters, `_` one code point, and `\` takes the special
+    /// meaning from `%`, `_` and `\`. Case counts.
+    ///
+    /// A `\` before anything else makes the query throw ``CRUDError/Code/invalidQuery``.
+    public func like(_ pattern: String) -> Condition<Model> {
+        Condition(.like(path, pattern: pattern))
+    }
+}
+
+extension Property where Value: QueryList {
+    /// True where an element of the list equals the value.
+    public func contains(_ value: Value.ListElement.Comparand) -> Condition<Model> {
+        contains(all: CollectionOfOne(value))
+    }
+
+    /// True where each of the values equals some element of the list.
+    public func contains(all values: some Sequence<Value.ListElement.Comparand>) -> Condition<Model> {
+        Condition { .arrayContains(path, try values.map { try Literal(coding: $0) }) }
+    }
+}

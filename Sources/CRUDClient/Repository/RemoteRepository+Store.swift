@@ -1,0 +1,152 @@
+import CRUDJSON
+import CRUDModel
+import CRUDWire
+
+/// What the daemon can be asked for beside single records.
+extension RemoteRepository {
+    public func patch<Item: Decodable>(
+        id: String, with patch: EncodedItem, ifRevision: Revision?, upsert: Bool, as type: Item.Type
+    ) async throws -> Versioned<Item> {
+        let result = try await call(.patch) { params in
+            params.member("id", id)
+            params.member("patch", json: patch.bytes)
+            if let ifRevision { params.member("ifRevision", ifRevision.text) }
+            if upsert { params.member("upsert", true) }
+        }
+        guard let item = result.value("item"), let revision = result.string("revision") else {
+            throw CRUDError.malformed(.patch)
+        }
+        return Versioned(id: id, item: try ItemCoding.item(from: item), revision: Revision(revision))
+    }
+
+    public func query<Item: Decodable>(_ query: RecordQuery, as type: Item.Type) async throws -> RecordPage<Item> {
+        let result = try await call(.query) { params in
+            params.selection(query.selection)
+            if !query.sort.keys.isEmpty {
+                params.key("sort")
+                query.sort.write(to: &params)
+            }
+            if let limit = query.limit { params.member("limit", limit) }
+            if let cursor = query.cursor { params.member("cursor", cursor.text) }
+        }
+        guard let records = result.elements("records") else { throw CRUDError.malformed(.query) }
+        return RecordPage(
+            records: try records.map { text in
+                guard let object = ResultObject(Array(text)) else { throw CRUDError.malformed(.query) }
+                return try record(object, .query)
+            },
+            next: result.string("cursor").map(Cursor.init))
+    }
+
+    public func count(_ selection: RecordSelection) async throws -> Int {
+        let result = try await call(.count) { $0.selection(selection) }
+        guard let count = result.integer("count") else { throw CRUDError.malformed(.count) }
+        return count
+    }
+
+    @discardableResult
+    public func deleteMatching(_ selection: RecordSelection) async throws -> Int {
+        let result = try await call(.deleteMatching) { params in
+            if selection == .all { params.member("all", true) } else { params.selection(selection) }
+        }
+        guard let deleted = result.integer("deleted") else { throw CRUDError.malformed(.deleteMatching) }
+        return deleted
+    }
+
+    @discardableResult
+    public func batch(_ operations: [RecordOperation]) async throws -> [Result<RecordOutcome, CRUDError>] {
+        try await batch(operations, isAtomic: false).map { entry in
+            if let error = entry.value("error").map(Array.init) {
+                guard let error = CRUDError(errorObject: error) else { throw CRUDError.malformed(.batch) }
+                return .failure(error)
+            }
+            return .success(try Self.outcome(entry))
+        }
+    }
+
+    @discardableResult
+    public func transaction(_ operations: [RecordOperation]) async throws -> [RecordOutcome] {
+        try await batch(operations, isAtomic: true).map(Self.outcome)
+    }
+
+    /// The entries of `results`.
+    private func batch(_ operations: [RecordOperation], isAtomic: Bool) async throws -> [ResultObject] {
+        let text = try await client.call(.batch) { request in
+            request.object { params in
+                params.key("operations")
+                params.array { list in
+                    for operation in operations { list.operation(operation, in: operation.collection ?? collection) }
+                }
+                if isAtomic { params.member("atomic", true) }
+            }
+        }
+        guard let results = ResultObject(text)?.elements("results"), results.count == operations.count else {
+            throw CRUDError.malformed(.batch)
+        }
+        return try results.map { text in
+            guard let entry = ResultObject(Array(text)) else { throw CRUDError.malformed(.batch) }
+            return entry
+        }
+    }
+
+    private static func outcome(_ entry: ResultObject) throws -> RecordOutcome {
+        guard let result = entry.object("result") else { throw CRUDError.malformed(.batch) }
+        return RecordOutcome(
+            revision: result.string("revision").map(Revision.init),
+            item: result.value("item").map { EncodedItem(bytes: Array($0)) })
+    }
+}
+
+extension JSONWriter {
+    /// A member whose value is JSON already.
+    mutating func member(_ key: String, json: some Sequence<UInt8>) {
+        self.key(key)
+        raw(json)
+    }
+
+    fileprivate mutating func selection(_ selection: RecordSelection) {
+        if let filter = selection.filter {
+            key("filter")
+            filter.write(to: &self)
+        }
+        if let prefix = selection.prefix { member("prefix", prefix) }
+    }
+
+    fileprivate mutating func operation(_ operation: RecordOperation, in collection: String) {
+        object { params in
+            params.member("op", operation.action.name)
+            params.member("collection", collection)
+            params.member("id", operation.id)
+            switch operation.action {
+            case .create(let item):
+                params.member("item", json: item.bytes)
+            case .update(let item, let revision), .upsert(let item, let revision):
+                params.member("item", json: item.bytes)
+                if let revision { params.member("ifRevision", revision.text) }
+            case .patch(let patch, let revision, let upsert):
+                params.member("patch", json: patch.bytes)
+                if let revision { params.member("ifRevision", revision.text) }
+                if upsert { params.member("upsert", true) }
+            case .delete(let revision):
+                if let revision { params.member("ifRevision", revision.text) }
+            case .check(let revision):
+                params.key("ifRevision")
+                if let revision { params.string(revision.text) } else { params.null() }
+            }
+        }
+    }
+}
+
+extension RecordOperation.Action {
+    /// What the protocol calls it.
+    fileprivate var name: String {
+        switch self {
+        case .create: "create"
+        case .update: "update"
+        case .upsert: "upsert"
+        case .patch: "patch"
+        case .delete: "delete"
+        case .check: "check"
+        }
+    }
+}

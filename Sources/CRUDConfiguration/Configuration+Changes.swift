@@ -1,0 +1,122 @@
+extension Configuration {
+    /// What another configuration says differently, a line each, in words for an administrator.
+    ///
+    /// Backends are left out, since what becomes of them depends on their plugins too
+    /// (``BackendConfiguration/changedKeys(in:)``), and so is what a running daemon cannot change: `socket` and
+    /// `state_directory`.
+    package func changes(to new: Configuration) -> [String] {
+        var changes: [String] = []
+        if pluginDirectories != new.pluginDirectories {
+            changes.append("plugins.directories: now \(new.pluginDirectories.joined(separator: ", "))")
+        }
+        changes += collections.changes(to: new.collections)
+        if access.rules != new.access.rules {
+            let what = access.rules == nil ? "added" : new.access.rules == nil ? "removed" : "changed"
+            changes.append("access: \(what)")
+        }
+        changes += limits.changes(to: new.limits)
+        if logLevel != new.logLevel {
+            changes.append("log.level: from \(logLevel.rawValue) to \(new.logLevel.rawValue)")
+        }
+        return changes
+    }
+}
+
+extension BackendConfiguration {
+    /// The keys under which another definition says something else.
+    package func changedKeys(in new: BackendConfiguration) -> [String] {
+        var keys: [String] = []
+        if implementation != new.implementation {
+            if case .command = new.implementation { keys.append("command") } else { keys.append("plugin") }
+        }
+        if isolation != new.isolation { keys.append("isolation") }
+        if limits != new.limits { keys.append("limits") }
+        if sha256 != new.sha256 { keys.append("sha256") }
+        if options != new.options { keys.append("options") }
+        return keys
+    }
+}
+
+extension CollectionRules {
+    /// Whether every collection lives where it lives by other rules, and in the same format.
+    package func mapsLike(_ other: CollectionRules) -> Bool {
+        rules.elementsEqual(other.rules) {
+            $0.pattern == $1.pattern && $0.backend == $1.backend && $0.format == $1.format
+        }
+    }
+
+    fileprivate func changes(to new: CollectionRules) -> [String] {
+        var changes: [String] = []
+        let newRules = new.byPattern
+        for rule in rules where newRules[rule.key] == nil {
+            changes.append("collection \(rule.pattern.text): removed")
+        }
+        let oldRules = byPattern
+        for rule in new.rules {
+            if let old = oldRules[rule.key] {
+                let details = old.changes(to: rule)
+                if !details.isEmpty {
+                    changes.append("collection \(rule.pattern.text): \(details.joined(separator: ", "))")
+                }
+            } else {
+                changes.append(
+                    "collection \(rule.pattern.text): added, in backend \(rule.backend) as \(rule.format.rawValue)")
+            }
+        }
+        if changes.isEmpty, !rules.elementsEqual(new.rules, by: { $0.pattern == $1.pattern }) {
+            changes.append("collections: in another order")
+        }
+        return changes
+    }
+
+    private var byPattern: [[UInt8]: CollectionRule] {
+        Dictionary(rules.map { ($0.key, $0) }, uniquingKeysWith: { first, _ in first })
+    }
+}
+
+extension CollectionRule {
+    /// The pattern for looking it up, by code point and not by Unicode's equivalence.
+    fileprivate var key: [UInt8] { Array(pattern.text.utf8) }
+
+    fileprivate func changes(to new: CollectionRule) -> [String] {
+        var changes: [String] = []
+        if backend != new.backend { changes.append("from backend \(backend) to backend \(new.backend)") }
+        if format != new.format { changes.append("from format \(format.rawValue) to format \(new.format.rawValue)") }
+        if indexes != new.indexes { changes.append("indexes changed") }
+        return changes
+    }
+}
+
+extension Configuration.Limits {
+    fileprivate func changes(to new: Self) -> [String] {
+        var changes: [String] = []
+        func compare(_ name: String, _ limit: KeyPath<Self, Int>, _ kind: Quantity) {
+            let (old, new) = (self[keyPath: limit], new[keyPath: limit])
+            if old != new { changes.append("limits.\(name): from \(kind.text(old)) to \(kind.text(new))") }
+        }
+        compare("frame_bytes", \.frameBytes, .size)
+        compare("item_bytes", \.itemBytes, .size)
+        compare("json_depth", \.jsonDepth, .count)
+        compare("query_limit", \.queryLimit, .count)
+        compare("batch", \.batch, .count)
+        compare("collections", \.collections, .count)
+        compare("sessions", \.sessions, .count)
+        compare("sessions_per_user", \.sessionsPerUser, .count)
+        compare("inflight_per_session", \.inflightPerSession, .count)
+        compare("session_bytes", \.sessionBytes, .size)
+        compare("buffer_bytes", \.bufferBytes, .size)
+        compare("idle_timeout", \.idleMilliseconds, .duration)
+        compare("request_timeout", \.requestMilliseconds, .duration)
+        return changes
+    }
+
+    private var idleMilliseconds: Int { idleTimeout?.milliseconds ?? 0 }
+    private var requestMilliseconds: Int { requestTimeout.milliseconds }
+}
+
+extension Duration {
+    fileprivate var milliseconds: Int {
+        let (seconds, attoseconds) = components
+        return Int(seconds) * 1000 + Int(attoseconds / 1_000_000_000_000_000)
+    }
+}

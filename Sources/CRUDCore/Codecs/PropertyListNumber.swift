@@ -1,0 +1,126 @@
+import CRUDModel
+
+/// A JSON number as a property list holds it.
+enum PropertyListNumber: Equatable {
+    case integer(Int128)
+    case real(Double)
+
+    /// What JSON writes without fraction and exponent is an integer, of the 64 bits, signed or not, that every tool
+    /// reads; but −0, which no integer is. Any other number is the binary64 whose shortest spelling has the same digits,
+    /// however either writes the exponent: `1e2` is 100.0, but `0.10` and `3.14159265358979323846` are none.
+    ///
+    /// - Throws: `unsupported` for what is neither.
+    init(json text: Span<UInt8>) throws(CRUDError) {
+        let digits = DecimalDigits(json: text)
+        if digits.isInteger, !digits.isNegative || !digits.isZero {
+            guard let value = digits.integer else {
+                throw CRUDError(.unsupported, "a property list cannot hold an integer past 64 bits")
+            }
+            self = .integer(value)
+        } else {
+            guard let value = digits.binary64, value.isFinite, DecimalDigits(value) == digits else {
+                throw CRUDError(
+                    .unsupported, "a property list cannot hold this number without changing its digits")
+            }
+            self = .real(value)
+        }
+    }
+}
+
+/// A decimal number as its digits without zeros around them, and a power of ten.
+///
+/// Two are equal if they are the same number with the same digits. Zeros that JSON writes to make a number's size known
+/// (`100`, `0.001`) or to mark it as a fraction (`100.0`) count for nothing; one more at the end of a fraction (`0.10`)
+/// is a digit, and makes a number unequal to any that is spelt the shortest way.
+private struct DecimalDigits: Equatable {
+    /// Without the sign, and without zeros before and behind.
+    private var significant: [UInt8] = []
+    /// The power of ten that the last significant digit counts; 0 for zero.
+    private var exponent = 0
+    private var hasIdleZero = false
+    private(set) var isNegative = false
+    /// Whether it is written without fraction and exponent.
+    private(set) var isInteger = true
+
+    var isZero: Bool { significant.isEmpty }
+
+    /// No binary64 needs more to be told from all others (17, https://doi.org/10.1145/93542.93557).
+    private static let mostDigits = 17
+
+    /// Beyond this no power of ten makes a difference to whether a number is a binary64.
+    private static let greatestExponent = 1 << 40
+
+    static func == (left: DecimalDigits, right: DecimalDigits) -> Bool {
+        left.significant == right.significant && left.exponent == right.exponent
+            && left.isNegative == right.isNegative && left.hasIdleZero == right.hasIdleZero
+    }
+
+    /// The shortest spelling of a number.
+    init(_ value: Double) {
+        let text = Array(value.description.utf8)
+        self.init(json: text.span)
+    }
+
+    /// - Parameter text: a JSON number.
+    init(json text: Span<UInt8>) {
+        var index = 0
+        var fractionDigits = 0
+        var isInFraction = false
+        if text[0] == UInt8(ascii: "-") {
+            isNegative = true
+            index = 1
+        }
+        scan: while index < text.count {
+            switch text[index] {
+            case UInt8(ascii: "."):
+                isInFraction = true
+            case UInt8(ascii: "e"), UInt8(ascii: "E"):
+                exponent = Self.exponent(text, at: index + 1)
+                isInteger = false
+                break scan
+            case let digit:
+                if isInFraction { fractionDigits += 1 }
+                if digit != UInt8(ascii: "0") || !significant.isEmpty { significant.append(digit) }
+                hasIdleZero = fractionDigits > 1 && digit == UInt8(ascii: "0")
+            }
+            index += 1
+        }
+        if isInFraction { isInteger = false }
+        exponent -= fractionDigits
+        while significant.last == UInt8(ascii: "0") {
+            significant.removeLast()
+            exponent += 1
+        }
+        if significant.isEmpty { exponent = 0 }
+    }
+
+    private static func exponent(_ text: Span<UInt8>, at start: Int) -> Int {
+        var exponent = 0
+        var isNegative = false
+        for index in start..<text.count {
+            switch text[index] {
+            case UInt8(ascii: "-"): isNegative = true
+            case UInt8(ascii: "+"): continue
+            case let digit: exponent = min(exponent * 10 + Int(digit - UInt8(ascii: "0")), greatestExponent)
+            }
+        }
+        return isNegative ? -exponent : exponent
+    }
+
+    /// The integer, if 64 bits hold it, signed or not.
+    var integer: Int128? {
+        guard significant.count + exponent <= 20 else { return nil }
+        var value: Int128 = 0
+        for digit in significant { value = value * 10 + Int128(digit - UInt8(ascii: "0")) }
+        for _ in 0..<exponent { value *= 10 }
+        if isNegative { value = -value }
+        return Int128(Int64.min)...Int128(UInt64.max) ~= value ? value : nil
+    }
+
+    /// The nearest binary64; nil where there are too many digits for the shortest spelling of any.
+    var binary64: Double? {
+        guard significant.count <= Self.mostDigits else { return nil }
+        let digits = isZero ? "0" : String(decoding: significant, as: UTF8.self)
+        return Double("\(isNegative ? "-" : "")\(digits)e\(exponent)")
+    }
+}

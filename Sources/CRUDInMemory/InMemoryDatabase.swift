@@ -1,0 +1,124 @@
+public import CRUDClient
+import Synchronization
+
+/// Collections in the memory of this process, for an application's unit tests.
+///
+/// ```swift
+/// let database = InMemoryDatabase()
+/// let users = database.repository("users", of: User.self)
+/// let orders = database.repository("orders", of: Order.self)
+/// ```
+///
+/// It stands in for a ``CRUDClient``: repositories with one name have the same records, and a transaction may cover
+/// several collections.
+public final class InMemoryDatabase: Sendable {
+    private let tables = Mutex(Tables())
+
+    /// A database without records.
+    public init() {}
+
+    /// The records of the collection `name`.
+    ///
+    /// - Parameter name: 1 to 128 bytes of UTF-8 without control characters; spaces are legal. Every method of the
+    ///   repository throws ``CRUDError/Code/invalidParams`` for another.
+    public func repository(_ name: String) -> InMemoryRepository {
+        InMemoryRepository(database: self, collection: name)
+    }
+
+    /// The records of the collection `name` as values of one type.
+    ///
+    /// - Parameter name: 1 to 128 bytes of UTF-8 without control characters; spaces are legal.
+    public func repository<Model>(_ name: String, of type: Model.Type) -> Repository<Model> {
+        Repository(repository(name))
+    }
+
+    // MARK: Reading
+
+    /// - Throws: `record_not_found`.
+    func record(_ id: String, in collection: String) throws -> Record {
+        guard let record = try records([id], in: collection, "id").first else {
+            throw CRUDError(.recordNotFound, "there is no record with this id")
+        }
+        return record
+    }
+
+    /// The records that are there, each once, in the order of `ids`.
+    ///
+    /// - Parameter member: what the protocol calls the parameter.
+    func records(_ ids: [String], in collection: String, _ member: String = "ids") throws -> [Record] {
+        try Check.collection(collection)
+        try Check.count(ids.count, member)
+        for id in ids { try Check.id(id, member) }
+        var seen: Set<[UInt8]> = []
+        return tables.withLock { tables in
+            ids.compactMap { id in
+                let id = Array(id.utf8)
+                return seen.insert(id).inserted ? tables[collection][id] : nil
+            }
+        }
+    }
+
+    func page(_ query: RecordQuery, in collection: String) throws -> (records: [Record], next: Cursor?) {
+        try Check.collection(collection)
+        let scan = try Scan(query, of: collection)
+        return try scan.page(of: tables.withLock { $0[collection] }.values)
+    }
+
+    func count(_ selection: RecordSelection, in collection: String) throws -> Int {
+        try Check.collection(collection)
+        return try selection.matching(tables.withLock { $0[collection] }.values).count
+    }
+
+    // MARK: Writing
+
+    /// Carries out an operation that leaves a record, or deletes one.
+    ///
+    /// - Returns: the record as it is now; as it was, if it was deleted.
+    func carryOut(_ operation: RecordOperation, in collection: String) throws -> Record {
+        try Check.operation(operation, in: collection)
+        return try tables.withLock { try $0.carryOut(operation, in: collection) }
+    }
+
+    func delete(_ selection: RecordSelection, in collection: String) throws -> Int {
+        try Check.collection(collection)
+        return try tables.withLock { tables in
+            let records = try selection.matching(tables[collection].values)
+            for record in records { tables[collection][record.id] = nil }
+            return records.count
+        }
+    }
+
+    func batch(_ operations: [RecordOperation], in collection: String) throws -> [Result<RecordOutcome, CRUDError>] {
+        try Check.operations(operations, in: collection)
+        return tables.withLock { tables in
+            operations.map { operation in
+                Result { () throws(CRUDError) in try tables.outcome(of: operation, in: collection) }
+            }
+        }
+    }
+
+    func transaction(_ operations: [RecordOperation], in collection: String) throws -> [RecordOutcome] {
+        try Check.operations(operations, in: collection)
+        return try tables.withLock { tables in
+            var changed = tables
+            let outcomes = try operations.enumerated().map { index, operation in
+                do throws(CRUDError) {
+                    return try changed.outcome(of: operation, in: collection)
+                } catch {
+                    throw error.at(index)
+                }
+            }
+            tables = changed
+            return outcomes
+        }
+    }
+}
+
+extension CRUDError {
+    /// The error of the operation at `index`.
+    func at(_ index: Int) -> CRUDError {
+        var error = self
+        error.details.index = index
+        return error
+    }
+}

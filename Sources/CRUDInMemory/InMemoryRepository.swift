@@ -1,0 +1,124 @@
+@_exported public import CRUDClient
+
+/// Records of one collection in the memory of this process: what an application's unit tests have instead of a daemon.
+///
+/// ```swift
+/// @Test func registers() async throws {
+///     let clients = InMemoryRepository()
+///     try await Registration(clients: clients).register(Client(email: "ada@example.org"))
+///     #expect(try await clients.exists(id: "ada@example.org"))
+/// }
+/// ```
+///
+/// Everything that the daemon does to records it does as well, with the same outcomes and errors: filters, sorts and
+/// patches are evaluated by the same code, items are kept as JSON text, names and limits are checked. Writes are atomic,
+/// and batches atomic where they are asked to be; every call gives other tasks a turn first, so that they interleave as
+/// they do when a daemon is asked. Nothing outlives the process, and no call fails with ``CRUDError/Code/unavailable`` or
+/// ``CRUDError/Code/outcomeUnknown``.
+///
+/// Copies share their records. For several collections in one place, and transactions over them, see
+/// ``InMemoryDatabase``.
+public struct InMemoryRepository: RecordStore {
+    /// Where the records are.
+    public let database: InMemoryDatabase
+    public let collection: String
+
+    /// Records of their own.
+    ///
+    /// - Parameter collection: what the collection is called; it shows in nothing but ``collection``.
+    public init(collection: String = "records") {
+        self.init(database: InMemoryDatabase(), collection: collection)
+    }
+
+    init(database: InMemoryDatabase, collection: String) {
+        self.database = database
+        self.collection = collection
+    }
+
+    // MARK: Reading
+
+    public func readVersioned<Item: Decodable>(id: String, as type: Item.Type) async throws -> Versioned<Item> {
+        try await turn()
+        return try database.record(id, in: collection).versioned()
+    }
+
+    public func readVersioned<Item: Decodable>(ids: [String], as type: Item.Type) async throws -> [Versioned<Item>] {
+        try await turn()
+        return try database.records(ids, in: collection).map { try $0.versioned() }
+    }
+
+    public func exists(id: String) async throws -> Bool {
+        try await turn()
+        return try !database.records([id], in: collection, "id").isEmpty
+    }
+
+    public func query<Item: Decodable>(_ query: RecordQuery, as type: Item.Type) async throws -> RecordPage<Item> {
+        try await turn()
+        let page = try database.page(query, in: collection)
+        return RecordPage(records: try page.records.map { try $0.versioned() }, next: page.next)
+    }
+
+    public func count(_ selection: RecordSelection) async throws -> Int {
+        try await turn()
+        return try database.count(selection, in: collection)
+    }
+
+    // MARK: Writing
+
+    @discardableResult
+    public func create<Item: Encodable>(id: String, item: Item) async throws -> Revision {
+        try await write(.create(EncodedItem(item)), id)
+    }
+
+    @discardableResult
+    public func update<Item: Encodable>(id: String, item: Item, ifRevision: Revision?) async throws -> Revision {
+        try await write(.update(EncodedItem(item), ifRevision: ifRevision), id)
+    }
+
+    @discardableResult
+    public func upsert<Item: Encodable>(id: String, item: Item, ifRevision: Revision?) async throws -> Revision {
+        try await write(.upsert(EncodedItem(item), ifRevision: ifRevision), id)
+    }
+
+    public func delete(id: String, ifRevision: Revision?) async throws {
+        try await turn()
+        _ = try database.carryOut(RecordOperation(.delete(ifRevision: ifRevision), id: id), in: collection)
+    }
+
+    public func patch<Item: Decodable>(
+        id: String, with patch: EncodedItem, ifRevision: Revision?, upsert: Bool, as type: Item.Type
+    ) async throws -> Versioned<Item> {
+        try await turn()
+        let operation = RecordOperation(.patch(patch, ifRevision: ifRevision, upsert: upsert), id: id)
+        return try database.carryOut(operation, in: collection).versioned()
+    }
+
+    @discardableResult
+    public func deleteMatching(_ selection: RecordSelection) async throws -> Int {
+        try await turn()
+        return try database.delete(selection, in: collection)
+    }
+
+    @discardableResult
+    public func batch(_ operations: [RecordOperation]) async throws -> [Result<RecordOutcome, CRUDError>] {
+        try await turn()
+        return try database.batch(operations, in: collection)
+    }
+
+    @discardableResult
+    public func transaction(_ operations: [RecordOperation]) async throws -> [RecordOutcome] {
+        try await turn()
+        return try database.transaction(operations, in: collection)
+    }
+
+    private func write(_ action: RecordOperation.Action, _ id: String) async throws -> Revision {
+        try await turn()
+        return try database.carryOut(RecordOperation(action, id: id), in: collection).revision
+    }
+
+    /// What every call begins with.
+    private func turn() async throws {
+        try Task.checkCancellation()
+        await Task.yield()
+    }
+}

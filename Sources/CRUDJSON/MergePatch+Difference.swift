@@ -1,0 +1,104 @@
+extension MergePatch {
+    /// The patch that makes `after` of `before`; nil where there is nothing to do.
+    ///
+    /// It names the members that differ and no others, in the order of `after`, so that it leaves alone whatever else the
+    /// value that it is applied to may hold. Members are told apart by their names, not by their order; of repeated ones
+    /// the last counts. Numbers are equal if they are spelt the same.
+    ///
+    /// A merge patch cannot make a member null, only remove it: a member of `after` that is null counts as one that is not
+    /// there.
+    ///
+    /// The work recurses as deep as the values nest: they must come from a coding, which did so before, not from a peer.
+    package static func difference(from before: [UInt8], to after: [UInt8]) throws(JSONSyntaxError) -> [UInt8]? {
+        guard let patch = try JSONTree(after).difference(from: JSONTree(before)) else { return nil }
+        var text: [UInt8] = []
+        patch.append(to: &text)
+        return text
+    }
+}
+
+/// A value taken apart, so that two can be compared member by member.
+private indirect enum JSONTree: Equatable, Sendable {
+    case object(Members)
+    case array([JSONTree])
+    case string([UInt8])
+    /// Null, true, false, or a number, as it is written.
+    case verbatim([UInt8])
+
+    /// The members of an object. Their order tells nothing.
+    struct Members: Equatable, Sendable {
+        var names: [[UInt8]] = []
+        var values: [[UInt8]: JSONTree] = [:]
+
+        mutating func set(_ name: [UInt8], _ value: JSONTree) {
+            if values.updateValue(value, forKey: name) == nil { names.append(name) }
+        }
+
+        static func == (left: Members, right: Members) -> Bool { left.values == right.values }
+    }
+
+    static let null = JSONTree.verbatim(Array("null".utf8))
+
+    init(_ text: [UInt8]) throws(JSONSyntaxError) {
+        var scanner = JSONScanner()
+        try self.init(&scanner, text.span)
+    }
+
+    private init(_ scanner: inout JSONScanner, _ text: Span<UInt8>) throws(JSONSyntaxError) {
+        var isFirst = true
+        switch try scanner.peekKind(text) {
+        case .object:
+            scanner.enter()
+            var members = Members()
+            while let key = try scanner.nextKey(text, isFirst: &isFirst) {
+                members.set(key.decodedString(text), try JSONTree(&scanner, text))
+            }
+            self = .object(members)
+        case .array:
+            scanner.enter()
+            var elements: [JSONTree] = []
+            while try scanner.nextElement(text, isFirst: &isFirst) { elements.append(try JSONTree(&scanner, text)) }
+            self = .array(elements)
+        case .string:
+            self = .string(try scanner.value(text).decodedString(text))
+        case .number, .true, .false, .null:
+            self = .verbatim(try scanner.value(text).range.map { text[$0] })
+        }
+    }
+
+    /// The patch that makes this value of `before`; nil where there is nothing to do.
+    func difference(from before: JSONTree) -> JSONTree? {
+        guard case .object(let new) = self, case .object(let old) = before else { return self == before ? nil : self }
+        var patch = Members()
+        for name in new.names {
+            guard let value = new.values[name], let change = value.difference(from: old.values[name] ?? Self.null)
+            else { continue }
+            patch.set(name, change)
+        }
+        for name in old.names where new.values[name] == nil { patch.set(name, Self.null) }
+        return patch.names.isEmpty ? nil : .object(patch)
+    }
+
+    func append(to text: inout [UInt8]) {
+        switch self {
+        case .object(let members):
+            text.append(UInt8(ascii: "{"))
+            for (index, name) in members.names.enumerated() {
+                if index > 0 { text.append(UInt8(ascii: ",")) }
+                text.appendJSONString(name)
+                text.append(UInt8(ascii: ":"))
+                (members.values[name] ?? Self.null).append(to: &text)
+            }
+            text.append(UInt8(ascii: "}"))
+        case .array(let elements):
+            text.append(UInt8(ascii: "["))
+            for (index, element) in elements.enumerated() {
+                if index > 0 { text.append(UInt8(ascii: ",")) }
+                element.append(to: &text)
+            }
+            text.append(UInt8(ascii: "]"))
+        case .string(let bytes): text.appendJSONString(bytes)
+        case .verbatim(let bytes): text += bytes
+        }
+    }
+}

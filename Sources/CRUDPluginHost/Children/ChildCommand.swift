@@ -1,0 +1,112 @@
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// How a backend's child process is started: what runs, from where, and what it is held to.
+package struct ChildCommand: Sendable {
+    /// What runs in the child.
+    package enum Program: Sendable {
+        /// A plugin by its name in the configuration, which `crudd-plugin-host` loads.
+        case plugin(String, directories: [String])
+        /// An executable that speaks the child protocol itself, with its arguments.
+        case executable([String])
+    }
+
+    /// What a child is held to.
+    package struct Limits: Sendable {
+        /// The most memory that it may make its own, in bytes.
+        package var memoryBytes: Int
+        /// The longest that one call may take.
+        package var callTimeout: Duration
+        /// The largest frame that it may send.
+        package var frameBytes: Int
+
+        package init(
+            memoryBytes: Int? = nil, callTimeout: Duration? = nil, frameBytes: Int = 32 << 20
+        ) {
+            self.memoryBytes = memoryBytes ?? 256 << 20
+            self.callTimeout = callTimeout ?? .seconds(10)
+            self.frameBytes = frameBytes
+        }
+    }
+
+    /// The name of the backend.
+    let backend: String
+    let program: Program
+    /// The digest that the plugin's file must have.
+    let sha256: String?
+    let limits: Limits
+    /// The child's HOME.
+    let home: String
+    /// The program `crudd-plugin-host`.
+    let launcher: String
+
+    package init(
+        backend: String, program: Program, sha256: String?, limits: Limits, home: String, launcher: String
+    ) {
+        self.backend = backend
+        self.program = program
+        self.sha256 = sha256
+        self.limits = limits
+        self.home = home
+        self.launcher = launcher
+    }
+
+    /// The name in the configuration: of a plugin, or the path of an executable.
+    package var name: String {
+        switch program {
+        case .plugin(let name, _): name
+        case .executable(let words): words.first ?? ""
+        }
+    }
+
+    /// Finds and checks the file that the child is going to run, each time anew: it may have been replaced since.
+    ///
+    /// - Throws: ``PluginFault``.
+    package func file() throws(PluginFault) -> PluginFile {
+        switch program {
+        case .plugin(let name, let directories): try PluginFile(named: name, in: directories, sha256: sha256)
+        case .executable: try PluginFile(executable: name, sha256: sha256)
+        }
+    }
+
+    /// What tells `crudd-plugin-host` that it is a child's first program.
+    package static let option = "--child"
+
+    /// The words that start the child with a file that has been checked.
+    func arguments(for file: PluginFile) -> [String] {
+        let common = [launcher, Self.option, "\(getpid())", "\(limits.memoryBytes)"]
+        return switch program {
+        case .plugin: common + ["plugin", file.path]
+        case .executable(let words): common + ["command", file.path] + words
+        }
+    }
+
+    /// The child's whole environment.
+    var environment: [String] {
+        func inherited(_ name: String, or value: String) -> String {
+            "\(name)=\(getenv(name).map { String(cString: $0) } ?? value)"
+        }
+        return [
+            inherited("PATH", or: "/usr/local/bin:/usr/bin:/bin"), inherited("TMPDIR", or: "/tmp"), "LANG=C.UTF-8",
+            "HOME=\(home)",
+        ]
+    }
+
+    /// The program that starts children, installed with the running one: beside it in a build, else in
+    /// `../lib/crudd`.
+    ///
+    /// - Throws: ``PluginFault`` where it is missing.
+    package static func findLauncher() throws(PluginFault) -> String {
+        guard let own = realpath("/proc/self/exe", nil) else { throw PluginFault("/proc/self/exe cannot be resolved") }
+        defer { free(own) }
+        let folder = String(cString: own).split(separator: "/").dropLast().map { "/\($0)" }.joined()
+        let candidates = ["\(folder)/crudd-plugin-host", "\(folder)/../lib/crudd/crudd-plugin-host"]
+        guard let found = candidates.first(where: { access($0, X_OK) == 0 }) else {
+            throw PluginFault(
+                "there is no crudd-plugin-host, which runs plugins in child processes: looked for "
+                    + candidates.joined(separator: ", "))
+        }
+        return found
+    }
+}

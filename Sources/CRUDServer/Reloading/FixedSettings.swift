@@ -1,0 +1,24 @@
+import CRUDConfiguration
+
+/// What a running daemon cannot change: where it listens and where it remembers.
+struct FixedSettings: Sendable {
+    /// Nil where systemd has made the sockets, so that the configuration does not matter.
+    let socket: Configuration.Socket?
+    let stateDirectory: String
+
+    /// A line for each setting that a new configuration has differently.
+    func changes(in new: Configuration) -> [String] {
+        var changes: [String] = []
+        func compare(_ name: String, _ old: String, _ new: String) {
+            guard old != new else { return }
+            changes.append("\(name): stays \(old) until the daemon is started again, then \(new)")
+        }
+        if let socket {
+            compare("socket.path", socket.path, new.socket.path)
+            compare("socket.mode", String(socket.mode, radix: 8), String(new.socket.mode, radix: 8))
+            compare("socket.group", socket.group?.name ?? "unset", new.socket.group?.name ?? "unset")
+        }
+        compare("state_directory", stateDirectory, new.stateDirectory)
+        return changes
+    }
+}

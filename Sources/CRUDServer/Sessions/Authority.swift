@@ -1,0 +1,34 @@
+import CRUDConfiguration
+import CRUDCore
+
+/// What a peer may do by the access rules that are in force. What they say of a collection is remembered.
+struct Authority {
+    /// Whether the peer may manage the daemon.
+    let isAdmin: Bool
+    private let peer: Peer
+    private let access: AccessPolicy
+    /// For collections that the peer has named lately: a few, since it may name any number.
+    private var known: [(collection: Collection, allowed: Permissions)] = []
+
+    private static let maximumKnown = 32
+
+    init(of peer: Peer, by access: AccessPolicy) {
+        self.peer = peer
+        self.access = access
+        isAdmin = access.permissions(uid: peer.uid, groups: peer.groups).contains(.admin)
+    }
+
+    /// What the peer may do with a collection.
+    mutating func permissions(for collection: Collection) -> Permissions {
+        for known in known where known.collection === collection { return known.allowed }
+        let allowed = permissions(forName: collection.name)
+        if known.count == Self.maximumKnown { known.removeAll(keepingCapacity: true) }
+        known.append((collection, allowed))
+        return allowed
+    }
+
+    /// What the peer may do with a collection of that name.
+    func permissions(forName name: [UInt8]) -> Permissions {
+        access.permissions(uid: peer.uid, groups: peer.groups, collection: name.span)
+    }
+}

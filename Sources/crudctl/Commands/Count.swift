@@ -1,0 +1,19 @@
+import ArgumentParser
+import CRUDWire
+
+struct Count: DaemonCommand {
+    static let configuration = CommandConfiguration(abstract: "Counts records.")
+
+    @ParentCommand var root: Crudctl
+    @OptionGroup(title: "Global options") var options: GlobalOptions
+    @OptionGroup var selection: SelectionArguments
+
+    func run() async throws {
+        let members = try selection.members()
+        let result = try await call("record.count") { members(&$0) }
+        guard printer.format == .table, let count = ResultObject(result)?.value("count") else {
+            return try show(result)
+        }
+        try StandardOutput.write(count + [UInt8(ascii: "\n")])
+    }
+}

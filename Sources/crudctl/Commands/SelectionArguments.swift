@@ -1,0 +1,32 @@
+import ArgumentParser
+import CRUDJSON
+import CRUDModel
+
+/// Which records of a collection a command is about.
+struct SelectionArguments: ParsableArguments {
+    @Argument(help: "The collection's name.") var collection: String
+    @Option(
+        name: .customLong("where"),
+        help: ArgumentHelp(
+            "Only records whose item this is true of, such as age >= 18 AND name LIKE 'B%'.", valueName: "cql2"))
+    var condition: String?
+    @Option(help: "Only records whose id begins with this.") var prefix: String?
+
+    /// Whether some records may be left out.
+    var isRestricted: Bool { condition != nil || prefix != nil }
+
+    /// Writes the members that say so.
+    ///
+    /// - Throws: `invalid_query` for a condition that is no CQL2 text, with the column.
+    func members() throws -> (inout JSONWriter) -> Void {
+        let filter = try condition.map { Array(try Filter(cql2Text: $0).cql2JSON.utf8) }
+        return { params in
+            params.member("collection", collection)
+            if let filter {
+                params.key("filter")
+                params.raw(filter)
+            }
+            if let prefix { params.member("prefix", prefix) }
+        }
+    }
+}

@@ -1,0 +1,47 @@
+import CRUDPluginHost
+import CRUDPluginTesting
+
+/// The report of the conformance suite: a line for each check as it ends, and below it what was wrong.
+struct CheckReport {
+    let path: String
+
+    /// Runs the suite and answers whether nothing failed.
+    ///
+    /// - Throws: why the storage cannot be opened.
+    func print(_ suite: ConformanceSuite) throws(CallFault) -> Bool {
+        let plugin = suite.plugin
+        let capabilities = Plugin.Capabilities(rawValue: plugin.capabilities).names.joined(separator: ", ")
+        StandardStream.output.write(
+            "\(path)\nversion \(plugin.version), \(capabilities.isEmpty ? "no capabilities" : capabilities)"
+                + (plugin.isChild ? ", in a child process\n" : "\n"))
+        let watch = CheckWatch()
+        var passed = 0
+        var failed = 0
+        try suite.run { format, check in
+            watch.begin(Self.title(format, check))
+        } ended: { row in
+            watch.end()
+            switch row.verdict {
+            case .passed: passed += 1
+            case .failed: failed += 1
+            case .notApplicable: break
+            }
+            StandardStream.output.write(Self.lines(row))
+        }
+        StandardStream.output.write("\(passed) checks passed, \(failed) failed\n")
+        return failed == 0
+    }
+
+    private static func title(_ format: String?, _ check: String) -> String {
+        format.map { "\($0): \(check)" } ?? check
+    }
+
+    private static func lines(_ row: ConformanceSuite.Row) -> String {
+        let title = title(row.format, row.check)
+        switch row.verdict {
+        case .passed: return "ok      \(title)\n"
+        case .notApplicable(let reason): return "-       \(title) (\(reason))\n"
+        case .failed(let faults): return "FAILED  \(title)\n" + faults.map { "            \($0)\n" }.joined()
+        }
+    }
+}

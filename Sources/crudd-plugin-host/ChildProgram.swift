@@ -1,0 +1,35 @@
+import CLinux
+import CRUDPluginHost
+import Glibc
+
+/// The first program of every child process of the daemon, which starts it as
+///
+///     crudd-plugin-host --child PARENT MEMORY plugin FILE           loads a plugin and serves it on descriptors 3 and 4
+///     crudd-plugin-host --child PARENT MEMORY command FILE WORD…    becomes FILE, which serves itself on 0 and 1
+///
+/// PARENT is the daemon's process id, MEMORY the most bytes of memory that the child may make its own. Before anything
+/// else runs, the process is tied to its parent's life, held to its limits and rid of whatever it may have inherited.
+enum ChildProgram {
+    static func run(_ words: [String]) -> Never {
+        guard words.count >= 4, let parent = pid_t(words[0]), let memory = rlim_t(words[1]) else {
+            fail("only crudd starts this")
+        }
+        guard clinux_die_with(parent) == 0 else { fail("the daemon has gone") }
+        Confinement.apply(memoryBytes: memory)
+        switch words[2] {
+        case "plugin":
+            _ = clinux_close_from(Service.firstChannel + 2)
+            exit(Service.run(words[3]))
+        case "command":
+            _ = clinux_close_from(STDERR_FILENO + 1)
+            Confinement.become(words[3], Array(words[4...]))
+        case let other: fail("there is no \(other)")
+        }
+    }
+}
+
+/// Ends a child that cannot go on.
+func fail(_ message: String) -> Never {
+    StandardStream.error.write("<3>crudd-plugin-host: \(message)\n")
+    exit(70)  // EX_SOFTWARE
+}

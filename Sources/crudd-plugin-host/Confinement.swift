@@ -1,0 +1,42 @@
+import CRUDPluginHost
+import Glibc
+
+/// What a child is held to, and how it becomes an executable.
+enum Confinement {
+    /// Sets the limits of this process, and leaves the daemon's working directory.
+    static func apply(memoryBytes: rlim_t) {
+        limit(RLIMIT_DATA, to: memoryBytes)
+        // A core file would hold records.
+        limit(RLIMIT_CORE, to: 0)
+        guard chdir("/") == 0 else { fail("chdir: \(reason())") }
+    }
+
+    private static func limit(_ resource: __rlimit_resource, to value: rlim_t) {
+        var limit = rlimit(rlim_cur: value, rlim_max: value)
+        var current = rlimit()
+        // A limit that is lower already stays.
+        if getrlimit(__rlimit_resource_t(resource.rawValue), &current) == 0 {
+            limit.rlim_max = min(value, current.rlim_max)
+            limit.rlim_cur = min(value, current.rlim_max)
+        }
+        guard setrlimit(__rlimit_resource_t(resource.rawValue), &limit) == 0 else { fail("setrlimit: \(reason())") }
+    }
+
+    /// Becomes an executable; does not return. One that cannot be executed is a fault of the configuration: that is the
+    /// reply to the daemon's greeting.
+    static func become(_ path: String, _ words: [String]) -> Never {
+        let pointers = words.map { strdup($0) } + [nil]
+        execv(path, pointers)
+        let message = "\(path) cannot be executed: \(reason())"
+        var reply = FrameWriter()
+        reply.begin()
+        reply.raw(#"{"id":1,"error":{"status":"unsupported","message":"#)
+        reply.string(message)
+        reply.raw("}}")
+        reply.end()
+        _ = reply.bytes.withUnsafeBytes { write(STDOUT_FILENO, $0.baseAddress, $0.count) }
+        exit(126)
+    }
+
+    private static func reason() -> String { String(cString: strerror(errno)) }
+}

@@ -1,0 +1,81 @@
+import CRUDPluginABI
+import CRUDPluginHost
+import Glibc
+import Synchronization
+
+/// What the channels share: the plugin, its storage once it is open, and the collections by name.
+final class Storage: Sendable {
+    let plugin: Plugin
+    private let state = Mutex(State())
+
+    private struct State: @unchecked Sendable {
+        // @unchecked: addresses of the plugin's things; the contract says which calls may be made beside each other, and
+        // the channels keep to it.
+        var backend: OpaquePointer?
+        var collections: [[UInt8]: OpenCollection] = [:]
+    }
+
+    /// A collection that the plugin has opened.
+    struct OpenCollection: @unchecked Sendable {
+        // @unchecked: as `State`.
+        let handle: OpaquePointer
+        /// Whether its items are JSON texts.
+        let isJSON: Bool
+    }
+
+    init(_ plugin: Plugin) {
+        self.plugin = plugin
+    }
+
+    var table: UnsafePointer<crudd_plugin> { plugin.table }
+
+    var backend: OpaquePointer? {
+        get { state.withLock { $0.backend } }
+        set {
+            let newValue = UInt(bitPattern: newValue)
+            state.withLock { $0.backend = OpaquePointer(bitPattern: newValue) }
+        }
+    }
+
+    func collection(named name: UnsafeRawBufferPointer) -> OpenCollection? {
+        state.withLock { $0.collections[Array(name)] }
+    }
+
+    func insert(_ collection: OpenCollection, named name: UnsafeRawBufferPointer) {
+        state.withLock { $0.collections[Array(name)] = collection }
+    }
+
+    func removeCollection(named name: UnsafeRawBufferPointer) {
+        _ = state.withLock { $0.collections.removeValue(forKey: Array(name)) }
+    }
+
+    /// Closes the storage; all readers are closed by then.
+    func close() {
+        if let backend { table.pointee.close(backend) }
+    }
+}
+
+/// What the plugin sees of the host: its lines go to standard error, marked with their levels.
+enum StandardErrorLog {
+    /// Lives as long as the process.
+    // The struct is never written again.
+    nonisolated(unsafe) static let host: UnsafePointer<crudd_host> = {
+        let host = UnsafeMutablePointer<crudd_host>.allocate(capacity: 1)
+        host.initialize(to: crudd_host())
+        host.pointee.struct_size = UInt32(MemoryLayout<crudd_host>.size)
+        host.pointee.log = { _, level, message in
+            let mark =
+                switch level {
+                case CRUDD_LOG_DEBUG: "<7>"
+                case CRUDD_LOG_INFO: "<6>"
+                case CRUDD_LOG_WARNING: "<4>"
+                default: "<3>"
+                }
+            // One write, so that lines of several threads do not mix; a line break would make a second line of it.
+            let text = UnsafeRawBufferPointer(start: message.data, count: message.size)
+            let line = Array(mark.utf8) + text.map { $0 == 0x0A ? 0x20 : $0 } + [0x0A]
+            _ = line.withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
+        }
+        return UnsafePointer(host)
+    }()
+}

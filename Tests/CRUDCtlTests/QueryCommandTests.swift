@@ -1,0 +1,103 @@
+import CRUDTestSupport
+import ScriptedDaemon
+import Testing
+
+/// How `crudctl query`, `count` and `delete-matching` ask and print.
+@Suite struct QueryCommandTests {
+    private static let pages = [
+        #"{"records":[{"id":"a","item":{"n":1},"revision":"r"},{"id":"b","item":2,"revision":"s"}],"cursor":"k"}"#,
+        #"{"records":[],"cursor":"l"}"#,
+        #"{"records":[{"id":"c","item":{"id":"x","n":"3"},"revision":"t"}]}"#,
+    ]
+
+    /// A daemon that answers one connection page by page, and returns the cursors that it was asked with.
+    private static func walk() throws -> ScriptedDaemon<[String]> {
+        try ScriptedDaemon { listener in
+            let peer = try listener.accept()
+            let requests = try pages.map { page in
+                let request = try peer.request()
+                try peer.answer(request, page)
+                return request.text
+            }
+            try peer.drain()
+            return requests
+        }
+    }
+
+    @Test(arguments: [
+        (
+            "json",
+            #"{"records":[{"id":"a","item":{"n":1},"revision":"r"},{"id":"b","item":2,"revision":"s"},"#
+                + #"{"id":"c","item":{"id":"x","n":"3"},"revision":"t"}]}"# + "\n"
+        ),
+        (
+            "ndjson",
+            #"{"id":"a","item":{"n":1},"revision":"r"}"# + "\n" + #"{"id":"b","item":2,"revision":"s"}"# + "\n"
+                + #"{"id":"c","item":{"id":"x","n":"3"},"revision":"t"}"# + "\n"
+        ),
+        ("table", "ID  N  ITEM\na   1  \nb      2\nID  ITEM.ID  N\nc   x        3\n"),
+    ])
+    func walksEveryPageOverOneConnection(_ format: String, _ expected: String) async throws {
+        let daemon = try Self.walk()
+        let run = try CrudctlProgram.run(["--socket", daemon.path, "query", "c", "--all", "-o", format])
+        #expect(run.status == .exited(0))
+        #expect(run.output == expected)
+        let requests = try await daemon.finish()
+        #expect(requests.map { $0.contains(#""cursor""#) } == [false, true, true])
+        #expect(requests[1].contains(#""cursor":"k""#) && requests[2].contains(#""cursor":"l""#))
+    }
+
+    @Test func saysThatThereIsMore() async throws {
+        let daemon = try ScriptedDaemon(answering: Self.pages[0])
+        let run = try CrudctlProgram.run(["--socket", daemon.path, "query", "c", "-o", "table"])
+        #expect(run.output == "ID  N  ITEM\na   1  \nb      2\n")
+        #expect(run.errors == "crudctl: there are more records; --all prints every one\n")
+        _ = try await daemon.finish()
+    }
+
+    @Test func aCountIsANumberAloneInATable() async throws {
+        let daemon = try ScriptedDaemon(answering: #"{"count":42}"#, #"{"count":42}"#)
+        #expect(try CrudctlProgram.run(["--socket", daemon.path, "count", "c", "-o", "table"]).output == "42\n")
+        #expect(try CrudctlProgram.run(["--socket", daemon.path, "count", "c"]).output == #"{"count":42}"# + "\n")
+        _ = try await daemon.finish()
+    }
+
+    @Test(arguments: ["age >=", "age >= 18 AND", "age = NULL", "'a' = age", "age"])
+    func aConditionThatIsNoCQL2IsNotSent(_ condition: String) throws {
+        for command in [["query", "c"], ["count", "c"], ["delete-matching", "c", "--yes"]] {
+            let run = try CrudctlProgram.run(
+                command + ["--where", condition], environment: ["CRUDD_SOCKET": "/nowhere"])
+            #expect(run.status == .exited(65))
+            #expect(run.errors.hasPrefix("crudctl: invalid_query: "))
+            #expect(run.errors.contains("column"))
+        }
+    }
+
+    @Test(arguments: [["--all"], ["--yes"], ["--where", "a = 1"], ["--all", "--where", "a = 1", "--yes"]])
+    func deletingHasToBeMeant(_ arguments: [String]) throws {
+        let run = try CrudctlProgram.run(
+            ["delete-matching", "c"] + arguments, environment: ["CRUDD_SOCKET": "/nowhere"])
+        #expect(run.status == .exited(64))
+        #expect(run.errors.contains("--yes") || run.errors.contains("--where"))
+    }
+
+    @Test(arguments: [("y\n", true), ("yes\n", true), ("n\n", false), ("\n", false)])
+    func asksOnATerminal(_ answer: String, _ isMeant: Bool) async throws {
+        let answers = [#"{"count":3}"#] + (isMeant ? [#"{"deleted":3}"#] : [])
+        let daemon = try ScriptedDaemon { listener in
+            try answers.map { answer in
+                let peer = try listener.accept()
+                let request = try peer.request()
+                try peer.answer(request, answer)
+                try peer.drain()
+                return request.text
+            }
+        }
+        let screen = try CrudctlProgram.run(
+            ["--socket", daemon.path, "delete-matching", "c", "--all"], columns: 80, typing: answer,
+            environment: ["NO_COLOR": "1"])
+        #expect(screen.contains("Delete 3 records of c? [y/N]"))
+        #expect(screen.contains(isMeant ? "deleted  3" : "nothing has been deleted"))
+        #expect(try await daemon.finish().count == answers.count)
+    }
+}

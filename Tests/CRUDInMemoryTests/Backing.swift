@@ -1,0 +1,38 @@
+import CRUDInMemory
+import CRUDTestSupport
+
+/// Where the records of a test are: every test of this module runs on both, for nobody shall tell the difference.
+enum Backing: CaseIterable {
+    case inMemory, daemon
+
+    static let allCases = [Backing.inMemory]
+
+    /// Fresh collections.
+    func open() async throws -> Collections {
+        switch self {
+        case .inMemory:
+            let database = InMemoryDatabase()
+            return Collections(keeper: nil) { database.repository($0) }
+        case .daemon:
+            let daemon = try Daemon()
+            let client = try await CRUDClient.connect(path: daemon.socketPath)
+            return Collections(keeper: daemon) { client.repository($0) }
+        }
+    }
+}
+
+/// The collections of a ``Backing``. They last as long as this value.
+struct Collections: Sendable {
+    /// The daemon, if there is one.
+    let keeper: Daemon?
+    let store: @Sendable (String) -> any RecordStore
+
+    init(keeper: Daemon?, _ store: @escaping @Sendable (String) -> any RecordStore) {
+        self.keeper = keeper
+        self.store = store
+    }
+
+    func repository<Model>(_ name: String, of type: Model.Type) -> Repository<Model> {
+        Repository(store(name))
+    }
+}

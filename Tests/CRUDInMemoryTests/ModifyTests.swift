@@ -1,0 +1,139 @@
+import CRUDInMemory
+import Foundation
+import Synchronization
+import Testing
+
+/// `modify`, and its rivals.
+@Suite struct ModifyTests {
+    struct Counter: Codable, Equatable, Sendable {
+        var count = 0
+        var note: String?
+        var parts: [String: Int] = [:]
+    }
+
+    @Test(arguments: Backing.allCases)
+    func sixtyFourTasksCountTogether(_ backing: Backing) async throws {
+        let collections = try await backing.open()
+        let counters = collections.repository("counters", of: Counter.self)
+        try await counters.create(Counter(), id: "x")
+        try await withThrowingTaskGroup { group in
+            for task in 0..<64 {
+                group.addTask {
+                    for _ in 0..<100 {
+                        try await counters.modify(id: "x") { counter in
+                            counter.count += 1
+                            counter.parts["\(task)", default: 0] += 1
+                        }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        let counter = try await counters.read(id: "x")
+        #expect(counter.count == 6400)
+        #expect(counter.parts.count == 64)
+        #expect(counter.parts.values.allSatisfy { $0 == 100 })
+    }
+
+    @Test(arguments: Backing.allCases)
+    func keepsWhatTheModelDoesNotKnow(_ backing: Backing) async throws {
+        let collections = try await backing.open()
+        let store = collections.store("counters")
+        let item = try EncodedItem(json: #"{"count":1,"note":"n","parts":{"a":1,"b":2},"more":{"digits":1.50}}"#)
+        try await store.batch([RecordOperation(.create(item), id: "x")])
+        let counters = Repository<Counter>(store)
+        let changed = try await counters.modify(id: "x") { counter in
+            counter.count = 2
+            counter.note = nil
+            counter.parts["a"] = nil
+            counter.parts["c"] = 3
+        }
+        #expect(changed == Counter(count: 2, note: nil, parts: ["b": 2, "c": 3]))
+        struct More: Codable, Equatable {
+            var more: [String: Decimal]
+            var note: String?
+        }
+        #expect(try await store.read(id: "x") == More(more: ["digits": 1.5], note: nil))
+    }
+
+    @Test(arguments: Backing.allCases)
+    func writesNothingWhereNothingChanges(_ backing: Backing) async throws {
+        let collections = try await backing.open()
+        let counters = collections.repository("counters", of: Counter.self)
+        let revision = try await counters.create(Counter(count: 1, parts: ["a": 1, "b": 2]), id: "x")
+        #expect(try await counters.modify(id: "x") { $0.count = 1 }.count == 1)
+        #expect(try await counters.readVersioned(id: "x").revision == revision)
+        await expectError(.recordNotFound) { try await counters.modify(id: "y") { $0.count = 1 } }
+        await #expect(throws: CancellationError.self) {
+            try await counters.modify(id: "x") { counter in
+                counter.count = 7
+                throw CancellationError()
+            }
+        }
+        #expect(try await counters.readVersioned(id: "x").revision == revision)
+    }
+
+    /// A store in which somebody else is always quicker.
+    @Test func givesUpAtTheDeadline() async throws {
+        let store = InMemoryRepository()
+        let counters = Repository<Counter>(RivalledStore(base: store))
+        try await counters.create(Counter(), id: "x")
+        let error = await expectError(.unavailable) {
+            try await CRUDClient.withDeadline(in: .milliseconds(30)) {
+                try await counters.modify(id: "x") { $0.count += 1 }
+            }
+        }
+        #expect(error?.cause is DeadlineExceeded)
+        #expect(try await counters.read(id: "x").count == 0)
+    }
+}
+
+/// Changes a record between every read and the write that follows.
+private struct RivalledStore: RecordStore {
+    let base: InMemoryRepository
+
+    var collection: String { base.collection }
+
+    func patch<Item: Decodable>(
+        id: String, with patch: EncodedItem, ifRevision: Revision?, upsert: Bool, as type: Item.Type
+    ) async throws -> Versioned<Item> {
+        try await base.patch(id: id, with: ["note": "rival"], as: ModifyTests.Counter.self)
+        return try await base.patch(id: id, with: patch, ifRevision: ifRevision, upsert: upsert, as: type)
+    }
+
+    func create<Item: Encodable>(id: String, item: Item) async throws -> Revision {
+        try await base.create(id: id, item: item)
+    }
+
+    func readVersioned<Item: Decodable>(id: String, as type: Item.Type) async throws -> Versioned<Item> {
+        try await base.readVersioned(id: id, as: type)
+    }
+
+    func update<Item: Encodable>(id: String, item: Item, ifRevision: Revision?) async throws -> Revision {
+        try await base.update(id: id, item: item, ifRevision: ifRevision)
+    }
+
+    func upsert<Item: Encodable>(id: String, item: Item, ifRevision: Revision?) async throws -> Revision {
+        try await base.upsert(id: id, item: item, ifRevision: ifRevision)
+    }
+
+    func delete(id: String, ifRevision: Revision?) async throws {
+        try await base.delete(id: id, ifRevision: ifRevision)
+    }
+
+    func query<Item: Decodable>(_ query: RecordQuery, as type: Item.Type) async throws -> RecordPage<Item> {
+        try await base.query(query, as: type)
+    }
+
+    func count(_ selection: RecordSelection) async throws -> Int { try await base.count(selection) }
+
+    func deleteMatching(_ selection: RecordSelection) async throws -> Int { try await base.deleteMatching(selection) }
+
+    func batch(_ operations: [RecordOperation]) async throws -> [Result<RecordOutcome, CRUDError>] {
+        try await base.batch(operations)
+    }
+
+    func transaction(_ operations: [RecordOperation]) async throws -> [RecordOutcome] {
+        try await base.transaction(operations)
+    }
+}

@@ -1,0 +1,133 @@
+import CRUDInMemory
+import Foundation
+import Testing
+
+/// One record fed from several models, transactions, and modifications.
+@Suite struct PersistTests {
+    struct Member: Codable, Equatable, Persistable, Sendable {
+        static let primaryKey = PrimaryKey(\Member.team, \Member.number)
+
+        var team: String
+        var number: Int
+        var name: String?
+        var visits: Int?
+        var links: [String: String]?
+        var isOnline: Bool?
+    }
+
+    /// What the network tells.
+    struct Presence: Encodable, Persistable {
+        static let primaryKey = PrimaryKey(\Presence.team, \Presence.number)
+
+        var team: String
+        var number: Int
+        @Field var isOnline: Bool? = nil
+        var links: [String: String]?
+    }
+
+    struct NoName: Error {}
+
+    /// What a person types, in a shape of its own.
+    struct NameForm: Encodable, Persistable {
+        static let primaryKey = PrimaryKey(\NameForm.team, \NameForm.number)
+
+        var team: String
+        var number: Int
+        var typed: String
+
+        var stored: [String: String] {
+            get throws {
+                guard !typed.isEmpty else { throw NoName() }
+                return ["team": team, "name": typed]
+            }
+        }
+    }
+
+    @Test(arguments: Backing.allCases)
+    func modelsFeedOneRecord(_ backing: Backing) async throws {
+        let collections = try await backing.open()
+        let members = collections.repository("members", of: Member.self)
+        let new = try await members.persist(Member(team: "a:b", number: 7, visits: 1, links: ["x": "1"]))
+        #expect(new == Member(team: "a:b", number: 7, visits: 1, links: ["x": "1"]))
+        #expect(try await members.exists(id: "a%3Ab:7"))
+
+        var presence = Presence(team: "a:b", number: 7, isOnline: true, links: ["y": "2"])
+        var record = try await members.persist(presence)
+        #expect(record == Member(team: "a:b", number: 7, visits: 1, links: ["x": "1", "y": "2"], isOnline: true))
+        record = try await members.persist(NameForm(team: "a:b", number: 7, typed: "Ada"))
+        #expect(record.name == "Ada")
+        #expect(record.isOnline == true)
+        // A plain nil and an absent field leave what is there, a null one removes it.
+        presence.$isOnline = .absent
+        presence.links = nil
+        #expect(try await members.persist(presence) == record)
+        presence.isOnline = nil
+        record.isOnline = nil
+        #expect(try await members.persist(presence) == record)
+        #expect(try await members.read(id: record.recordID) == record)
+        await #expect(throws: NoName.self) {
+            try await members.persist(NameForm(team: "a:b", number: 7, typed: ""))
+        }
+        #expect(try await members.count() == 1)
+    }
+
+    @Test(arguments: Backing.allCases)
+    func persistsMany(_ backing: Backing) async throws {
+        let collections = try await backing.open()
+        let members = collections.repository("members", of: Member.self)
+        let models = (0..<700).map { Member(team: "t", number: $0 % 600, visits: $0) }
+        let persisted = try await members.persist(models)
+        #expect(persisted == models)
+        #expect(try await members.count() == 600)
+        #expect(try await members.read(id: "t:99").visits == 699)
+        #expect(try await members.persist([Member]()) == [])
+
+        let bad = [Member(team: "u", number: 1), Member(team: "", number: 2), Member(team: "u\u{0}", number: 3)]
+        let error = await expectError(.invalidParams) { try await members.persist(bad) }
+        #expect(error?.details.index == 2)
+    }
+
+    @Test(arguments: Backing.allCases)
+    func concurrentModelsLeaveEachOthersFieldsAlone(_ backing: Backing) async throws {
+        let collections = try await backing.open()
+        let members = collections.repository("members", of: Member.self)
+        try await withThrowingTaskGroup { group in
+            for task in 0..<16 {
+                group.addTask {
+                    for round in 0..<20 {
+                        switch task % 3 {
+                        case 0: try await members.persist(Member(team: "t", number: 1, visits: round))
+                        case 1: try await members.persist(NameForm(team: "t", number: 1, typed: "n\(round)"))
+                        default:
+                            try await members.persist(
+                                Presence(team: "t", number: 1, isOnline: true, links: ["\(task)": "\(round)"]))
+                        }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        let record = try await members.read(id: "t:1")
+        let links = Dictionary(uniqueKeysWithValues: (0..<16).filter { $0 % 3 == 2 }.map { ("\($0)", "19") })
+        #expect(record == Member(team: "t", number: 1, name: "n19", visits: 19, links: links, isOnline: true))
+    }
+
+    @Test(arguments: Backing.allCases)
+    func changesSomeMembers(_ backing: Backing) async throws {
+        let collections = try await backing.open()
+        let members = collections.repository("members", of: Member.self)
+        struct Change: Encodable {
+            @Field var name: String?
+            @Field var visits: Int? = 3
+        }
+        var change = Change()
+        await expectError(.recordNotFound) { try await members.patch(id: "t:1", with: change) }
+        let revision = try await members.create(Member(team: "t", number: 1, name: "A"))
+        var member = try await members.patch(id: "t:1", with: change, ifRevision: revision)
+        #expect(member == Member(team: "t", number: 1, name: "A", visits: 3))
+        await expectError(.revisionMismatch) { try await members.patch(id: "t:1", with: change, ifRevision: revision) }
+        change.name = nil
+        member = try await members.patch(id: "t:1", with: change)
+        #expect(member == Member(team: "t", number: 1, visits: 3))
+    }
+}

@@ -1,0 +1,65 @@
+import CRUDTestSupport
+import Testing
+
+/// `crudd-plugin-host --check` as a plugin's author runs it.
+@Suite struct CheckCommandTests {
+    private static func run(_ arguments: String...) throws -> Command.Outcome {
+        try Command.run(BuildProducts.path(of: "crudd-plugin-host"), arguments)
+    }
+
+    @Test func tellsWhatFailedAndWhy() throws {
+        let outcome = try CheckedPlugin(fault: "IGNORES_COUNT_PREFIX").check(options: "path: $DIRECTORY/main.sqlite")
+        #expect(outcome.status == .exited(70))
+        let lines = outcome.output.split(separator: "\n").map(String.init)
+        #expect(lines.contains("FAILED  json: counting"))
+        #expect(lines.contains(#"            records with prefix "a": 14, expected 6"#))
+        #expect(lines.contains("ok      json: walking by id"))
+        #expect(lines.last?.hasSuffix(" 3 failed") == true)
+        #expect(outcome.errors == "")
+    }
+
+    @Test func outlivesACrash() throws {
+        let outcome = try CheckedPlugin(fault: "CRASHES").check(options: "path: $DIRECTORY/main.sqlite")
+        #expect(outcome.status == .exited(70))
+        #expect(outcome.output.contains("ok      function table\n"))
+        #expect(
+            outcome.output.hasSuffix("FAILED  json: odd names of collections\n            the plugin has crashed\n"))
+    }
+
+    @Test func saysThatStorageIsNotAvailable() throws {
+        let plugin = try CheckedPlugin(product: "filesystem")
+        try Files.makeDirectory("\(plugin.directory.path)/files")
+        try Files.makeDirectory("\(plugin.directory.path)/files/.lock")
+        let outcome = try plugin.check(options: "directory: $DIRECTORY/files")
+        #expect(outcome.status == .exited(69))
+        #expect(outcome.errors.contains(".lock"))
+    }
+
+    @Test(arguments: [
+        ("path: 1", #"option "path""#), ("{pth: /x}", "pth"), ("[path]", "--options:1:1"),
+        ("{path: *a}", "--options:1:8"),
+    ])
+    func pointsToFaultyOptions(options: String, words: String) throws {
+        let outcome = try CheckedPlugin(product: "sqlite").check(options: options)
+        #expect(outcome.status == .exited(78))
+        #expect(outcome.errors.contains(words))
+        #expect(!outcome.output.contains("json"))
+    }
+
+    @Test(arguments: [
+        [], ["--option"], ["--options"], ["extra"], ["--options={}", "extra"], ["--isolation", "none"],
+    ])
+    func saysHowItIsUsed(words: [String]) throws {
+        let outcome = try Command.run(
+            BuildProducts.path(of: "crudd-plugin-host"), ["--check"] + (words.isEmpty ? [] : ["plugin.so"]) + words)
+        #expect(outcome.status == .exited(64))
+        #expect(outcome.errors.contains("Usage: crudd-plugin-host --check PATH"))
+    }
+
+    @Test(arguments: ["/none.so", "/etc/passwd", "/"])
+    func refusesWhatIsNoPlugin(path: String) throws {
+        let outcome = try Self.run("--check", path)
+        #expect(outcome.status == .exited(78))
+        #expect(outcome.errors.contains(path))
+    }
+}

@@ -1,0 +1,33 @@
+import CRUDTestSupport
+
+/// A copy of a plugin in a directory of its own, for `crudd-plugin-host --check`.
+struct CheckedPlugin {
+    /// How long a check of everything may take on a busy machine.
+    private static let patience = Duration.seconds(240)
+
+    let directory: TemporaryDirectory
+    var path: String { "\(directory.path)/plugin.so" }
+
+    /// - Parameter product: such as `memory`.
+    init(product: String) throws {
+        directory = try TemporaryDirectory()
+        try Files.copy(BuildProducts.path(of: "lib\(product).so"), to: "\(directory.path)/plugin.so", mode: 0o755)
+    }
+
+    /// The SQLite plugin with a fault that `Tests/Plugins/faulty.c` names.
+    init(fault: String) throws {
+        directory = try TemporaryDirectory()
+        try CompiledPlugin.compile(
+            "faulty.c", definitions: ["FAULT=\(fault)", "PLUGIN=\"\(BuildProducts.path(of: "libsqlite.so"))\""],
+            to: "\(directory.path)/plugin.so")
+    }
+
+    /// Runs the suite; `$DIRECTORY` in the options stands for the directory.
+    func check(options: String = "", isolation: String = "inline") throws -> Command.Outcome {
+        let pieces = options.split(separator: "$DIRECTORY", omittingEmptySubsequences: false)
+        return try Command.run(
+            BuildProducts.path(of: "crudd-plugin-host"),
+            ["--check", path, "--options", pieces.joined(separator: directory.path), "--isolation", isolation],
+            environment: ["HOME": directory.path, "XDG_CONFIG_HOME": ""], until: Deadline(Self.patience))
+    }
+}

@@ -1,0 +1,24 @@
+import CRUDPluginABI
+package import CRUDPluginTesting
+import CRUDTestSupport
+import Glibc
+
+extension ExportedPlugin {
+    /// The plugin that the build has made.
+    ///
+    /// - Parameter product: such as `memory`; its library lies where the tests run.
+    package convenience init(_ product: String) throws {
+        try self.init(path: BuildProducts.path(of: "lib\(product).so"))
+    }
+
+    package convenience init(path: String) throws {
+        guard let library = dlopen(path, RTLD_NOW | RTLD_LOCAL), let symbol = dlsym(library, "crudd_plugin_entry")
+        else {
+            throw Failure("\(path): \(String(cString: dlerror()))")
+        }
+        typealias Entry = @convention(c) () -> UnsafePointer<crudd_plugin>?
+        // The header says that the symbol is such a function.
+        guard let table = unsafe unsafeBitCast(symbol, to: Entry.self)() else { throw Failure("\(path) has no table") }
+        self.init(table)
+    }
+}

@@ -1,0 +1,151 @@
+import CRUDTestSupport
+import Glibc
+import Testing
+
+/// A reload that is refused changes nothing and says why.
+@Suite struct ReloadRefusalTests {
+    private static let main = "main: {plugin: sqlite, options: {path: $DIRECTORY/main.sqlite}}"
+    private static let other = "other: {plugin: sqlite, options: {path: $DIRECTORY/other.sqlite}}"
+
+    @Test(arguments: [
+        "backends:\n  ¶- 1\n", "", "limits: {batch: ¶0}\n" + Configuration().text,
+        "¶lmits: {batch: 1}\n" + Configuration().text,
+        Configuration(collections: #""*": {backend: ¶mian}"#).text,
+        Configuration(backends: "main: {plugin: ¶nothing}").text,
+        Configuration(backends: "main: {plugin: sqlite, options: {path: $DIRECTORY/a, ¶pth: 1}}").text,
+        Configuration(access: "- {users: [¶nobody-of-that-name], allow: [read]}").text,
+    ])
+    func aFaultHasItsPlace(marked: String) throws {
+        let daemon = try Daemon()
+        let connection = try daemon.connect()
+        #expect(try connection.create("c", "a", "1").result != nil)
+        let text = MarkedText(marked)
+        try daemon.installation.configure(text: text.text)
+        let fault = try connection.reloadInVain()
+        #expect(fault.name == "invalid_configuration")
+        #expect(fault.details?["file"]?.string == daemon.installation.configurationFile)
+        let place = (text.positions.first ?? "1:1").split(separator: ":").map(String.init)
+        #expect(fault.details?["line"]?.text == place[0], "\(fault)")
+        #expect(fault.details?["column"]?.integer != nil)
+        #expect(daemon.log.contains("\(daemon.installation.configurationFile):\(place[0]):"))
+        #expect(try connection.item("c", "a") == "1")
+        #expect(try connection.update("c", "a", "2").result != nil)
+        try daemon.installation.configure(Configuration())
+        #expect(try connection.reload().isEmpty)
+    }
+
+    @Test func aFileThatIsGoneIsAFault() throws {
+        let daemon = try Daemon()
+        let connection = try daemon.connect()
+        Files.remove(daemon.installation.configurationFile)
+        #expect(try connection.reloadInVain().name == "invalid_configuration")
+        #expect(try connection.create("c", "a", "1").result != nil)
+    }
+
+    @Test(arguments: [
+        (collections: "c: {backend: other}", place: "now mapped to backend other as json"),
+        (collections: "d: {backend: main}", place: "now mapped nowhere"),
+    ])
+    func noCollectionLosesSightOfItsRecords(collections: String, place: String) throws {
+        let backends = "\(Self.main)\n\(Self.other)"
+        let daemon = try Daemon(Configuration(backends: backends))
+        let connection = try daemon.connect()
+        for id in 0..<3 { #expect(try connection.create("c", "\(id)", "1").result != nil) }
+        try daemon.installation.configure(Configuration(backends: backends, collections: collections))
+        let fault = try connection.reloadInVain()
+        #expect(fault.name == "invalid_configuration")
+        #expect(daemon.log.contains("collection c has 3 records in backend main as json and is \(place)"))
+        #expect(try connection.item("c", "0") == "1")
+
+        #expect(try connection.reload(force: true).isEmpty == false)
+        #expect(try connection.read("c", "0").fault != nil)
+        #expect(try connection.reload().isEmpty, "it is not asked about again")
+        #expect(try daemon.stop() == .exited(0))
+        let again = try daemon.restarted()
+        try again.installation.configure(Configuration(backends: backends))
+        #expect(try again.connect().reload().isEmpty == false)
+        #expect(try again.connect().item("c", "0") == "1", "untouched in the old place")
+    }
+
+    @Test func aBackendThatIsRemovedKeepsItsRecordsInSight() throws {
+        let daemon = try Daemon(
+            Configuration(
+                backends: "\(Self.main)\n\(Self.other)", collections: "c: {backend: other}\n\"*\": {backend: main}"))
+        let connection = try daemon.connect()
+        #expect(try connection.create("c", "a", "1").result != nil)
+        try daemon.installation.configure(Configuration(backends: Self.main))
+        #expect(try connection.reloadInVain().name == "invalid_configuration")
+        #expect(try connection.update("c", "a", "2").result != nil)
+        #expect(try connection.item("c", "a") == "2")
+        #expect(try connection.reload(force: true).contains("backend other: removed"))
+        #expect(try connection.item("c", "a") == nil)
+    }
+
+    /// An option that is fine by itself and cannot be opened: found only after the old backend has been closed.
+    @Test func whatCannotBeOpenedLeavesTheOldOne() throws {
+        let backends = "\(Self.main)\n\(Self.other)"
+        let daemon = try Daemon(
+            Configuration(backends: backends, collections: "o: {backend: other}\n\"*\": {backend: main}"))
+        let connection = try daemon.connect()
+        for name in ["c", "o"] { #expect(try connection.create(name, "a", "1").result != nil) }
+        try Files.makeDirectory("\(daemon.installation.path)/folder")
+        let wrong = Configuration(
+            backends:
+                "main: {plugin: sqlite, options: {path: $DIRECTORY/folder}}\n\(Self.other.dropLast(2)), synchronous: off}}",
+            collections: "o: {backend: other}\n\"*\": {backend: main}")
+        try daemon.installation.configure(wrong)
+        let fault = try connection.reloadInVain()
+        #expect(["invalid_configuration", "unavailable"].contains(fault.name), "\(fault)")
+        for name in ["c", "o"] {
+            #expect(try connection.item(name, "a") == "1")
+            #expect(try connection.update(name, "a", "2").result != nil)
+        }
+        #expect(try connection.backend("main")?["state"]?.string == "ready")
+        #expect(try connection.backend("other")?["capabilities"]?.text.contains("durable") == true, "the old options")
+        #expect(try daemon.stop() == .exited(0))
+    }
+
+    @Test(arguments: [4, 9])
+    func aPluginThatRefusesLeavesTheOldOne(status: Int) throws {
+        let daemon = try Daemon(on: Self.scripted("{}"))
+        let connection = try daemon.connect()
+        #expect(try connection.create("c", "a", "1").result != nil)
+        try daemon.installation.configure(
+            Self.configuration(#"{open_failures: 1000, open_status: \#(status)}"#))
+        let fault = try connection.reloadInVain()
+        #expect(fault.name == (status == 9 ? "invalid_configuration" : "unavailable"))
+        if status == 9 { #expect(fault.details?["line"]?.integer == 9, "\(fault)") }
+        #expect(try connection.backend("main")?["state"]?.string == "ready")
+        // The plugin keeps its records in memory, so that they went with the backend; those that it is given now stay.
+        #expect(try connection.create("c", "b", "1").result != nil)
+        #expect(try connection.item("c", "b") == "1")
+        #expect(try daemon.stop() == .exited(0))
+    }
+
+    @Test func aNewBackendThatIsNotAvailableNowIsTriedAgain() throws {
+        let daemon = try Daemon(on: Self.scripted("{}"))
+        let connection = try daemon.connect()
+        #expect(try connection.create("c", "a", "1").result != nil)
+        try daemon.installation.configure(
+            Configuration(
+                backends: """
+                    main: {plugin: scripted, options: {}}
+                    late: {plugin: scripted, options: {open_failures: 3, open_status: 4}}
+                    """, collections: "late: {backend: late}\n\"*\": {backend: main}"))
+        let changes = try connection.reload()
+        #expect(changes.contains { $0.hasPrefix("backend late: not available now, tried again") }, "\(changes)")
+        let deadline = Deadline()
+        while try connection.upsert("late", "a", "1").result == nil { try #require(!deadline.hasPassed) }
+        #expect(try connection.item("c", "a") == "1")
+    }
+
+    private static func configuration(_ options: String) -> Configuration {
+        Configuration(backends: "main:\n  plugin: scripted\n  options: \(options)")
+    }
+
+    private static func scripted(_ options: String) throws -> Installation {
+        let installation = try Installation(configuration(options))
+        try CompiledPlugin.compile("scripted.c", to: "\(installation.pluginDirectory)/scripted.so")
+        return installation
+    }
+}

@@ -1,0 +1,37 @@
+import CRUDTestSupport
+import Testing
+
+/// A start that fails says by its exit status whether another configuration would help.
+@Suite struct StartFailureTests {
+    @Test(arguments: ["/state\n", "/nowhere/state\n"])
+    func aStateDirectoryThatCannotBeIsAFaultOfTheConfiguration(place: String) throws {
+        let installation = try Installation()
+        Files.remove("\(installation.path)/state")
+        try Files.write("", to: "\(installation.path)/state")
+        try installation.configure(text: Configuration().text.replacing("/state\n", with: place))
+        let outcome = try installation.startInVain()
+        #expect(outcome.status == .exited(78))
+        #expect(outcome.errors.hasPrefix("state_directory: "))
+    }
+
+    @Test func aSocketThatCannotBeIsAFaultOfTheConfiguration() throws {
+        let installation = try Installation()
+        try installation.configure(text: Configuration().text.replacing("/crudd.sock", with: "/nowhere/crudd.sock"))
+        let outcome = try installation.startInVain()
+        #expect(outcome.status == .exited(78))
+        #expect(outcome.errors.hasPrefix("socket.path: "))
+    }
+
+    @Test func wantOfDescriptorsIsNone() throws {
+        let installation = try Installation()
+        // Enough for one file at a time: the lock beside the socket is held when the socket is made.
+        let outcome = try Command.run(
+            "sh",
+            [
+                "-c", #"ulimit -n 4; exec "$0" --config "$1""#, BuildProducts.path(of: "crudd"),
+                installation.configurationFile,
+            ])
+        #expect(outcome.status == .exited(71), "\(outcome.errors)")
+        #expect(outcome.errorLines.count == 1)
+    }
+}

@@ -1,0 +1,137 @@
+import CRUDTestSupport
+import Testing
+
+/// One program, unchanged, on every adapter, in every format, wherever its plugin runs: an application cannot tell where
+/// its records are.
+@Suite(.daemon(StorageMatrix.configuration)) struct StorageMatrixTests {
+    @Test(arguments: StorageMatrix.cells)
+    func recordsAreCreatedReadUpdatedAndDeleted(cell: StorageMatrix.Cell) throws {
+        try StorageProgram(connection: Daemon.shared.connect(), collection: cell.collection).run()
+    }
+
+    @Test(arguments: StorageMatrix.cells)
+    func oddNamesAndLongItemsAreKept(cell: StorageMatrix.Cell) throws {
+        let connection = try Daemon.shared.connect()
+        let collection = cell.collection + " odd"
+        let ids = [
+            "../../etc/passwd", "a/b", "a", "A", ".", "..", "-", " ", "%", "%2F", "é", "e\u{301}", "😀", "'; --", "\"",
+            "\\",
+            "*", "?", "item_a.json", ".lock", String(repeating: "x", count: 512), String(repeating: "é", count: 256),
+            "\u{10FFFF}", "null",
+        ]
+        for (number, id) in ids.enumerated() {
+            #expect(try connection.create(collection, id, "\(number)").result != nil, "\(id)")
+        }
+        for (number, id) in ids.enumerated() { #expect(try connection.item(collection, id) == "\(number)", "\(id)") }
+        let long = #"{"text":""# + String(repeating: "0123456789abcdé ", count: 1 << 16) + #""}"#
+        #expect(try connection.create(collection, "long", long).result != nil)
+        #expect(try connection.item(collection, "long") == long)
+        let description = try connection.call("collection.describe", #"{"collection":\#(JSON.quote(collection))}"#)
+        #expect(description.result?["count"]?.integer == ids.count + 1)
+    }
+
+    @Test(arguments: StorageMatrix.cells)
+    func ordinaryItemsComeBackEqual(cell: StorageMatrix.Cell) throws {
+        let connection = try Daemon.shared.connect()
+        let collection = cell.collection + " items"
+        for (number, item) in StorageProgram.items.enumerated() {
+            #expect(try connection.upsert(collection, "\(number)", item).result != nil, "\(item)")
+            let back = try connection.read(collection, "\(number)").result?["item"]
+            #expect(try back?.means(JSON(parsing: item)) == true, "\(item) came back as \(back?.text ?? "nothing")")
+        }
+    }
+
+    @Test(arguments: StorageMatrix.cells)
+    func writesOfOneConnectionAreInOrder(cell: StorageMatrix.Cell) throws {
+        let connection = try Daemon.shared.connect()
+        let collection = cell.collection + " order"
+        var requests: [(method: String, params: String)] = []
+        for number in 0..<50 {
+            requests.append(("record.upsert", Connection.params(collection, "a", item: "\(number)")))
+            requests.append(("record.read", Connection.params(collection, "a")))
+        }
+        let replies = try connection.pipeline(requests)
+        for number in 0..<50 { #expect(replies[2 * number + 1].result?["item"]?.text == "\(number)") }
+    }
+}
+
+/// What an adapter keeps when the daemon goes.
+@Suite struct StorageMatrixDurabilityTests {
+    @Test(arguments: [false, true])
+    func whatWasAnsweredIsThereAgain(isKilled: Bool) throws {
+        var daemon = try Daemon(StorageMatrix.configuration)
+        var connection = try daemon.connect()
+        var revisions: [String: String] = [:]
+        for cell in StorageMatrix.cells {
+            for number in 0..<20 {
+                let item = #"{"number":\#(number)}"#
+                let reply = try connection.create(cell.collection, "\(number)", item)
+                revisions["\(cell)/\(number)"] = try #require(reply.result?["revision"]?.string, "\(cell)")
+            }
+            #expect(try connection.update(cell.collection, "0", #"{"number":"changed"}"#).result != nil)
+            #expect(try connection.delete(cell.collection, "1").result != nil)
+        }
+        if isKilled { try daemon.kill() } else { #expect(try daemon.stop() == .exited(0), "\(daemon.log)") }
+        daemon = try daemon.restarted()
+        connection = try daemon.connect()
+        for cell in StorageMatrix.cells {
+            #expect(try connection.exists(cell.collection, "1") == false, "\(cell)")
+            guard cell.adapter.isDurable else {
+                #expect(try connection.exists(cell.collection, "0") == false, "\(cell)")
+                continue
+            }
+            #expect(try connection.item(cell.collection, "0") == #"{"number":"changed"}"#, "\(cell)")
+            for number in 2..<20 {
+                let record = try connection.read(cell.collection, "\(number)").result
+                #expect(record?["item"]?.text == #"{"number":\#(number)}"#, "\(cell)")
+                #expect(record?["revision"]?.string == revisions["\(cell)/\(number)"], "\(cell)")
+            }
+        }
+        #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
+    }
+}
+
+/// Every adapter in every format, wherever its plugin may run.
+enum StorageMatrix {
+    struct Adapter: Sendable {
+        let name: String
+        /// Its options, as YAML; `$PLACE` stands for a name of its own.
+        let options: String
+        /// Whether records outlive the daemon.
+        let isDurable: Bool
+    }
+
+    struct Cell: Sendable, CustomStringConvertible, CustomTestStringConvertible {
+        let adapter: Adapter
+        let isolation: String
+        let format: String
+
+        var backend: String { "\(adapter.name)-\(isolation)" }
+        var collection: String { "\(backend)-\(format)" }
+        var description: String { collection }
+        var testDescription: String { collection }
+    }
+
+    private static let adapters = [
+        Adapter(name: "sqlite", options: "{path: $DIRECTORY/$PLACE.sqlite}", isDurable: true),
+        Adapter(name: "filesystem", options: "{directory: $DIRECTORY/$PLACE}", isDurable: true),
+        Adapter(name: "memory", options: "{}", isDurable: false),
+    ]
+    private static let isolations = ["inline"]
+    private static let formats = ["json", "xml", "plist"]
+
+    static let cells = adapters.flatMap { adapter in
+        isolations.flatMap { isolation in
+            formats.map { Cell(adapter: adapter, isolation: isolation, format: $0) }
+        }
+    }
+
+    /// One backend for each adapter and isolation, one collection and those beside it for each cell.
+    static let configuration = Configuration(
+        backends: cells.filter { $0.format == "json" }.map { cell in
+            let options = cell.adapter.options.replacing("$PLACE", with: cell.backend)
+            return "\(cell.backend): {plugin: \(cell.adapter.name), isolation: \(cell.isolation), options: \(options)}"
+        }.joined(separator: "\n"),
+        collections: cells.map { "\"\($0.collection)*\": {backend: \($0.backend), format: \($0.format)}" }
+            .joined(separator: "\n"))
+}

@@ -1,0 +1,94 @@
+import Testing
+
+/// What the compiler makes of queries: what is right compiles, what is wrong does not.
+@Suite struct QueryCompilationTests {
+    private static let models = #"""
+        import CRUDClient
+
+        struct User: Codable, Identifiable, Queryable {
+            var id: String
+            var name: String
+            var age: Int
+            var nickname: String?
+            var tags: [String]
+            var address: Address?
+
+            struct Properties {
+                let name = Property(\User.name, CodingKeys.name)
+                let age = Property(\User.age, CodingKeys.age)
+                let nickname = Property(\User.nickname, CodingKeys.nickname)
+                let tags = Property(\User.tags, CodingKeys.tags)
+                let address = Property(\User.address, CodingKeys.address)
+            }
+            static let properties = Properties()
+        }
+
+        struct Address: Codable, Queryable {
+            var city: String
+
+            struct Properties {
+                let city = Property(\Address.city, CodingKeys.city)
+            }
+            static let properties = Properties()
+        }
+
+        struct Order: Codable, Queryable {
+            var number: Int
+
+            struct Properties {
+                let number = Property(\Order.number, CodingKeys.number)
+            }
+            static let properties = Properties()
+        }
+
+        func use(_ users: Repository<User>, _ orders: Repository<Order>) async throws {
+
+        """#
+
+    @Test func whatIsRightCompiles() throws {
+        let errors = try TypeChecker.errors(
+            in: Self.models + #"""
+                    let adults = Query<User> { $0.age >= 18 && $0.name.like("B%") }
+                    _ = try await users.fetch(adults.sorted(by: \.address.city, .descending).limited(to: 10))
+                    _ = try await users.fetch { $0.age.in([1, 2]) || !($0.nickname == nil) || $0.tags.contains("x") }
+                    _ = try await users.first { $0.address.city == "Paris" && $0.nickname < "b" }
+                    _ = try await orders.count { $0.number.between(1, 9) }
+                    try await users.removeAll { $0.age < 18 }
+                }
+                """#)
+        #expect(errors == [])
+    }
+
+    /// Each statement, and a word of what the compiler says to it.
+    @Test(arguments: [
+        // A property that there is not.
+        (#"_ = try await users.fetch { $0.agee >= 18 }"#, "no member 'agee'"),
+        (#"_ = try await users.fetch { $0.address.town == "Paris" }"#, "no dynamic member 'town'"),
+        (#"_ = try await users.fetch(Query<User>().sorted(by: \.nmae))"#, "no member 'nmae'"),
+        (#"_ = Property(\User.agee, Address.properties)"#, "no member 'agee'"),
+        // A value of another type.
+        (#"_ = try await users.fetch { $0.age >= "18" }"#, "'String'"),
+        (#"_ = try await users.fetch { $0.name == 18 }"#, "'Int'"),
+        (#"_ = try await users.fetch { $0.nickname.in([1]) }"#, "'Int'"),
+        (#"_ = try await users.fetch { $0.age.between(1, "2") }"#, "'String'"),
+        (#"_ = try await users.fetch { $0.tags.contains(1) }"#, "'Int'"),
+        // What a property of its type cannot be asked.
+        (#"_ = try await users.fetch { $0.age.like("1%") }"#, "'like'"),
+        (#"_ = try await users.fetch { $0.age.contains(1) }"#, "'contains'"),
+        (#"_ = try await users.fetch { $0.age == nil }"#, "nil"),
+        (#"_ = try await users.fetch { $0.address == Address(city: "Paris") }"#, "'Bool'"),
+        (#"_ = try await users.fetch { $0.tags == ["a"] }"#, "'Bool'"),
+        // A query for another model.
+        (#"_ = try await orders.fetch { $0.age >= 18 }"#, "no member 'age'"),
+        (#"_ = try await orders.fetch(Query<User> { $0.age >= 18 })"#, "'Query<User>'"),
+        (#"_ = try await orders.count { _ in User.properties.age >= 18 }"#, "'Condition<User>'"),
+        (#"_ = try await users.fetch { $0.age >= 18 && Order.properties.number == 1 }"#, "'Condition<Order>'"),
+        (#"_ = try await orders.fetch(Query<Order>().sorted(by: \.age))"#, "no member 'age'"),
+        // A model that knows no id.
+        (#"try await orders.create(Order(number: 1))"#, "'Identifiable'"),
+    ])
+    func whatIsWrongDoesNot(_ statement: String, _ complaint: String) throws {
+        let errors = try TypeChecker.errors(in: Self.models + statement + "\n}\n")
+        #expect(errors.contains { $0.contains(complaint) }, "\(errors)")
+    }
+}

@@ -25,8 +25,8 @@ ZSH_COMPLETION = $(PREFIX)/share/zsh/site-functions/_crudctl
 FISH_COMPLETION = $(PREFIX)/share/fish/vendor_completions.d/crudctl.fish
 SYSTEMDDIR = $(if $(filter /usr /usr/local,$(PREFIX)),$(PREFIX)/lib,$(SYSCONFDIR))
 
-# Each folder of Plugins is one adapter, named in the configuration by the folder's name in lower case.
-PLUGINS = $(shell ls Plugins | tr '[:upper:]' '[:lower:]')
+# Each folder of Plugins with an Entry.swift is one adapter, named in the configuration by the folder's name in lower case.
+PLUGINS = $(shell ls Plugins/*/Entry.swift | cut -d / -f 2 | tr '[:upper:]' '[:lower:]')
 
 SWIFT_NEEDED = 6.3
 PACKAGES = libsqlite3-dev libyaml-dev pkg-config patchelf binutils git ca-certificates
@@ -104,11 +104,12 @@ install: ## Install what was built (DESTDIR, PREFIX)
 	@if [ ! -x $(BUILD)/crudd ]; then echo 'Nothing is built yet: run "make build" first.' >&2; exit 1; fi
 	$(call install_binary,$(BUILD)/crudctl,$(BINDIR)/crudctl,$$ORIGIN/../lib/crudd)
 	$(call install_binary,$(BUILD)/crudd,$(SBINDIR)/crudd,$$ORIGIN/../lib/crudd)
+	$(call install_binary,$(BUILD)/crudd-plugin-host,$(LIBDIR)/crudd-plugin-host,$$ORIGIN)
 	for plugin in $(PLUGINS); do
 	    $(call install_binary,$(BUILD)/lib$$plugin.so,$(PLUGINDIR)/$$plugin.so,$$ORIGIN/..)
 	done
 	# The Swift runtime: what the files above load from the toolchain, directly or not, and nothing else.
-	ldd $(BUILD)/crudctl $(BUILD)/crudd $(PLUGINS:%=$(BUILD)/lib%.so) |
+	ldd $(BUILD)/crudctl $(BUILD)/crudd $(BUILD)/crudd-plugin-host $(PLUGINS:%=$(BUILD)/lib%.so) |
 	awk '$$3 ~ /\/swift\/linux\// { print $$3 }' | sort -u | while read -r library; do
 	    $(call install_binary,$$library,$(LIBDIR)/$${library##*/},$$ORIGIN)
 	done
@@ -133,7 +134,7 @@ install: ## Install what was built (DESTDIR, PREFIX)
 uninstall: ## Remove what install put there; configuration and data stay
 	@cd "$(DESTDIR)/"
 	rm -f ./$(BINDIR)/crudctl ./$(SBINDIR)/crudd ./$(PREFIX)/include/crudd_plugin.h
-	rm -f $(PLUGINS:%=./$(PLUGINDIR)/%.so) ./$(LIBDIR)/lib*.so
+	rm -f $(PLUGINS:%=./$(PLUGINDIR)/%.so) ./$(LIBDIR)/lib*.so ./$(LIBDIR)/crudd-plugin-host
 	rm -f ./$(SYSTEMDDIR)/{systemd/system/crudd.socket,systemd/system/crudd.service}
 	rm -f ./$(SYSTEMDDIR)/{sysusers.d,tmpfiles.d}/crudd.conf
 	rm -f ./$(BASH_COMPLETION) ./$(ZSH_COMPLETION) ./$(FISH_COMPLETION)

@@ -71,12 +71,15 @@ public final class InMemoryDatabase: Sendable {
 
     // MARK: Writing
 
-    /// Carries out an operation that leaves a record, or deletes one.
-    ///
-    /// - Returns: the record as it is now; as it was, if it was deleted.
-    func carryOut(_ operation: RecordOperation, in collection: String) throws -> Record {
-        try Check.operation(operation, in: collection)
-        return try tables.withLock { try $0.carryOut(operation, in: collection) }
+    /// Does something to one record, once its names, and the item or patch that it is given, are found right.
+    func write<Result>(
+        _ id: String, in collection: String, _ item: EncodedItem? = nil,
+        _ change: (inout Tables) throws(CRUDError) -> Result
+    ) throws -> Result {
+        try Check.collection(collection)
+        try Check.id(id)
+        if let item { try Check.item(item) }
+        return try tables.withLock { tables in try change(&tables) }
     }
 
     func delete(_ selection: RecordSelection, in collection: String) throws -> Int {
@@ -92,7 +95,7 @@ public final class InMemoryDatabase: Sendable {
         try Check.operations(operations, in: collection)
         return tables.withLock { tables in
             operations.map { operation in
-                Result { () throws(CRUDError) in try tables.outcome(of: operation, in: collection) }
+                Result { () throws(CRUDError) in try tables.carryOut(operation, in: collection) }
             }
         }
     }
@@ -103,7 +106,7 @@ public final class InMemoryDatabase: Sendable {
             var changed = tables
             let outcomes = try operations.enumerated().map { index, operation in
                 do throws(CRUDError) {
-                    return try changed.outcome(of: operation, in: collection)
+                    return try changed.carryOut(operation, in: collection)
                 } catch {
                     throw error.at(index)
                 }

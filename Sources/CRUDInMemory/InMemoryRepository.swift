@@ -67,30 +67,35 @@ public struct InMemoryRepository: RecordStore {
 
     @discardableResult
     public func create<Item: Encodable>(id: String, item: Item) async throws -> Revision {
-        try await write(.create(EncodedItem(item)), id)
+        try await put(item, id, if: .absent)
     }
 
     @discardableResult
     public func update<Item: Encodable>(id: String, item: Item, ifRevision: Revision?) async throws -> Revision {
-        try await write(.update(EncodedItem(item), ifRevision: ifRevision), id)
+        try await put(item, id, if: .present(ifRevision))
     }
 
     @discardableResult
     public func upsert<Item: Encodable>(id: String, item: Item, ifRevision: Revision?) async throws -> Revision {
-        try await write(.upsert(EncodedItem(item), ifRevision: ifRevision), id)
+        try await put(item, id, if: .unchanged(ifRevision))
     }
 
     public func delete(id: String, ifRevision: Revision?) async throws {
         try await turn()
-        _ = try database.carryOut(RecordOperation(.delete(ifRevision: ifRevision), id: id), in: collection)
+        try database.write(id, in: collection) { tables throws(CRUDError) in
+            try tables.delete(id, collection, ifRevision: ifRevision)
+        }
     }
 
     public func patch<Item: Decodable>(
         id: String, with patch: EncodedItem, ifRevision: Revision?, upsert: Bool, as type: Item.Type
     ) async throws -> Versioned<Item> {
         try await turn()
-        let operation = RecordOperation(.patch(patch, ifRevision: ifRevision, upsert: upsert), id: id)
-        return try database.carryOut(operation, in: collection).versioned()
+        let precondition: Tables.Precondition = upsert ? .unchanged(ifRevision) : .present(ifRevision)
+        let record = try database.write(id, in: collection, patch) { tables throws(CRUDError) in
+            try tables.patch(patch, id, collection, if: precondition)
+        }
+        return try record.versioned()
     }
 
     @discardableResult
@@ -111,9 +116,14 @@ public struct InMemoryRepository: RecordStore {
         return try database.transaction(operations, in: collection)
     }
 
-    private func write(_ action: RecordOperation.Action, _ id: String) async throws -> Revision {
+    private func put(
+        _ item: some Encodable, _ id: String, if precondition: Tables.Precondition
+    ) async throws -> Revision {
+        let item = try EncodedItem(item)
         try await turn()
-        return try database.carryOut(RecordOperation(action, id: id), in: collection).revision
+        return try database.write(id, in: collection, item) { tables throws(CRUDError) in
+            try tables.put(item, id, collection, if: precondition).revision
+        }
     }
 
     /// What every call begins with.

@@ -1,7 +1,7 @@
 import CRUDClient
 import CRUDJSON
 
-/// The records of all collections, and what operations do to them.
+/// The records of all collections, and what is done to them.
 struct Tables {
     /// By name, and in each by id; both as UTF-8, for String's own equality takes canonically equivalent texts for one.
     private var tables: [[UInt8]: [[UInt8]: Record]] = [:]
@@ -14,89 +14,97 @@ struct Tables {
         _modify { yield &tables[Array(collection.utf8), default: [:]] }
     }
 
-    /// Carries out an operation.
-    ///
-    /// - Returns: the record as it is now; as it was, if it was deleted or only looked at.
-    mutating func carryOut(_ operation: RecordOperation, in collection: String) throws(CRUDError) -> Record {
-        let collection = operation.collection ?? collection
-        let id = Array(operation.id.utf8)
-        let current = self[collection][id]
-        switch operation.action {
-        case .create(let item):
-            guard current == nil else { throw CRUDError(.recordExists, "there is a record with this id already") }
-            return put(item, id, collection)
-        case .update(let item, let expected):
-            _ = try Self.present(current, expected)
-            return put(item, id, collection)
-        case .upsert(let item, let expected):
-            if let expected { try Self.expect(expected, current) }
-            return put(item, id, collection)
-        case .patch(let patch, let expected, let upsert):
-            if upsert {
-                if let expected { try Self.expect(expected, current) }
-            } else {
-                _ = try Self.present(current, expected)
-            }
-            let item = try Self.patched(current?.item, with: patch)
-            try Check.item(item)
-            return put(item, id, collection)
-        case .delete(let expected):
-            let record = try Self.present(current, expected)
-            self[collection][id] = nil
-            return record
-        case .check:
-            // It leaves no record; see outcome(of:in:).
-            throw CRUDError(.internalError, "a check leaves no record")
-        }
+    /// A record, if it is there.
+    subscript(id: String, collection: String) -> Record? {
+        get { self[collection][Array(id.utf8)] }
+        set { self[collection][Array(id.utf8)] = newValue }
     }
 
-    /// Carries out an operation of a batch.
-    mutating func outcome(of operation: RecordOperation, in collection: String) throws(CRUDError) -> RecordOutcome {
-        switch operation.action {
-        case .check(let expected):
-            try Self.expect(expected, self[operation.collection ?? collection][Array(operation.id.utf8)])
-            return RecordOutcome()
-        case .delete:
-            _ = try carryOut(operation, in: collection)
-            return RecordOutcome()
-        case .patch:
-            let record = try carryOut(operation, in: collection)
-            return RecordOutcome(revision: record.revision, item: record.item)
-        case .create, .update, .upsert:
-            return RecordOutcome(revision: try carryOut(operation, in: collection).revision)
-        }
+    /// What must be so before a record is written.
+    enum Precondition {
+        case absent
+        /// It is there and has this revision; nil: any.
+        case present(Revision?)
+        /// It has this revision; nil: any, and it need not be there.
+        case unchanged(Revision?)
     }
 
-    private mutating func put(_ item: EncodedItem, _ id: [UInt8], _ collection: String) -> Record {
+    // MARK: Writing
+
+    /// Stores a record's item.
+    mutating func put(
+        _ item: EncodedItem, _ id: String, _ collection: String, if precondition: Precondition
+    ) throws(CRUDError) -> Record {
+        try Self.expect(precondition, self[id, collection])
         revisions += 1
         var normalization = ItemNormalization()
         let item = normalization.normalized(item.bytes.span).map(EncodedItem.init(bytes:)) ?? item
-        let record = Record(id: id, item: item, revision: Revision(String(revisions)))
-        self[collection][id] = record
+        let record = Record(id: Array(id.utf8), item: item, revision: Revision(String(revisions)))
+        self[id, collection] = record
         return record
     }
 
-    private static func patched(_ item: EncodedItem?, with patch: EncodedItem) throws(CRUDError) -> EncodedItem {
-        let item = item?.bytes ?? Array("{}".utf8)
+    /// Applies a merge patch to a record's item.
+    mutating func patch(
+        _ patch: EncodedItem, _ id: String, _ collection: String, if precondition: Precondition
+    ) throws(CRUDError) -> Record {
+        let current = self[id, collection]
+        try Self.expect(precondition, current)
+        let item = current?.item.bytes ?? Array("{}".utf8)
+        let patched: EncodedItem
         do throws(JSONSyntaxError) {
-            return EncodedItem(bytes: try MergePatch.apply(patch.bytes.span, to: item.span))
+            patched = EncodedItem(bytes: try MergePatch.apply(patch.bytes.span, to: item.span))
         } catch {
-            // Both have been checked when they were made.
+            // Both were checked when they came.
             throw CRUDError(.internalError, "an item or a patch is not JSON")
+        }
+        try Check.item(patched)
+        return try put(patched, id, collection, if: .unchanged(nil))
+    }
+
+    mutating func delete(_ id: String, _ collection: String, ifRevision: Revision?) throws(CRUDError) {
+        try Self.expect(.present(ifRevision), self[id, collection])
+        self[id, collection] = nil
+    }
+
+    /// Carries out an operation of a batch.
+    mutating func carryOut(_ operation: RecordOperation, in collection: String) throws(CRUDError) -> RecordOutcome {
+        let id = operation.id
+        let collection = operation.collection ?? collection
+        switch operation.action {
+        case .create(let item):
+            return RecordOutcome(revision: try put(item, id, collection, if: .absent).revision)
+        case .update(let item, let revision):
+            return RecordOutcome(revision: try put(item, id, collection, if: .present(revision)).revision)
+        case .upsert(let item, let revision):
+            return RecordOutcome(revision: try put(item, id, collection, if: .unchanged(revision)).revision)
+        case .patch(let patch, let revision, let upsert):
+            let record = try self.patch(patch, id, collection, if: upsert ? .unchanged(revision) : .present(revision))
+            return RecordOutcome(revision: record.revision, item: record.item)
+        case .delete(let revision):
+            try delete(id, collection, ifRevision: revision)
+        case .check(let revision):
+            guard self[id, collection]?.revision == revision else { throw Self.mismatch(self[id, collection]) }
+        }
+        return RecordOutcome()
+    }
+
+    // MARK: Preconditions
+
+    private static func expect(_ precondition: Precondition, _ record: Record?) throws(CRUDError) {
+        switch precondition {
+        case .absent:
+            guard record == nil else { throw CRUDError(.recordExists, "there is a record with this id already") }
+        case .present(let revision):
+            guard let record else { throw CRUDError(.recordNotFound, "there is no record with this id") }
+            guard revision == nil || record.revision == revision else { throw mismatch(record) }
+        case .unchanged(let revision):
+            guard revision == nil || record?.revision == revision else { throw mismatch(record) }
         }
     }
 
-    /// The record, which must be there and have the revision that is expected, if one is.
-    private static func present(_ record: Record?, _ expected: Revision?) throws(CRUDError) -> Record {
-        guard let record else { throw CRUDError(.recordNotFound, "there is no record with this id") }
-        if let expected { try expect(expected, record) }
-        return record
-    }
-
-    /// - Parameter revision: nil: there must be no record.
-    private static func expect(_ revision: Revision?, _ record: Record?) throws(CRUDError) {
-        guard record?.revision != revision else { return }
-        throw CRUDError(
+    private static func mismatch(_ record: Record?) -> CRUDError {
+        CRUDError(
             .revisionMismatch, record == nil ? "there is no record with this id" : "the record has another revision",
             details: CRUDError.Details(revision: record?.revision.text))
     }

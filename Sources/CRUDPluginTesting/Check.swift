@@ -44,6 +44,8 @@ package struct Check: Sendable {
         Check("seeing writes", ReadChecks.visibility),
         Check("reading fast", needs: CRUDD_CAN_READ_FAST, ReadChecks.speed),
         Check("reading beside writes", needs: CRUDD_CAN_READ_CONCURRENTLY, ConcurrencyChecks.readers),
+        Check("filters", needs: CRUDD_CAN_QUERY, QueryChecks.filters),
+        Check("sorts", needs: CRUDD_CAN_QUERY, QueryChecks.sorts),
         Check("odd ids", TextChecks.ids),
         Check("odd items", TextChecks.items),
         Check("odd revisions", TextChecks.revisions),

@@ -3,7 +3,7 @@
 /// The checks work on collections of their own, which are dropped afterwards, and open and close the storage as they
 /// need it: the plugin must not be in use elsewhere, and its other collections are left alone.
 package final class ConformanceSuite {
-    package let plugin: ExportedPlugin
+    private let plugin: ExportedPlugin
     private let options: String
     private let storm: StormProgram?
     /// What the backend declares, which its options may have made less than the plugin does.

@@ -1,5 +1,9 @@
 import CRUDPluginABI
 
+#if canImport(Glibc)
+import Glibc
+#endif
+
 /// What a check works with, and where it says what it has found.
 package final class Trial {
     let plugin: ExportedPlugin
@@ -26,6 +30,20 @@ package final class Trial {
     /// Opens the storage. The plugin may allow it once at a time.
     func open() throws(CallFault) -> PluginBackend {
         try PluginBackend(plugin, options: options)
+    }
+
+    /// Opens the storage that a killed program has left: its own child may outlive it by a moment, so that `unavailable`
+    /// is asked again, as the host does, for five seconds.
+    func openAfterKill() throws(CallFault) -> PluginBackend {
+        let deadline = ContinuousClock.now + .seconds(5)
+        while true {
+            do throws(CallFault) {
+                return try open()
+            } catch {
+                guard error.status == CRUDD_UNAVAILABLE, ContinuousClock.now < deadline else { throw error }
+                poll(nil, 0, 20)
+            }
+        }
     }
 
     /// The name of a collection that is not somebody else's.

@@ -1,4 +1,5 @@
 package import CRUDConfiguration
+import CRUDCore
 import CRUDPluginHost
 package import Logging
 
@@ -43,6 +44,12 @@ package struct PluginSet {
         }
     }
 
+    /// The largest frame that a child has reason to send: a mebibyte of records, after which a reply goes on in another
+    /// frame, and one more record in the format that takes the most room, twice for what quoting adds.
+    private static func childFrameBytes(_ limits: Configuration.Limits) -> Int {
+        (1 << 20) + 2 * max(limits.frameBytes, Codec(.xml).maximumStoredBytes(ofItem: limits.itemBytes))
+    }
+
     /// Has a child of a backend's own load its plugin, or be it, and check the options.
     private mutating func ask(
         _ backend: BackendConfiguration, _ configuration: Configuration, _ logger: Logger,
@@ -57,7 +64,7 @@ package struct PluginSet {
             backend: backend.name, program: program, sha256: backend.sha256,
             limits: ChildCommand.Limits(
                 memoryBytes: backend.limits.memoryBytes, callTimeout: backend.limits.callTimeout,
-                frameBytes: 2 * configuration.limits.frameBytes),
+                frameBytes: Self.childFrameBytes(configuration.limits)),
             home: configuration.stateDirectory, launcher: try ChildCommand.findLauncher())
         do throws(PluginFailure) {
             let (plugin, doubt) = try Plugin.inChild(command, options: backend.options, logger: logger)

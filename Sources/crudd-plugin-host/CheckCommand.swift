@@ -1,14 +1,18 @@
 import CRUDConfiguration
+import CRUDPluginHost
 import CRUDPluginTesting
 import Glibc
+import Logging
 
 /// Finds out whether a plugin keeps the plugin contract, and prints a report.
 enum CheckCommand {
     static let usage = """
-        Usage: crudd-plugin-host --check PATH [--options YAML] [--isolation inline|process]
-        Checks the plugin at PATH, a shared object (.so) or an executable, against the plugin contract. It writes to the
-        storage that the options name, in collections of its own, which it removes afterwards. A shared object is loaded
-        (inline) unless it is to run in a child process, as an executable always does.
+        Usage: crudd-plugin-host --check PATH [--in-child] [--options YAML]
+        Checks the plugin at PATH against the plugin contract: a shared object if PATH ends in .so, otherwise an
+        executable that speaks the child protocol. It writes to the storage that the options name, in collections of its
+        own, which it removes afterwards.
+
+          --in-child      run a shared object in a child process, as an executable always is
 
         Exit statuses: 0 it keeps the contract, 64 wrong usage, 69 its storage is not available, 70 it does not keep the
         contract, 78 the plugin or its options have a fault.
@@ -17,17 +21,20 @@ enum CheckCommand {
     static func run(_ words: some Sequence<String>) -> Int32 {
         do {
             let arguments = try Arguments(words)
-            let options = String(
-                decoding: try OptionsText.json(yaml: arguments.options, source: "--options"), as: UTF8.self)
-            let plugin = try PluginAtPath(arguments.path, isChild: arguments.isChild)
+            let options = try OptionsText.json(yaml: arguments.options, source: "--options")
+            let plugin = try load(arguments.path, inChild: arguments.isInChild, options: options)
             let suite = ConformanceSuite(
-                try plugin.start(options: options), options: options, storm: StormCommand.program(plugin))
-            return try CheckReport(path: plugin.path).print(suite) ? EXIT_SUCCESS : 70  // EX_SOFTWARE
+                ExportedPlugin(plugin), options: String(decoding: options, as: UTF8.self),
+                storm: StormCommand.program(arguments.path, inChild: arguments.isInChild))
+            return try CheckReport(plugin).print(suite) ? EXIT_SUCCESS : 70  // EX_SOFTWARE
         } catch let fault as UsageFault {
             StandardStream.error.write("crudd-plugin-host: \(fault.message)\n\(usage)\n")
             return 64  // EX_USAGE
         } catch let invalid as InvalidConfiguration {
             StandardStream.error.write(invalid.faults.map { "\($0)\n" }.joined())
+            return 78  // EX_CONFIG
+        } catch let failure as PluginFailure {
+            StandardStream.error.write("crudd-plugin-host: \(failure.message)\n")
             return 78  // EX_CONFIG
         } catch let fault as CallFault {
             let place = fault.pointer.isEmpty ? "" : " (option \(fault.pointer))"
@@ -39,30 +46,59 @@ enum CheckCommand {
         }
     }
 
+    /// Loads a plugin from wherever it lies, or has children run it; it must be trustworthy all the same.
+    ///
+    /// - Throws: ``PluginFault``, ``PluginFailure``.
+    static func load(_ path: String, inChild: Bool, options: [UInt8]) throws -> Plugin {
+        let isLibrary = path.hasSuffix(".so")
+        if isLibrary, !inChild { return try load(path) }
+        let absolute = absolute(path)
+        let program: ChildCommand.Program =
+            isLibrary ? .plugin(absolute, directories: [folder(of: absolute)]) : .executable([absolute])
+        let logger = Logger(label: "crudd-plugin-host") { _ in SwiftLogNoOpLogHandler() }
+        let command = ChildCommand(
+            backend: "check", program: program, sha256: nil, limits: ChildCommand.Limits(),
+            home: getenv("HOME").map { String(cString: $0) } ?? "/", launcher: try ChildCommand.findLauncher())
+        let (plugin, doubt) = try Plugin.inChild(command, options: options, logger: logger)
+        if let doubt { throw PluginFault(doubt) }
+        return plugin
+    }
+
+    /// Loads a shared object.
+    static func load(_ path: String) throws(PluginFault) -> Plugin {
+        let absolute = absolute(path)
+        return try Plugin.load(PluginFile(named: absolute, in: [folder(of: absolute)], sha256: nil))
+    }
+
+    private static func absolute(_ path: String) -> String {
+        let resolved = realpath(path, nil)
+        defer { free(resolved) }
+        return resolved.map { String(cString: $0) } ?? path
+    }
+
+    private static func folder(of path: String) -> String {
+        let folder = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(path[..<$0]) } ?? ""
+        return folder.isEmpty ? "/" : folder
+    }
+
     private struct Arguments {
         private(set) var path: String
         private(set) var options = ""
-        private(set) var isChild = false
+        private(set) var isInChild = false
 
         init(_ words: some Sequence<String>) throws(UsageFault) {
             var words = Array(words)[...]
             guard let path = words.popFirst(), !path.hasPrefix("-") else { throw UsageFault("--check wants a plugin") }
             self.path = path
-            isChild = !path.hasSuffix(".so")
             while let word = words.popFirst() {
-                let parts = word.split(separator: "=", maxSplits: 1).map(String.init)
-                guard let option = parts.first, ["--options", "--isolation"].contains(option) else {
-                    throw UsageFault("unknown argument \(word)")
-                }
-                guard let value = parts.count == 2 ? parts[1] : words.popFirst() else {
-                    throw UsageFault("\(option) wants a value")
-                }
-                switch (option, value) {
-                case ("--options", _): options = value
-                case (_, "process"): isChild = true
-                case (_, "inline") where !isChild: break
-                case (_, "inline"): throw UsageFault("an executable runs in a process of its own")
-                default: throw UsageFault("--isolation is inline or process")
+                if word == "--options", let text = words.popFirst() {
+                    options = text
+                } else if word == "--in-child" {
+                    isInChild = true
+                } else if word.hasPrefix("--options=") {
+                    options = String(word.dropFirst("--options=".count))
+                } else {
+                    throw UsageFault(word == "--options" ? "--options wants YAML" : "unknown argument \(word)")
                 }
             }
         }

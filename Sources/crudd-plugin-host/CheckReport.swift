@@ -3,17 +3,19 @@ import CRUDPluginTesting
 
 /// The report of the conformance suite: a line for each check as it ends, and below it what was wrong.
 struct CheckReport {
-    let path: String
+    private let plugin: Plugin
+
+    init(_ plugin: Plugin) {
+        self.plugin = plugin
+    }
 
     /// Runs the suite and answers whether nothing failed.
     ///
     /// - Throws: why the storage cannot be opened.
     func print(_ suite: ConformanceSuite) throws(CallFault) -> Bool {
-        let plugin = suite.plugin
-        let capabilities = Plugin.Capabilities(rawValue: plugin.capabilities).names.joined(separator: ", ")
+        let capabilities = plugin.capabilities.names.joined(separator: ", ")
         StandardStream.output.write(
-            "\(path)\nversion \(plugin.version), \(capabilities.isEmpty ? "no capabilities" : capabilities)"
-                + (plugin.isChild ? ", in a child process\n" : "\n"))
+            "\(plugin.name)\nversion \(plugin.version), \(capabilities.isEmpty ? "no capabilities" : capabilities)\n")
         let watch = CheckWatch()
         var passed = 0
         var failed = 0

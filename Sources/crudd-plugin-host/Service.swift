@@ -12,7 +12,7 @@ enum Service {
     static func run(_ path: String) -> CInt {
         let plugin: Plugin
         do throws(PluginFault) {
-            plugin = try PluginAtPath(path, isChild: false).load()
+            plugin = try CheckCommand.load(path)
         } catch {
             return refuse(error.description)
         }

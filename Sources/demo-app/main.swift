@@ -12,6 +12,18 @@ struct Client: Codable, Equatable {
     var name: String
 }
 
+/// What it stores by id, and asks for by what is in it.
+struct Visit: Codable, Identifiable, Queryable {
+    var id: Int
+    var client: String
+    var minutes: Int
+
+    struct Properties {
+        let minutes = Property(\Visit.minutes, CodingKeys.minutes)
+    }
+    static let properties = Properties()
+}
+
 /// Says what is being done, then does it.
 @discardableResult
 func step<Result>(_ title: String, _ work: () async throws -> Result) async throws -> Result {
@@ -58,6 +70,21 @@ do {
     try await step("Creating an array of two clients") { try await repository.create(id: "clientArray", item: clients) }
     let read = try await step("Reading the array") { try await repository.read(id: "clientArray", as: [Client].self) }
     guard read == clients else { throw CRUDError(.internalError, "the array came back changed") }
+
+    let visits = client.repository("visits", of: Visit.self)
+    try await visits.removeAll()
+    try await step("Recording three visits") {
+        try await visits.persist([
+            Visit(id: 1, client: "Ada", minutes: 20), Visit(id: 2, client: "Bob", minutes: 50),
+            Visit(id: 3, client: "Cem", minutes: 90),
+        ]).count
+    }
+    try await step("Ada stays on for a quarter of an hour") {
+        try await visits.modify(id: 1) { $0.minutes += 15 }.minutes
+    }
+    try await step("Who stayed between 30 and 60 minutes?") {
+        try await visits.fetch { $0.minutes.between(30, 60) }.map(\.client)
+    }
     print("\nAll went well.")
 } catch {
     print("\nThis went wrong: \(error)")

@@ -5,8 +5,6 @@ import CRUDTestSupport
 enum Backing: CaseIterable {
     case inMemory, daemon
 
-    static let allCases = [Backing.inMemory]
-
     /// Fresh collections.
     func open() async throws -> Collections {
         switch self {

@@ -9,9 +9,9 @@ import Testing
         ("sqlite", "path: $DIRECTORY/main.sqlite"), ("userdefaults", "suite: com.example.check"),
     ]
 
-    @Test(arguments: adapters, ["inline", "process"])
-    func keepsTheContract(adapter: (product: String, options: String), isolation: String) throws {
-        try check(adapter, isolation: isolation)
+    @Test(arguments: adapters, [false, true])
+    func keepsTheContract(adapter: (product: String, options: String), inChild: Bool) throws {
+        try check(adapter, inChild: inChild)
     }
 
     /// Options that take something away.
@@ -20,12 +20,12 @@ import Testing
         ("sqlite", "{path: $DIRECTORY/main.sqlite, synchronous: normal}"),
     ])
     func keepsTheContractWithLess(product: String, options: String) throws {
-        try check((product, options), isolation: "inline")
+        try check((product, options), inChild: false)
     }
 
-    private func check(_ adapter: (product: String, options: String), isolation: String) throws {
+    private func check(_ adapter: (product: String, options: String), inChild: Bool) throws {
         let outcome = try CheckedPlugin(product: adapter.product).check(
-            options: adapter.options, isolation: isolation)
+            options: adapter.options, inChild: inChild)
         let failures = outcome.output.split(separator: "\n").filter { !$0.hasPrefix("ok ") && !$0.hasPrefix("- ") }
         #expect(outcome.status == .exited(0), "\(failures.joined(separator: "\n"))\n\(outcome.errors)")
         for format in ["json", "xml", "plist"] {

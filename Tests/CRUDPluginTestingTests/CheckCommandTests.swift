@@ -14,7 +14,7 @@ import Testing
         #expect(lines.contains("FAILED  json: counting"))
         #expect(lines.contains(#"            records with prefix "a": 14, expected 6"#))
         #expect(lines.contains("ok      json: walking by id"))
-        #expect(lines.last?.hasSuffix(" 3 failed") == true)
+        #expect(lines.last?.hasSuffix(" 4 failed") == true)
         #expect(outcome.errors == "")
     }
 
@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test(arguments: [
-        [], ["--option"], ["--options"], ["extra"], ["--options={}", "extra"], ["--isolation", "none"],
+        [], ["--option"], ["--options"], ["extra"], ["--options={}", "extra"],
     ])
     func saysHowItIsUsed(words: [String]) throws {
         let outcome = try Command.run(

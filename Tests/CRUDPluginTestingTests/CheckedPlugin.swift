@@ -23,11 +23,11 @@ struct CheckedPlugin {
     }
 
     /// Runs the suite; `$DIRECTORY` in the options stands for the directory.
-    func check(options: String = "", isolation: String = "inline") throws -> Command.Outcome {
+    func check(options: String = "", inChild: Bool = false) throws -> Command.Outcome {
         let pieces = options.split(separator: "$DIRECTORY", omittingEmptySubsequences: false)
         return try Command.run(
             BuildProducts.path(of: "crudd-plugin-host"),
-            ["--check", path, "--options", pieces.joined(separator: directory.path), "--isolation", isolation],
+            ["--check", path, "--options", pieces.joined(separator: directory.path)] + (inChild ? ["--in-child"] : []),
             environment: ["HOME": directory.path, "XDG_CONFIG_HOME": ""], until: Deadline(Self.patience))
     }
 }

@@ -18,7 +18,9 @@ import Testing
         ("ALWAYS_ITEMS", "reading by id"), ("INCLUDES_AFTER", "walking by id"), ("IGNORES_LIMIT", "walking by id"),
         ("IGNORES_STOP", "walking by id"), ("REVERSES", "walking by id"), ("IGNORES_COUNT_PREFIX", "counting"),
         ("KEEPS_SNAPSHOT", "seeing writes"), ("READS_SLOWLY", "reading fast"),
-        ("REFUSES_BESIDE_WRITES", "reading beside writes"), ("FOLDS_IDS", "odd ids"), ("CHANGES_ITEMS", "odd items"),
+        ("REFUSES_BESIDE_WRITES", "reading beside writes"), ("IGNORES_FILTER", "filters"),
+        ("IGNORES_COUNT_FILTER", "filters"), ("IGNORES_SORT", "sorts"),
+        ("IGNORES_AFTER", "sorts"), ("FOLDS_IDS", "odd ids"), ("CHANGES_ITEMS", "odd items"),
         ("CUTS_REVISIONS", "odd revisions"), ("CUTS_ITEMS", "large items"), ("FORGETS", "reopening"),
         ("LOSES_WRITES", "reopening after kill -9"),
     ]
@@ -51,7 +53,7 @@ import Testing
         let suite = ConformanceSuite(
             try ExportedPlugin(path: faulty.path), options: #"{"path":"\#(faulty.directory.path)/main.sqlite"}"#,
             storm: StormProgram(
-                path: try BuildProducts.path(of: "crudd-plugin-host"), arguments: ["--storm", "inline", faulty.path]))
+                path: try BuildProducts.path(of: "crudd-plugin-host"), arguments: ["--storm", faulty.path, "here"]))
         let checks = Check.beforeOpening + Check.ofBackend + Check.ofRecords
         let check = try #require(checks.first { $0.name == name })
         return suite.verdict(check, format: Check.ofRecords.contains { $0.name == name } ? "json" : nil)

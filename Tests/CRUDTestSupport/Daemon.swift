@@ -26,7 +26,7 @@ package final class Daemon: Sendable {
     ) throws {
         self.installation = installation
         notifications = try NotificationSocket(at: "\(installation.path)/notify")
-        var variables = ["NOTIFY_SOCKET": notifications.path]
+        var variables = ["NOTIFY_SOCKET": notifications.path, "HOME": installation.path]
         let log = open(Self.logPath(of: installation), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o644)
         guard log >= 0 else { throw Failure.system("open the daemon's log") }
         let streams = Descriptor(owning: log)
@@ -87,13 +87,16 @@ package final class Daemon: Sendable {
         }
     }
 
-    /// What its descriptors refer to, in no particular order.
+    /// What its descriptors refer to, in no particular order: paths, and the kinds of what has none.
     package var openFiles: [String] {
         get throws {
             try Files.names(in: "/proc/\(process.pid)/fd").compactMap { number in
-                guard let target = realpath("/proc/\(process.pid)/fd/\(number)", nil) else { return nil }
-                defer { free(target) }
-                return String(cString: target)
+                var target = [CChar](repeating: 0, count: 4096)
+                let count = readlink("/proc/\(process.pid)/fd/\(number)", &target, target.count)
+                guard count >= 0 else { return nil }
+                // `socket:[1234]`: the number is another each time.
+                let text = target[..<count].map(UInt8.init(bitPattern:)).prefix { $0 != UInt8(ascii: "[") }
+                return String(decoding: text, as: UTF8.self)
             }
         }
     }

@@ -17,7 +17,8 @@ package final class Installation: Sendable {
         directory = try TemporaryDirectory()
         try Files.makeDirectory("\(directory.path)/plugins")
         try Files.makeDirectory("\(directory.path)/state", mode: 0o700)
-        for name in ["sqlite", "memory", "filesystem"] where name == "sqlite" || text.contains("plugin: \(name)") {
+        for name in ["sqlite", "memory", "filesystem", "userdefaults"]
+        where name == "sqlite" || text.contains("plugin: \(name)") {
             try Files.copy(BuildProducts.path(of: "lib\(name).so"), to: "\(pluginDirectory)/\(name).so", mode: 0o755)
         }
         try configure(text: text)

@@ -17,7 +17,8 @@ enum {
     IGNORES_ABSENT, NEVER_REPLACES, WRITES_A_HUNDRED, WRITES_ONE_COLLECTION, IGNORES_ATOMIC, PASSES_CHECKS,
     TAKES_ATOMIC, SHIFTS_POSITIONS, ALWAYS_ITEMS, INCLUDES_AFTER, IGNORES_LIMIT, IGNORES_STOP, REVERSES,
     IGNORES_COUNT_PREFIX, KEEPS_SNAPSHOT, READS_SLOWLY, REFUSES_BESIDE_WRITES, FOLDS_IDS, CHANGES_ITEMS,
-    CUTS_REVISIONS, CUTS_ITEMS, FORGETS, LOSES_WRITES, CRASHES,
+    CUTS_REVISIONS, CUTS_ITEMS, FORGETS, LOSES_WRITES, CRASHES, IGNORES_FILTER, IGNORES_COUNT_FILTER, IGNORES_SORT,
+    IGNORES_AFTER,
 };
 
 static const crudd_plugin *real;
@@ -190,7 +191,16 @@ static crudd_status scan(crudd_reader *reader, const crudd_scan *request, crudd_
 static crudd_status count(crudd_reader *reader, const crudd_count *request, uint64_t *result, crudd_failure *failure) {
     crudd_count changed = *request;
     if (FAULT == IGNORES_COUNT_PREFIX) changed.prefix.size = 0;
+    if (FAULT == IGNORES_COUNT_FILTER) changed.filter.size = 0;
     return real->count(reader, &changed, result, failure);
+}
+
+static crudd_status query(crudd_reader *reader, const crudd_query *request, crudd_failure *failure) {
+    crudd_query changed = *request;
+    if (FAULT == IGNORES_FILTER) changed.filter.size = 0;
+    if (FAULT == IGNORES_SORT) changed.sort.size = changed.after.size = 0;
+    if (FAULT == IGNORES_AFTER) changed.after.size = 0;
+    return real->query(reader, &changed, failure);
 }
 
 // MARK: Writing
@@ -255,6 +265,7 @@ const crudd_plugin *crudd_plugin_entry(void) {
     table.read = read_records;
     table.scan = scan;
     table.count = count;
+    table.query = query;
     table.write = write_batch;
     if (FAULT == UNKNOWN_CAPABILITY) table.capabilities |= UINT64_C(1) << 40;
     if (FAULT == MISSING_VERSION) table.version = "";

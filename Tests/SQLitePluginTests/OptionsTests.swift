@@ -58,7 +58,8 @@ import Testing
         #expect(
             table.capabilities
                 == UInt64(
-                    CRUDD_CAN_READ_CONCURRENTLY | CRUDD_CAN_READ_FAST | CRUDD_HAS_TRANSACTIONS | CRUDD_IS_DURABLE))
+                    CRUDD_CAN_READ_CONCURRENTLY | CRUDD_CAN_READ_FAST | CRUDD_HAS_TRANSACTIONS | CRUDD_IS_DURABLE
+                        | CRUDD_CAN_QUERY))
         #expect(try Plugin.sqlite.table == Plugin.sqlite.table)
     }
 }

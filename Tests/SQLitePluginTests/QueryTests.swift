@@ -130,7 +130,7 @@ import Testing
         let grouped = try reader.query(
             collection, sort: #"[{"property":"group","order":"desc"}]"#,
             after: #"{"values":[2],"id":"id1500"}"#, limit: 3)
-        #expect(grouped.ids == ["id1502", "id1505", "id1508"] && grouped.scanned == 3)
+        #expect(grouped.ids == ["id1503", "id1506", "id1509"] && grouped.scanned == 3)
         #expect(try reader.query(collection, filter: "false").records.isEmpty)
     }
 

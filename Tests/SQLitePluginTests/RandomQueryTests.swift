@@ -38,17 +38,17 @@ import Testing
         return positions.sorted { order.compare($0, $1) < 0 }
     }
 
-    @Test(arguments: 1...12 as ClosedRange<UInt64>)
+    @Test(arguments: 1...10 as ClosedRange<UInt64>)
     func pagesAreThoseOfPlainEvaluation(seed: UInt64) throws {
         let directory = try TemporaryDirectory()
         let store = try Store(path: "\(directory.path)/main.sqlite", synchronous: "off")
         let collection = try store.collection("samples", indexes: seed.isMultiple(of: 4) ? [] : Self.indexes)
         var author = QueryAuthor(seed: seed)
-        let samples = samples(250, &author)
+        let samples = samples(150, &author)
         try store.write(samples.map { .put($0.id, String(decoding: $0.item, as: UTF8.self)) }, to: collection)
         let reader = try store.reader()
         var served = 0
-        for _ in 0..<250 {
+        for _ in 0..<200 {
             let filter = author.number(below: 4) == 0 ? "" : author.filter(depth: author.number(below: 3))
             let sort = author.number(below: 3) == 0 ? "" : author.sort()
             let prefix = author.number(below: 4) == 0 ? author.pick(["a", "é", "a/1", "x"]) : ""
@@ -89,28 +89,22 @@ import Testing
         }
         try store.write(samples.map { .put($0.id, String(decoding: $0.item, as: UTF8.self)) }, to: collection)
         let reader = try store.reader()
-        let filters = [
-            "", #"{"op":"=","args":[{"property":"b"},1]}"#, #"{"op":">=","args":[{"property":"a"},0]}"#,
-            #"{"op":"<","args":[{"property":"a"},"~"]}"#,
-        ]
-        for filter in filters {
-            for keys in [
-                #"{"property":"a","order":"\#(direction)"}"#,
-                #"{"property":"a","order":"\#(direction)"},{"property":"c"}"#,
-            ] {
-                let sort = "[\(keys)]"
-                let order = try SortOrder(json: Array(sort.utf8).span)
-                var expected = try expected(samples, filter, order, prefix: "")[...]
-                var after = ""
-                while let last = expected.prefix(997).last {
-                    let page = try reader.query(collection, filter: filter, sort: sort, after: after, limit: 997)
-                    #expect(
-                        page.ids == expected.prefix(997).map { String(decoding: $0.id, as: UTF8.self) },
-                        "\(sort) \(filter)")
-                    #expect(page.index == (filter.contains("~") || filter.contains("0]") ? page.index : "a"))
-                    expected = expected.dropFirst(997)
-                    after = String(decoding: last.json, as: UTF8.self)
-                }
+        let (all, most) = ("", #"{"op":">=","args":[{"property":"a"},0]}"#)
+        let (first, second) = (#"{"property":"a","order":"\#(direction)"}"#, #"{"property":"c"}"#)
+        let strings = #"{"op":"<","args":[{"property":"a"},"~"]}"#
+        for (filter, sort) in [
+            (all, "[\(first)]"), (most, "[\(first)]"), (strings, "[\(first)]"), (all, "[\(first),\(second)]"),
+        ] {
+            let order = try SortOrder(json: Array(sort.utf8).span)
+            var expected = try expected(samples, filter, order, prefix: "")[...]
+            var after = ""
+            while let last = expected.prefix(1997).last {
+                let page = try reader.query(collection, filter: filter, sort: sort, after: after, limit: 1997)
+                let ids = expected.prefix(1997).map { String(decoding: $0.id, as: UTF8.self) }
+                #expect(page.ids == ids, "\(sort) \(filter)")
+                #expect(page.index == "a")
+                expected = expected.dropFirst(1997)
+                after = String(decoding: last.json, as: UTF8.self)
             }
         }
     }

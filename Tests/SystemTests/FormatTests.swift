@@ -166,29 +166,4 @@ import Testing
         #expect(try connection.update(collection, "a", "2").result != nil)
         #expect(try connection.item(collection, "a") == "2")
     }
-
-    /// What an item may be long is counted as it is sent, whatever a format makes of it.
-    @Test(arguments: backends, ["xml", "plist"])
-    func longItemsComeBack(backend: String, format: String) throws {
-        var configuration = Self.configuration
-        configuration.limits = "frame_bytes: 128KiB\nitem_bytes: 64KiB"
-        let daemon = try Daemon(configuration)
-        let connection = try daemon.connect()
-        let collection = "\(backend)-\(format)"
-        let items = [
-            "[" + String(repeating: "1,", count: 32_766) + "1]", "[" + String(repeating: "[],", count: 21_844) + "1]",
-            "\"" + String(repeating: "é", count: 32_767) + "\"", "\"" + String(repeating: "&", count: 65_534) + "\"",
-        ]
-        for (number, item) in items.enumerated() {
-            #expect(try connection.create(collection, "\(number)", item).result != nil, "\(number)")
-            #expect(try connection.item(collection, "\(number)") == item, "\(number)")
-            #expect(try connection.read(collection, "\(number)", fields: "[]").result != nil, "\(number)")
-        }
-        #expect(try connection.create(collection, "longest", "[10" + items[0].dropFirst(2)).result != nil)
-        let tooLong = try connection.create(collection, "too long", "[100" + items[0].dropFirst(2))
-        #expect(tooLong.fault?.details?["limit"]?.string == "item_bytes")
-        let many = try connection.readMany(collection, ["0", "1", "2"])
-        #expect(many.fault?.details?["limit"]?.string == "frame_bytes")
-        #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
-    }
 }

@@ -16,7 +16,10 @@ import Testing
         var lanes = try (0..<6).map { try Lane(connection: daemon.connect(), number: $0) }
         for lane in lanes.indices { try lanes[lane].fill() }
         for lane in lanes.indices { try lanes[lane].drain() }
-        let (files, threads) = (try Self.openFiles(of: daemon), try daemon.threadCount)
+        let (files, threads, children) = (
+            try Self.openFiles(of: daemon), try daemon.threadCount, try daemon.children.count
+        )
+        #expect(children > 0)
 
         let deadline = Deadline(.seconds(120))
         var reloads = 0
@@ -41,7 +44,7 @@ import Testing
         let filesAfterwards = try Self.openFiles(of: daemon)
         #expect(filesAfterwards == files)
         #expect(try daemon.threadCount == threads)
-        #expect(try daemon.children.isEmpty)
+        #expect(try daemon.children.count == children)
         #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
     }
 
@@ -83,7 +86,8 @@ import Testing
         try connection.sendFrame(Connection.request("daemon.reload", id: "\(round)"))
     }
 
-    /// Two backends that change with every round, one that does not, and one that comes and goes.
+    /// Two backends that change with every round, one that does not, one that comes and goes, and one in a child process
+    /// that changes now and then.
     private static func configuration(_ round: Int) -> Configuration {
         let isEven = round.isMultiple(of: 2)
         return Configuration(
@@ -91,11 +95,16 @@ import Testing
                 steady: {plugin: sqlite, options: {path: $DIRECTORY/steady.sqlite, synchronous: off}}
                 rows: {plugin: sqlite, options: {path: $DIRECTORY/rows.sqlite, synchronous: \(isEven ? "off" : "normal")}}
                 files: {plugin: filesystem, options: {directory: $DIRECTORY/files\(isEven ? ", fsync: false" : "")}}
+                child:
+                  plugin: sqlite
+                  isolation: process
+                  options: {path: $DIRECTORY/child.sqlite, synchronous: \(round / 5 % 2 == 0 ? "off" : "normal")}
                 \(isEven ? "extra: {plugin: memory}" : "")
                 """,
             collections: """
                 rows: {backend: rows\(round.isMultiple(of: 3) ? ", indexes: [number]" : "")}
                 files: {backend: files}
+                child: {backend: child}
                 "*": {backend: steady}
                 """, limits: "inflight_per_session: \(isEven ? 100 : 256)")
     }
@@ -114,7 +123,7 @@ import Testing
             self.number = number
         }
 
-        private static let collections = ["rows", "files", "steady", "rows"]
+        private static let collections = ["rows", "files", "steady", "child"]
         private static let depth = 64
 
         mutating func fill() throws {

@@ -55,6 +55,30 @@ import Testing
     }
 }
 
+/// As long as an item may be, and of the kinds that take the most room in a property list.
+@Suite(.daemon(StorageMatrix.tightConfiguration)) struct StorageMatrixLimitTests {
+    @Test(arguments: StorageMatrix.cells)
+    func theLongestItemsComeBack(cell: StorageMatrix.Cell) throws {
+        let connection = try Daemon.shared.connect()
+        let lists = ["1", "[]", "[[[]]]", "\"\""].map { element in
+            let count = (32 << 10) / (element.utf8.count + 1) - 1
+            return "[" + String(repeating: element + ",", count: count - 1) + element + "]"
+        }
+        let texts = ["é", "&", "\\\""].map { character in
+            "\"" + String(repeating: character, count: (32 << 10) / character.utf8.count - 2) + "\""
+        }
+        for (number, item) in (lists + texts).enumerated() {
+            #expect(try connection.create(cell.collection, "\(number)", item).result != nil, "\(number)")
+            #expect(try connection.item(cell.collection, "\(number)") == item, "\(number)")
+        }
+        let tooLong = try connection.create(
+            cell.collection, "more", "\"" + String(repeating: "x", count: 32 << 10) + "\"")
+        #expect(tooLong.fault?.details?["limit"]?.string == "item_bytes")
+        let tooMany = try connection.readMany(cell.collection, (0..<7).map(String.init))
+        #expect(tooMany.fault?.details?["limit"]?.string == "frame_bytes")
+    }
+}
+
 /// What an adapter keeps when the daemon goes.
 @Suite struct StorageMatrixDurabilityTests {
     @Test(arguments: [false, true])
@@ -115,9 +139,10 @@ enum StorageMatrix {
     private static let adapters = [
         Adapter(name: "sqlite", options: "{path: $DIRECTORY/$PLACE.sqlite}", isDurable: true),
         Adapter(name: "filesystem", options: "{directory: $DIRECTORY/$PLACE}", isDurable: true),
+        Adapter(name: "userdefaults", options: "{suite: $PLACE}", isDurable: true),
         Adapter(name: "memory", options: "{}", isDurable: false),
     ]
-    private static let isolations = ["inline"]
+    private static let isolations = ["inline", "process"]
     private static let formats = ["json", "xml", "plist"]
 
     static let cells = adapters.flatMap { adapter in
@@ -134,4 +159,11 @@ enum StorageMatrix {
         }.joined(separator: "\n"),
         collections: cells.map { "\"\($0.collection)*\": {backend: \($0.backend), format: \($0.format)}" }
             .joined(separator: "\n"))
+
+    /// The same with the smallest frames.
+    static let tightConfiguration: Configuration = {
+        var tight = configuration
+        tight.limits = "frame_bytes: 64KiB\nitem_bytes: 32KiB"
+        return tight
+    }()
 }

@@ -55,6 +55,23 @@ import Testing
                     _ = try await orders.count { $0.number.between(1, 9) }
                     try await users.removeAll { $0.age < 18 }
                 }
+
+                @MainActor final class Screen {
+                    var (age, users) = (18, [User]())
+
+                    func load(_ repository: Repository<User>) async throws {
+                        users = try await repository.fetch { $0.age >= age }
+                        _ = try await repository.first { $0.age == age }
+                        _ = try await repository.count { $0.age < age }
+                        for try await user in repository.records({ $0.age > age }) { users.append(user) }
+                        try await repository.modify(id: "x") { user in
+                            user.age = age
+                            users.append(user)
+                        }
+                        try await repository.transaction { try $0.upsert(users[0]) }
+                        try await repository.persist(users[0])
+                    }
+                }
                 """#)
         #expect(errors == [])
     }

@@ -2,8 +2,8 @@ import CRUDModel
 
 /// The records found so far that may stand on the page: those that come first, as many as it still takes.
 ///
-/// A heap with the last of them on top, so that a record that comes later than all of a full page is turned away by one
-/// comparison. It holds what records are sorted by and not their items.
+/// It holds what records are sorted by and not their items. A record that comes later than all of a full page is turned
+/// away by one comparison.
 struct FoundRecords {
     private struct Found {
         var position: SortPosition
@@ -11,60 +11,34 @@ struct FoundRecords {
     }
 
     private let order: SortOrder
-    private var heap: [Found] = []
+    /// The last of the order comes first, as what is settled goes from the end.
+    private var found: [Found] = []
     /// How many records the page still takes.
-    private(set) var room: Int
+    private var room: Int
 
     init(_ order: SortOrder, limit: Int) {
         self.order = order
         room = limit
     }
 
-    var isEmpty: Bool { heap.isEmpty }
-
     mutating func insert(_ position: SortPosition, row: Int64) {
-        if heap.count < room {
-            heap.append(Found(position: position, row: row))
-            rise(heap.count - 1)
-        } else if let last = heap.first, order.compare(position, last.position) < 0 {
-            heap[0] = Found(position: position, row: row)
-            sink(0)
+        if found.count == room {
+            guard let last = found.first, order.compare(position, last.position) < 0 else { return }
+            found.removeFirst()
         }
-    }
-
-    /// Takes those out that `isSettled` says nothing can come before any more, in their order: their rows.
-    mutating func take(_ isSettled: (SortPosition) -> Bool) -> [Int64] {
-        let settled = heap.filter { isSettled($0.position) }
-        if settled.isEmpty { return [] }
-        let left = heap.filter { !isSettled($0.position) }
-        heap.removeAll(keepingCapacity: true)
-        room -= settled.count
-        for found in left { insert(found.position, row: found.row) }
-        return settled.sorted { order.compare($0.position, $1.position) < 0 }.map(\.row)
-    }
-
-    private func isLater(_ left: Int, _ right: Int) -> Bool {
-        order.compare(heap[left].position, heap[right].position) > 0
-    }
-
-    private mutating func rise(_ start: Int) {
-        var index = start
-        while index > 0, isLater(index, (index - 1) / 2) {
-            heap.swapAt(index, (index - 1) / 2)
-            index = (index - 1) / 2
+        var (low, high) = (0, found.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if order.compare(position, found[middle].position) < 0 { low = middle + 1 } else { high = middle }
         }
+        found.insert(Found(position: position, row: row), at: low)
     }
 
-    private mutating func sink(_ start: Int) {
-        var index = start
-        while true {
-            var last = index
-            for child in [2 * index + 1, 2 * index + 2] where child < heap.count && isLater(child, last) {
-                last = child
-            }
-            if last == index { return }
-            heap.swapAt(index, last)
-            index = last
-        }
+    /// Takes the first record out, if `isSettled` says that nothing can come before it any more: its row.
+    mutating func takeFirst(_ isSettled: (SortPosition) -> Bool) -> Int64? {
+        guard let first = found.last, isSettled(first.position) else { return nil }
+        found.removeLast()
+        room -= 1
+        return first.row
     }
 }

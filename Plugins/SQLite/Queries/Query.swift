@@ -201,8 +201,7 @@ struct Query: ~Copyable {
     private mutating func settle(
         _ request: borrowing QueryRequest, _ isSettled: (SortPosition) -> Bool
     ) throws(StorageFailure) {
-        if found.isEmpty { return }
-        for rowID in found.take(isSettled) where !isDone {
+        while !isDone, let rowID = found.takeFirst(isSettled) {
             let row = try session.statement(.record, collection, nil)
             defer { row.reset() }
             try session.check(row.bind(1, integer: rowID))

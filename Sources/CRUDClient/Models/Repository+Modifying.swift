@@ -18,14 +18,15 @@ extension Repository {
     ///
     /// - Parameters:
     ///   - id: the record's id.
-    ///   - change: is run once for each attempt, so that it should change nothing but what it is handed.
+    ///   - change: is run once for each attempt, so that it should change nothing but what it is handed. It is run where
+    ///     the caller is.
     /// - Returns: the record as it is now.
     /// - Throws: ``CRUDError/Code/recordNotFound``; ``CRUDError/Code/unavailable``, with a ``DeadlineExceeded`` as its
     ///   ``CRUDError/cause``, where others were quicker for 30 seconds, or until an earlier deadline of
     ///   ``CRUDClient/withDeadline(in:_:)``: nothing was changed then; what `change` throws; a `DecodingError` where the
     ///   item is no `Model`.
     @discardableResult
-    public func modify(
+    public nonisolated(nonsending) func modify(
         id: some RecordIDConvertible, _ change: (inout Model) throws -> Void
     ) async throws -> Model {
         let id = id.recordID
@@ -54,7 +55,7 @@ extension Repository {
     }
 
     /// Waits a random time, the longer the more attempts have failed, but not past the deadline.
-    private func pause(after attempts: Int) async throws {
+    private nonisolated(nonsending) func pause(after attempts: Int) async throws {
         let longest = Duration.milliseconds(4 << min(attempts, 7))
         let end = ContinuousClock.now + longest * Double.random(in: 0...1)
         if let deadline = CRUDClient.deadline, deadline < end {

@@ -75,10 +75,12 @@ extension Repository {
     }
 }
 
-/// The same, with the condition alone.
+/// The same, with the condition alone. The closure is run where the caller is.
 extension Repository where Model: Queryable {
     /// Reads the records that a condition is true of, by id; see ``fetch(_:)-(Query<Model>)``.
-    public func fetch(_ condition: (Model.Properties) -> Condition<Model>) async throws -> [Model] {
+    public nonisolated(nonsending) func fetch(_ condition: (Model.Properties) -> Condition<Model>) async throws
+        -> [Model]
+    {
         try await fetch(Query(condition))
     }
 
@@ -88,18 +90,22 @@ extension Repository where Model: Queryable {
     }
 
     /// Reads the first record by id that a condition is true of; see ``first(_:)-(Query<Model>)``.
-    public func first(_ condition: (Model.Properties) -> Condition<Model>) async throws -> Model? {
+    public nonisolated(nonsending) func first(_ condition: (Model.Properties) -> Condition<Model>) async throws
+        -> Model?
+    {
         try await first(Query(condition))
     }
 
     /// Counts the records that a condition is true of; see ``count(_:)-(Query<Model>)``.
-    public func count(_ condition: (Model.Properties) -> Condition<Model>) async throws -> Int {
+    public nonisolated(nonsending) func count(_ condition: (Model.Properties) -> Condition<Model>) async throws -> Int {
         try await count(Query(condition))
     }
 
     /// Deletes the records that a condition is true of; see ``removeAll(_:)-(Query<Model>)``.
     @discardableResult
-    public func removeAll(_ condition: (Model.Properties) -> Condition<Model>) async throws -> Int {
+    public nonisolated(nonsending) func removeAll(_ condition: (Model.Properties) -> Condition<Model>) async throws
+        -> Int
+    {
         try await removeAll(Query(condition))
     }
 }

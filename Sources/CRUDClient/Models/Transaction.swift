@@ -123,7 +123,9 @@ extension Repository {
     ///   carried out then. ``CRUDError/Code/unsupported`` where the collections live in several backends, or in one that
     ///   has no transactions.
     @discardableResult
-    public func transaction(_ operations: (inout Transaction<Model>) throws -> Void) async throws -> [Revision?] {
+    public nonisolated(nonsending) func transaction(_ operations: (inout Transaction<Model>) throws -> Void)
+        async throws -> [Revision?]
+    {
         var transaction = Transaction<Model>()
         try operations(&transaction)
         guard !transaction.operations.isEmpty else { return [] }

@@ -31,8 +31,8 @@ package struct Codec: Sendable {
     package func maximumStoredBytes(ofItem itemBytes: Int) -> Int {
         switch format {
         case .json: itemBytes
-        case .xml: 256 + itemBytes * XMLPropertyListWriter.maximumGrowth
-        case .plist: 64 + itemBytes * BinaryPropertyListWriter.maximumGrowth
+        case .xml: XMLPropertyListWriter.maximumBytes(ofItem: itemBytes)
+        case .plist: BinaryPropertyListWriter.maximumBytes(ofItem: itemBytes)
         }
     }
 
@@ -46,7 +46,7 @@ package struct Codec: Sendable {
         case .json:
             for index in item.indices { stored.append(item[index]) }
         case .xml:
-            var writer = XMLPropertyListWriter()
+            var writer = XMLPropertyListWriter(itemBytes: item.count)
             swap(&writer.bytes, &stored)
             defer { swap(&writer.bytes, &stored) }
             writer.begin()

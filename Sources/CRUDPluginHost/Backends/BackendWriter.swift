@@ -195,6 +195,10 @@ final class BackendWriter {
                 reads.append(batch)
             } else if let item = item as? LongItem {
                 writes.carryOut()
+<<<<<<< HEAD
+=======
+                carryOut(&reads, reader)
+>>>>>>> main
                 begin(item, reader)
             }
         }
@@ -232,6 +236,7 @@ final class BackendWriter {
     private func begin(_ item: LongItem, _ reader: BackendReader?) {
         do throws(CRUDError) {
             if !item.collection.isOpen { try open(item.collection, flags: 0) }
+            item.isPrepared = true
         } catch {
             guard item.claim() else { return }
             item.failure = error

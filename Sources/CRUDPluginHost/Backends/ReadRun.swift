@@ -17,7 +17,11 @@ enum ReadRun {
             case .items(let items):
                 var batches: [ReadBatch] = []
                 for item in items {
+<<<<<<< HEAD
                     if !isPrepared(item) {
+=======
+                    if !item.isPrepared, !item.isReadable {
+>>>>>>> main
                         // A child was lost since the item was sent here.
                         if !backend.writes.append(item) { backend.refuse(item) }
                     } else if item.claim() {
@@ -35,6 +39,7 @@ enum ReadRun {
         }
     }
 
+<<<<<<< HEAD
     /// Whether all collections are open that an item needs, or known not to be there.
     private static func isPrepared(_ item: WorkItem) -> Bool {
         switch item {
@@ -44,6 +49,8 @@ enum ReadRun {
         }
     }
 
+=======
+>>>>>>> main
     /// Carries out batches; their results are set, they are not delivered yet.
     static func carryOut(_ batches: [ReadBatch], with reader: BackendReader) {
         var lookup: Lookup?

@@ -21,7 +21,7 @@ struct Rotation<Item: LongItem> {
     /// The thread ends: what it has in hand is delivered as it is.
     mutating func end() {
         for item in items {
-            item.failure = CRUDError(.unavailable, "the backend is being closed")
+            item.fail(CRUDError(.unavailable, "the backend is being closed"))
             item.finish()
         }
         items.removeAll()

@@ -98,7 +98,7 @@ final class WorkQueue: @unchecked Sendable {
         defer { pthread_mutex_unlock(mutex) }
         if items.isEmpty, !isClosed, !isWoken {
             let begin = ContinuousClock.now
-            if isLively { lookOut(until: begin + Self.lookout) }
+            if isLively, patience != .zero { lookOut(until: begin + Self.lookout) }
             let hasCome = sleep(patience: patience)
             isLively = hasCome && ContinuousClock.now - begin < Self.lookout
         }

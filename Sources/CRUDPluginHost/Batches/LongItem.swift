@@ -18,6 +18,11 @@ package class LongItem: WorkItem, @unchecked Sendable {
     /// Nobody waits for it any more; it ends with its next slice. May be called by any thread.
     package final func abandon() { abandoned.store(true, ordering: .relaxed) }
 
+    override final var isReadable: Bool { collection.isOpen }
+
+    /// It cannot go on.
+    func fail(_ error: CRUDError) { failure = error }
+
     package final var isAbandoned: Bool { abandoned.load(ordering: .relaxed) }
 }
 
@@ -95,12 +100,16 @@ package final class Deletion: LongItem, @unchecked Sendable {
             }
             return isLast
         } catch {
-            // What has been deleted stays so.
-            failure =
-                count == 0
-                ? error : CRUDError(.outcomeUnknown, "some records were deleted before this: \(error.message)")
+            fail(error)
             return true
         }
+    }
+
+    /// What has been deleted stays so.
+    override func fail(_ error: CRUDError) {
+        failure =
+            count == 0
+            ? error : CRUDError(.outcomeUnknown, "some records were deleted before this: \(error.message)")
     }
 }
 

@@ -8,8 +8,6 @@ package final class ReadBatch: WorkItem, @unchecked Sendable {
     package internal(set) var results: [ReadResult] = []
     /// Why single reads cannot be made, by their index: their collection could not be opened.
     var refusals: [Int: CRUDError] = [:]
-    /// Whether the writer has seen to its collections: one that is closed is not there.
-    var isPrepared = false
     /// The ids that are asked for.
     package private(set) var arena = ByteArena()
     /// The items and revisions that were found.
@@ -20,6 +18,8 @@ package final class ReadBatch: WorkItem, @unchecked Sendable {
     }
 
     override var byteCount: Int { arena.count }
+
+    override var isReadable: Bool { reads.allSatisfy(\.collection.isOpen) }
 
     package var isEmpty: Bool { reads.isEmpty }
 

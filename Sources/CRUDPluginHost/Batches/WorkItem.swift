@@ -20,6 +20,12 @@ package class WorkItem: @unchecked Sendable {
     /// Why the whole of it failed; nil where its parts have outcomes of their own.
     package internal(set) var failure: CRUDError?
 
+    /// Whether the writer has seen to the item's collections: one that is closed all the same is not there.
+    var isPrepared = false
+
+    /// Whether all collections that it reads are open.
+    var isReadable: Bool { true }
+
     init(deliver: @escaping @Sendable (WorkItem) -> Void) {
         self.deliver = deliver
     }

@@ -11,6 +11,7 @@ package final class PluginBackend: @unchecked Sendable {
 
     /// - Parameter options: a JSON object.
     package init(_ plugin: ExportedPlugin, options: String) throws(CallFault) {
+        self.plugin = plugin
         let log = Log()
         let host = UnsafeMutablePointer<crudd_host>.allocate(capacity: 1)
         host.initialize(to: crudd_host())
@@ -20,15 +21,22 @@ package final class PluginBackend: @unchecked Sendable {
             // The context is the log above, which lives as long as the backend.
             Unmanaged<Log>.fromOpaque(context!).takeUnretainedValue().append(message.text)
         }
+        var handle: OpaquePointer?
         do {
-            handle = try plugin.open(options: options, host: host)
+            try CallFault.throwing { failure in
+                withBytes(of: options) { plugin.table.pointee.open($0, host, &handle, failure) }
+            }
         } catch {
             host.deallocate()
             throw error
         }
-        self.plugin = plugin
+        guard let handle else {
+            host.deallocate()
+            throw .breach("open answered CRUDD_OK and no backend")
+        }
         self.log = log
         self.host = host
+        self.handle = handle
     }
 
     deinit {

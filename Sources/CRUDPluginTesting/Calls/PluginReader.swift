@@ -77,18 +77,63 @@ package final class PluginReader {
         return (0..<sink.records.count).compactMap { sink.records[$0] }
     }
 
-    package func count(_ collection: PluginCollection, prefix: String = "") throws(CallFault) -> Int {
+    /// - Parameter filter: CQL2 JSON; empty: all.
+    package func count(
+        _ collection: PluginCollection, prefix: String = "", filter: String = ""
+    ) throws(CallFault) -> Int {
         var count: UInt64 = 0
+        let fields = PluginMutation.Fields([prefix, filter].map { Array($0.utf8) })
+        defer { withExtendedLifetime(fields) {} }
         try CallFault.throwing { failure in
-            withBytes(of: prefix) { prefix in
-                var request = crudd_count()
-                request.struct_size = UInt32(MemoryLayout<crudd_count>.size)
-                request.collection = collection.handle
-                request.prefix = prefix
-                return backend.plugin.table.pointee.count(handle, &request, &count, failure)
-            }
+            var request = crudd_count()
+            request.struct_size = UInt32(MemoryLayout<crudd_count>.size)
+            request.collection = collection.handle
+            request.prefix = fields.bytes[0]
+            request.filter = fields.bytes[1]
+            return backend.plugin.table.pointee.count(handle, &request, &count, failure)
         }
         return Int(count)
+    }
+
+    /// Answers the records of a query in the order in which they came.
+    ///
+    /// - Parameters:
+    ///   - filter: CQL2 JSON; empty: all.
+    ///   - sort: as the protocol has it; empty: by id.
+    ///   - after: a place in that order; empty: from the start.
+    package func query(
+        _ collection: PluginCollection, filter: String, sort: String, after: String, prefix: String, limit: Int,
+        withItems: Bool
+    ) throws(CallFault) -> [PluginRecord] {
+        var sink = Sink()
+        let fields = PluginMutation.Fields([filter, prefix, sort, after].map { Array($0.utf8) })
+        defer { withExtendedLifetime(fields) {} }
+        guard let query = backend.plugin.table.pointee.query else { throw .breach("there is no `query`") }
+        do {
+            try CallFault.throwing { failure in
+                withUnsafeMutablePointer(to: &sink) { sink in
+                    var request = crudd_query()
+                    request.struct_size = UInt32(MemoryLayout<crudd_query>.size)
+                    request.flags = withItems ? 0 : UInt32(CRUDD_READ_WITHOUT_ITEMS)
+                    request.collection = collection.handle
+                    request.filter = fields.bytes[0]
+                    request.prefix = fields.bytes[1]
+                    request.sort = fields.bytes[2]
+                    request.after = fields.bytes[3]
+                    request.limit = limit
+                    request.emit = Sink.emit
+                    request.context = UnsafeMutableRawPointer(sink)
+                    return query(handle, &request, failure)
+                }
+            }
+        } catch {
+            if error.status == CRUDD_UNSUPPORTED, !sink.records.isEmpty {
+                throw .breach("query refused after it had emitted \(sink.records.count) records")
+            }
+            throw error
+        }
+        if let breach = sink.breach { throw .breach("query \(breach)") }
+        return (0..<sink.records.count).compactMap { sink.records[$0] }
     }
 }
 

@@ -37,7 +37,7 @@ enum DurabilityChecks {
             answered = try storm.run(
                 options: trial.options, format: trial.format, collection: trial.name("storm"), after: answered,
                 count: 7 * round)
-            guard let last = try Storm.last(in: trial.open(), answered: answered, trial) else { return }
+            guard let last = try Storm.last(in: trial.openAfterKill(), answered: answered, trial) else { return }
             answered = max(answered, last)
         }
     }

@@ -16,10 +16,8 @@ enum TableChecks {
             | CRUDD_CAN_QUERY
         trial.expect(trial.plugin.capabilities & ~UInt64(known), is: 0, "capabilities that there are not")
         checkDependencies(trial.plugin.capabilities, trial)
-        // A host asks through a table of its own what runs in a child.
-        let canQuery = trial.plugin.isChild || trial.plugin.table.pointee.query != nil
         trial.expect(
-            canQuery || trial.plugin.capabilities & UInt64(CRUDD_CAN_QUERY) == 0,
+            trial.plugin.table.pointee.query != nil || trial.plugin.capabilities & UInt64(CRUDD_CAN_QUERY) == 0,
             "CRUDD_CAN_QUERY is declared without `query`")
     }
 

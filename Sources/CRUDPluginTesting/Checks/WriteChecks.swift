@@ -202,6 +202,11 @@ enum WriteChecks {
                 _ = try backend.write([.put("a", bytes: item, in: collection)], isAtomic: true)
             }
         }
+        if backend.capabilities & UInt64(CRUDD_CAN_QUERY) == 0 {
+            trial.expectFailure(CRUDD_UNSUPPORTED, of: "a count with a filter without CRUDD_CAN_QUERY") {
+                () throws(CallFault) in _ = try reader.count(collection, filter: "false")
+            }
+        }
         trial.expect(try reader.count(collection), is: 0, "records after what was refused")
     }
 }

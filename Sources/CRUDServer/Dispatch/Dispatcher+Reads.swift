@@ -119,7 +119,8 @@ extension Dispatcher {
             case .records:
                 Read(
                     .records(places), in: collection.stored,
-                    maximumBytes: collection.codec.maximumStoredBytes(ofItem: loop.limits.frameBytes))
+                    maximumBytes: max(
+                        loop.limits.frameBytes, collection.codec.maximumStoredBytes(ofItem: loop.limits.itemBytes)))
             case .existence: Read(.existence(places), in: collection.stored)
             case .count: Read(.count, in: collection.stored)
             }

@@ -14,12 +14,17 @@ final class RecordReply: RecordSink {
     var maximumBytes: Int
     private var codec = Codec(.json)
     private var projection: FieldProjection?
-    private var hasReceived = false
-    /// Why the record that has come cannot be answered.
-    private var fault: CRUDError?
+    private var outcome = Outcome.nothing
     // Not checked for exclusive access at run time, which a profile of reads shows: one thread uses it, and nothing that is
     // called during an access comes back to it.
     @exclusivity(unchecked) private var scanner = JSONScanner()
+
+    private enum Outcome {
+        case nothing
+        case record
+        /// A record that cannot be answered. (Indirect, since an error is large and this is looked at for each record.)
+        indirect case fault(CRUDError)
+    }
 
     init(reply: ReplyWriter, maximumBytes: Int) {
         self.reply = reply
@@ -30,25 +35,27 @@ final class RecordReply: RecordSink {
     func begin(_ codec: Codec, projection: FieldProjection? = nil) {
         self.codec = codec
         self.projection = projection
-        hasReceived = false
-        if fault != nil { fault = nil }
+        outcome = .nothing
     }
 
     /// Whether a record has come.
     ///
     /// - Throws: `corrupt` if its item cannot be decoded, `limit_exceeded` if it is longer than a frame.
     func foundRecord() throws(CRUDError) -> Bool {
-        if let fault { throw fault }
-        return hasReceived
+        switch outcome {
+        case .nothing: return false
+        case .record: return true
+        case .fault(let error): throw error
+        }
     }
 
     func receive(index: Int, item: UnsafeRawBufferPointer, revision: UnsafeRawBufferPointer) -> Bool {
-        hasReceived = true
         do throws(CRUDError) {
             // The buffer is valid during this call.
             try unsafe append(stored: item.bindMemory(to: UInt8.self).span, revision)
+            outcome = .record
         } catch {
-            fault = error
+            outcome = .fault(error)
         }
         return true
     }

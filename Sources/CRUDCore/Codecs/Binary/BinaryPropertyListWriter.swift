@@ -26,8 +26,11 @@ struct BinaryPropertyListWriter: PropertyListSink {
 
     private typealias Marker = BinaryPropertyList.Marker
 
-    /// How many bytes an item's byte becomes at the most: `[],` is a marker, a reference and an offset.
-    static let maximumGrowth = 8
+    /// How many bytes an item of so many bytes becomes at the most.
+    static func maximumBytes(ofItem itemBytes: Int) -> Int {
+        // `[],` is a marker, a reference and an offset.
+        64 + 8 * itemBytes
+    }
 
     mutating func beginDictionary() { begin(.dictionary(0..<0)) }
 

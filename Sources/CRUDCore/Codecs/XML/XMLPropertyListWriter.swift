@@ -1,18 +1,28 @@
 import CRUDModel
 
 /// Writes an XML property list as Apple's tools do (https://www.apple.com/DTDs/PropertyList-1.0.dtd), an element to a
-/// line, indented with tabs.
+/// line, indented with tabs where neither item nor depth is so great that they would be most of it.
 struct XMLPropertyListWriter: PropertyListSink {
     var bytes: [UInt8] = []
     private var depth = 0
     /// Where the last container began that nothing has been written into; −1 if there is none.
     private var emptySince = -1
 
-    /// No line is indented further: a deep item must not become mostly tabs.
-    private static let maximumIndentation = 8
+    private let maximumIndentation: Int
 
-    /// How many bytes an item's byte becomes at the most: `[]` around others are two lines.
-    static let maximumGrowth = 17
+    /// The longest item whose lines are indented.
+    private static let maximumIndentedBytes = 1 << 20
+
+    /// - Parameter itemBytes: how long the item is that is going to be written.
+    init(itemBytes: Int) {
+        maximumIndentation = itemBytes <= Self.maximumIndentedBytes ? 8 : 0
+    }
+
+    /// How many bytes an item of so many bytes becomes at the most.
+    static func maximumBytes(ofItem itemBytes: Int) -> Int {
+        // `[]` around others are two lines with eight tabs, `1,` is an `<integer>` with a line of its own.
+        256 + max(17 * min(itemBytes, maximumIndentedBytes), 11 * itemBytes)
+    }
 
     /// Everything before the value.
     mutating func begin() {
@@ -68,7 +78,7 @@ struct XMLPropertyListWriter: PropertyListSink {
     }
 
     private mutating func indent() {
-        for _ in 0..<min(depth, Self.maximumIndentation) { bytes.append(UInt8(ascii: "\t")) }
+        for _ in 0..<min(depth, maximumIndentation) { bytes.append(UInt8(ascii: "\t")) }
     }
 
     private mutating func open(_ tag: String) {

@@ -159,17 +159,12 @@ package final class Backend: Sendable {
 
     /// Hands a search over. It is delivered back when it is done; `unavailable` where nothing can be asked.
     package func submit(_ search: Search) {
-<<<<<<< HEAD
-        search.isPrepared = false
-        if !(readsApart && search.collection.isOpen ? reads : writes).append(search) { refuse(search) }
-=======
         submit(reading: search)
     }
 
     private func submit(reading item: WorkItem) {
         // Only the writer may open a collection; it passes the item on.
         if !(readsApart && item.isReadable ? reads : writes).append(item) { refuse(item) }
->>>>>>> main
     }
 
     /// Hands a deletion over. It is delivered back when it is done; `unavailable` where nothing can be asked.

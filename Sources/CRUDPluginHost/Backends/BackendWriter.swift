@@ -195,10 +195,7 @@ final class BackendWriter {
                 reads.append(batch)
             } else if let item = item as? LongItem {
                 writes.carryOut()
-<<<<<<< HEAD
-=======
                 carryOut(&reads, reader)
->>>>>>> main
                 begin(item, reader)
             }
         }
@@ -242,7 +239,6 @@ final class BackendWriter {
             item.failure = error
             return item.finish()
         }
-        item.isPrepared = true
         if reader == nil, item is Search {
             if !backend.reads.append(item) { backend.refuse(item) }
         } else if item.claim() {

@@ -17,11 +17,7 @@ enum ReadRun {
             case .items(let items):
                 var batches: [ReadBatch] = []
                 for item in items {
-<<<<<<< HEAD
-                    if !isPrepared(item) {
-=======
                     if !item.isPrepared, !item.isReadable {
->>>>>>> main
                         // A child was lost since the item was sent here.
                         if !backend.writes.append(item) { backend.refuse(item) }
                     } else if item.claim() {
@@ -39,18 +35,6 @@ enum ReadRun {
         }
     }
 
-<<<<<<< HEAD
-    /// Whether all collections are open that an item needs, or known not to be there.
-    private static func isPrepared(_ item: WorkItem) -> Bool {
-        switch item {
-        case let batch as ReadBatch: batch.isPrepared || batch.reads.allSatisfy(\.collection.isOpen)
-        case let search as Search: search.isPrepared || search.collection.isOpen
-        default: true
-        }
-    }
-
-=======
->>>>>>> main
     /// Carries out batches; their results are set, they are not delivered yet.
     static func carryOut(_ batches: [ReadBatch], with reader: BackendReader) {
         var lookup: Lookup?

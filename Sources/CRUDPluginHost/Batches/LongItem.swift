@@ -6,8 +6,6 @@ package class LongItem: WorkItem, @unchecked Sendable {
     // @unchecked: as its superclass, one owner at a time.
 
     package let collection: BackendCollection
-    /// Whether the writer has looked whether the collection is there.
-    var isPrepared = false
     private let abandoned = Atomic(false)
 
     init(on collection: BackendCollection, deliver: @escaping @Sendable (WorkItem) -> Void) {

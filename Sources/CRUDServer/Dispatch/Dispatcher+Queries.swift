@@ -20,7 +20,8 @@ extension Dispatcher {
         query.explains = request[.explain]?.kind == .true
         if let cursor = request[.cursor] { try query.goOn(from: cursor.decodedString(text), in: collection.name) }
         let search = try PageSearch(
-            query, in: searchTarget(collection), maximumBytes: room(for: target) - ReplyWriter.sizeWithoutItem - id.count,
+            query, in: searchTarget(collection),
+            maximumBytes: room(for: target) - ReplyWriter.sizeWithoutItem - id.count,
             patience: loop.limits.requestTimeout / 2)
         submit(search, collection, text, session, target)
     }

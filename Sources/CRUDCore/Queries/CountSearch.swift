@@ -6,19 +6,18 @@ package final class CountSearch: SlicedReading, @unchecked Sendable {
     // @unchecked: used by one thread at a time, as the protocol says.
 
     private let query: Query
-    private let collection: BackendCollection
+    private let target: SearchTarget
     private let walk: Walk
     private var asks: Bool
     /// How many records match, when the search is done.
     package private(set) var count = 0
 
-    /// - Parameter canAsk: whether the backend may be able to count them itself.
     /// - Throws: `invalid_query` for a filter that cannot be evaluated.
-    package init(_ query: Query, in collection: BackendCollection, canAsk: Bool) throws(CRUDError) {
+    package init(_ query: Query, in target: SearchTarget) throws(CRUDError) {
         self.query = query
-        self.collection = collection
-        asks = canAsk
-        walk = try Walk(collection, filter: query.filter, prefix: query.prefix, needsItems: false)
+        self.target = target
+        asks = target.canAsk
+        walk = try Walk(target, filter: query.filter, prefix: query.prefix, needsItems: false)
     }
 
     package func advance(with reader: BackendReader, for item: LongItem) throws(CRUDError) -> Bool {
@@ -26,7 +25,7 @@ package final class CountSearch: SlicedReading, @unchecked Sendable {
             asks = false
             let end = ContinuousClock.now + PluginQuery.patience
             let answer = try reader.count(
-                collection, filter: query.filterText, prefix: query.prefix,
+                target.stored, filter: query.filterText, prefix: query.prefix,
                 interrupt: { item.isAbandoned || ContinuousClock.now >= end })
             guard let answer else { return false }
             count = answer

@@ -6,7 +6,7 @@ package final class MatchingSearch: MatchingRecords, @unchecked Sendable {
     // @unchecked: used by one thread at a time, as the protocol says.
 
     private let query: Query
-    private let collection: BackendCollection
+    private let target: SearchTarget
     private let walk: Walk
     private var asks: Bool
     private var fault: CRUDError?
@@ -17,13 +17,12 @@ package final class MatchingSearch: MatchingRecords, @unchecked Sendable {
     /// How many records one call of the plugin deletes at the most.
     private static let maximumCount = 256
 
-    /// - Parameter canAsk: whether the backend may be able to find them itself.
     /// - Throws: `invalid_query` for a filter that cannot be evaluated.
-    package init(_ query: Query, in collection: BackendCollection, canAsk: Bool) throws(CRUDError) {
+    package init(_ query: Query, in target: SearchTarget) throws(CRUDError) {
         self.query = query
-        self.collection = collection
-        asks = canAsk && query.filter != nil
-        walk = try Walk(collection, filter: query.filter, prefix: query.prefix, needsItems: false)
+        self.target = target
+        asks = target.canAsk && query.filter != nil
+        walk = try Walk(target, filter: query.filter, prefix: query.prefix, needsItems: false)
     }
 
     package func find(with reader: BackendReader, for item: LongItem) throws(CRUDError) -> Bool {
@@ -47,7 +46,7 @@ package final class MatchingSearch: MatchingRecords, @unchecked Sendable {
         let end = ContinuousClock.now + PluginQuery.patience
         var plan = PluginPlan()
         let answer = try reader.query(
-            request, in: collection, into: self, interrupt: { item.isAbandoned || ContinuousClock.now >= end },
+            request, in: target.stored, into: self, interrupt: { item.isAbandoned || ContinuousClock.now >= end },
             plan: &plan)
         if let last = found.last { walk.goOn(behind: last.id) }
         switch answer {

@@ -19,7 +19,7 @@ package final class PageSearch: SlicedReading, @unchecked Sendable {
     }
 
     private let query: Query
-    private let collection: BackendCollection
+    private let target: SearchTarget
     private let patience: Duration
     private var stage: Stage
     private var page: Page
@@ -41,15 +41,14 @@ package final class PageSearch: SlicedReading, @unchecked Sendable {
     package private(set) var result: [UInt8] = []
 
     /// - Parameters:
-    ///   - canAsk: whether the backend may be able to answer the query itself.
     ///   - maximumBytes: how long records and cursor may be together.
     ///   - patience: a page that does not need all records ends early after this.
     /// - Throws: `invalid_query` for a filter that cannot be evaluated.
     package init(
-        _ query: Query, in collection: BackendCollection, canAsk: Bool, maximumBytes: Int, patience: Duration
+        _ query: Query, in target: SearchTarget, maximumBytes: Int, patience: Duration
     ) throws(CRUDError) {
         self.query = query
-        self.collection = collection
+        self.target = target
         self.patience = patience
         let isSorted = !query.sort.keys.isEmpty
         page = Page(projection: query.projection, maximumBytes: maximumBytes)
@@ -58,10 +57,10 @@ package final class PageSearch: SlicedReading, @unchecked Sendable {
         values = SortValueReader(query.sort)
         first = FirstPositions(query.sort, limit: query.limit, maximumBytes: maximumBytes)
         walk = try Walk(
-            collection, filter: query.filter, prefix: query.prefix,
+            target, filter: query.filter, prefix: query.prefix,
             needsItems: isSorted || query.projection?.isEmpty != true,
             after: isSorted ? [] : query.position?.id ?? [])
-        stage = canAsk ? .asking : isSorted ? .sorting : .walking
+        stage = target.canAsk ? .asking : isSorted ? .sorting : .walking
     }
 
     package func advance(with reader: BackendReader, for item: LongItem) throws(CRUDError) -> Bool {
@@ -93,7 +92,7 @@ package final class PageSearch: SlicedReading, @unchecked Sendable {
         let end = ContinuousClock.now + PluginQuery.patience
         var pluginPlan = PluginPlan()
         let answer = try reader.query(
-            request, in: collection, into: self, interrupt: { item.isAbandoned || ContinuousClock.now >= end },
+            request, in: target.stored, into: self, interrupt: { item.isAbandoned || ContinuousClock.now >= end },
             plan: &pluginPlan)
         if let fault { throw fault }
         plan.scanned += pluginPlan.scanned
@@ -166,14 +165,14 @@ package final class PageSearch: SlicedReading, @unchecked Sendable {
         while next < chosen.count {
             let wanted = chosen[next]
             let found = OneRecord()
-            try reader.read(wanted.id.span, in: collection, into: found)
-            if let record = found.record, try walk.matches(record.item.span, id: wanted.id),
-                try place(id: wanted.id, record.item.span) == wanted
+            try reader.read(wanted.id.span, in: target.stored, into: found)
+            if let record = found.record, let item = try text(of: record.item, id: wanted.id),
+                try place(id: wanted.id, item.span) == wanted
             {
                 let revision = record.revision
                 let fits = try revision.withUnsafeBufferPointer { revision throws(CRUDError) in
                     try page.append(
-                        id: wanted.id, item: record.item.span, revision: UnsafeRawBufferPointer(revision), at: wanted)
+                        id: wanted.id, item: item.span, revision: UnsafeRawBufferPointer(revision), at: wanted)
                 }
                 guard fits else {
                     hasMore = true
@@ -185,6 +184,16 @@ package final class PageSearch: SlicedReading, @unchecked Sendable {
             if next < chosen.count, slice.isOver() { return false }
         }
         return true
+    }
+
+    /// The text of an item, if it matches.
+    private func text(of stored: [UInt8], id: [UInt8]) throws(CRUDError) -> [UInt8]? {
+        var text = stored
+        if !target.codec.keepsText {
+            text.removeAll()
+            try target.codec.decode(stored: stored.span, into: &text, maximumBytes: target.maximumItemBytes)
+        }
+        return try walk.matches(text.span, id: id) ? text : nil
     }
 
     private func place(id: [UInt8], _ item: Span<UInt8>) throws(CRUDError) -> SortPosition {
@@ -204,7 +213,7 @@ package final class PageSearch: SlicedReading, @unchecked Sendable {
         result.append(UInt8(ascii: "]"))
         if hasMore, let position {
             result += Array(#","cursor":""#.utf8)
-            result += query.cursor(behind: position, in: collection.name)
+            result += query.cursor(behind: position, in: target.stored.name)
             result.append(UInt8(ascii: "\""))
         }
         if query.explains {

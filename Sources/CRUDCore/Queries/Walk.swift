@@ -17,7 +17,7 @@ final class Walk: FoundRecordSink {
     typealias Visitor =
         (_ id: [UInt8], _ item: Span<UInt8>, _ revision: UnsafeRawBufferPointer) throws(CRUDError) -> Answer
 
-    private let collection: BackendCollection
+    private let target: SearchTarget
     private let prefix: [UInt8]
     private let evaluator: Evaluator?
     private let needsItems: Bool
@@ -30,15 +30,17 @@ final class Walk: FoundRecordSink {
     private var hasStopped = false
     private var isRefused = false
     private var fault: CRUDError?
+    /// The text of an item that is stored otherwise.
+    private var text: [UInt8] = []
 
     /// - Parameters:
     ///   - needsItems: whether the visitor looks at items.
     ///   - after: where to begin; empty: at the start.
     /// - Throws: `invalid_query` for a filter that cannot be evaluated.
     init(
-        _ collection: BackendCollection, filter: Filter?, prefix: [UInt8], needsItems: Bool, after: [UInt8] = []
+        _ target: SearchTarget, filter: Filter?, prefix: [UInt8], needsItems: Bool, after: [UInt8] = []
     ) throws(CRUDError) {
-        self.collection = collection
+        self.target = target
         self.prefix = prefix
         evaluator = if let filter { Evaluator(try FilterEvaluator(filter)) } else { nil }
         self.needsItems = needsItems || filter != nil
@@ -69,7 +71,7 @@ final class Walk: FoundRecordSink {
         slice = Slice()
         hasStopped = false
         isRefused = false
-        try reader.scan(collection, after: position, prefix: prefix, withItems: needsItems, into: self)
+        try reader.scan(target.stored, after: position, prefix: prefix, withItems: needsItems, into: self)
         if let fault { throw fault }
         if isRefused { return .visitorIsFull }
         return hasStopped ? .sliceIsOver : .collectionIsOver
@@ -92,8 +94,17 @@ final class Walk: FoundRecordSink {
 
     func receive(id: UnsafeRawBufferPointer, item: UnsafeRawBufferPointer, revision: UnsafeRawBufferPointer) -> Bool {
         do throws(CRUDError) {
+            let answer: Answer
             // The buffer is valid during this call.
-            let answer = try unsafe look(id: id, item: item.bindMemory(to: UInt8.self).span, revision: revision)
+            let stored = unsafe item.bindMemory(to: UInt8.self).span
+            if target.codec.keepsText || !needsItems {
+                answer = try look(id: id, item: stored, revision: revision)
+            } else {
+                text.removeAll(keepingCapacity: text.capacity <= 1 << 20)
+                try target.codec.decode(stored: stored, into: &text, maximumBytes: target.maximumItemBytes)
+                let text = text
+                answer = try look(id: id, item: text.span, revision: revision)
+            }
             isRefused = answer != .taken
             if answer != .refused {
                 scanned += 1

@@ -20,7 +20,7 @@ extension Dispatcher {
         query.explains = request[.explain]?.kind == .true
         if let cursor = request[.cursor] { try query.goOn(from: cursor.decodedString(text), in: collection.name) }
         let search = try PageSearch(
-            query, in: collection.stored, canAsk: canAsk(collection),
+            query, in: searchTarget(collection),
             maximumBytes: room(for: target) - ReplyWriter.sizeWithoutItem - id.count,
             patience: loop.limits.requestTimeout / 2)
         submit(search, collection, text, session, target)
@@ -34,7 +34,7 @@ extension Dispatcher {
         let query = try selection(text)
         // Without a filter no record needs to be looked into.
         guard query.filter != nil else { return try submitCount(query.prefix, collection, text, session, target) }
-        let search = try CountSearch(query, in: collection.stored, canAsk: canAsk(collection))
+        let search = try CountSearch(query, in: searchTarget(collection))
         submit(search, collection, text, session, target)
     }
 
@@ -48,7 +48,7 @@ extension Dispatcher {
             throw Parameter.filter.fault("or `prefix` is missing; `all: true` means every record")
         }
         guard !isSelective || !meansAll else { throw Parameter.all.fault("goes with neither `filter` nor `prefix`") }
-        let matches = try MatchingSearch(selection(text), in: collection.stored, canAsk: canAsk(collection))
+        let matches = try MatchingSearch(selection(text), in: searchTarget(collection))
         let deletion = Deletion(of: matches, in: collection.stored) { [mailbox = loop.mailbox] in
             mailbox.post(.completed($0))
         }
@@ -78,9 +78,8 @@ extension Dispatcher {
         return count
     }
 
-    /// Whether the collection's backend may be able to look into its records.
-    private func canAsk(_ collection: Collection) -> Bool {
-        collection.rule.format == .json && collection.backend.capabilities.contains(.queries)
+    private func searchTarget(_ collection: Collection) -> SearchTarget {
+        SearchTarget(collection, maximumItemBytes: loop.limits.frameBytes)
     }
 
     // MARK: Work

@@ -188,6 +188,7 @@ static crudd_status scan(crudd_reader *reader, const crudd_scan *request, crudd_
 static crudd_status count(crudd_reader *reader, const crudd_count *request, uint64_t *count,
                           crudd_failure *failure) {
     (void)reader, (void)failure;
+    if (request->filter.size > 0) return CRUDD_UNSUPPORTED;  // comes with CRUDD_CAN_QUERY
     const crudd_collection *collection = request->collection;
     size_t first = place(collection, request->prefix), end = first;
     while (end < collection->count && begins(collection->records[end].id, request->prefix)) end++;

@@ -120,7 +120,9 @@ class Store:
             {"id": id, "revision": revision, **(spelled(item) if items else {})} for id, item, revision in rows
         )
 
-    def count(self, collection, prefix, **_):
+    def count(self, collection, prefix, filter=None, **_):
+        if filter is not None:
+            raise Failure("unsupported", "filters come with the capability queries")
         (count,) = self.query(
             "SELECT count(*) FROM records WHERE collection = ? AND id >= ? AND id < ?",
             self.keys[collection], prefix, self.behind(prefix),

@@ -35,7 +35,7 @@ struct ItemWriter: PropertyListSink {
 
     mutating func integer(_ value: Int128) throws(CRUDError) {
         try separate(count: 1)
-        bytes.append(contentsOf: value.description.utf8)
+        bytes.append(decimal: value)
     }
 
     mutating func real(_ value: Double) throws(CRUDError) {
@@ -94,5 +94,17 @@ struct ItemWriter: PropertyListSink {
         }
         if needsComma { bytes.append(UInt8(ascii: ",")) }
         needsComma = true
+    }
+}
+
+extension [UInt8] {
+    /// Appends a number's decimal digits.
+    mutating func append(decimal value: Int128) {
+        // Nearly all are, and quicker to spell so.
+        if let value = Int64(exactly: value) {
+            append(contentsOf: value.description.utf8)
+        } else {
+            append(contentsOf: value.description.utf8)
+        }
     }
 }

@@ -11,6 +11,10 @@ enum PropertyListNumber: Equatable {
     ///
     /// - Throws: `unsupported` for what is neither.
     init(json text: Span<UInt8>) throws(CRUDError) {
+        if let value = Self.shortInteger(text) {
+            self = .integer(value)
+            return
+        }
         let digits = DecimalDigits(json: text)
         if digits.isInteger, !digits.isNegative || !digits.isZero {
             guard let value = digits.integer else {
@@ -24,6 +28,21 @@ enum PropertyListNumber: Equatable {
             }
             self = .real(value)
         }
+    }
+
+    /// The value of an integer with at most eighteen digits, which nearly every number is; nil for other numbers, and for
+    /// −0.
+    private static func shortInteger(_ text: Span<UInt8>) -> Int128? {
+        let isNegative = text[0] == UInt8(ascii: "-")
+        guard text.count <= 18 else { return nil }
+        var value: Int64 = 0
+        for index in (isNegative ? 1 : 0)..<text.count {
+            let digit = text[index] &- UInt8(ascii: "0")
+            guard digit < 10 else { return nil }
+            value = value * 10 + Int64(digit)
+        }
+        if isNegative, value == 0 { return nil }
+        return Int128(isNegative ? -value : value)
     }
 }
 

@@ -79,7 +79,8 @@ import Testing
         ("<plist><real>3.14159265358979323846</real></plist>", "3.141592653589793"),
         ("<plist><real>1e-400</real></plist>", "0.0"), ("<plist><real>007.5</real></plist>", "7.5"),
         // Containers.
-        ("<plist><array/></plist>", "[]"), ("<plist><array> </array></plist>", "[]"), ("<plist><dict/></plist>", "{}"),
+        ("<plist><array/></plist>", "[]"), ("<plist><array> </array></plist>", "[]"),
+        ("<plist>\r\n\t<array>\r</array>\r\n</plist>\r\n", "[]"), ("<plist><dict/></plist>", "{}"),
         ("<plist><dict></dict></plist>", "{}"),
         (
             "<plist><dict><key>a</key><array><integer>1</integer><dict/></array><key/><true/></dict></plist>",
@@ -97,6 +98,9 @@ import Testing
         "", " ", "true", "<", "<plist", "<plist>", "<plist/>", "<plist></plist>", "<true/>", "<dict/>",
         "<a><true/></a>",
         "{\"a\":1}", "bplist00", "<html><body/></html>", "x<plist><true/></plist>", "<plist><true/></plist>x",
+        "<plist><!DOCTYPE plist><true/></plist>", "<plist><true/></plist><!DOCTYPE plist>",
+        "<plist><!ELEMENT a></plist>",
+        "<![CDATA[ ]]><plist><true/></plist>", "<plist><![CDATA[]]><true/></plist>", "<!", "<!-", "<plist><!",
         "<plist><true/><true/></plist>", "<plist><true/></plist><plist/>", "<plist><plist><true/></plist></plist>",
         "<plist><true/></dict>", "<plist><true/>", "</plist>", "<?xml", "<?xml version='1.0'",
         // Encodings.

@@ -1,10 +1,17 @@
+import CRUDJSON
 import CRUDModel
 
 /// Reads an XML property list, ours or another tool's.
 struct XMLPropertyListReader {
-    private enum Element: String {
-        case plist, dict, array, key, string, integer, real, date, data
+    private enum Element: String, CaseIterable {
+        case dict, array, key, string, integer, real
         case `true`, `false`
+        case date, data, plist
+    }
+
+    /// The elements by their names, packed into a number; there is none of more than eight bytes.
+    private static let elements = Element.allCases.map { element in
+        (name: element.rawValue.utf8.reduce(0) { $0 << 8 | UInt64($1) }, element: element)
     }
 
     /// A `dict` or `array` that has begun.
@@ -46,7 +53,7 @@ struct XMLPropertyListReader {
     /// The next tag, with nothing but white space before it.
     private mutating func markup(_ document: Span<UInt8>) throws(CRUDError) -> Markup {
         let markup = try tag(document)
-        guard trimmedCharacters.isEmpty else { throw .corrupt("there is text between the elements of its XML") }
+        guard scanner.isBlank else { throw .corrupt("there is text between the elements of its XML") }
         return markup
     }
 
@@ -59,11 +66,12 @@ struct XMLPropertyListReader {
     }
 
     private func element(named name: Range<Int>, _ document: Span<UInt8>) throws(CRUDError) -> Element {
-        let text = String(decoding: name.prefix(16).map { document[$0] }, as: UTF8.self)
-        guard name.count <= 16, let element = Element(rawValue: text) else {
-            throw .corrupt("property lists have no element \(text)")
+        var packed: UInt64 = 0
+        for index in name.prefix(8) { packed = packed << 8 | UInt64(document[index]) }
+        if name.count <= 8 {
+            for known in Self.elements where known.name == packed { return known.element }
         }
-        return element
+        throw .corrupt("its XML has an element that property lists do not")
     }
 
     private mutating func begin(
@@ -136,26 +144,30 @@ struct XMLPropertyListReader {
     /// The text before the last tag without white space around it.
     private var trimmedCharacters: ArraySlice<UInt8> {
         var text = scanner.characters[...]
-        while let byte = text.first, Self.isWhiteSpace(byte) { text.removeFirst() }
-        while let byte = text.last, Self.isWhiteSpace(byte) { text.removeLast() }
+        while let byte = text.first, XMLCharacter.isWhiteSpace(byte) { text = text.dropFirst() }
+        while let byte = text.last, XMLCharacter.isWhiteSpace(byte) { text = text.dropLast() }
         return text
-    }
-
-    private static func isWhiteSpace(_ byte: UInt8) -> Bool {
-        byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D
     }
 
     /// Decimal, or hexadecimal behind `0x`, with or without a sign.
     private static func integer(_ text: ArraySlice<UInt8>) throws(CRUDError) -> Int128 {
-        var digits = String(decoding: text.prefix(64), as: UTF8.self)[...]
-        let sign = digits.first == "-" || digits.first == "+" ? digits.removeFirst() : "+"
-        let isHexadecimal = digits.hasPrefix("0x") || digits.hasPrefix("0X")
-        if isHexadecimal { digits = digits.dropFirst(2) }
-        // A sign of its own would be taken for a part of the number.
-        guard text.count <= 64, digits.first?.isHexDigit == true,
-            let magnitude = Int128(digits, radix: isHexadecimal ? 16 : 10)
-        else { throw .corrupt("an <integer> is none, or is too large") }
-        return sign == "-" ? -magnitude : magnitude
+        var digits = text
+        let isNegative = digits.first == UInt8(ascii: "-")
+        if isNegative || digits.first == UInt8(ascii: "+") { digits = digits.dropFirst() }
+        var radix: Int128 = 10
+        if digits.starts(with: "0x".utf8) || digits.starts(with: "0X".utf8) {
+            digits = digits.dropFirst(2)
+            radix = 16
+        }
+        var magnitude: Int128 = 0
+        for byte in digits {
+            guard let digit = hexDigit(byte), digit < radix, magnitude < 1 << 120 else {
+                throw .corrupt("an <integer> is none, or is too large")
+            }
+            magnitude = magnitude * radix + Int128(digit)
+        }
+        guard !digits.isEmpty else { throw .corrupt("an <integer> is empty") }
+        return isNegative ? -magnitude : magnitude
     }
 
     private static func real(_ text: ArraySlice<UInt8>) throws(CRUDError) -> Double {

@@ -58,7 +58,9 @@ struct XMLPropertyListWriter: PropertyListSink {
 
     mutating func integer(_ value: Int128) {
         indent()
-        append("<integer>\(value)</integer>\n")
+        append("<integer>")
+        bytes.append(decimal: value)
+        append("</integer>\n")
     }
 
     mutating func real(_ value: Double) {
@@ -136,6 +138,10 @@ enum XMLCharacter {
         case 0xEF: index + 2 < text.count && text[index + 1] == 0xBF && text[index + 2] >= 0xBE
         default: false
         }
+    }
+
+    static func isWhiteSpace(_ byte: UInt8) -> Bool {
+        byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D
     }
 
     /// Whether a character of that code point is one that XML allows.

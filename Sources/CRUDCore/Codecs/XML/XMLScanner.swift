@@ -17,7 +17,10 @@ struct XMLScanner {
 
     /// The text before the last token, references resolved and line ends as line feeds, in UTF-8.
     private(set) var characters: [UInt8] = []
+    /// Whether that text is white space, or nothing.
+    private(set) var isBlank = true
     private var position = 0
+    private var isInProlog = true
 
     /// Passes over what may stand before the root: a byte order mark, the XML declaration.
     mutating func begin(_ document: Span<UInt8>) throws(CRUDError) {
@@ -32,12 +35,21 @@ struct XMLScanner {
     /// The next tag.
     mutating func next(_ document: Span<UInt8>) throws(CRUDError) -> Token {
         characters.removeAll(keepingCapacity: true)
+        isBlank = true
         while position < document.count {
             switch document[position] {
             case UInt8(ascii: "<"):
                 if let token = try markup(document) { return token }
-            case UInt8(ascii: "&"): try reference(document)
-            default: try character(document)
+            case UInt8(ascii: "&"):
+                isBlank = false
+                try reference(document)
+            case 0x09, 0x0A, 0x20: copyByte(document)
+            case 0x21...0x7E:
+                isBlank = false
+                copyByte(document)
+            default:
+                isBlank = isBlank && document[position] == UInt8(ascii: "\r")
+                try character(document)
             }
         }
         return .endOfDocument
@@ -47,31 +59,40 @@ struct XMLScanner {
 
     /// What begins with `<`; nil for what is no tag.
     private mutating func markup(_ document: Span<UInt8>) throws(CRUDError) -> Token? {
-        if Self.matches("<!--", document, at: position) {
-            position += 4
-            try skip(past: "-->", document)
-        } else if Self.matches("<![CDATA[", document, at: position) {
-            position += 9
-            while !Self.matches("]]>", document, at: position) { try character(document) }
-            position += 3
-        } else if Self.matches("<?", document, at: position) {
-            try skip(past: "?>", document)
-        } else if Self.matches("<!DOCTYPE", document, at: position) {
-            try skipDocumentType(document)
-        } else if Self.matches("</", document, at: position) {
-            position += 2
+        position += 1
+        switch try peek(document) {
+        case UInt8(ascii: "/"):
+            position += 1
             let name = try name(document)
             skipWhiteSpace(document)
             try expect(UInt8(ascii: ">"), document)
             return .end(name)
-        } else {
-            return try startTag(document)
+        case UInt8(ascii: "?"): try skip(past: "?>", document)
+        case UInt8(ascii: "!"): try declaration(document)
+        default: return try startTag(document)
         }
         return nil
     }
 
+    /// What begins with `<!`, of which the `!` is next.
+    private mutating func declaration(_ document: Span<UInt8>) throws(CRUDError) {
+        if Self.matches("!--", document, at: position) {
+            position += 3
+            try skip(past: "-->", document)
+        } else if Self.matches("![CDATA[", document, at: position) {
+            position += 8
+            isBlank = false
+            while !Self.matches("]]>", document, at: position) { try character(document) }
+            position += 3
+        } else if isInProlog, Self.matches("!DOCTYPE", document, at: position) {
+            try skipDocumentType(document)
+        } else {
+            throw fault("a declaration out of place")
+        }
+    }
+
     private mutating func startTag(_ document: Span<UInt8>) throws(CRUDError) -> Token {
-        position += 1
+        isInProlog = false
         let name = try name(document)
         while true {
             skipWhiteSpace(document)
@@ -107,7 +128,7 @@ struct XMLScanner {
     }
 
     private mutating func skipDocumentType(_ document: Span<UInt8>) throws(CRUDError) {
-        position += 9
+        position += 8
         while true {
             switch try peek(document) {
             case UInt8(ascii: ">"):
@@ -136,6 +157,12 @@ struct XMLScanner {
 
     // MARK: Text
 
+    private mutating func copyByte(_ document: Span<UInt8>) {
+        characters.append(document[position])
+        position += 1
+    }
+
+    /// One character of any kind.
     private mutating func character(_ document: Span<UInt8>) throws(CRUDError) {
         guard position < document.count else { throw fault("it ends too early") }
         let length = wellFormedScalarLength(document, at: position)
@@ -163,7 +190,7 @@ struct XMLScanner {
         if isHexadecimal { position += 1 }
         var code: UInt32 = 0
         var digits = 0
-        while let digit = Character(Unicode.Scalar(try peek(document))).hexDigitValue, isHexadecimal || digit < 10 {
+        while let digit = hexDigit(try peek(document)), isHexadecimal || digit < 10 {
             code = min(code * (isHexadecimal ? 16 : 10) + UInt32(digit), 0x110000)
             digits += 1
             position += 1
@@ -198,7 +225,7 @@ struct XMLScanner {
     }
 
     private mutating func skipWhiteSpace(_ document: Span<UInt8>) {
-        while position < document.count, [0x20, 0x09, 0x0A, 0x0D].contains(document[position]) { position += 1 }
+        while position < document.count, XMLCharacter.isWhiteSpace(document[position]) { position += 1 }
     }
 
     private mutating func skip(past end: StaticString, _ document: Span<UInt8>) throws(CRUDError) {

@@ -1,4 +1,5 @@
 import CRUDInMemory
+import CRUDTestSupport
 import Foundation
 import Synchronization
 import Testing
@@ -11,15 +12,40 @@ import Testing
         var parts: [String: Int] = [:]
     }
 
-    @Test(arguments: Backing.allCases)
-    func sixtyFourTasksCountTogether(_ backing: Backing) async throws {
-        let collections = try await backing.open()
+    @Test func sixtyFourTasksCountTogether() async throws {
+        try await countTogether(in: try await Backing.inMemory.open(), tasks: 64, rounds: 100)
+    }
+
+    /// One backend after the other, as each takes what the machine has.
+    @Test func manyTasksCountTogetherOnEveryBackend() async throws {
+        let options = [
+            "sqlite": "{path: $DIRECTORY/$NAME.sqlite}", "filesystem": "{directory: $DIRECTORY/$NAME}",
+            "userdefaults": "{suite: $NAME}", "memory": "{}",
+        ]
+        let backends = options.keys.sorted().flatMap { plugin in ["inline", "process"].map { (plugin, $0) } }
+        let daemon = try Daemon(
+            Configuration(
+                backends: backends.map { plugin, isolation in
+                    let name = "\(plugin)-\(isolation)"
+                    let options = options[plugin, default: ""].replacing("$NAME", with: name)
+                    return "\(name): {plugin: \(plugin), isolation: \(isolation), options: \(options)}"
+                }.joined(separator: "\n"),
+                collections: backends.map { "\($0)-\($1): {backend: \($0)-\($1)}" }.joined(separator: "\n")))
+        let client = try await CRUDClient.connect(path: daemon.socketPath)
+        for (plugin, isolation) in backends {
+            let store = client.repository("\(plugin)-\(isolation)")
+            let (tasks, rounds) = plugin == "sqlite" && isolation == "inline" ? (64, 100) : (32, 25)
+            try await countTogether(in: Collections(keeper: daemon) { _ in store }, tasks: tasks, rounds: rounds)
+        }
+    }
+
+    private func countTogether(in collections: Collections, tasks: Int, rounds: Int) async throws {
         let counters = collections.repository("counters", of: Counter.self)
         try await counters.create(Counter(), id: "x")
         try await withThrowingTaskGroup { group in
-            for task in 0..<64 {
+            for task in 0..<tasks {
                 group.addTask {
-                    for _ in 0..<100 {
+                    for _ in 0..<rounds {
                         try await counters.modify(id: "x") { counter in
                             counter.count += 1
                             counter.parts["\(task)", default: 0] += 1
@@ -30,9 +56,9 @@ import Testing
             try await group.waitForAll()
         }
         let counter = try await counters.read(id: "x")
-        #expect(counter.count == 6400)
-        #expect(counter.parts.count == 64)
-        #expect(counter.parts.values.allSatisfy { $0 == 100 })
+        #expect(counter.count == tasks * rounds)
+        #expect(counter.parts.count == tasks)
+        #expect(counter.parts.values.allSatisfy { $0 == rounds })
     }
 
     @Test(arguments: Backing.allCases)

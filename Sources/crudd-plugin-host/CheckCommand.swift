@@ -18,6 +18,9 @@ enum CheckCommand {
         contract, 78 the plugin or its options have a fault.
         """
 
+    /// How long a child may take over a call: it is what a plugin does that is checked, not how busy the machine is.
+    private static let callTimeout = Duration.seconds(60)
+
     static func run(_ words: some Sequence<String>) -> Int32 {
         do {
             let arguments = try Arguments(words)
@@ -57,7 +60,7 @@ enum CheckCommand {
             isLibrary ? .plugin(absolute, directories: [folder(of: absolute)]) : .executable([absolute])
         let logger = Logger(label: "crudd-plugin-host") { _ in SwiftLogNoOpLogHandler() }
         let command = ChildCommand(
-            backend: "check", program: program, sha256: nil, limits: ChildCommand.Limits(),
+            backend: "check", program: program, sha256: nil, limits: ChildCommand.Limits(callTimeout: callTimeout),
             home: getenv("HOME").map { String(cString: $0) } ?? "/", launcher: try ChildCommand.findLauncher())
         let (plugin, doubt) = try Plugin.inChild(command, options: options, logger: logger)
         if let doubt { throw PluginFault(doubt) }

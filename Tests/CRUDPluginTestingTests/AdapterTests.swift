@@ -2,7 +2,8 @@ import CRUDTestSupport
 import Testing
 
 /// Every adapter keeps the plugin contract, in every format.
-@Suite struct AdapterTests {
+/// One after the other, as each keeps the disk busy.
+@Suite(.serialized) struct AdapterTests {
     /// `$DIRECTORY` stands for a directory of its own.
     static let adapters = [
         ("memory", "{max_bytes: 64MiB}"), ("filesystem", "directory: $DIRECTORY/files"),

@@ -37,17 +37,19 @@ enum CheckCommand {
             StandardStream.error.write(invalid.faults.map { "\($0)\n" }.joined())
             return 78  // EX_CONFIG
         } catch let failure as PluginFailure {
-            StandardStream.error.write("crudd-plugin-host: \(failure.message)\n")
+            StandardStream.error.write("crudd-plugin-host: \(failure.message)\(place(failure.pointer))\n")
             return 78  // EX_CONFIG
         } catch let fault as CallFault {
-            let place = fault.pointer.isEmpty ? "" : " (option \(fault.pointer))"
-            StandardStream.error.write("crudd-plugin-host: the plugin does not open its storage: \(fault)\(place)\n")
+            StandardStream.error.write(
+                "crudd-plugin-host: the plugin does not open its storage: \(fault)\(place(fault.pointer))\n")
             return fault.isFinal ? 78 : 69  // EX_CONFIG, EX_UNAVAILABLE
         } catch {
             StandardStream.error.write("crudd-plugin-host: \(error)\n")
             return 78  // EX_CONFIG
         }
     }
+
+    private static func place(_ pointer: String) -> String { pointer.isEmpty ? "" : " (option \(pointer))" }
 
     /// Loads a plugin from wherever it lies, or has children run it; it must be trustworthy all the same.
     ///
@@ -58,7 +60,8 @@ enum CheckCommand {
         let absolute = absolute(path)
         let program: ChildCommand.Program =
             isLibrary ? .plugin(absolute, directories: [folder(of: absolute)]) : .executable([absolute])
-        let logger = Logger(label: "crudd-plugin-host") { _ in SwiftLogNoOpLogHandler() }
+        // A program that does not even begin says why on its standard error.
+        let logger = Logger(label: "crudd-plugin-host") { StreamLogHandler.standardError(label: $0) }
         let command = ChildCommand(
             backend: "check", program: program, sha256: nil, limits: ChildCommand.Limits(callTimeout: callTimeout),
             home: getenv("HOME").map { String(cString: $0) } ?? "/", launcher: try ChildCommand.findLauncher())

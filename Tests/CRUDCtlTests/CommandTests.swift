@@ -44,6 +44,10 @@ import Testing
                 + #""prefix":"a/","sort":[{"property":"name","order":"asc"},{"property":"address.city","order":"desc"}],"#
                 + #""limit":5,"fields":["name"],"cursor":"k","explain":true}}"#
         ),
+        (
+            ["query", "c", "--sort", "-age"],
+            #"record.query","params":{"collection":"c","sort":[{"property":"age","order":"desc"}]}}"#
+        ),
         (["count", "c", "--prefix", "a"], #"record.count","params":{"collection":"c","prefix":"a"}}"#),
         (
             ["delete-matching", "c", "--where", "gone IS NULL", "--yes"],

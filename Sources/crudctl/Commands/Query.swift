@@ -11,6 +11,7 @@ struct Query: DaemonCommand {
     @OptionGroup(title: "Global options") var options: GlobalOptions
     @OptionGroup var selection: SelectionArguments
     @Option(
+        parsing: .unconditional,
         help: ArgumentHelp(
             "Order by these properties, - before one that descends; by id unless given.", valueName: "name,-age"))
     var sort: String?

@@ -13,7 +13,7 @@ import Testing
             let again = try second.requests(3)
             for request in again { try second.answer(request, #"{"exists":true}"#) }
             try second.awaitClosing()
-            return (lost.map(\.text), again.map(\.text))
+            return (lost.map(\.text).sorted(), again.map(\.text).sorted())
         }
         let repository = try await CRUDClient.connect(path: daemon.path).repository("things")
         try await withThrowingTaskGroup { group in

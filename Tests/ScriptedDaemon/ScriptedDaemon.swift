@@ -43,10 +43,10 @@ package final class ScriptedDaemon<Value: Sendable>: Sendable {
 
     private func end(_ result: Result<Value, any Error>) {
         let awaiting: CheckedContinuation<Value, any Error>? = state.withLock { state in
+            defer { state = .ended(result) }
             guard case .awaited(let continuation) = state else { return nil }
             return continuation
         }
-        state.withLock { $0 = .ended(result) }
         awaiting?.resume(with: result)
     }
 }

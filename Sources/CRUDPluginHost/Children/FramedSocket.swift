@@ -40,13 +40,20 @@ package struct FramedSocket: ~Copyable {
         free(base)
     }
 
-    /// How long one sending or receiving may wait; nil for ever.
+    /// How long one sending or receiving may wait; for ever unless it is set.
     package func setPatience(_ patience: Duration) {
+        for option in [SO_RCVTIMEO, SO_SNDTIMEO] { set(option, patience) }
+    }
+
+    /// How long receiving may wait for a frame to begin; nil for ever.
+    package func setReceivingPatience(_ patience: Duration?) {
+        set(SO_RCVTIMEO, patience ?? .zero)
+    }
+
+    private func set(_ option: CInt, _ patience: Duration) {
         let (seconds, attoseconds) = patience.components
         var time = timeval(tv_sec: Int(seconds), tv_usec: Int(attoseconds / 1_000_000_000_000))
-        for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
-            setsockopt(descriptor, SOL_SOCKET, option, &time, socklen_t(MemoryLayout<timeval>.size))
-        }
+        setsockopt(descriptor, SOL_SOCKET, option, &time, socklen_t(MemoryLayout<timeval>.size))
     }
 
     /// Tells the other side of an open socket that nothing more will come, and takes nothing more from it.
@@ -91,7 +98,8 @@ package struct FramedSocket: ~Copyable {
             // `reserve` has made room for more than is filled.
             let count = recv(descriptor, base.map { $0 + filled }, capacity - filled, 0)
             if count == 0 { throw .ended }
-            if count < 0, errno != EINTR { throw Self.fault(errno) }
+            // With no deadline, only the beginning of a frame is not waited for longer than the socket's patience.
+            if count < 0, errno != EINTR, !(errno == EAGAIN && filled > 0 && deadline == nil) { throw Self.fault(errno) }
             filled += max(count, 0)
             if wanted == FrameWriter.headerBytes, filled >= wanted { wanted += try length() }
             if filled < wanted, let deadline, ContinuousClock.now >= deadline { throw .overdue }

@@ -48,8 +48,14 @@ enum Service {
         reply.string(message)
         reply.raw("}}")
         reply.end()
-        let socket = FramedSocket(owning: firstChannel, maximumFrameBytes: 0)
-        try? socket.send(reply.bytes, until: nil)
+        var socket = FramedSocket(owning: firstChannel, maximumFrameBytes: Int(UInt32.max))
+        do throws(FramedSocket.Fault) {
+            // A daemon that is still sending its greeting would see the channel closed, and not read on.
+            _ = try socket.receive(until: nil)
+            try socket.send(reply.bytes, until: nil)
+        } catch {
+            fail(message)
+        }
         return EXIT_SUCCESS
     }
 }

@@ -127,7 +127,7 @@ import Testing
         repeat {
             let more = cursor.map { #","cursor":\#($0)"# } ?? ""
             let page = try connection.query(backend, #"{"filter":\#(filter),"explain":true\#(more)}"#)
-            let records = try #require(page.result?["records"]?.elements, "\(page)")
+            let records = try #require(page.result?["records"]?.elements, "\(page)\n\(daemon.log)")
             ids += records.compactMap { $0["id"]?.string }
             plans.append(try #require(page.result?["plan"]))
             cursor = page.result?["cursor"]?.text

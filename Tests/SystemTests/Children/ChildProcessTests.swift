@@ -65,6 +65,14 @@ import Testing
         #expect(records?.allSatisfy { $0["item"]?.text == item } == true)
     }
 
+    @Test func aReplyMayComeInManySmallFrames() throws {
+        let daemon = try ChildDaemon(["unruly"]).daemon
+        let connection = try daemon.connect()
+        #expect(try connection.create("unruly", "a", "1").result != nil)
+        for _ in 0..<3 { #expect(try connection.item("unruly", "do:parts") == "7") }
+        #expect(try ChildDaemon.status(of: "unruly", connection).restarts == 0)
+    }
+
     @Test func whatItDoesNotNeedIsNotInherited() throws {
         let daemon = try ChildDaemon(["unruly"]).daemon
         let connection = try daemon.connect()

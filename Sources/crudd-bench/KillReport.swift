@@ -30,7 +30,9 @@ struct KillReport {
     }
 
     var markdown: String {
-        let lines = rows.filter { $0.target != "killed" }.compactMap(line)
+        // They end in any order.
+        let others = rows.filter { $0.target != "killed" }
+        let lines = others.sorted { ($0.target, $1.operation) < ($1.target, $0.operation) }.compactMap(line)
         guard !lines.isEmpty else { return "" }
         let most = Promise.slowdownBesideKills.text(digits: 0)
         return "Beside a child that is killed every ½ s (p50 / p99, µs; medians of the rounds):\n\n"

@@ -53,8 +53,9 @@ struct ChildLossLoad {
         for index in bystanders.indices {
             latencies[bystanders[index].collection, default: []] += bystanders[index].takeLatencies()
         }
-        return latencies.mapValues { latencies in
-            latencies.sorted()[latencies.count * 99 / 100]
+        return try latencies.mapValues { latencies in
+            guard !latencies.isEmpty else { throw Failure("another backend has not answered at all") }
+            return latencies.sorted()[latencies.count * 99 / 100]
         }
     }
 

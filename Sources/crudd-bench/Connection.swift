@@ -74,7 +74,7 @@ final class Connection {
         var start = 0
         while let reply = try format.parse(UnsafeRawBufferPointer(rebasing: input[start..<inputEnd])) {
             let slot = try slot(of: reply)
-            progress.record(sentAt: slots[slot].sentAt)
+            progress.record(sentAt: slots[slot].sentAt, failure: reply.failure)
             if progress.isSample {
                 try checkValue(UnsafeRawBufferPointer(rebasing: input[start..<start + reply.length]), slot)
             }

@@ -30,6 +30,12 @@ enum Finding: Codable {
         var beside: String?
         var pace: [Int]?
         var watchedBytesMaximum: Int?
+        /// Of a run beside a child that may be killed: how often it was.
+        var kills: Int?
+        /// Of a run on the backend that is killed: what was answered so, and the longest time without a success.
+        var unavailable: Int?
+        var outcomeUnknown: Int?
+        var longestPauseMilliseconds: Double?
     }
 
     /// How a daemon started, several times over.

@@ -37,6 +37,8 @@ struct LoadCommand: ParsableCommand {
     var every: Int?
     @Flag(help: "Check the value in every reply to a read; else those of a sample.")
     var checkAll = false
+    @Flag(help: "Count creates that are answered unavailable or outcome_unknown; else they end the run.")
+    var mayFail = false
     @Flag(help: "Keep the count of each second.")
     var pace = false
     @Option(help: "A file whose size is looked at every second.")
@@ -49,8 +51,13 @@ struct LoadCommand: ParsableCommand {
     var round = 1
     @Option(help: "What goes on beside this run, for the results.")
     var beside: String?
+    @Option(help: "How often the child of a backend is killed during this run, for the results.")
+    var kills: Int?
 
     func validate() throws {
+        guard !mayFail || (language == .crudd && operation == .create) else {
+            throw ValidationError("--may-fail is for crudd's creates")
+        }
         guard language == .crudd || [.read, .create].contains(operation) else {
             throw ValidationError("--operation \(operation.rawValue) is measured of crudd alone")
         }
@@ -73,7 +80,7 @@ struct LoadCommand: ParsableCommand {
         let workload = Workload(
             socket: socket, language: language, operation: operation, order: ids, collection: collection,
             connections: connections, depth: depth, records: records, valueBytes: valueBytes, first: first, seed: seed,
-            checksEveryValue: checkAll)
+            checksEveryValue: checkAll, mayFail: mayFail)
         let schedule = LoadGenerator.Schedule(
             warmUpSeconds: warmUp, seconds: seconds, requests: requests, roundMilliseconds: every, keepsPace: pace,
             watchedFile: watch)
@@ -89,7 +96,10 @@ struct LoadCommand: ParsableCommand {
             p999Microseconds: latencies.quantile(0.999),
             clientMicroseconds: outcome.clientSeconds * 1e6 / Double(max(outcome.requests, 1)),
             beside: beside, pace: pace ? outcome.pace : nil,
-            watchedBytesMaximum: watch == nil ? nil : outcome.watchedBytesMaximum)
+            watchedBytesMaximum: watch == nil ? nil : outcome.watchedBytesMaximum, kills: kills,
+            unavailable: mayFail ? outcome.failures[.unavailable, default: 0] : nil,
+            outcomeUnknown: mayFail ? outcome.failures[.outcomeUnknown, default: 0] : nil,
+            longestPauseMilliseconds: mayFail ? outcome.longestPauseSeconds * 1e3 : nil)
         print(try Finding.measurement(measurement).line())
         StandardError.print(measurement.summary)
     }

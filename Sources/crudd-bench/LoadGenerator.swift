@@ -25,6 +25,9 @@ struct LoadGenerator {
         var clientSeconds: Double
         var pace: [Int]
         var watchedBytesMaximum: Int
+        var failures: [ReplyFormat.FailureCode: Int]
+        /// The longest time without a success.
+        var longestPauseSeconds: Double
     }
 
     /// A server that says nothing for so long has failed the run.
@@ -149,6 +152,7 @@ struct LoadGenerator {
             requests: progress.measured, seconds: Double(progress.now - measuredFrom) / 1e9,
             latencies: progress.histogram,
             clientSeconds: Double(MonotonicClock.processorTime() - processorTimeAtStart) / 1e9,
-            pace: pace, watchedBytesMaximum: watchedBytesMaximum)
+            pace: pace, watchedBytesMaximum: watchedBytesMaximum, failures: progress.failures,
+            longestPauseSeconds: Double(progress.longestPause) / 1e9)
     }
 }

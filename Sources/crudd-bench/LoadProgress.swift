@@ -13,6 +13,10 @@ struct LoadProgress {
     private(set) var histogram = Histogram()
     private(set) var replies = 0
     private(set) var lastReplyAt: UInt64 = 0
+    /// Replies within the measured time that were no successes, and the longest time without one, in nanoseconds.
+    private(set) var failures: [ReplyFormat.FailureCode: Int] = [:]
+    private(set) var longestPause: UInt64 = 0
+    private var lastSuccessAt: UInt64 = 0
     /// Requests that may still be sent; nil without a bound.
     private var remaining: Int?
     private let checksEveryValue: Bool
@@ -38,10 +42,15 @@ struct LoadProgress {
 
     var isExhausted: Bool { remaining == 0 }
 
-    mutating func record(sentAt: UInt64) {
+    mutating func record(sentAt: UInt64, failure: ReplyFormat.FailureCode?) {
         replies += 1
         lastReplyAt = now
+        if failure == nil {
+            if phase == .measuring, lastSuccessAt > 0 { longestPause = max(longestPause, now - lastSuccessAt) }
+            lastSuccessAt = now
+        }
         guard phase == .measuring else { return }
+        if let failure { failures[failure, default: 0] += 1 }
         measured += 1
         histogram.record(nanoseconds: now - sentAt)
     }

@@ -47,6 +47,9 @@ struct Promise {
         Promise("create", "rising", 16, 1, "crudd", 0.7, target: "isolated"),
     ]
 
+    /// How much longer another backend's requests may take while a child is killed again and again.
+    static let slowdownBesideKills = 2.0
+    static let backMilliseconds = 1000.0
     static let readyMilliseconds = 100.0
     static let residentMiB = 30.0
     static let writeAheadLogMiB = 64.0

@@ -2,8 +2,8 @@ import Glibc
 
 /// How a successful reply is known, by its length and by bytes at fixed places, without parsing it.
 enum ReplyFormat {
-    /// A frame; its JSON begins with `before`, ten digits of the request's tag and `after`.
-    case framed(before: [UInt8], after: [UInt8])
+    /// A frame; its JSON begins with `before`, ten digits of the request's tag and `after`, or what a failure has there.
+    case framed(before: [UInt8], after: [UInt8], failures: [Failure] = [])
     /// A reply of always the same length and beginning; replies come in the order of the requests.
     case fixed(beginning: [UInt8], length: Int)
 
@@ -11,6 +11,25 @@ enum ReplyFormat {
         let length: Int
         /// The tag of the request that this answers; nil where order alone tells.
         let tag: UInt64?
+        /// Nil for a success.
+        var failure: FailureCode?
+    }
+
+    /// The failures that a run may allow, by the protocol's codes.
+    enum FailureCode: Int, CaseIterable {
+        case unavailable = -32008
+        case outcomeUnknown = -32009
+    }
+
+    /// How a failure that is allowed is known.
+    struct Failure {
+        let code: FailureCode
+        let after: [UInt8]
+
+        init(_ code: FailureCode) {
+            self.code = code
+            after = Array(#","error":{"code":\#(code.rawValue),"#.utf8)
+        }
     }
 
     init(_ workload: Workload) {
@@ -23,7 +42,9 @@ enum ReplyFormat {
         case (.crudd, .read):
             self = .framed(before: Array(id.utf8), after: Array(#","result":{"#.utf8))
         case (.crudd, .create):
-            self = .framed(before: Array(id.utf8), after: Array(#","result":{"revision":"#.utf8))
+            self = .framed(
+                before: Array(id.utf8), after: Array(#","result":{"revision":"#.utf8),
+                failures: workload.mayFail ? FailureCode.allCases.map(Failure.init) : [])
         case (.echo, _):
             self = .framed(before: Array(id.utf8), after: Array(#","method":"#.utf8))
         case (.resp, .create):
@@ -47,22 +68,22 @@ enum ReplyFormat {
             }
             guard input.matches(beginning[...], at: 0) else { throw Self.unexpected(input) }
             return input.count >= length ? Reply(length: length, tag: nil) : nil
-        case .framed(let before, let after):
+        case .framed(let before, let after, let failures):
             guard input.count >= 4 else { return nil }
             let length = 4 + Int(UInt32(bigEndian: input.loadUnaligned(as: UInt32.self)))
             guard input.count >= length else { return nil }
+            let frame = UnsafeRawBufferPointer(rebasing: input[..<length])
             let tagOffset = 4 + before.count
-            guard length >= tagOffset + RequestTemplate.digits + after.count,
-                input.matches(before[...], at: 4),
-                input.matches(after[...], at: tagOffset + RequestTemplate.digits)
-            else {
-                throw Self.unexpected(UnsafeRawBufferPointer(rebasing: input[4..<length]))
+            let afterOffset = tagOffset + RequestTemplate.digits
+            let failure = failures.first { frame.matches($0.after[...], at: afterOffset) }
+            guard frame.matches(before[...], at: 4), failure != nil || frame.matches(after[...], at: afterOffset) else {
+                throw Self.unexpected(UnsafeRawBufferPointer(rebasing: frame[4...]))
             }
             var tag: UInt64 = 0
             for offset in tagOffset..<tagOffset + RequestTemplate.digits {
                 tag = tag &* 10 &+ UInt64(input[offset] &- UInt8(ascii: "0"))
             }
-            return Reply(length: length, tag: tag)
+            return Reply(length: length, tag: tag, failure: failure?.code)
         }
     }
 
@@ -72,9 +93,10 @@ enum ReplyFormat {
 }
 
 extension UnsafeRawBufferPointer {
-    /// Whether `marker` stands at `offset`; the caller has made sure that so many bytes are there.
+    /// Whether `marker` stands at `offset`.
     fileprivate func matches(_ marker: ArraySlice<UInt8>, at offset: Int) -> Bool {
-        marker.withUnsafeBytes { Self.areEqual(self.baseAddress?.advanced(by: offset), $0) }
+        guard offset + marker.count <= count else { return false }
+        return marker.withUnsafeBytes { Self.areEqual(self.baseAddress?.advanced(by: offset), $0) }
     }
 
     /// Whether these bytes stand anywhere in `text`.

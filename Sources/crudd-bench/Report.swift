@@ -34,6 +34,7 @@ struct Report {
     private var rows: [Row] = []
     private var runs: [Row: [String: [Finding.Measurement]]] = [:]
     private var longRuns: [Finding.Measurement] = []
+    private var kills = KillReport()
     private var starts: [Finding.Start] = []
     private var sizes: [Finding.Size] = []
     private var scans: [Finding.Scan] = []
@@ -43,6 +44,7 @@ struct Report {
         for finding in findings {
             switch finding {
             case .measurement(let run) where run.beside != nil: longRuns.append(run)
+            case .measurement(let run) where run.kills != nil: kills.add(run)
             case .measurement(let run): add(run)
             case .start(let start): starts.append(start)
             case .size(let size): sizes.append(size)
@@ -59,7 +61,7 @@ struct Report {
     }
 
     var markdown: String {
-        [title, figures, promises, rest, longRun].filter { !$0.isEmpty }.joined(separator: "\n\n")
+        [title, figures, promises, rest, longRun, kills.markdown].filter { !$0.isEmpty }.joined(separator: "\n\n")
     }
 
     private var title: String {
@@ -172,9 +174,9 @@ struct Report {
 
     private static func name(_ target: String) -> String { names[target] ?? target }
 
-    private static func verdict(_ isKept: Bool) -> String { isKept ? "yes" : "**no**" }
+    static func verdict(_ isKept: Bool) -> String { isKept ? "yes" : "**no**" }
 
-    private static func median(_ values: [Double]) -> Double {
+    static func median(_ values: [Double]) -> Double {
         let sorted = values.sorted()
         guard !sorted.isEmpty else { return 0 }
         let middle = sorted.count / 2

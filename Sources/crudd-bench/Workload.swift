@@ -39,6 +39,8 @@ struct Workload {
     var seed: UInt64
     /// Check the value of every reply to a read, and not of a sample only.
     var checksEveryValue: Bool
+    /// Count creates that are answered `unavailable` or `outcome_unknown`; else they end the run.
+    var mayFail = false
 }
 
 /// The records that requests name, one after another. Record n is known to every target under the same id.

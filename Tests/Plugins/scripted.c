@@ -6,6 +6,7 @@
 //     {"reader_failures": n}                   the first n calls of open_reader answer CRUDD_UNAVAILABLE
 //     {"lacks": c}                             backend_capabilities leaves these out
 //     {"gated": 1}                             each write waits until the test lets it pass
+//     {"busy": 1}                              a write computes for ever
 //
 //     collection "open:s", "create:s"          open_collection answers s, at once or when it is to create
 //     id "status:s…"                           that mutation's outcome is s
@@ -93,7 +94,7 @@ struct crudd_backend {
     const crudd_host *host;
     crudd_collection *collections;
     record *records;
-    int is_gated, reader_failures, readers;
+    int is_gated, is_busy, reader_failures, readers;
     uint64_t lacks;
     atomic_int calls;
     pthread_mutex_t lock;
@@ -152,6 +153,10 @@ static atomic_int *reading(crudd_reader *reader) {
     return CAPABILITIES & CRUDD_CAN_READ_CONCURRENTLY ? &reader->calls : &reader->backend->calls;
 }
 
+static void say(const crudd_backend *backend, const char *line) {
+    backend->host->log(backend->host->context, CRUDD_LOG_WARNING, (crudd_bytes){(const uint8_t *)line, strlen(line)});
+}
+
 static long option(crudd_bytes options, const char *name) {
     text text = copied(options);
     char key[64];
@@ -191,11 +196,11 @@ static crudd_status open_backend(crudd_bytes options, const crudd_host *host, cr
     crudd_backend *backend = calloc(1, sizeof *backend);
     backend->host = host;
     backend->is_gated = option(options, "gated");
+    backend->is_busy = option(options, "busy");
     backend->lacks = option(options, "lacks");
     pthread_mutex_init(&backend->lock, NULL);
     backend->reader_failures = option(options, "reader_failures");
-    const char *greeting = "scripted is open";
-    host->log(host->context, CRUDD_LOG_WARNING, (crudd_bytes){(const uint8_t *)greeting, strlen(greeting)});
+    say(backend, "scripted is open");
     *opened = backend;
     return CRUDD_OK;
 }
@@ -335,7 +340,12 @@ static crudd_status write_records(crudd_backend *backend, const crudd_write *req
     counters[WRITES]++;
     counters[MUTATIONS] += request->count;
     sem_post(&events[WRITE_BEGAN]);
-    if (backend->is_gated) sem_wait(&gate);
+    if (backend->is_gated) {
+        say(backend, "scripted waits");
+        sem_wait(&gate);
+    }
+    if (backend->is_busy) say(backend, "scripted is busy");
+    while (backend->is_busy) sched_yield();
     crudd_status status = CRUDD_OK;
     for (size_t index = 0; index < request->count; index++) {
         if (status == CRUDD_OK) status = asked(request->mutations[index].id, "call:");

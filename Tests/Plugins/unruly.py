@@ -1,6 +1,7 @@
 """A plugin that misbehaves where it is asked to: unruly.py STORE, with STORE the path of Plugins/Examples/store.py.
 
-An id "do:ACT" in a read or a write, or {"do": "METHOD:ACT"} in the options, makes it do ACT instead of answering.
+An id "do:ACT" in a read or a write, such a prefix of a scan, or {"do": "METHOD:ACT"} in the options, makes it do ACT
+instead of answering.
 """
 
 import importlib.util
@@ -29,7 +30,8 @@ class Unruly(store.Plugin):
         options = params.get("options", {})
         when, _, act = options.pop("do", "").partition(":")
         ids = params.get("ids", []) + [mutation["id"] for mutation in params.get("mutations", [])]
-        return [act] * (when == method) + [one[3:] for one in ids if one.startswith("do:")]
+        ids.append(params.get("prefix", ""))
+        return [act] * (when == method) + [one[3:].rstrip("0123456789") for one in ids if one.startswith("do:")]
 
     # What it may do
 
@@ -44,8 +46,14 @@ class Unruly(store.Plugin):
         os._exit(3)
 
     def hang(self, *_):
+        print("<6>hangs", file=sys.stderr)
         while True:
             time.sleep(3600)
+
+    def spin(self, *_):
+        print("<6>spins", file=sys.stderr)
+        while True:
+            pass
 
     def eat(self, *_):
         eaten = []
@@ -95,6 +103,30 @@ class Unruly(store.Plugin):
                 "records": [{"index": 0, "revision": "r" * 65, "text": "1"}],
             },
         )
+
+    # How often a collection without an end was asked for more.
+    asked = 0
+
+    def endless(self, id, method, params):
+        """Scans find further records for ever, writes remove them; a read tells how often either was asked for."""
+        result = {}
+        if method == "scan":
+            first = int(params["after"][len(params["prefix"]) :] or -1) + 1
+            ids = [f"{params['prefix']}{number:015}" for number in range(first, first + params["limit"])]
+            result["records"] = [{"id": one, "revision": "r", "text": "{}"} for one in ids]
+        elif method == "write":
+            result["outcomes"] = [{"status": "ok"} for _ in params["mutations"]]
+        else:
+            result["records"] = [{"index": 0, "revision": "r", "text": str(self.asked)}]
+        self.asked += method != "read"
+        self.channel.send(id=id, result=result)
+
+    def parts(self, id, *_):
+        """Answers a read in frames of one record each, all at once."""
+        frames = [{"result": {"records": []}, "more": True}] * 3
+        frames += [{"result": {"records": [{"index": 0, "revision": "r", "text": "7"}]}, "more": True}]
+        texts = [json.dumps({"id": id} | frame).encode() for frame in frames + [{"result": {"records": []}}]]
+        self.raw(b"".join(struct.pack(">I", len(text)) + text for text in texts))
 
     def tell(self, id, *_):
         """Tells what it was started with."""

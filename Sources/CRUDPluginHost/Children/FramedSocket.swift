@@ -12,6 +12,9 @@ package struct FramedSocket: ~Copyable {
     private let maximumFrameBytes: Int
     private var base: UnsafeMutableRawPointer?
     private var capacity = 0
+    /// How many bytes there are, of which the first are the frame that was received last.
+    private var filled = 0
+    private var frameEnd = 0
 
     /// A frame that was larger does not keep its memory.
     private static let modestBytes = 1 << 20
@@ -78,23 +81,27 @@ package struct FramedSocket: ~Copyable {
         }
     }
 
+    /// Whether something has come behind the frame that was received last.
+    package var hasMore: Bool { filled > frameEnd }
+
     /// Waits until something has come, or the other side has gone; false if nothing does in time.
     package func isReadable(within patience: Duration) -> Bool {
+        if hasMore { return true }
         var events = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         return poll(&events, 1, patience.pollMilliseconds) > 0
     }
 
-    /// Receives one frame, and has nothing behind it: the other side speaks only when it is asked.
+    /// Receives one frame. What comes with it stays for the next time.
     ///
     /// - Returns: the frame without its length, until the next one is received.
     package mutating func receive(
         until deadline: ContinuousClock.Instant?
     ) throws(Fault) -> UnsafeBufferPointer<UInt8> {
-        letGoOfMuch()
-        var filled = 0
+        letGoOfFrame()
         var wanted = FrameWriter.headerBytes
+        if filled >= wanted { wanted += try length() }
         while filled < wanted {
-            reserve(filled == 0 ? Self.firstBytes : wanted, filled: filled)
+            reserve(filled == 0 ? Self.firstBytes : wanted)
             // `reserve` has made room for more than is filled.
             let count = recv(descriptor, base.map { $0 + filled }, capacity - filled, 0)
             if count == 0 { throw .ended }
@@ -104,7 +111,7 @@ package struct FramedSocket: ~Copyable {
             if wanted == FrameWriter.headerBytes, filled >= wanted { wanted += try length() }
             if filled < wanted, let deadline, ContinuousClock.now >= deadline { throw .overdue }
         }
-        guard filled == wanted else { throw .garbage("something follows a frame") }
+        frameEnd = wanted
         let payload = UnsafeRawBufferPointer(start: base, count: wanted).dropFirst(FrameWriter.headerBytes)
         return UnsafeRawBufferPointer(rebasing: payload).assumingMemoryBound(to: UInt8.self)
     }
@@ -127,7 +134,7 @@ package struct FramedSocket: ~Copyable {
     }
 
     /// Makes room for `size` bytes; what is announced and does not come costs nothing but address space that doubles.
-    private mutating func reserve(_ size: Int, filled: Int) {
+    private mutating func reserve(_ size: Int) {
         let size = max(min(size, max(filled * 2, Self.firstBytes)), filled + 1)
         guard size > capacity else { return }
         guard let larger = realloc(base, size) else {
@@ -138,8 +145,12 @@ package struct FramedSocket: ~Copyable {
         capacity = size
     }
 
-    private mutating func letGoOfMuch() {
-        guard capacity > Self.modestBytes else { return }
+    /// Forgets the frame that was received last, and brings what has come behind it to the front.
+    private mutating func letGoOfFrame() {
+        if hasMore, let base { memmove(base, base + frameEnd, filled - frameEnd) }
+        filled -= frameEnd
+        frameEnd = 0
+        guard capacity > Self.modestBytes, filled == 0 else { return }
         free(base)
         base = nil
         capacity = 0

@@ -10,23 +10,38 @@ struct ChildDaemon {
     ///
     /// - `inline`: SQLite in the daemon
     /// - `sqlite`: SQLite in a child
+    /// - `other`: SQLite in another one
+    /// - `gated`: a plugin in a child whose writes never return, as they wait
+    /// - `busy`: a plugin in a child whose writes never return, as they compute
     /// - `store`: the example in Python
     /// - `unruly`: the same, which misbehaves on demand
     ///
     /// Each collection is in the backend of its name.
-    init(_ backends: [String] = ["inline", "sqlite", "unruly"], limits: String = "", unruly: String = "") throws {
-        let installation = try Self.installation(backends, limits: limits, unruly: unruly)
+    ///
+    /// - Parameters:
+    ///   - limits: of `unruly`.
+    ///   - unruly: further options of `unruly`.
+    ///   - serverLimits: the configuration's own.
+    init(
+        _ backends: [String] = ["inline", "sqlite", "unruly"], limits: String = "", unruly: String = "",
+        serverLimits: String? = nil
+    ) throws {
+        let installation = try Self.installation(
+            backends, limits: limits, unruly: unruly, serverLimits: serverLimits)
         daemon = try Daemon(on: installation)
     }
 
     static func installation(
-        _ backends: [String], limits: String = "", unruly: String = ""
+        _ backends: [String], limits: String = "", unruly: String = "", serverLimits: String? = nil
     ) throws -> Installation {
         let python = "/usr/bin/python3, $DIRECTORY"
         let definitions = [
             "inline": "{plugin: sqlite, options: {path: $DIRECTORY/inline.sqlite}}",
             "sqlite": "{plugin: sqlite, isolation: process, options: {path: $DIRECTORY/child.sqlite}}",
+            "other": "{plugin: sqlite, isolation: process, options: {path: $DIRECTORY/other.sqlite}}",
             "memory": "{plugin: memory, isolation: process}",
+            "gated": "{plugin: scripted, isolation: process, options: {gated: 1}}",
+            "busy": "{plugin: scripted, isolation: process, options: {busy: 1}}",
             "store": "{command: [\(python)/store.py], options: {path: $DIRECTORY/store.db}}",
             "unruly": """
             {command: [\(python)/unruly.py, $DIRECTORY/store.py], limits: {\(limits)}, \
@@ -36,10 +51,14 @@ struct ChildDaemon {
         let installation = try Installation(
             Configuration(
                 backends: backends.map { "\($0): \(definitions[$0] ?? "")" }.joined(separator: "\n"),
-                collections: backends.map { "\($0): {backend: \($0)}" }.joined(separator: "\n")))
+                collections: backends.map { "\($0): {backend: \($0)}" }.joined(separator: "\n"),
+                limits: serverLimits))
         let sources = BuildProducts.packageDirectory
         try Files.copy("\(sources)/Plugins/Examples/store.py", to: "\(installation.path)/store.py", mode: 0o755)
         try Files.copy("\(sources)/Tests/Plugins/unruly.py", to: "\(installation.path)/unruly.py", mode: 0o755)
+        if !Set(backends).isDisjoint(with: ["gated", "busy"]) {
+            try CompiledPlugin.compile("scripted.c", to: "\(installation.pluginDirectory)/scripted.so")
+        }
         return installation
     }
 

@@ -65,6 +65,14 @@ import Testing
         #expect(records?.allSatisfy { $0["item"]?.text == item } == true)
     }
 
+    @Test func aReplyMayComeInManySmallFrames() throws {
+        let daemon = try ChildDaemon(["unruly"]).daemon
+        let connection = try daemon.connect()
+        #expect(try connection.create("unruly", "a", "1").result != nil)
+        for _ in 0..<3 { #expect(try connection.item("unruly", "do:parts") == "7") }
+        #expect(try ChildDaemon.status(of: "unruly", connection).restarts == 0)
+    }
+
     @Test func whatItDoesNotNeedIsNotInherited() throws {
         let daemon = try ChildDaemon(["unruly"]).daemon
         let connection = try daemon.connect()
@@ -88,15 +96,35 @@ import Testing
         #expect(data?.contains(" \(256 << 20) ") == true, "\(limits)")
     }
 
-    @Test func noChildOutlivesAKilledDaemon() throws {
-        let daemon = try ChildDaemon(["sqlite", "memory", "unruly"]).daemon
+    /// Neither those that rest, nor those in a call that never returns, which would not notice the end of their channel.
+    @Test func noPluginOutlivesAKilledDaemon() throws {
+        let daemon = try ChildDaemon(["sqlite", "memory", "gated", "busy"]).daemon
         let connection = try daemon.connect()
-        let pids = try ["sqlite", "memory", "unruly"].map {
-            try #require(try ChildDaemon.status(of: $0, connection).pid)
+        for (backend, sign) in [("gated", "scripted waits"), ("busy", "scripted is busy")] {
+            let params = Connection.params(backend, "a", item: "1")
+            try connection.sendFrame(Connection.request("record.upsert", params, id: "1"))
+            try awaitLine(sign, of: daemon)
         }
-        // One of them does not listen.
-        try connection.sendFrame(
-            Connection.request("record.upsert", Connection.params("unruly", "do:hang", item: "1"), id: "1"))
+        try expectNoChildOutlives(daemon, count: 4)
+    }
+
+    @Test(arguments: [("hang", "hangs"), ("spin", "spins")])
+    func noExecutableOutlivesAKilledDaemon(act: String, sign: String) throws {
+        let daemon = try ChildDaemon(["store", "unruly"]).daemon
+        let params = Connection.params("unruly", "do:\(act)", item: "1")
+        try daemon.connect().sendFrame(Connection.request("record.upsert", params, id: "1"))
+        try awaitLine(sign, of: daemon)
+        try expectNoChildOutlives(daemon, count: 2)
+    }
+
+    private func awaitLine(_ line: String, of daemon: Daemon) throws {
+        let deadline = Deadline()
+        while !daemon.log.contains(line) { try #require(!deadline.hasPassed) }
+    }
+
+    private func expectNoChildOutlives(_ daemon: Daemon, count: Int) throws {
+        let pids = try daemon.children.compactMap(pid_t.init)
+        #expect(pids.count == count)
         #expect(pids.allSatisfy(ChildDaemon.isAlive))
         try daemon.kill()
         let deadline = Deadline(.seconds(1))

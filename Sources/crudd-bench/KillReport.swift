@@ -1,0 +1,75 @@
+/// What the other backends notice of a child that is killed again and again, and how soon its own backend is back.
+struct KillReport {
+    /// One backend and what it is asked.
+    private struct Row: Hashable {
+        let target: String
+        let operation: String
+    }
+
+    /// The runs of a row, by round.
+    private struct Runs {
+        var quiet: [Int: Finding.Measurement] = [:]
+        var disturbed: [Int: Finding.Measurement] = [:]
+    }
+
+    private static let names = [
+        "inline": "crudd", "isolated": "crudd, plugin in another child", "killed": "crudd, plugin in the child",
+    ]
+
+    private var rows: [Row] = []
+    private var runs: [Row: Runs] = [:]
+
+    mutating func add(_ run: Finding.Measurement) {
+        let row = Row(target: run.target, operation: run.operation)
+        if runs[row] == nil { rows.append(row) }
+        if run.kills == 0 {
+            runs[row, default: Runs()].quiet[run.round] = run
+        } else {
+            runs[row, default: Runs()].disturbed[run.round] = run
+        }
+    }
+
+    var markdown: String {
+        // They end in any order.
+        let others = rows.filter { $0.target != "killed" }
+        let lines = others.sorted { ($0.target, $1.operation) < ($1.target, $0.operation) }.compactMap(line)
+        guard !lines.isEmpty else { return "" }
+        let most = Promise.slowdownBesideKills.text(digits: 0)
+        return "Beside a child that is killed every ½ s (p50 / p99, µs; medians of the rounds):\n\n"
+            + "| backend | operation | without kills | with kills | p99, times | ≤ \(most) |\n"
+            + "|\(String(repeating: " --- |", count: 6))\n"
+            + lines.joined(separator: "\n") + (loss.map { "\n\n\($0)" } ?? "")
+    }
+
+    private func line(_ row: Row) -> String? {
+        guard let runs = runs[row], !runs.quiet.isEmpty, !runs.disturbed.isEmpty else { return nil }
+        let ratios = runs.disturbed.compactMap { round, run in
+            runs.quiet[round].map { run.p99Microseconds / $0.p99Microseconds }
+        }
+        let ratio = Report.median(ratios)
+        let cells = [
+            Self.names[row.target] ?? row.target, row.operation, Self.latencies(runs.quiet.values),
+            Self.latencies(runs.disturbed.values), ratio.text(digits: 2),
+            Report.verdict(ratio <= Promise.slowdownBesideKills),
+        ]
+        return "| \(cells.joined(separator: " | ")) |"
+    }
+
+    private static func latencies(_ runs: some Sequence<Finding.Measurement>) -> String {
+        let p50 = Report.median(runs.map(\.p50Microseconds))
+        let p99 = Report.median(runs.map(\.p99Microseconds))
+        return "\(p50.text(digits: 0)) / \(p99.text(digits: 0))"
+    }
+
+    /// What its own clients notice.
+    private var loss: String? {
+        let own = runs.filter { $0.key.target == "killed" }.flatMap(\.value.disturbed.values)
+        guard !own.isEmpty else { return nil }
+        func sum(_ value: (Finding.Measurement) -> Int?) -> Int { own.reduce(0) { $0 + (value($1) ?? 0) } }
+        let pause = own.compactMap(\.longestPauseMilliseconds).max() ?? 0
+        return "- its own backend, \(sum(\.kills)) kills: longest time without a success \(pause.text(digits: 0)) ms "
+            + "(promised ≤ \(Promise.backMilliseconds.text(digits: 0)), "
+            + "kept: \(Report.verdict(pause <= Promise.backMilliseconds))); of \(sum(\.requests)) requests "
+            + "\(sum(\.unavailable)) `unavailable`, \(sum(\.outcomeUnknown)) `outcome_unknown`"
+    }
+}

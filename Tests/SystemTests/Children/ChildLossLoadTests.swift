@@ -1,0 +1,52 @@
+import CRUDTestSupport
+import Glibc
+import Testing
+
+/// A child that is killed again and again, while its backend and others are at work.
+@Suite struct ChildLossLoadTests {
+    private static let killed = "sqlite"
+    private static let others = ["inline", "other"]
+    private static let rounds = 5
+    /// Two CPUs that start a process, with other tests beside it, make a thread wait for several turns of the scheduler,
+    /// a few milliseconds each, whatever the daemon does: below this a ratio tells of the machine.
+    private static let noise = Duration.milliseconds(20)
+
+    /// Phases with and without kills take turns, so that a machine that is busy with something else is so in both.
+    @Test func isTheTroubleOfItsOwnBackendAlone() throws {
+        let daemon = try ChildDaemon([Self.killed] + Self.others).daemon
+        var load = try ChildLossLoad(on: daemon, killed: Self.killed, others: Self.others)
+        // What is made on first use is not to be measured.
+        _ = try load.run(for: .milliseconds(300), killing: false)
+        var quiet: [String: [Duration]] = [:]
+        var disturbed: [String: [Duration]] = [:]
+        for _ in 0..<Self.rounds {
+            for (backend, p99) in try load.run(for: .seconds(1), killing: false) {
+                quiet[backend, default: []].append(p99)
+            }
+            for (backend, p99) in try load.run(for: .seconds(1), killing: true) {
+                disturbed[backend, default: []].append(p99)
+            }
+        }
+        try load.drain()
+
+        for backend in Self.others {
+            let (quiet, disturbed) = try (median(quiet[backend]), median(disturbed[backend]))
+            #expect(disturbed <= max(quiet * 2, Self.noise), "\(backend): p99 \(quiet) without kills")
+        }
+        #expect(load.kills >= Self.rounds)
+        #expect(load.recoveries.count == load.kills)
+        #expect(load.recoveries.allSatisfy { $0 < .seconds(1) }, "\(load.recoveries)")
+
+        let fates = load.fates
+        #expect(fates[.acknowledged, default: 0] > 1000, "\(fates)")
+        #expect(fates[.unavailable, default: 0] + fates[.unknown, default: 0] > 0, "\(fates)")
+        #expect(fates[.underWay] == nil, "\(fates)")
+        try load.check(daemon.connect())
+        #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
+    }
+
+    private func median(_ durations: [Duration]?) throws -> Duration {
+        let sorted = try #require(durations).sorted()
+        return sorted[sorted.count / 2]
+    }
+}

@@ -131,7 +131,11 @@ final class ChildChannel: @unchecked Sendable {
             } catch {
                 throw .garbage(error.description)
             }
-            guard reply.hasMore else { return reply.failure }
+            guard reply.hasMore else {
+                // It speaks only when it is asked.
+                guard !state.socket.hasMore else { throw .garbage("something follows a frame") }
+                return reply.failure
+            }
             if isWanted, !reply.isWanted { try sendInterrupt(&state, until: deadline) }
             isWanted = isWanted && reply.isWanted
         }

@@ -12,6 +12,8 @@ package struct FramedSocket: ~Copyable {
     private let maximumFrameBytes: Int
     private var base: UnsafeMutableRawPointer?
     private var capacity = 0
+    /// What has come behind the frame that was received last.
+    private var rest = 0..<0
 
     /// A frame that was larger does not keep its memory.
     private static let modestBytes = 1 << 20
@@ -71,34 +73,49 @@ package struct FramedSocket: ~Copyable {
         }
     }
 
+    /// Whether something has come behind the frame that was received last, so far as is known without looking.
+    package var hasMore: Bool { !rest.isEmpty }
+
     /// Waits until something has come, or the other side has gone; false if nothing does in time.
     package func isReadable(within patience: Duration) -> Bool {
+        if hasMore { return true }
         var events = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         return poll(&events, 1, patience.pollMilliseconds) > 0
     }
 
-    /// Receives one frame, and has nothing behind it: the other side speaks only when it is asked.
+    /// Receives one frame.
     ///
     /// - Returns: the frame without its length, until the next one is received.
     package mutating func receive(
         until deadline: ContinuousClock.Instant?
     ) throws(Fault) -> UnsafeBufferPointer<UInt8> {
-        letGoOfMuch()
-        var filled = 0
+        var filled = takeRest()
         var wanted = FrameWriter.headerBytes
-        while filled < wanted {
+        while true {
+            if wanted == FrameWriter.headerBytes, filled >= wanted { wanted += try length() }
+            if filled >= wanted { break }
             reserve(filled == 0 ? Self.firstBytes : wanted, filled: filled)
             // `reserve` has made room for more than is filled.
             let count = recv(descriptor, base.map { $0 + filled }, capacity - filled, 0)
             if count == 0 { throw .ended }
             if count < 0, errno != EINTR { throw Self.fault(errno) }
             filled += max(count, 0)
-            if wanted == FrameWriter.headerBytes, filled >= wanted { wanted += try length() }
             if filled < wanted, let deadline, ContinuousClock.now >= deadline { throw .overdue }
         }
-        guard filled == wanted else { throw .garbage("something follows a frame") }
+        rest = wanted..<filled
         let payload = UnsafeRawBufferPointer(start: base, count: wanted).dropFirst(FrameWriter.headerBytes)
         return UnsafeRawBufferPointer(rebasing: payload).assumingMemoryBound(to: UInt8.self)
+    }
+
+    /// Begins with what has come already; answers how much that is.
+    private mutating func takeRest() -> Int {
+        defer { rest = 0..<0 }
+        if let base, !rest.isEmpty {
+            memmove(base, base + rest.lowerBound, rest.count)
+        } else {
+            letGoOfMuch()
+        }
+        return rest.count
     }
 
     private static func fault(_ code: CInt) -> Fault {

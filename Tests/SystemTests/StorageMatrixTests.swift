@@ -75,7 +75,7 @@ import Testing
             cell.collection, "more", "\"" + String(repeating: "x", count: 32 << 10) + "\"")
         #expect(tooLong.fault?.details?["limit"]?.string == "item_bytes")
         let tooMany = try connection.readMany(cell.collection, (0..<7).map(String.init))
-        #expect(tooMany.fault?.details?["limit"]?.string == "frame_bytes")
+        #expect(tooMany.fault?.details?["limit"]?.string == "frame_bytes", "\(tooMany)")
     }
 }
 
@@ -115,12 +115,14 @@ import Testing
     }
 }
 
-/// Every adapter in every format, wherever its plugin may run.
+/// Every adapter, the examples included, in every format, wherever its plugin may run.
 enum StorageMatrix {
     struct Adapter: Sendable {
         let name: String
-        /// Its options, as YAML; `$PLACE` stands for a name of its own.
-        let options: String
+        /// Where its code may run.
+        var isolations = ["inline", "process"]
+        /// What a backend of it is, as YAML; `$PLACE` stands for a name of its own.
+        let definition: String
         /// Whether records outlive the daemon.
         let isDurable: Bool
     }
@@ -137,16 +139,23 @@ enum StorageMatrix {
     }
 
     private static let adapters = [
-        Adapter(name: "sqlite", options: "{path: $DIRECTORY/$PLACE.sqlite}", isDurable: true),
-        Adapter(name: "filesystem", options: "{directory: $DIRECTORY/$PLACE}", isDurable: true),
-        Adapter(name: "userdefaults", options: "{suite: $PLACE}", isDurable: true),
-        Adapter(name: "memory", options: "{}", isDurable: false),
+        Adapter(
+            name: "sqlite", definition: "plugin: sqlite, options: {path: $DIRECTORY/$PLACE.sqlite}", isDurable: true),
+        Adapter(
+            name: "filesystem", definition: "plugin: filesystem, options: {directory: $DIRECTORY/$PLACE}",
+            isDurable: true),
+        Adapter(name: "userdefaults", definition: "plugin: userdefaults, options: {suite: $PLACE}", isDurable: true),
+        Adapter(name: "memory", definition: "plugin: memory", isDurable: false),
+        // The examples: a shared object in C, and a program in Python, which is a child always.
+        Adapter(name: "c", definition: "plugin: example", isDurable: false),
+        Adapter(
+            name: "python", isolations: ["process"],
+            definition: "command: [$DIRECTORY/store.py], options: {path: $DIRECTORY/$PLACE.db}", isDurable: true),
     ]
-    private static let isolations = ["inline", "process"]
     private static let formats = ["json", "xml", "plist"]
 
     static let cells = adapters.flatMap { adapter in
-        isolations.flatMap { isolation in
+        adapter.isolations.flatMap { isolation in
             formats.map { Cell(adapter: adapter, isolation: isolation, format: $0) }
         }
     }
@@ -154,8 +163,8 @@ enum StorageMatrix {
     /// One backend for each adapter and isolation, one collection and those beside it for each cell.
     static let configuration = Configuration(
         backends: cells.filter { $0.format == "json" }.map { cell in
-            let options = cell.adapter.options.replacing("$PLACE", with: cell.backend)
-            return "\(cell.backend): {plugin: \(cell.adapter.name), isolation: \(cell.isolation), options: \(options)}"
+            let definition = cell.adapter.definition.replacing("$PLACE", with: cell.backend)
+            return "\(cell.backend): {isolation: \(cell.isolation), \(definition)}"
         }.joined(separator: "\n"),
         collections: cells.map { "\"\($0.collection)*\": {backend: \($0.backend), format: \($0.format)}" }
             .joined(separator: "\n"))

@@ -38,7 +38,6 @@ struct ChildDaemon {
                 backends: backends.map { "\($0): \(definitions[$0] ?? "")" }.joined(separator: "\n"),
                 collections: backends.map { "\($0): {backend: \($0)}" }.joined(separator: "\n")))
         let sources = BuildProducts.packageDirectory
-        try Files.copy("\(sources)/Plugins/Examples/store.py", to: "\(installation.path)/store.py", mode: 0o755)
         try Files.copy("\(sources)/Tests/Plugins/unruly.py", to: "\(installation.path)/unruly.py", mode: 0o755)
         return installation
     }

@@ -22,8 +22,6 @@ import Testing
         let marked = MarkedText(Configuration(backends: "main: \(definition)").text)
         let installation = try Installation(text: marked.text)
         let directory = installation.path
-        try Files.copy(
-            "\(BuildProducts.packageDirectory)/Plugins/Examples/store.py", to: "\(directory)/store.py", mode: 0o755)
         try Files.write("", to: "\(directory)/plain.py", mode: 0o644)
         try Files.write("#!/usr/bin/python3\n", to: "\(directory)/open.py", mode: 0o777)
         try Files.write("#!/no/such/interpreter\n", to: "\(directory)/interpreted", mode: 0o755)

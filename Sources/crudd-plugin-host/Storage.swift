@@ -14,6 +14,7 @@ final class Storage: Sendable {
         var backend: OpaquePointer?
         /// By the daemon's numbers.
         var collections: [Int: OpenCollection] = [:]
+        var maximumItemBytes = Int.max
     }
 
     /// A collection that the plugin has opened.
@@ -41,6 +42,12 @@ final class Storage: Sendable {
     subscript(number: Int) -> OpenCollection? {
         get { state.withLock { $0.collections[number] } }
         set { state.withLock { $0.collections[number] = newValue } }
+    }
+
+    /// The longest item that is sure to fit a frame.
+    var maximumItemBytes: Int {
+        get { state.withLock { $0.maximumItemBytes } }
+        set { state.withLock { $0.maximumItemBytes = newValue } }
     }
 
     /// Closes the storage; all readers are closed by then.

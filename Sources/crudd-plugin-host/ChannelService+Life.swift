@@ -117,7 +117,7 @@ extension ChannelService {
         }
         guard let opened else { throw Refusal(status: CRUDD_INTERNAL, message: "the plugin opened no collection") }
         storage[number] = Storage.OpenCollection(
-            handle: opened, isJSON: request.bytes(format).elementsEqual("json".utf8))
+            handle: opened, name: Array(request.bytes(name)), isJSON: request.bytes(format).elementsEqual("json".utf8))
     }
 
     func dropCollection(_ request: inout FrameReader) throws(Refusal) {
@@ -129,6 +129,7 @@ extension ChannelService {
         let backend = try backend()
         let bytes = crudd_bytes(request.bytes(name))
         try check { table.pointee.drop_collection(backend, bytes, $0) }
+        storage.forgetCollections(named: request.bytes(name))
     }
 
     func listCollections(_ request: inout FrameReader) throws(Refusal) {

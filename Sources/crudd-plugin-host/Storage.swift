@@ -21,6 +21,7 @@ final class Storage: Sendable {
     struct OpenCollection: @unchecked Sendable {
         // @unchecked: as `State`.
         let handle: OpaquePointer
+        let name: [UInt8]
         /// Whether its items are JSON texts.
         let isJSON: Bool
     }
@@ -42,6 +43,12 @@ final class Storage: Sendable {
     subscript(number: Int) -> OpenCollection? {
         get { state.withLock { $0.collections[number] } }
         set { state.withLock { $0.collections[number] = newValue } }
+    }
+
+    /// Forgets the numbers of a collection that has been dropped: what they stood for may be gone.
+    func forgetCollections(named name: UnsafeRawBufferPointer) {
+        let name = Array(name)
+        state.withLock { $0.collections = $0.collections.filter { $0.value.name != name } }
     }
 
     /// The longest item that is sure to fit a frame.

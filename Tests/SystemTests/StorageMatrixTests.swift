@@ -19,10 +19,13 @@ import Testing
             "*", "?", "item_a.json", ".lock", String(repeating: "x", count: 512), String(repeating: "é", count: 256),
             "\u{10FFFF}", "null",
         ]
-        for (number, id) in ids.enumerated() {
-            #expect(try connection.create(collection, id, "\(number)").result != nil, "\(id)")
+        let created = try connection.pipeline(
+            ids.enumerated().map { ("record.create", Connection.params(collection, $1, item: "\($0)")) })
+        for (id, reply) in zip(ids, created) { #expect(reply.result != nil, "\(id)") }
+        let found = try connection.pipeline(ids.map { ("record.read", Connection.params(collection, $0)) })
+        for (number, reply) in found.enumerated() {
+            #expect(reply.result?["item"]?.text == "\(number)", "\(ids[number])")
         }
-        for (number, id) in ids.enumerated() { #expect(try connection.item(collection, id) == "\(number)", "\(id)") }
         let long = #"{"text":""# + String(repeating: "0123456789abcdé ", count: 1 << 16) + #""}"#
         #expect(try connection.create(collection, "long", long).result != nil)
         #expect(try connection.item(collection, "long") == long)
@@ -34,9 +37,14 @@ import Testing
     func ordinaryItemsComeBackEqual(cell: StorageMatrix.Cell) throws {
         let connection = try Daemon.shared.connect()
         let collection = cell.collection + " items"
-        for (number, item) in StorageProgram.items.enumerated() {
-            #expect(try connection.upsert(collection, "\(number)", item).result != nil, "\(item)")
-            let back = try connection.read(collection, "\(number)").result?["item"]
+        let items = StorageProgram.items
+        let written = try connection.pipeline(
+            items.enumerated().map { ("record.upsert", Connection.params(collection, "\($0)", item: $1)) })
+        for (item, reply) in zip(items, written) { #expect(reply.result != nil, "\(item)") }
+        let read = try connection.pipeline(
+            items.indices.map { ("record.read", Connection.params(collection, "\($0)")) })
+        for (item, reply) in zip(items, read) {
+            let back = reply.result?["item"]
             #expect(try back?.means(JSON(parsing: item)) == true, "\(item) came back as \(back?.text ?? "nothing")")
         }
     }

@@ -89,16 +89,25 @@ class Store:
         return {}
 
     def drop_collection(self, name, **_):
-        self.begin()
-        self.query("DELETE FROM records WHERE collection IN (SELECT key FROM collections WHERE name = ?)", name)
-        gone = self.query("DELETE FROM collections WHERE name = ?", name).rowcount
-        self.query("COMMIT")
-        if gone == 0:
+        gone = [key for (key,) in self.query("SELECT key FROM collections WHERE name = ?", name)]
+        if not gone:
             raise Failure("not_found", "there is no such collection")
+        self.begin()
+        for key in gone:
+            self.query("DELETE FROM records WHERE collection = ?", key)
+            self.query("DELETE FROM collections WHERE key = ?", key)
+        self.commit()
+        self.keys = {number: key for number, key in self.keys.items() if key not in gone}
         return {}
 
     def list_collections(self, **_):
         return {"names": [name for (name,) in self.query("SELECT DISTINCT name FROM collections")]}
+
+    def key(self, collection):
+        """Our number of a collection by crudd's, which does not ask for one that is not open."""
+        if collection not in self.keys:
+            raise Failure("internal", f"collection {collection} is not open")
+        return self.keys[collection]
 
     # Reading
 
@@ -114,7 +123,7 @@ class Store:
     def scan(self, collection, after, prefix, limit, items, **_):
         rows = self.query(
             "SELECT id, item, revision FROM records WHERE collection = ? AND id > ? AND id >= ? AND id < ?"
-            " ORDER BY id LIMIT ?", self.keys[collection], after, prefix, self.behind(prefix), limit,
+            " ORDER BY id LIMIT ?", self.key(collection), after, prefix, self.behind(prefix), limit,
         )
         return (
             {"id": id, "revision": revision, **(spelled(item) if items else {})} for id, item, revision in rows
@@ -125,7 +134,7 @@ class Store:
             raise Failure("unsupported", "filters come with the capability queries")
         (count,) = self.query(
             "SELECT count(*) FROM records WHERE collection = ? AND id >= ? AND id < ?",
-            self.keys[collection], prefix, self.behind(prefix),
+            self.key(collection), prefix, self.behind(prefix),
         ).fetchone()
         return {"count": count}
 
@@ -136,7 +145,7 @@ class Store:
 
     def find(self, collection, id):
         return self.query(
-            "SELECT item, revision FROM records WHERE collection = ? AND id = ?", self.keys[collection], id
+            "SELECT item, revision FROM records WHERE collection = ? AND id = ?", self.key(collection), id
         ).fetchone()
 
     # Writing
@@ -170,19 +179,20 @@ class Store:
         if precondition == "revision" and found[1] != expected:
             return {"status": "mismatch", "revision": found[1]}
         if kind == "put":
-            self.query("REPLACE INTO records VALUES (?, ?, ?, ?)", self.keys[collection], id, stored(item), revision)
+            self.query("REPLACE INTO records VALUES (?, ?, ?, ?)", self.key(collection), id, stored(item), revision)
             return {"status": "ok", "replaced": found is not None}
         if kind == "remove":
-            self.query("DELETE FROM records WHERE collection = ? AND id = ?", self.keys[collection], id)
+            self.query("DELETE FROM records WHERE collection = ? AND id = ?", self.key(collection), id)
         return {"status": "ok"}
 
 
 class Channel:
     """Frames to and from crudd. Whatever else writes to standard output is sent to the log instead."""
 
-    PART = 1 << 20
+    PART = 1 << 18  # characters, of up to four bytes each
 
     def __init__(self):
+        self.longest = 1 << 20  # the longest frame, until crudd says how long it may be
         self.input = sys.stdin.buffer
         self.output = os.fdopen(os.dup(1), "wb")
         os.dup2(2, 1)
@@ -196,6 +206,8 @@ class Channel:
 
     def send(self, **frame):
         text = json.dumps(frame, ensure_ascii=False, separators=(",", ":")).encode()
+        if len(text) > self.longest:
+            raise Failure("corrupt", "there is a record that does not fit a frame")
         self.output.write(struct.pack(">I", len(text)) + text)
         self.output.flush()
 
@@ -231,6 +243,7 @@ class Plugin:
         if method == "hello":
             if params["protocol"] != 1:
                 raise Failure("unsupported", "this plugin speaks version 1 of the child protocol")
+            self.channel.longest = params["limits"]["frameBytes"]
             self.channel.send(
                 id=id,
                 result={"protocol": 1, "name": "store", "version": "1.0", "items": "text", "capabilities": CAPABILITIES},

@@ -29,12 +29,13 @@ package struct Daemon {
 
     /// Loads the plugins and has them check their options; no storage is touched.
     ///
-    /// - Throws: `InvalidConfiguration` with every fault and its place in the file.
-    package static func check(_ configuration: Configuration) throws(InvalidConfiguration) {
+    /// - Throws: `InvalidConfiguration` with every fault and its place in the file; ``StartFailure`` where a plugin could
+    ///   not be asked, which is no fault that a daemon would not start with.
+    package static func check(_ configuration: Configuration) throws {
         let threshold = LogThreshold(Logger.Level(configuration.logLevel))
         let logger = Logger(label: "crudd") { _ in JournalLogHandler(threshold: threshold) }
-        let plugins = try PluginSet(configuration, loopCount: loopCount, logger: logger)
-        for warning in plugins.warnings { logger.warning("\(warning)") }
+        let unanswered = try PluginSet(configuration, loopCount: loopCount, logger: logger).unanswered
+        if !unanswered.isEmpty { throw StartFailure(.unavailable, lines: unanswered.map(\.description)) }
     }
 
     /// Starts, serves until SIGTERM or SIGINT, and stops.

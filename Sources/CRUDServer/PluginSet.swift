@@ -9,6 +9,8 @@ package struct PluginSet {
     private(set) var all: [Plugin] = []
     /// What is to be known of plugins that run all the same, a line each.
     private(set) var warnings: [String] = []
+    /// The backends whose child died or gave no answer, so that their options have not been checked, and why.
+    private(set) var unanswered: [ConfigurationFault] = []
     private var byBackend: [String: Plugin] = [:]
 
     /// Loads the plugins, or has a child process load them, and has them check their options; no storage is touched.
@@ -74,7 +76,12 @@ package struct PluginSet {
             let (plugin, doubt) = try Plugin.inChild(command, options: backend.options, logger: logger)
             byBackend[backend.name] = plugin
             if !all.contains(where: { $0.path == plugin.path }) { all.append(plugin) }
-            if let doubt { warnings.append("backend \(backend.name): \(doubt)") }
+            if let doubt {
+                warnings.append("backend \(backend.name): \(doubt)")
+                unanswered.append(
+                    configuration.fault(
+                        at: backend.implementationPosition, "backend \(backend.name) could not be checked: \(doubt)"))
+            }
         } catch {
             faults.append(
                 error.isAboutOptions

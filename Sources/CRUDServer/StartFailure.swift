@@ -4,8 +4,8 @@ import Glibc
 /// Why a daemon does not start: lines for the administrator and an exit status of sysexits.h.
 package struct StartFailure: Error {
     package enum Status: Int32, Sendable {
-        /// EX_UNAVAILABLE: another daemon is there already.
-        case occupied = 69
+        /// EX_UNAVAILABLE: another daemon is there already, or a plugin that is to be checked gives no answer.
+        case unavailable = 69
         /// EX_OSERR: the system does not give what is needed.
         case system = 71
         /// EX_CONFIG: the configuration has to be mended first.
@@ -26,7 +26,7 @@ package struct StartFailure: Error {
             EACCES, EEXIST, EINVAL, EISDIR, ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR, EOPNOTSUPP, EPERM,
         ]
         let status: Status =
-            fault.code == EADDRINUSE ? .occupied : configured.contains(fault.code) ? .configuration : .system
+            fault.code == EADDRINUSE ? .unavailable : configured.contains(fault.code) ? .configuration : .system
         self.init(status, "\(what): \(fault)")
     }
 

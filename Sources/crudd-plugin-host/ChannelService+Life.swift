@@ -5,15 +5,24 @@ import CRUDPluginHost
 extension ChannelService {
     func hello(_ request: inout FrameReader) throws(Refusal) {
         var version = 0
+        var frameBytes: Int?
         try request.parameters { (request, key) throws(FrameFault) in
-            guard request.isKey(key, "protocol") else { return try request.skip() }
-            version = try request.count()
+            if request.isKey(key, "protocol") {
+                version = try request.count()
+            } else if request.isKey(key, "limits") {
+                try request.object { (request, key) throws(FrameFault) in
+                    if request.isKey(key, "frameBytes") { frameBytes = try request.count() } else { try request.skip() }
+                }
+            } else {
+                try request.skip()
+            }
         }
         guard version == 1 else {
             throw Refusal(
                 status: CRUDD_UNSUPPORTED,
                 message: "this crudd-plugin-host speaks version 1 of the child protocol, the daemon version \(version)")
         }
+        if let frameBytes { storage.maximumItemBytes = RecordWriter.maximumItemBytes(inFramesOf: frameBytes) }
         reply.raw(#""protocol":1,"name":"#)
         reply.string(table.pointee.name.map { String(cString: $0) } ?? "")
         reply.raw(#","version":"#)
@@ -108,7 +117,7 @@ extension ChannelService {
         }
         guard let opened else { throw Refusal(status: CRUDD_INTERNAL, message: "the plugin opened no collection") }
         storage[number] = Storage.OpenCollection(
-            handle: opened, isJSON: request.bytes(format).elementsEqual("json".utf8))
+            handle: opened, name: Array(request.bytes(name)), isJSON: request.bytes(format).elementsEqual("json".utf8))
     }
 
     func dropCollection(_ request: inout FrameReader) throws(Refusal) {
@@ -120,6 +129,7 @@ extension ChannelService {
         let backend = try backend()
         let bytes = crudd_bytes(request.bytes(name))
         try check { failure in storage.write { table.pointee.drop_collection(backend, bytes, failure) } }
+        storage.forgetCollections(named: request.bytes(name))
     }
 
     func listCollections(_ request: inout FrameReader) throws(Refusal) {

@@ -14,6 +14,7 @@ final class RecordWriter {
     private let isJSON: Bool
     private let withItems: Bool
     private let name: Name
+    private let maximumItemBytes: Int
     private var isFirst = true
     private var refusal: ChannelService.Refusal?
     private var scanner = JSONScanner()
@@ -23,6 +24,14 @@ final class RecordWriter {
         self.isJSON = isJSON
         self.withItems = withItems
         self.name = name
+        maximumItemBytes = service.storage.maximumItemBytes
+    }
+
+    /// The longest item that is sure to fit a frame: behind as many records as a frame may hold before another one is
+    /// begun, with its id and revision, and in base64, which makes four bytes of three.
+    static func maximumItemBytes(inFramesOf frameBytes: Int) -> Int {
+        let room = frameBytes - ChannelService.frameBytes - 6 * Naming.maximumIDBytes - 1024
+        return max(0, room) / 4 * 3
     }
 
     /// Begins the result.
@@ -60,9 +69,7 @@ final class RecordWriter {
             isFirst = true
         }
         guard revision.count <= Naming.maximumRevisionBytes, revision.allSatisfy({ $0 < 0x80 }) else {
-            refusal = ChannelService.Refusal(
-                status: CRUDD_CORRUPT, message: "the plugin emits a revision that is not at most 64 bytes of ASCII")
-            return false
+            return refuse("the plugin emits a revision that is not at most 64 bytes of ASCII")
         }
         service.reply.raw(isFirst ? "{" : ",{")
         isFirst = false
@@ -72,18 +79,29 @@ final class RecordWriter {
             service.reply.integer(index)
         case .id:
             guard Naming.fault(id.bindMemory(to: UInt8.self).span, maximum: Naming.maximumIDBytes) == nil else {
-                refusal = ChannelService.Refusal(
-                    status: CRUDD_CORRUPT, message: "the plugin emits an id that is none")
-                return false
+                return refuse("the plugin emits an id that is none")
             }
             service.reply.raw(#""id":"#)
             service.reply.string(id)
         }
         service.reply.raw(#","revision":"#)
         service.reply.string(revision)
-        // Bytes that are no JSON although they ought to be are the daemon's to judge.
-        if withItems { service.reply.item(item, mayBeJSON: isJSON, &scanner) }
+        if withItems {
+            // The daemon takes no such item from a client: somebody else has put it there.
+            guard item.count <= maximumItemBytes else {
+                return refuse(
+                    "record \(String(decoding: id, as: UTF8.self)) has \(item.count) bytes, of which at most "
+                        + "\(maximumItemBytes) fit a frame")
+            }
+            // Bytes that are no JSON although they ought to be are the daemon's to judge.
+            service.reply.item(item, mayBeJSON: isJSON, &scanner)
+        }
         service.reply.raw("}")
         return true
+    }
+
+    private func refuse(_ message: String) -> Bool {
+        refusal = ChannelService.Refusal(status: CRUDD_CORRUPT, message: message)
+        return false
     }
 }

@@ -16,12 +16,14 @@ final class Storage: Sendable {
         var backend: OpaquePointer?
         /// By the daemon's numbers.
         var collections: [Int: OpenCollection] = [:]
+        var maximumItemBytes = Int.max
     }
 
     /// A collection that the plugin has opened.
     struct OpenCollection: @unchecked Sendable {
         // @unchecked: as `State`.
         let handle: OpaquePointer
+        let name: [UInt8]
         /// Whether its items are JSON texts.
         let isJSON: Bool
     }
@@ -50,6 +52,18 @@ final class Storage: Sendable {
         writes.add(1, ordering: .acquiringAndReleasing)
         defer { writes.add(1, ordering: .acquiringAndReleasing) }
         return body()
+    }
+
+    /// Forgets the numbers of a collection that has been dropped: what they stood for may be gone.
+    func forgetCollections(named name: UnsafeRawBufferPointer) {
+        let name = Array(name)
+        state.withLock { $0.collections = $0.collections.filter { $0.value.name != name } }
+    }
+
+    /// The longest item that is sure to fit a frame.
+    var maximumItemBytes: Int {
+        get { state.withLock { $0.maximumItemBytes } }
+        set { state.withLock { $0.maximumItemBytes = newValue } }
     }
 
     /// Closes the storage; all readers are closed by then.

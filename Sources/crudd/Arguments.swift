@@ -22,8 +22,8 @@ struct Arguments {
           --version       print the version and exit
           --help          print this and exit
 
-        Exit statuses: 0 done, 64 wrong usage, 69 another daemon is there, 71 the system gives no more, 78 the
-        configuration has a fault.
+        Exit statuses: 0 done, 64 wrong usage, 69 another daemon is there, or a plugin that is to be checked gives no
+        answer, 71 the system gives no more, 78 the configuration has a fault.
 
         """
 

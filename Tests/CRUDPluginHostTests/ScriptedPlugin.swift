@@ -7,7 +7,7 @@ import Glibc
 struct ScriptedPlugin: Sendable {
     /// In the order of the C source.
     enum Counter: Int32 {
-        case opens, closes, readers, creations, reads, writes, mutations, snapshotsEnded, idles, breaches
+        case opens, closes, readers, creations, reads, writes, mutations, snapshotsEnded, idles, queries, breaches
     }
 
     /// In the order of the C source.

@@ -112,10 +112,16 @@ struct Change {
     static func remove(_ id: String, if precondition: Precondition = .any) -> Change {
         Change(kind: .remove, id: id, precondition: precondition)
     }
+
+    static func check(_ id: String, if precondition: Precondition) -> Change {
+        Change(kind: .check, id: id, precondition: precondition)
+    }
 }
 
 extension MutationBatch {
-    func append(_ change: Change, in collection: BackendCollection) {
+    func append(
+        _ change: Change, in collection: BackendCollection, transformation: (any ItemTransformation)? = nil
+    ) {
         func place(_ text: String) -> ByteArena.Place { store(Array(text.utf8).span) }
         let precondition: Mutation.Precondition =
             switch change.precondition {
@@ -127,7 +133,7 @@ extension MutationBatch {
         append(
             Mutation(
                 change.kind, in: collection, id: place(change.id), precondition: precondition,
-                item: place(change.item), revision: place(change.revision)))
+                item: place(change.item), revision: place(change.revision), transformation: transformation))
     }
 
     /// What each mutation came to, in words.

@@ -18,13 +18,13 @@ struct CheckedPlugin {
     /// An example: a file of `Plugins/Examples`, in C or executable.
     init(example: String) throws {
         directory = try TemporaryDirectory()
-        let source = "\(BuildProducts.packageDirectory)/Plugins/Examples/\(example)"
         if example.hasSuffix(".c") {
             path = "\(directory.path)/plugin.so"
-            try CompiledPlugin.compile(text: String(decoding: Files.read(source), as: UTF8.self), to: path)
+            try CompiledPlugin.compile(example: example, to: path)
         } else {
             path = "\(directory.path)/\(example)"
-            try Files.copy(source, to: path, mode: 0o755)
+            try Files.copy(
+                "\(BuildProducts.packageDirectory)/Plugins/Examples/\(example)", to: path, mode: 0o755)
         }
     }
 

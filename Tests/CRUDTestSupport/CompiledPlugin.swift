@@ -7,6 +7,11 @@ package enum CompiledPlugin {
         try run(definitions.map { "-D\($0)" } + ["\(BuildProducts.packageDirectory)/Tests/Plugins/\(source)"], path, "")
     }
 
+    /// Compiles a source of `Plugins/Examples`.
+    package static func compile(example: String, to path: String) throws {
+        try run(["\(BuildProducts.packageDirectory)/Plugins/Examples/\(example)"], path, "")
+    }
+
     /// Compiles C as it is given.
     package static func compile(text: String, to path: String) throws {
         try run(["-x", "c", "-"], path, text)

@@ -7,7 +7,8 @@ package final class Installation: Sendable {
     package var configurationFile: String { "\(path)/crudd.yaml" }
     package var socketPath: String { "\(path)/crudd.sock" }
 
-    /// With the given configuration, the SQLite plugin, and what else of ours it names.
+    /// With the given configuration, the SQLite plugin, and what else of ours it names: other plugins, `example`, which is
+    /// the example in C, and `$DIRECTORY/store.py`, the one in Python.
     package convenience init(_ configuration: Configuration = Configuration()) throws {
         try self.init(text: configuration.text)
     }
@@ -20,6 +21,13 @@ package final class Installation: Sendable {
         for name in ["sqlite", "memory", "filesystem", "userdefaults"]
         where name == "sqlite" || text.contains("plugin: \(name)") {
             try Files.copy(BuildProducts.path(of: "lib\(name).so"), to: "\(pluginDirectory)/\(name).so", mode: 0o755)
+        }
+        if text.contains("plugin: example") {
+            try CompiledPlugin.compile(example: "memory.c", to: "\(pluginDirectory)/example.so")
+        }
+        if text.contains("$DIRECTORY/store.py") {
+            let source = "\(BuildProducts.packageDirectory)/Plugins/Examples/store.py"
+            try Files.copy(source, to: "\(path)/store.py", mode: 0o755)
         }
         try configure(text: text)
     }

@@ -7,6 +7,8 @@
 //     {"lacks": c}                             backend_capabilities leaves these out
 //     {"gated": 1}                             each write waits until the test lets it pass
 //     {"busy": 1}                              a write computes for ever
+//     {"meddles": n}                           before the first n atomic writes somebody else has rewritten the records
+//                                              that they are about
 //
 //     collection "open:s", "create:s"          open_collection answers s, at once or when it is to create
 //     id "status:s…"                           that mutation's outcome is s
@@ -32,7 +34,7 @@
 
 // MARK: What a test sees
 
-enum { OPENS, CLOSES, READERS, CREATIONS, READS, WRITES, MUTATIONS, SNAPSHOTS_ENDED, IDLES, BREACHES, COUNTERS };
+enum { OPENS, CLOSES, READERS, CREATIONS, READS, WRITES, MUTATIONS, SNAPSHOTS_ENDED, IDLES, QUERIES, BREACHES, COUNTERS };
 enum { WRITE_BEGAN, IDLED, EVENTS };
 
 static atomic_long counters[COUNTERS];
@@ -94,7 +96,7 @@ struct crudd_backend {
     const crudd_host *host;
     crudd_collection *collections;
     record *records;
-    int is_gated, is_busy, reader_failures, readers;
+    int is_gated, is_busy, reader_failures, readers, meddles;
     uint64_t lacks;
     atomic_int calls;
     pthread_mutex_t lock;
@@ -198,6 +200,7 @@ static crudd_status open_backend(crudd_bytes options, const crudd_host *host, cr
     backend->is_gated = option(options, "gated");
     backend->is_busy = option(options, "busy");
     backend->lacks = option(options, "lacks");
+    backend->meddles = option(options, "meddles");
     pthread_mutex_init(&backend->lock, NULL);
     backend->reader_failures = option(options, "reader_failures");
     say(backend, "scripted is open");
@@ -297,10 +300,16 @@ static crudd_status scan_records(crudd_reader *reader, const crudd_scan *request
 static crudd_status count_records(crudd_reader *reader, const crudd_count *request, uint64_t *count,
                                   crudd_failure *failure) {
     enter(reading(reader));
+    counters[QUERIES] += request->filter.size > 0;
     look(reader);
     *count = 0;
     for (record *record = reader->view; record; record = record->next) *count += record->collection == request->collection;
     leave(reading(reader));
+    return CRUDD_OK;
+}
+
+static crudd_status query_records(crudd_reader *reader, const crudd_query *request, crudd_failure *failure) {
+    counters[QUERIES]++;
     return CRUDD_OK;
 }
 
@@ -321,7 +330,7 @@ static void apply(crudd_backend *backend, const crudd_mutation *mutation, crudd_
             memcpy(outcome->revision, (*found)->revision.data, (*found)->revision.size);
         }
     }
-    if (outcome->status != CRUDD_OK) return;
+    if (outcome->status != CRUDD_OK || mutation->kind == CRUDD_CHECK) return;
     outcome->replaced = is_there && mutation->kind == CRUDD_PUT;
     if (is_there) {
         record *old = *found;
@@ -333,6 +342,35 @@ static void apply(crudd_backend *backend, const crudd_mutation *mutation, crudd_
     *new = (record){backend->records, mutation->collection, copied(mutation->id), copied(mutation->item),
                     copied(mutation->revision)};
     backend->records = new;
+}
+
+/// Somebody else rewrites the records of mutations.
+static void meddle(crudd_backend *backend, const crudd_write *request) {
+    if (backend->meddles == 0) return;
+    char revision[16];
+    size_t size = snprintf(revision, sizeof revision, "theirs %d", --backend->meddles);
+    for (size_t index = 0; index < request->count; index++) {
+        const crudd_mutation *mutation = &request->mutations[index];
+        record *found = *place(&backend->records, mutation->collection, mutation->id);
+        if (!found) continue;
+        free(found->revision.data);
+        found->revision = copied((crudd_bytes){(const uint8_t *)revision, size});
+    }
+}
+
+/// Applies mutations up to the first that fails, and undoes them if one does.
+static void apply_all(crudd_backend *backend, const crudd_write *request) {
+    meddle(backend, request);
+    record *before = duplicate(backend->records);
+    for (size_t index = 0; index < request->count; index++) {
+        apply(backend, &request->mutations[index], &request->outcomes[index]);
+        if (request->outcomes[index].status == CRUDD_OK) continue;
+        record *after = backend->records;
+        backend->records = before;
+        before = after;
+        break;
+    }
+    empty(&before);
 }
 
 static crudd_status write_records(crudd_backend *backend, const crudd_write *request, crudd_failure *failure) {
@@ -352,7 +390,8 @@ static crudd_status write_records(crudd_backend *backend, const crudd_write *req
     }
     if (status == CRUDD_OK || status == CRUDD_OUTCOME_UNKNOWN) {
         pthread_mutex_lock(&backend->lock);
-        for (size_t index = 0; index < request->count; index++) {
+        if (request->flags & CRUDD_WRITE_ATOMIC) apply_all(backend, request);
+        for (size_t index = 0; index < request->count && !(request->flags & CRUDD_WRITE_ATOMIC); index++) {
             apply(backend, &request->mutations[index], &request->outcomes[index]);
         }
         pthread_mutex_unlock(&backend->lock);
@@ -389,6 +428,7 @@ static const crudd_plugin plugin = {
     .read = read_records,
     .scan = scan_records,
     .count = count_records,
+    .query = query_records,
     .write = write_records,
     .idle = idle,
     .backend_capabilities = backend_capabilities,

@@ -35,6 +35,11 @@ class Unruly(store.Plugin):
 
     # What it may do
 
+    def forgo(self, id, method, params):
+        """Opens its storage, and takes back all that it has declared."""
+        self.store = store.Store(store.checked_path(params["options"]))
+        self.channel.send(id=id, result={"capabilities": []})
+
     def die(self, *_):
         os._exit(3)
 

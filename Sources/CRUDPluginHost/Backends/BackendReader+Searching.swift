@@ -78,7 +78,7 @@ extension BackendReader {
         interrupt: @escaping () -> Bool, plan: inout PluginPlan
     ) throws(CRUDError) -> PluginAnswer {
         guard let handle = collection.handle else { return .complete }
-        guard let call = table.pointee.query else { return .refused }
+        guard let call = table.pointee.query, canQuery else { return .refused }
         renew()
         let receiver = Receiver(sink, interrupt: interrupt)
         var rawPlan = crudd_plan()
@@ -108,6 +108,7 @@ extension BackendReader {
         _ collection: BackendCollection, filter: [UInt8], prefix: [UInt8], interrupt: @escaping () -> Bool
     ) throws(CRUDError) -> Int? {
         guard let handle = collection.handle else { return 0 }
+        guard filter.isEmpty || canQuery else { return nil }
         renew()
         let receiver = Receiver(nil, interrupt: interrupt)
         var count: UInt64 = 0

@@ -103,6 +103,10 @@ package final class BackendReader {
         return Int(clamping: count)
     }
 
+    /// Whether the plugin, as it has been opened, looks into records. One that does not say so is not asked: it need not
+    /// know that there is such a question.
+    var canQuery: Bool { backend.capabilities.contains(.queries) }
+
     /// Lets go of a view that lacks a commit; a read follows.
     func renew() {
         let commits = backend.commits.load(ordering: .acquiring)

@@ -290,8 +290,12 @@ final class BackendWriter {
     ///
     /// - Parameter isAtomic: whether all take effect or none does.
     /// - Returns: an outcome for each.
-    /// - Throws: where nothing was applied, or `outcome_unknown`.
+    /// - Throws: where nothing was applied, or `outcome_unknown`; `unsupported` where all are to take effect or none, and
+    ///   the plugin, as it has been opened, has no transactions: it might not know that it is asked for one.
     func write(_ mutations: [crudd_mutation], isAtomic: Bool = false) throws(CRUDError) -> [crudd_outcome] {
+        guard !isAtomic || backend.capabilities.contains(.transactions) else {
+            throw CRUDError(.unsupported, "backend \(backend.name) has no transactions")
+        }
         var outcomes = [crudd_outcome](repeating: crudd_outcome(), count: mutations.count)
         let status = mutations.withUnsafeBufferPointer { mutations in
             outcomes.withUnsafeMutableBufferPointer { outcomes in

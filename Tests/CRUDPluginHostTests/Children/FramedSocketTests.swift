@@ -3,62 +3,87 @@ import Testing
 
 @testable import CRUDPluginHost
 
-/// Frames on a socket, however they come.
+/// Frames on their way through a socket.
 @Suite struct FramedSocketTests {
-    /// Both ends of a socket: the one that receives, and the other.
-    private static func pair() throws -> (CInt, CInt) {
-        var descriptors: [CInt] = [0, 0]
-        try #require(socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &descriptors) == 0)
-        return (descriptors[0], descriptors[1])
-    }
-
-    private static func frame(_ text: String) -> [UInt8] {
-        let size = UInt32(text.utf8.count)
-        return withUnsafeBytes(of: size.bigEndian) { Array($0) } + Array(text.utf8)
-    }
-
-    private static let texts = [
-        "{}", "", String(repeating: "a", count: 100_000), "b", String(repeating: "c", count: 70),
-    ]
-
-    /// An interrupt and the request behind it may come as one.
-    @Test func whatComesTogetherIsReceivedOneByOne() throws {
-        let (descriptor, other) = try Self.pair()
-        defer { close(other) }
-        var socket = FramedSocket(owning: descriptor, maximumFrameBytes: 4 << 20)
-        let bytes = Self.texts.flatMap(Self.frame)
-        try #require(write(other, bytes, bytes.count) == bytes.count)
-        for text in Self.texts {
-            let isReadable = socket.isReadable(within: .zero)
-            #expect(isReadable)
-            let frame = String(decoding: try socket.receive(until: nil), as: UTF8.self)
-            #expect(frame == text)
-        }
-        let (isReadable, hasMore) = (socket.isReadable(within: .zero), socket.hasMore)
-        #expect(!isReadable && !hasMore)
-    }
-
-    @Test(arguments: [1, 2, 3, 5, 7, 4096])
-    func whatComesInPiecesIsReceivedWhole(size: Int) throws {
-        let (descriptor, other) = try Self.pair()
-        var socket = FramedSocket(owning: descriptor, maximumFrameBytes: 4 << 20)
-        let texts = Self.texts.filter { $0.utf8.count < 1000 }
-        let bytes = texts.flatMap(Self.frame)
+    /// Frames that come one right after the other are told apart, however they are cut up on the way.
+    @Test(arguments: [1, 3, 4, 5, 4096, 70_000, .max])
+    func comeOneAfterTheOther(piece: Int) throws {
+        let pair = try Pair()
+        let sizes = [0, 1, 0, 0, 5, 60_000, 3, 65_532, 2, 70_000, 100, 1]
+        let bytes = sizes.flatMap(Pair.frame)
         let writer = try Thread(named: "writer") {
-            for start in stride(from: 0, to: bytes.count, by: size) {
-                let piece = Array(bytes[start..<min(start + size, bytes.count)])
-                _ = write(other, piece, piece.count)
-                sched_yield()
-            }
-            close(other)
+            var rest = bytes[...]
+            while !rest.isEmpty, pair.send(rest.prefix(piece)) { rest = rest.dropFirst(piece) }
+            pair.finish()
         }
-        for text in texts {
-            let frame = String(decoding: try socket.receive(until: nil), as: UTF8.self)
-            #expect(frame == text)
-        }
-        var fault: FramedSocket.Fault?
-        do { _ = try socket.receive(until: nil) } catch { fault = error }
-        #expect(fault == .ended)
+        for size in sizes { #expect(try pair.receive() == Array(Pair.frame(size).dropFirst(4))) }
+        #expect(!pair.hasMore)
+        #expect(throws: FramedSocket.Fault.ended) { _ = try pair.receive() }
         writer.join()
     }
+
+    @Test func whatHasComeAlreadyIsSeen() throws {
+        let pair = try Pair()
+        #expect(!pair.isReadable(within: .zero))
+        #expect(pair.send(Pair.frame(10) + Pair.frame(20)))
+        #expect(pair.isReadable(within: .seconds(30)))
+        #expect(try pair.receive().count == 10)
+        #expect(pair.hasMore && pair.isReadable(within: .zero))
+        #expect(try pair.receive().count == 20)
+        #expect(!pair.hasMore && !pair.isReadable(within: .zero))
+    }
+
+    @Test func oneThatIsTooLongIsNotTaken() throws {
+        let pair = try Pair(maximumFrameBytes: 100)
+        #expect(pair.send(Pair.frame(100) + Pair.frame(101)))
+        #expect(try pair.receive().count == 100)
+        #expect(throws: FramedSocket.Fault.garbage("a frame of 101 bytes, where at most 100 are allowed")) {
+            _ = try pair.receive()
+        }
+    }
+}
+
+/// Two ends of a socket, of which one receives frames.
+private final class Pair: @unchecked Sendable {
+    // @unchecked: one thread sends, another one receives.
+
+    private let sender: CInt
+    private var socket: FramedSocket
+
+    init(maximumFrameBytes: Int = 4 << 20) throws {
+        var ends: [CInt] = [0, 0]
+        try #require(socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &ends) == 0)
+        sender = ends[0]
+        socket = FramedSocket(owning: ends[1], maximumFrameBytes: maximumFrameBytes)
+        socket.setPatience(.seconds(30))
+    }
+
+    deinit { close(sender) }
+
+    static func frame(_ size: Int) -> [UInt8] {
+        withUnsafeBytes(of: UInt32(size).bigEndian, Array.init) + repeatElement(UInt8(size % 251), count: size)
+    }
+
+    /// Sends bytes, all of them; false if that is not possible any more.
+    func send(_ bytes: some Sequence<UInt8>) -> Bool {
+        let bytes = Array(bytes)
+        var sent = 0
+        while sent < bytes.count {
+            let count = bytes[sent...].withUnsafeBytes {
+                Glibc.send(sender, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL))
+            }
+            guard count > 0 else { return false }
+            sent += count
+        }
+        return true
+    }
+
+    /// Nothing more will be sent.
+    func finish() { _ = shutdown(sender, CInt(SHUT_WR)) }
+
+    var hasMore: Bool { socket.hasMore }
+
+    func isReadable(within patience: Duration) -> Bool { socket.isReadable(within: patience) }
+
+    func receive() throws -> [UInt8] { Array(try socket.receive(until: .now + .seconds(30))) }
 }

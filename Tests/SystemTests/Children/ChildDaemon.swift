@@ -54,7 +54,6 @@ struct ChildDaemon {
                 collections: backends.map { "\($0): {backend: \($0)}" }.joined(separator: "\n"),
                 limits: serverLimits))
         let sources = BuildProducts.packageDirectory
-        try Files.copy("\(sources)/Plugins/Examples/store.py", to: "\(installation.path)/store.py", mode: 0o755)
         try Files.copy("\(sources)/Tests/Plugins/unruly.py", to: "\(installation.path)/unruly.py", mode: 0o755)
         if !Set(backends).isDisjoint(with: ["gated", "busy"]) {
             try CompiledPlugin.compile("scripted.c", to: "\(installation.pluginDirectory)/scripted.so")

@@ -22,8 +22,6 @@ import Testing
         let marked = MarkedText(Configuration(backends: "main: \(definition)").text)
         let installation = try Installation(text: marked.text)
         let directory = installation.path
-        try Files.copy(
-            "\(BuildProducts.packageDirectory)/Plugins/Examples/store.py", to: "\(directory)/store.py", mode: 0o755)
         try Files.write("", to: "\(directory)/plain.py", mode: 0o644)
         try Files.write("#!/usr/bin/python3\n", to: "\(directory)/open.py", mode: 0o777)
         try Files.write("#!/no/such/interpreter\n", to: "\(directory)/interpreted", mode: 0o755)
@@ -61,12 +59,37 @@ import Testing
         #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
     }
 
+    /// A check that could not be made is told from one that found nothing, and from a fault that a start would end with.
     @Test func aChildThatDiesWhileItIsCheckedIsNoFaultOfDefinition() throws {
         let installation = try ChildDaemon.installation(["inline", "unruly"], unruly: ", do: 'checkOptions:die'")
         let check = try installation.check()
-        #expect(check.status == .exited(0))
-        #expect(check.errors.contains("ended with status 3"), "\(check.errors)")
+        #expect(check.status == .exited(69))
+        let line = check.errorLines.last ?? ""
+        #expect(line.hasPrefix("\(installation.configurationFile):"), "\(check.errors)")
+        #expect(line.contains("backend unruly could not be checked: child "), "\(check.errors)")
+        #expect(line.hasSuffix(" ended with status 3"), "\(check.errors)")
         let daemon = try Daemon(on: installation)
         #expect(try daemon.connect().upsert("unruly", "a", "1").result != nil)
+    }
+
+    @Test func aProgramThatDiesBeforeItSaysAnythingIsDown() throws {
+        let backends = """
+            main: {plugin: sqlite, options: {path: $DIRECTORY/main.sqlite}}
+            broken: {command: [$DIRECTORY/broken.sh]}
+            """
+        let installation = try Installation(
+            Configuration(backends: backends, collections: "broken: {backend: broken}\n\"*\": {backend: main}"))
+        try Files.write(
+            "#!/bin/sh\necho 'no module named store' >&2\nexit 1\n", to: "\(installation.path)/broken.sh", mode: 0o755)
+        let check = try installation.check()
+        #expect(check.status == .exited(69))
+        #expect(check.errors.contains("no module named store"), "\(check.errors)")
+        #expect(check.errorLines.last?.contains("backend broken could not be checked") == true, "\(check.errors)")
+        let daemon = try Daemon(on: installation)
+        let connection = try daemon.connect()
+        #expect(try connection.upsert("c", "a", "1").result != nil)
+        #expect(try connection.upsert("broken", "a", "1").fault?.name == "unavailable")
+        #expect(try ChildDaemon.status(of: "broken", connection).state == "down")
+        #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
     }
 }

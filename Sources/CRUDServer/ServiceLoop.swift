@@ -40,7 +40,7 @@ package final class ServiceLoop: TurnHandler {
 
     private var assemblies: [BatchAssembly]
     private var readers: [BackendReader?]
-    private var links: [ChildLink?]
+    private var links: [[ChildLink]]
     /// What waits for links to come to rest before it is acknowledged.
     private var holds: [(hold: CollectionHold, acknowledgement: Handover<Bool>)] = []
     private var submissions: [Submission] = []
@@ -68,7 +68,7 @@ package final class ServiceLoop: TurnHandler {
         buffers = BufferBudget(maximum: limits.bufferBytes / service.loopCount, loop: eventLoop)
         assemblies = service.backends.map(BatchAssembly.init)
         readers = Array(repeating: nil, count: service.backends.count)
-        links = Array(repeating: nil, count: service.backends.count)
+        links = Array(repeating: [], count: service.backends.count)
     }
 
     /// Serves until it has been told to drain and has answered everything, on the calling thread; false if something
@@ -155,11 +155,18 @@ package final class ServiceLoop: TurnHandler {
         return readers[collection.backendIndex]
     }
 
-    /// The loop's own line to a backend's child; nil where there is none, or a thread of the backend has to be asked.
+    /// The loop's own line to a backend's child, one that is idle if there is; nil where a thread of the backend has to be
+    /// asked.
     private func link(toBackendAt index: Int) -> ChildLink? {
-        if let link = links[index], link.isOpen { return link }
-        links[index] = service.backends[index].lookupChannel(forLoop: number).flatMap { ChildLink($0, of: self) }
-        return links[index]
+        links[index].removeAll { !$0.isOpen }
+        if let idle = links[index].first(where: { !$0.isBusy }) { return idle }
+        if links[index].count < LookupChannel.perLoop,
+            let link = service.backends[index].lookupChannel().flatMap({ ChildLink($0, of: self) })
+        {
+            links[index].append(link)
+            return link
+        }
+        return links[index].min { $0.deadline < $1.deadline }
     }
 
     /// This turn's batch of mutations for a collection's backend.
@@ -232,7 +239,7 @@ package final class ServiceLoop: TurnHandler {
         for (index, backend) in service.backends.enumerated() where hold.covers(backend) {
             readers[index]?.endSnapshot()
             readers[index] = nil
-            links[index]?.handBack()
+            for link in links[index] { link.handBack() }
         }
         dispatcher.collections.begin(hold)
     }
@@ -241,7 +248,7 @@ package final class ServiceLoop: TurnHandler {
     private func acknowledgeHolds() {
         holds.removeAll { hold, acknowledgement in
             for (index, backend) in service.backends.enumerated()
-            where hold.covers(backend) && links[index]?.isBusy == true {
+            where hold.covers(backend) && links[index].contains(where: { $0.isBusy }) {
                 return false
             }
             acknowledgement.give(true)
@@ -254,7 +261,7 @@ package final class ServiceLoop: TurnHandler {
         submitAssemblies()
         let places = next.backends.map { backend in service.backends.firstIndex { $0 === backend } }
         readers = places.map { $0.flatMap { readers[$0] } }
-        links = places.map { $0.flatMap { links[$0] } }
+        links = places.map { $0.map { links[$0] } ?? [] }
         assemblies = next.backends.map(BatchAssembly.init)
         service = next
         limits = next.configuration.limits

@@ -4,13 +4,13 @@ import Glibc
 
 /// A plugin that is served to the daemon over the child protocol.
 ///
-/// Each channel has a thread. The first, descriptor 3, carries any call; on the others, one for the daemon's own reading
-/// thread and one for each of its event loops, reads go on beside a commit on the first.
+/// Each channel has a thread. The first, descriptor 3, carries any call; on the others, one for a thread of the
+/// daemon and those on which its event loops look records up, reads go on beside a commit on the first.
 enum Service {
     private static let firstChannel: CInt = 3
 
     /// The descriptors of all channels.
-    static func channels(loopCount: CInt) -> Range<CInt> { firstChannel..<firstChannel + 2 + loopCount }
+    static func channels(lookupChannels: CInt) -> Range<CInt> { firstChannel..<firstChannel + 2 + lookupChannels }
 
     /// Loads a plugin and serves it until the first channel ends; answers the exit status.
     static func run(_ path: String, _ channels: Range<CInt>) -> CInt {

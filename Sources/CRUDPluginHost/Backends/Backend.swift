@@ -94,11 +94,10 @@ package final class Backend: Sendable {
     /// The reader of event loop number `loop`, to be asked for once; nil while the backend is not ready.
     package func reader(forLoop loop: Int) -> BackendReader? { reader(at: loop + 1) }
 
-    /// A channel on which event loop number `loop` looks up records in the backend's child; nil where there is none, or it
-    /// has been taken.
-    package func lookupChannel(forLoop loop: Int) -> LookupChannel? {
+    /// A channel on which an event loop looks up records in the backend's child; nil where no more is to be had.
+    package func lookupChannel() -> LookupChannel? {
         guard plugin.isChild, let child = condition.withLock({ $0.state == .ready ? $0.child : nil }) else { return nil }
-        return LookupChannel(to: child, of: self, forLoop: loop)
+        return LookupChannel(to: child, of: self)
     }
 
     /// The reader of the backend's own threads.

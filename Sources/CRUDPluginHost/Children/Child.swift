@@ -20,7 +20,7 @@ final class Child: Sendable {
     private let host: HostReference
     /// All calls may go over the first; reads take the second, if there is one, so that they go on beside a commit.
     private let channels: [ChildChannel]
-    /// One for each event loop that may look records up by itself.
+    /// For event loops, which look records up by themselves.
     private let lookupSockets: [LookupSocket]
     private let state = Mutex(State())
     private let served = Atomic(false)
@@ -31,8 +31,8 @@ final class Child: Sendable {
         var isClosing = false
         var greeting = Greeting()
         var monitor: ChildMonitor?
-        /// The event loops that have their channel.
-        var loops: Set<Int> = []
+        /// How many of the lookup sockets have been given away.
+        var takenLookupSockets = 0
         /// What the collections' pointers stand for.
         var collections: [ChildCollection] = []
     }
@@ -89,7 +89,7 @@ final class Child: Sendable {
         switch command.program {
         case .plugin:
             var channels: [CInt] = []
-            for _ in 0..<Self.commonChannels + command.loopCount { channels.append(try pipes.addSocket()) }
+            for _ in 0..<Self.commonChannels + command.lookupChannels { channels.append(try pipes.addSocket()) }
             let errors = try pipes.addPipe()
             descriptors = [nil, errors, errors] + channels
         case .executable:
@@ -176,14 +176,17 @@ final class Child: Sendable {
         }
     }
 
-    /// Gives event loop number `loop` its channel, a socket of its own to close; nil where the child does not read beside
-    /// other calls, or the loop has had it.
-    func takeLookupChannel(forLoop loop: Int) -> CInt? {
-        guard lookupSockets.indices.contains(loop), capabilities.contains(.readsConcurrently),
-            state.withLock({ $0.loops.insert(loop).inserted })
-        else { return nil }
-        // A copy, so that the child can be told of the end when the loop has closed its own.
-        return lookupSockets[loop].duplicate()
+    /// Gives away a channel to look records up, a socket of its taker's own to close; nil where none is left, or the child
+    /// does not read beside other calls.
+    func takeLookupSocket() -> CInt? {
+        guard capabilities.contains(.readsConcurrently) else { return nil }
+        let socket = state.withLock { state -> LookupSocket? in
+            guard state.takenLookupSockets < lookupSockets.count else { return nil }
+            defer { state.takenLookupSockets += 1 }
+            return lookupSockets[state.takenLookupSockets]
+        }
+        // A copy, so that the child can be told of the end when the taker has closed its own.
+        return socket?.duplicate()
     }
 
     // MARK: Calls

@@ -36,14 +36,15 @@ package struct ChildCommand: Sendable {
     /// The digest that the plugin's file must have.
     let sha256: String?
     let limits: Limits
-    /// How many event loops look records up by themselves, where the program is a plugin that can be read beside other
+    /// How many channels event loops have to look records up, where the program is a plugin that can be read beside other
     /// calls.
-    let loopCount: Int
+    let lookupChannels: Int
     /// The child's HOME.
     let home: String
     /// The program `crudd-plugin-host`.
     let launcher: String
 
+    /// - Parameter loopCount: how many event loops look records up by themselves.
     package init(
         backend: String, program: Program, sha256: String?, limits: Limits, loopCount: Int, home: String,
         launcher: String
@@ -52,7 +53,7 @@ package struct ChildCommand: Sendable {
         self.program = program
         self.sha256 = sha256
         self.limits = limits
-        self.loopCount = loopCount
+        lookupChannels = loopCount * LookupChannel.perLoop
         self.home = home
         self.launcher = launcher
     }
@@ -82,7 +83,7 @@ package struct ChildCommand: Sendable {
     func arguments(for file: PluginFile) -> [String] {
         let common = [launcher, Self.option, "\(getpid())", "\(limits.memoryBytes)"]
         return switch program {
-        case .plugin: common + ["plugin", file.path, "\(loopCount)"]
+        case .plugin: common + ["plugin", file.path, "\(lookupChannels)"]
         case .executable(let words): common + ["command", file.path] + words
         }
     }

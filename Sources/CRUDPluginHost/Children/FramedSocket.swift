@@ -1,4 +1,5 @@
 import CLinux
+import CRUDEventLoop
 
 #if canImport(Glibc)
 import Glibc
@@ -15,6 +16,7 @@ package struct FramedSocket: ~Copyable {
     /// How many bytes there are, of which the first are the frame that was received last.
     private var filled = 0
     private var frameEnd = 0
+    private var lookout = Lookout()
 
     /// A frame that was larger does not keep its memory.
     private static let modestBytes = 1 << 20
@@ -103,7 +105,7 @@ package struct FramedSocket: ~Copyable {
         while filled < wanted {
             reserve(filled == 0 ? Self.firstBytes : wanted)
             // `reserve` has made room for more than is filled.
-            let count = recv(descriptor, base.map { $0 + filled }, capacity - filled, 0)
+            let count = receive(looksOut: filled == 0 && deadline == nil)
             if count == 0 { throw .ended }
             // With no deadline, only the beginning of a frame is not waited for longer than the socket's patience.
             if count < 0, errno != EINTR, !(errno == EAGAIN && filled > 0 && deadline == nil) { throw Self.fault(errno) }
@@ -114,6 +116,20 @@ package struct FramedSocket: ~Copyable {
         frameEnd = wanted
         let payload = UnsafeRawBufferPointer(start: base, count: wanted).dropFirst(FrameWriter.headerBytes)
         return UnsafeRawBufferPointer(rebasing: payload).assumingMemoryBound(to: UInt8.self)
+    }
+
+    /// One recv(2) of as much as there is room for.
+    ///
+    /// - Parameter looksOut: whether what comes may come at once, or after a long time.
+    private mutating func receive(looksOut: Bool) -> Int {
+        let (descriptor, place, room) = (descriptor, base.map { $0 + filled }, capacity - filled)
+        guard looksOut else { return recv(descriptor, place, room, 0) }
+        return lookout.wait {
+            let count = recv(descriptor, place, room, CInt(MSG_DONTWAIT))
+            return count >= 0 ? count : nil
+        } sleep: {
+            recv(descriptor, place, room, 0)
+        }
     }
 
     private static func fault(_ code: CInt) -> Fault {

@@ -7,9 +7,13 @@ import Glibc
 
 /// An event loop's own channel to a child: the loop looks records up without a thread in between.
 ///
-/// What is submitted while a call is under way goes into the next one together. The loop moves the bytes; here stands what
+/// What is submitted while a call is under way goes into the next one together. A loop has two, so that the child need not
+/// wait for its next call while the loop takes the reply to another apart. The loop moves the bytes; here stands what
 /// they mean. A channel serves one child; when that is lost, or something is wrong with it, the channel is of no more use.
 package final class LookupChannel {
+    /// How many a loop may have to one child.
+    package static let perLoop = 2
+
     /// A stream socket, the loop's to close.
     package let descriptor: CInt
     private let backend: Backend
@@ -32,8 +36,8 @@ package final class LookupChannel {
     @exclusivity(unchecked) private var request = FrameWriter()
     @exclusivity(unchecked) private var reader = FrameReader()
 
-    init?(to child: Child, of backend: Backend, forLoop loop: Int) {
-        guard let descriptor = child.takeLookupChannel(forLoop: loop) else { return nil }
+    init?(to child: Child, of backend: Backend) {
+        guard let descriptor = child.takeLookupSocket() else { return nil }
         self.descriptor = descriptor
         self.backend = backend
         self.child = child

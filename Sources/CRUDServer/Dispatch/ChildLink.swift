@@ -12,7 +12,7 @@ final class ChildLink: StreamHandler {
     /// Nil before there is one, and when it has been closed.
     private var stream: Stream?
     /// When the call under way has taken long enough, on the loop's clock.
-    private var deadline = Duration.zero
+    private(set) var deadline = Duration.zero
     private lazy var timer = Timer(on: loop.eventLoop) { [weak self] in self?.lookAtClock() }
 
     /// Nil where the system has no room for another stream.

@@ -219,7 +219,7 @@ final class Child: Sendable {
         if let loss { throw PluginFailure(unavailable: loss) }
         do throws(ChildChannel.Fault) {
             var isMade = false
-            // Only a child with two channels keeps the capability.
+            // Only a child with further channels keeps the capability.
             if purpose == .reading, readsApart {
                 isMade = try channels[1].callIfIdle(method, interrupt: interrupt, parameters, result)
             }

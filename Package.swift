@@ -77,13 +77,15 @@ let package = Package(
         module("CRUDClient", ["CRUDJSON", "CRUDModel", "CRUDWire", nio, nioPOSIX]),
         module("CRUDInMemory", ["CRUDJSON", "CRUDModel", "CRUDClient"]),
         module("CRUDPluginKit", ["CRUDJSON", "CRUDModel", "CRUDPluginABI"]),
-        module("CRUDPluginHost", ["CRUDDigest", "CRUDJSON", "CRUDModel", "CRUDPluginABI", "CLinux", logging]),
+        module("CRUDEventLoop", ["CLinux"]),
+        module(
+            "CRUDPluginHost",
+            ["CRUDDigest", "CRUDEventLoop", "CRUDJSON", "CRUDModel", "CRUDPluginABI", "CLinux", logging]),
         module("CRUDPluginTesting", ["CRUDJSON", "CRUDModel", "CRUDPluginABI", "CRUDPluginHost", logging]),
         module(
             "CRUDCore",
             ["CRUDDigest", "CRUDJSON", "CRUDModel", "CRUDConfiguration", "CRUDPluginHost", "CLinux", logging]),
         module("CRUDConfiguration", ["CRUDJSON", "CRUDModel", "CYAML"]),
-        module("CRUDEventLoop", ["CLinux"]),
         module(
             "CRUDServer",
             [

@@ -18,8 +18,8 @@ package protocol TurnHandler: AnyObject {
 /// Serves sockets, timers and calls from other threads in turns, on one thread.
 ///
 /// A turn is
-/// 1. sleep until epoll has something to report, a timer is due or a ``Waker`` is called; no sleep if a stream has
-///    asked to go on,
+/// 1. sleep until epoll has something to report, a timer is due or a ``Waker`` is called, having looked out for a moment
+///    where something is likely to come at once (``Lookout``); no sleep if a stream has asked to go on,
 /// 2. ``TurnHandler/woken()`` if the waker was called, then the timers that are due,
 /// 3. each listener and each readable stream once, with one read(2) each; after them the streams that had asked to go
 ///    on (``Stream/continueNextTurn()``),
@@ -62,6 +62,7 @@ package final class EventLoop {
 
     var timers = TimerHeap()
     private let epoll: Epoll
+    private var lookout = Lookout()
     private var isStopping = false
 
     private enum Source {
@@ -138,9 +139,18 @@ extension EventLoop {
     private func sleep() -> Int {
         var milliseconds = sleepMilliseconds()
         if milliseconds != 0, !waker.prepareToSleep() { milliseconds = 0 }
-        let reported = epoll.wait(milliseconds: milliseconds)
+        let reported = milliseconds == 0 ? epoll.wait(milliseconds: 0) : wait(milliseconds: milliseconds)
         now = Self.readClock()
         return reported
+    }
+
+    private func wait(milliseconds: CInt) -> Int {
+        lookout.wait {
+            let reported = epoll.wait(milliseconds: 0)
+            return reported > 0 ? reported : nil
+        } sleep: {
+            epoll.wait(milliseconds: milliseconds)
+        }
     }
 
     /// How long the loop may sleep: -1 is for ever.

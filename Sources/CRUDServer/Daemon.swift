@@ -13,7 +13,7 @@ package struct Daemon {
     private let logger: Logger
     private let reloader: Reloader
     /// Half the cores are the applications'; more than four loops have not been seen to help.
-    private let loopCount: Int
+    private static let loopCount = max(1, min(4, sysconf(CInt(_SC_NPROCESSORS_ONLN)) / 2))
 
     /// - Parameter load: reads the configuration; called again at each reload.
     /// - Throws: what `load` throws.
@@ -25,7 +25,6 @@ package struct Daemon {
         let threshold = LogThreshold(Logger.Level(configuration.logLevel))
         logger = Logger(label: "crudd") { _ in JournalLogHandler(threshold: threshold) }
         reloader = Reloader(manager: manager, threshold: threshold, logger: logger, load: load)
-        loopCount = max(1, min(4, sysconf(CInt(_SC_NPROCESSORS_ONLN)) / 2))
     }
 
     /// Loads the plugins and has them check their options; no storage is touched.
@@ -35,7 +34,7 @@ package struct Daemon {
     package static func check(_ configuration: Configuration) throws {
         let threshold = LogThreshold(Logger.Level(configuration.logLevel))
         let logger = Logger(label: "crudd") { _ in JournalLogHandler(threshold: threshold) }
-        let unanswered = try PluginSet(configuration, logger: logger).unanswered
+        let unanswered = try PluginSet(configuration, loopCount: loopCount, logger: logger).unanswered
         if !unanswered.isEmpty { throw StartFailure(.unavailable, lines: unanswered.map(\.description)) }
     }
 
@@ -47,14 +46,14 @@ package struct Daemon {
     package func run(force: Bool) throws {
         let shutdown = try handleSignals()
         raiseDescriptorLimit()
-        let plugins = try PluginSet(configuration, logger: logger)
+        let plugins = try PluginSet(configuration, loopCount: Self.loopCount, logger: logger)
         for warning in plugins.warnings { logger.warning("\(warning)") }
         // The place is taken before any storage is touched, the catalog included: a second daemon must not open the
         // first one's databases, nor mend its catalog.
         let listening = try Listening(configuration, manager)
         defer { listening.close() }
         let catalog = try openCatalog()
-        let factory = BackendFactory(catalog: catalog, loopCount: loopCount, logger: logger)
+        let factory = BackendFactory(catalog: catalog, loopCount: Self.loopCount, logger: logger)
         let backends = configuration.backends.compactMap { definition in
             plugins[definition].map { factory.make(definition, $0) }
         }
@@ -67,7 +66,7 @@ package struct Daemon {
         }
         let service = Service(
             configuration: configuration, plugins: plugins.all, backends: backends, catalog: catalog,
-            reloader: reloader, loopCount: loopCount, logger: logger)
+            reloader: reloader, loopCount: Self.loopCount, logger: logger)
         let hasFinished = try serve(service, listening, shutdown)
         guard hasFinished, let last = reloader.finish() else {
             // A backend hangs; waiting for it would hang as well. What was acknowledged is durable.
@@ -147,7 +146,7 @@ package struct Daemon {
     private func serve(_ service: Service, _ listening: Listening, _ shutdown: Shutdown) throws(StartFailure) -> Bool {
         do {
             let first = try ServiceLoop(service, number: 0)
-            let others = try (1..<loopCount).map { try LoopThread(service, number: $0) }
+            let others = try (1..<Self.loopCount).map { try LoopThread(service, number: $0) }
             let mailboxes = [first.mailbox] + others.map(\.mailbox)
             try first.listen(at: listening.descriptors, Acceptor(mailboxes, logger: logger))
             if let interval = manager.watchdogInterval { first.every(interval) { manager.alive() } }

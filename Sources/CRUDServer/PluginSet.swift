@@ -15,15 +15,19 @@ package struct PluginSet {
 
     /// Loads the plugins, or has a child process load them, and has them check their options; no storage is touched.
     ///
-    /// - Parameter logger: where children speak while they are asked, and where it stands that one could not be.
+    /// - Parameters:
+    ///   - loopCount: how many event loops read from backends.
+    ///   - logger: where children speak while they are asked, and where it stands that one could not be.
     /// - Throws: `InvalidConfiguration` with every fault and its place in the file.
-    package init(_ configuration: Configuration, logger: Logger) throws(InvalidConfiguration) {
+    package init(
+        _ configuration: Configuration, loopCount: Int, logger: Logger
+    ) throws(InvalidConfiguration) {
         var faults: [ConfigurationFault] = []
         for backend in configuration.backends {
             do throws(PluginFault) {
                 switch backend.isolation {
                 case .inline: try load(backend, configuration, &faults)
-                case .process: try ask(backend, configuration, logger, &faults)
+                case .process: try ask(backend, configuration, loopCount, logger, &faults)
                 }
             } catch {
                 faults.append(configuration.fault(at: backend.implementationPosition, error.description))
@@ -54,7 +58,7 @@ package struct PluginSet {
 
     /// Has a child of a backend's own load its plugin, or be it, and check the options.
     private mutating func ask(
-        _ backend: BackendConfiguration, _ configuration: Configuration, _ logger: Logger,
+        _ backend: BackendConfiguration, _ configuration: Configuration, _ loopCount: Int, _ logger: Logger,
         _ faults: inout [ConfigurationFault]
     ) throws(PluginFault) {
         let program: ChildCommand.Program =
@@ -67,7 +71,7 @@ package struct PluginSet {
             limits: ChildCommand.Limits(
                 memoryBytes: backend.limits.memoryBytes, callTimeout: backend.limits.callTimeout,
                 frameBytes: Self.childFrameBytes(configuration.limits)),
-            home: configuration.stateDirectory, launcher: try ChildCommand.findLauncher())
+            loopCount: loopCount, home: configuration.stateDirectory, launcher: try ChildCommand.findLauncher())
         do throws(PluginFailure) {
             let (plugin, doubt) = try Plugin.inChild(command, options: backend.options, logger: logger)
             byBackend[backend.name] = plugin

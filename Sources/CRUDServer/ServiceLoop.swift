@@ -40,6 +40,9 @@ package final class ServiceLoop: TurnHandler {
 
     private var assemblies: [BatchAssembly]
     private var readers: [BackendReader?]
+    private var links: [[ChildLink]]
+    /// What waits for links to come to rest before it is acknowledged.
+    private var holds: [(hold: CollectionHold, acknowledgement: Handover<Bool>)] = []
     private var submissions: [Submission] = []
     private var reloads: [ReloadRequest] = []
     private var reloadCount: UInt64 = 0
@@ -65,6 +68,7 @@ package final class ServiceLoop: TurnHandler {
         buffers = BufferBudget(maximum: limits.bufferBytes / service.loopCount, loop: eventLoop)
         assemblies = service.backends.map(BatchAssembly.init)
         readers = Array(repeating: nil, count: service.backends.count)
+        links = Array(repeating: [], count: service.backends.count)
     }
 
     /// Serves until it has been told to drain and has answered everything, on the calling thread; false if something
@@ -91,7 +95,7 @@ package final class ServiceLoop: TurnHandler {
             case .completed(let item): complete(item)
             case .hold(let hold, let acknowledgement):
                 begin(hold)
-                acknowledgement.give(true)
+                holds.append((hold, acknowledgement))
             case .serve(let service, let acknowledgement):
                 serve(service)
                 acknowledgement.give(true)
@@ -112,10 +116,15 @@ package final class ServiceLoop: TurnHandler {
         for index in assemblies.indices where !assemblies[index].isEmpty {
             for submission in assemblies[index].take() {
                 submissions.append(submission)
-                submission.submit()
+                submit(submission, toBackendAt: index)
             }
             watchForOverdue()
         }
+    }
+
+    private func submit(_ submission: Submission, toBackendAt index: Int) {
+        if case .reads(let batch) = submission.work, let link = link(toBackendAt: index), link.submit(batch) { return }
+        submission.submit()
     }
 
     package func turnWillEnd() {
@@ -128,6 +137,7 @@ package final class ServiceLoop: TurnHandler {
             holdsSnapshot = holdsSnapshot || reader.holdsSnapshot
         }
         if holdsSnapshot, !snapshotTimer.isScheduled { snapshotTimer.schedule(after: BackendReader.maximumSnapshotAge) }
+        if !holds.isEmpty { acknowledgeHolds() }
         if isDraining, isQuiet { eventLoop.stop() }
     }
 
@@ -143,6 +153,20 @@ package final class ServiceLoop: TurnHandler {
         if let reader = readers[collection.backendIndex] { return reader }
         readers[collection.backendIndex] = collection.backend.reader(forLoop: number)
         return readers[collection.backendIndex]
+    }
+
+    /// The loop's own line to a backend's child, one that is idle if there is; nil where a thread of the backend has to be
+    /// asked.
+    private func link(toBackendAt index: Int) -> ChildLink? {
+        links[index].removeAll { !$0.isOpen }
+        if let idle = links[index].first(where: { !$0.isBusy }) { return idle }
+        if links[index].count < LookupChannel.perLoop,
+            let link = service.backends[index].lookupChannel().flatMap({ ChildLink($0, of: self) })
+        {
+            links[index].append(link)
+            return link
+        }
+        return links[index].min { $0.deadline < $1.deadline }
     }
 
     /// This turn's batch of mutations for a collection's backend.
@@ -170,7 +194,8 @@ package final class ServiceLoop: TurnHandler {
         assemblies[context.collection.backendIndex].append(read: context)
     }
 
-    private func complete(_ item: WorkItem) {
+    /// Answers those who asked for what has been done.
+    func complete(_ item: WorkItem) {
         guard let index = submissions.firstIndex(where: { $0.item === item }) else { return }
         let submission = submissions.remove(at: index)
         submission.answer(with: dispatcher)
@@ -214,15 +239,29 @@ package final class ServiceLoop: TurnHandler {
         for (index, backend) in service.backends.enumerated() where hold.covers(backend) {
             readers[index]?.endSnapshot()
             readers[index] = nil
+            for link in links[index] { link.handBack() }
         }
         dispatcher.collections.begin(hold)
+    }
+
+    /// Acknowledges what no link to a child that is about to be exchanged is busy any more for.
+    private func acknowledgeHolds() {
+        holds.removeAll { hold, acknowledgement in
+            for (index, backend) in service.backends.enumerated()
+            where hold.covers(backend) && links[index].contains(where: { $0.isBusy }) {
+                return false
+            }
+            acknowledgement.give(true)
+            return true
+        }
     }
 
     /// Goes over to another configuration. Sessions and what they have under way stay.
     private func serve(_ next: Service) {
         submitAssemblies()
-        let served = zip(service.backends, readers)
-        readers = next.backends.map { backend in served.first { $0.0 === backend }?.1 }
+        let places = next.backends.map { backend in service.backends.firstIndex { $0 === backend } }
+        readers = places.map { $0.flatMap { readers[$0] } }
+        links = places.map { $0.map { links[$0] } ?? [] }
         assemblies = next.backends.map(BatchAssembly.init)
         service = next
         limits = next.configuration.limits

@@ -112,7 +112,7 @@ extension ChannelService {
             paths.withUnsafeBufferPointer { paths in
                 specification.indexes = paths.baseAddress
                 specification.index_count = paths.count
-                return table.pointee.open_collection(backend, &specification, &opened, failure)
+                return storage.write { table.pointee.open_collection(backend, &specification, &opened, failure) }
             }
         }
         guard let opened else { throw Refusal(status: CRUDD_INTERNAL, message: "the plugin opened no collection") }
@@ -128,7 +128,7 @@ extension ChannelService {
         guard let name else { throw Refusal(status: CRUDD_INTERNAL, message: "a parameter is missing") }
         let backend = try backend()
         let bytes = crudd_bytes(request.bytes(name))
-        try check { table.pointee.drop_collection(backend, bytes, $0) }
+        try check { failure in storage.write { table.pointee.drop_collection(backend, bytes, failure) } }
         storage.forgetCollections(named: request.bytes(name))
     }
 

@@ -8,7 +8,7 @@ extension ChannelService {
             throw Refusal(status: CRUDD_UNSUPPORTED, message: "the plugin does not query")
         }
         let asked = try request.query()
-        let reader = try openReader()
+        let reader = try readerOfPlugin()
         let opened = try self.collection(asked.collection)
         let sink = RecordWriter(self, isJSON: opened.isJSON, withItems: asked.flags == 0, names: .id)
         var plan = crudd_plan()

@@ -18,7 +18,7 @@ extension ChannelService {
                 try request.skip()
             }
         }
-        let reader = try openReader()
+        let reader = try readerOfPlugin()
         let opened = try self.collection(collection)
         let sink = RecordWriter(self, isJSON: opened.isJSON, withItems: flags == 0, names: .index)
         let places = ids.map { crudd_bytes(request.bytes($0)) }
@@ -60,7 +60,7 @@ extension ChannelService {
                 try request.skip()
             }
         }
-        let reader = try openReader()
+        let reader = try readerOfPlugin()
         let opened = try self.collection(collection)
         let sink = RecordWriter(self, isJSON: opened.isJSON, withItems: flags == 0, names: .id)
         var call = crudd_scan()
@@ -92,7 +92,7 @@ extension ChannelService {
                 try request.skip()
             }
         }
-        let reader = try openReader()
+        let reader = try readerOfPlugin()
         var call = crudd_count()
         call.struct_size = UInt32(MemoryLayout<crudd_count>.size)
         call.collection = try self.collection(collection).handle

@@ -32,7 +32,7 @@ extension ChannelService {
                     call.mutations = asked.baseAddress
                     call.outcomes = outcomes.baseAddress
                     call.count = asked.count
-                    return table.pointee.write(backend, &call, failure)
+                    return storage.write { table.pointee.write(backend, &call, failure) }
                 }
             }
         }

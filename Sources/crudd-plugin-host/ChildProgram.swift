@@ -4,7 +4,7 @@ import Glibc
 
 /// The first program of every child process of the daemon, which starts it as
 ///
-///     crudd-plugin-host --child PARENT MEMORY plugin FILE           loads a plugin and serves it on descriptors 3 and 4
+///     crudd-plugin-host --child PARENT MEMORY plugin FILE LOOKUPS   loads a plugin and serves it, see ``Service``
 ///     crudd-plugin-host --child PARENT MEMORY command FILE WORD…    becomes FILE, which serves itself on 0 and 1
 ///
 /// PARENT is the daemon's process id, MEMORY the most bytes of memory that the child may make its own. Before anything
@@ -18,8 +18,10 @@ enum ChildProgram {
         Confinement.apply(memoryBytes: memory)
         switch words[2] {
         case "plugin":
-            _ = clinux_close_from(Service.firstChannel + 2)
-            exit(Service.run(words[3]))
+            guard words.count == 5, let lookupChannels = CInt(words[4]) else { fail("only crudd starts this") }
+            let channels = Service.channels(lookupChannels: lookupChannels)
+            _ = clinux_close_from(channels.upperBound)
+            exit(Service.run(words[3], channels))
         case "command":
             _ = clinux_close_from(STDERR_FILENO + 1)
             Confinement.become(words[3], Array(words[4...]))

@@ -2,14 +2,18 @@ import CRUDPluginABI
 import CRUDPluginHost
 import Glibc
 
-/// A plugin that is served to the daemon over the child protocol: one thread for each channel, so that reads on the
-/// second go on beside a commit on the first.
+/// A plugin that is served to the daemon over the child protocol.
+///
+/// Each channel has a thread. The first, descriptor 3, carries any call; on the others, one for a thread of the
+/// daemon and those on which its event loops look records up, reads go on beside a commit on the first.
 enum Service {
-    /// The descriptor of the first channel; the second follows.
-    static let firstChannel: CInt = 3
+    private static let firstChannel: CInt = 3
+
+    /// The descriptors of all channels.
+    static func channels(lookupChannels: CInt) -> Range<CInt> { firstChannel..<firstChannel + 2 + lookupChannels }
 
     /// Loads a plugin and serves it until the first channel ends; answers the exit status.
-    static func run(_ path: String) -> CInt {
+    static func run(_ path: String, _ channels: Range<CInt>) -> CInt {
         let plugin: Plugin
         do throws(PluginFault) {
             plugin = try CheckCommand.load(path)
@@ -17,19 +21,21 @@ enum Service {
             return refuse(error.description)
         }
         let storage = Storage(plugin)
-        var reader: Thread?
-        if plugin.capabilities.contains(.readsConcurrently) {
+        var readers: [Thread] = []
+        for channel in channels.dropFirst() {
+            guard plugin.capabilities.contains(.readsConcurrently) else {
+                close(channel)
+                continue
+            }
             do throws(ThreadFailure) {
-                reader = try Thread(named: "reads") { ChannelService(firstChannel + 1, storage).run() }
+                readers.append(try Thread(named: "reads") { ChannelService(channel, storage).run() })
             } catch {
                 fail("no thread for reads (errno \(error.code))")
             }
-        } else {
-            close(firstChannel + 1)
         }
         ChannelService(firstChannel, storage).run()
-        // The daemon has closed both channels, the second first.
-        reader?.join()
+        // The daemon has closed all channels, the first last.
+        for reader in readers { reader.join() }
         storage.close()
         return EXIT_SUCCESS
     }
@@ -42,8 +48,14 @@ enum Service {
         reply.string(message)
         reply.raw("}}")
         reply.end()
-        let socket = FramedSocket(owning: firstChannel, maximumFrameBytes: 0)
-        try? socket.send(reply.bytes, until: nil)
+        var socket = FramedSocket(owning: firstChannel, maximumFrameBytes: Int(UInt32.max))
+        do throws(FramedSocket.Fault) {
+            // A daemon that is still sending its greeting would see the channel closed, and not read on.
+            _ = try socket.receive(until: nil)
+            try socket.send(reply.bytes, until: nil)
+        } catch {
+            fail(message)
+        }
         return EXIT_SUCCESS
     }
 }

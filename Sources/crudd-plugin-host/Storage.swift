@@ -6,6 +6,8 @@ import Synchronization
 /// What the channels share: the plugin, its storage once it is open, and the collections.
 final class Storage: Sendable {
     let plugin: Plugin
+    /// Changes when a write begins, to an odd number, and when it has ended.
+    let writes = Atomic<UInt64>(0)
     private let state = Mutex(State())
 
     private struct State: @unchecked Sendable {
@@ -43,6 +45,13 @@ final class Storage: Sendable {
     subscript(number: Int) -> OpenCollection? {
         get { state.withLock { $0.collections[number] } }
         set { state.withLock { $0.collections[number] = newValue } }
+    }
+
+    /// Does something after which no view of the data is up to date.
+    func write(_ body: () -> crudd_status) -> crudd_status {
+        writes.add(1, ordering: .acquiringAndReleasing)
+        defer { writes.add(1, ordering: .acquiringAndReleasing) }
+        return body()
     }
 
     /// Forgets the numbers of a collection that has been dropped: what they stood for may be gone.

@@ -41,7 +41,7 @@ package final class Backend: Sendable {
         var state = State.opening
         var lastError: String?
         var restarts = 0
-        var pid: Int32?
+        var child: Child?
         var capabilities: Plugin.Capabilities
         var writer: Thread?
         var readers: [PluginHandle] = []
@@ -81,7 +81,7 @@ package final class Backend: Sendable {
     /// How the backend is.
     package var status: Status {
         condition.withLock {
-            Status(state: $0.state, lastError: $0.lastError, restarts: $0.restarts, pid: $0.pid)
+            Status(state: $0.state, lastError: $0.lastError, restarts: $0.restarts, pid: $0.child?.process.pid)
         }
     }
 
@@ -94,6 +94,12 @@ package final class Backend: Sendable {
     /// The reader of event loop number `loop`, to be asked for once; nil while the backend is not ready.
     package func reader(forLoop loop: Int) -> BackendReader? { reader(at: loop + 1) }
 
+    /// A channel on which an event loop looks up records in the backend's child; nil where no more is to be had.
+    package func lookupChannel() -> LookupChannel? {
+        guard plugin.isChild, let child = condition.withLock({ $0.state == .ready ? $0.child : nil }) else { return nil }
+        return LookupChannel(to: child, of: self)
+    }
+
     /// The reader of the backend's own threads.
     func workerReader() -> BackendReader? { reader(at: 0) }
 
@@ -102,7 +108,7 @@ package final class Backend: Sendable {
         return handle.map { BackendReader(backend: self, handle: $0) }
     }
 
-    func becomeReady(readers: [PluginHandle], capabilities: Plugin.Capabilities, child: Int32?) {
+    func becomeReady(readers: [PluginHandle], capabilities: Plugin.Capabilities, child: Child?) {
         if plugin.isChild {
             readsConcurrently.store(capabilities.contains(.readsConcurrently), ordering: .releasing)
         }
@@ -110,7 +116,7 @@ package final class Backend: Sendable {
             condition.capabilities = capabilities
             condition.readers = readers
             condition.state = .ready
-            condition.pid = child
+            condition.child = child
             // How a child was lost stays to be seen: the next one is there too soon for anybody to look.
             if child == nil { condition.lastError = nil }
         }
@@ -120,7 +126,7 @@ package final class Backend: Sendable {
     func become(_ state: State) {
         condition.withLock { condition in
             condition.state = state
-            condition.pid = nil
+            condition.child = nil
         }
     }
 
@@ -129,7 +135,7 @@ package final class Backend: Sendable {
         logger.error("backend \(name): \(reason)")
         condition.withLock { condition in
             condition.state = .down
-            condition.pid = nil
+            condition.child = nil
             condition.lastError = reason
             condition.restarts += 1
         }

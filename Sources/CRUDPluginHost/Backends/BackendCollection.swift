@@ -13,6 +13,8 @@ package final class BackendCollection: Sendable {
     package let indexes: [String]
 
     private let address = Atomic<UInt>(0)
+    /// Which child has opened it, above the number by which that child knows it.
+    private let childNumber = Atomic<UInt64>(0)
 
     package init(name: [UInt8], format: String, indexes: [String]) {
         self.name = name
@@ -28,6 +30,17 @@ package final class BackendCollection: Sendable {
 
     /// Whether a reader can be asked for its records.
     package var isOpen: Bool { address.load(ordering: .acquiring) != 0 }
+
+    /// Notes by which number a child knows the collection.
+    func set(number: Int, inChild child: UInt32) {
+        childNumber.store(UInt64(child) << 32 | UInt64(number), ordering: .releasing)
+    }
+
+    /// The number by which a child knows the collection; nil if this child has not opened it.
+    func number(inChild child: UInt32) -> Int? {
+        let number = childNumber.load(ordering: .acquiring)
+        return number >> 32 == UInt64(child) ? Int(number & 0xFFFF_FFFF) : nil
+    }
 
     /// How the plugin is asked to open it.
     func withSpecification(

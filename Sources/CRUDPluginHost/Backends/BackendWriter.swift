@@ -34,7 +34,7 @@ final class BackendWriter {
             do throws(PluginFailure) {
                 let writer = try BackendWriter(backend, host)
                 backend.becomeReady(
-                    readers: writer.readers, capabilities: writer.capabilities, child: writer.child?.process.pid)
+                    readers: writer.readers, capabilities: writer.capabilities, child: writer.child)
                 if isFirst { opened(nil) }
                 backend.logger.info("backend \(backend.name) is open")
                 hasBeenOpen = true
@@ -341,8 +341,11 @@ final class BackendWriter {
         }
         switch Int(status) {
         case CRUDD_OK:
+            if let child {
+                collection.set(number: ChildTable.collection(opened).number, inChild: child.identity)
+                collections.append(collection)
+            }
             collection.handle = opened
-            if child != nil { collections.append(collection) }
         case CRUDD_NOT_FOUND where flags == 0: _ = failure.take(status: status)
         default: throw backend.report(failure.take(status: status), during: "open_collection")
         }

@@ -1,14 +1,12 @@
+import CRUDEventLoop
 import Synchronization
 
 #if canImport(Glibc)
 import Glibc
 #endif
 
-/// What waits for a backend's worker. Anybody appends, one thread takes.
-///
-/// To wake a sleeping thread on another CPU takes some 25 µs on a virtual machine, as long as everything else about a
-/// small write but its sync. So a worker whose last wait was short looks out for the next arrival before it sleeps again;
-/// one look in vain, and it sleeps at once until waits have become short again.
+/// What waits for a backend's worker. Anybody appends, one thread takes, which looks out for the next arrival where that
+/// is likely to come at once (``Lookout``).
 final class WorkQueue: @unchecked Sendable {
     // @unchecked: `mutex` guards every stored property that is not atomic; pthread's own are used because the worker has
     // to wait on it with a time limit, which Swift's Mutex cannot.
@@ -21,8 +19,7 @@ final class WorkQueue: @unchecked Sendable {
     private var isWaiting = false
     /// How often something was appended or the queue closed, for a worker that looks out.
     private let arrivals = Atomic<UInt64>(0)
-    /// Whether the last wait was short enough to look out before the next one.
-    private var isLively = false
+    private var lookout = Lookout()
 
     init() {
         pthread_mutex_init(mutex, nil)
@@ -96,12 +93,7 @@ final class WorkQueue: @unchecked Sendable {
     func take(patience: Duration?) -> Taken {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
-        if items.isEmpty, !isClosed, !isWoken {
-            let begin = ContinuousClock.now
-            if isLively, patience != .zero { lookOut(until: begin + Self.lookout) }
-            let hasCome = sleep(patience: patience)
-            isLively = hasCome && ContinuousClock.now - begin < Self.lookout
-        }
+        if items.isEmpty, !isClosed, !isWoken, patience != .zero { wait(patience) }
         if isWoken {
             isWoken = false
             return .woken
@@ -110,28 +102,32 @@ final class WorkQueue: @unchecked Sendable {
         return .items(takeSome())
     }
 
-    /// Looks for an arrival without sleeping, the mutex let go meanwhile.
-    private func lookOut(until end: ContinuousClock.Instant) {
+    /// Waits until there is something to take, the queue is closed, or somebody wakes it, or its time is up; the mutex is
+    /// let go meanwhile.
+    private func wait(_ patience: Duration?) {
         let seen = arrivals.load(ordering: .relaxed)
         pthread_mutex_unlock(mutex)
-        // Whoever else wants this CPU gets it: it may be the one who is about to append.
-        while arrivals.load(ordering: .relaxed) == seen, ContinuousClock.now < end { sched_yield() }
+        lookout.wait {
+            arrivals.load(ordering: .relaxed) == seen ? nil : ()
+        } sleep: {
+            pthread_mutex_lock(mutex)
+            sleep(patience)
+            pthread_mutex_unlock(mutex)
+        }
         pthread_mutex_lock(mutex)
     }
 
-    /// Sleeps until there is something to take, the queue is closed, or somebody wakes it; false if nothing came in time.
-    private func sleep(patience: Duration?) -> Bool {
+    private func sleep(_ patience: Duration?) {
         let deadline = patience.map(Self.deadline)
         isWaiting = true
         defer { isWaiting = false }
         while items.isEmpty, !isClosed, !isWoken {
             if var deadline {
-                if pthread_cond_timedwait(condition, mutex, &deadline) == ETIMEDOUT { return false }
+                if pthread_cond_timedwait(condition, mutex, &deadline) == ETIMEDOUT { return }
             } else {
                 pthread_cond_wait(condition, mutex)
             }
         }
-        return true
     }
 
     private func takeSome() -> [WorkItem] {
@@ -146,8 +142,6 @@ final class WorkQueue: @unchecked Sendable {
         return taken
     }
 
-    /// A client on another CPU that has just been answered comes with its next request within some 80 µs.
-    private static let lookout = Duration.microseconds(100)
     private static let maximumItems = 256
     private static let maximumBytes = 8 << 20
 

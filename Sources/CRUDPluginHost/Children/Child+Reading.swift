@@ -11,23 +11,13 @@ extension Child {
     func read(_ request: crudd_read) throws(PluginFailure) {
         let ids = UnsafeBufferPointer(start: request.ids, count: request.count)
         try call("read", for: .reading) { frame in
-            frame.collection(request.collection)
-            frame.raw(#","ids":["#)
-            for (index, id) in ids.enumerated() {
-                if index > 0 { frame.raw(",") }
-                frame.string(id.buffer)
-            }
-            frame.raw("]")
-            frame.items(flags: request.flags)
+            frame.lookup(
+                ids, in: ChildTable.collection(request.collection).number,
+                withItems: Int(request.flags) & CRUDD_READ_WITHOUT_ITEMS == 0)
         } _: { reader throws(FrameFault) in
-            var isWanted = true
-            try reader.records { record throws(FrameFault) in
-                guard let index = record.index, index < ids.count else { throw FrameFault("a wrong index") }
-                if isWanted {
-                    isWanted = record.emit(index, ids[index].buffer, request.emit, request.context)
-                }
+            try reader.lookup(of: ids.count) { index, record in
+                record.emit(index, ids[index].buffer, request.emit, request.context)
             }
-            return isWanted
         }
     }
 
@@ -111,14 +101,6 @@ extension Child {
     }
 }
 
-/// A record in a reply, its texts valid until the next one is read.
-private struct RecordInReply {
-    var index: Int?
-    var id: UnsafeRawBufferPointer?
-    var item = UnsafeRawBufferPointer(start: nil, count: 0)
-    var revision = UnsafeRawBufferPointer(start: nil, count: 0)
-}
-
 extension RecordInReply {
     /// The id of a record that has to bring its own.
     fileprivate func checkedID() throws(FrameFault) -> UnsafeRawBufferPointer {
@@ -137,25 +119,6 @@ extension RecordInReply {
 }
 
 extension FrameReader {
-    /// Reads a result with `records`, and `plan` where there is one.
-    fileprivate mutating func records(
-        _ take: (RecordInReply) throws(FrameFault) -> Void,
-        plan: (inout FrameReader) throws(FrameFault) -> Void = { (reader) throws(FrameFault) in try reader.skip() }
-    ) throws(FrameFault) {
-        try object { (reader, key) throws(FrameFault) in
-            if reader.isKey(key, "records") {
-                try reader.array { (reader) throws(FrameFault) in
-                    try take(try reader.record())
-                    reader.forgetTexts()
-                }
-            } else if reader.isKey(key, "plan") {
-                try plan(&reader)
-            } else {
-                try reader.skip()
-            }
-        }
-    }
-
     fileprivate mutating func plan(into plan: UnsafeMutablePointer<crudd_plan>?) throws(FrameFault) {
         try object { (reader, key) throws(FrameFault) in
             if reader.isKey(key, "index") {
@@ -167,35 +130,6 @@ extension FrameReader {
                 try reader.skip()
             }
         }
-    }
-
-    private mutating func record() throws(FrameFault) -> RecordInReply {
-        var record = RecordInReply()
-        var id: FrameText?
-        var item: FrameText?
-        var revision: FrameText?
-        try object { (reader, key) throws(FrameFault) in
-            if reader.isKey(key, "index") {
-                record.index = try reader.count()
-            } else if reader.isKey(key, "id") {
-                id = try reader.string()
-            } else if reader.isKey(key, "revision") {
-                revision = try reader.string()
-            } else if let found = try reader.item(key) {
-                item = found
-            } else {
-                try reader.skip()
-            }
-        }
-        // All are decoded: from here on they stay where they are.
-        guard let revision else { throw FrameFault("a record without a revision") }
-        record.revision = bytes(revision)
-        guard record.revision.count <= Naming.maximumRevisionBytes, record.revision.allSatisfy({ $0 < 0x80 }) else {
-            throw FrameFault("a revision that is not at most \(Naming.maximumRevisionBytes) characters of ASCII")
-        }
-        record.id = id.map { bytes($0) }
-        if let item { record.item = bytes(item) }
-        return record
     }
 }
 

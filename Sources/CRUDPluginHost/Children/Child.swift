@@ -13,10 +13,15 @@ import Glibc
 /// nobody is asking it anything; its monitor notices.
 final class Child: Sendable {
     let process: ChildProcess
+    /// Different for each child of the daemon, from 1.
+    let identity = Child.count.add(1, ordering: .relaxed).newValue
+    private static let count = Atomic<UInt32>(0)
     private let command: ChildCommand
     private let host: HostReference
     /// All calls may go over the first; reads take the second, if there is one, so that they go on beside a commit.
     private let channels: [ChildChannel]
+    /// For event loops, which look records up by themselves.
+    private let lookupSockets: [LookupSocket]
     private let state = Mutex(State())
     private let served = Atomic(false)
     private let wantsIdle = Atomic(true)
@@ -26,6 +31,8 @@ final class Child: Sendable {
         var isClosing = false
         var greeting = Greeting()
         var monitor: ChildMonitor?
+        /// How many of the lookup sockets have been given away.
+        var takenLookupSockets = 0
         /// What the collections' pointers stand for.
         var collections: [ChildCollection] = []
     }
@@ -41,6 +48,8 @@ final class Child: Sendable {
 
     /// The version of the child protocol.
     private static let protocolVersion = 1
+    /// A plugin's channels that are not an event loop's.
+    private static let commonChannels = 2
     /// How long a child that is to end may take.
     private static let farewell = Duration.seconds(5)
 
@@ -79,9 +88,10 @@ final class Child: Sendable {
         let descriptors: [CInt?]
         switch command.program {
         case .plugin:
-            let channels = try (pipes.addSocket(), pipes.addSocket())
+            var channels: [CInt] = []
+            for _ in 0..<Self.commonChannels + command.lookupChannels { channels.append(try pipes.addSocket()) }
             let errors = try pipes.addPipe()
-            descriptors = [nil, errors, errors, channels.0, channels.1]
+            descriptors = [nil, errors, errors] + channels
         case .executable:
             let channel = try pipes.addSocket()
             descriptors = [channel, channel, try pipes.addPipe()]
@@ -91,7 +101,8 @@ final class Child: Sendable {
         let ours = pipes.take()
         self.command = command
         self.host = host
-        channels = ours.channels.map { ChildChannel(owning: $0, limits: command.limits) }
+        channels = ours.channels.prefix(Self.commonChannels).map { ChildChannel(owning: $0, limits: command.limits) }
+        lookupSockets = ours.channels.dropFirst(Self.commonChannels).map { LookupSocket(owning: $0) }
         do throws(PluginFailure) {
             let monitor = try ChildMonitor(process, name: command.backend, errors: ours.errors, host: host) {
                 [weak self] ending in
@@ -113,6 +124,7 @@ final class Child: Sendable {
             return state.monitor.take()
         }
         // The first last: with it the child's storage is closed.
+        for socket in lookupSockets { socket.shutDown() }
         for channel in channels.reversed() { channel.shutDown() }
         if process.waitForEnd(within: min(Self.farewell, command.limits.callTimeout)) == nil { process.kill() }
         monitor?.join()
@@ -126,6 +138,9 @@ final class Child: Sendable {
 
     /// Why the child is not to be spoken to any more; nil while it is.
     var loss: String? { state.withLock { $0.loss } }
+
+    /// What it is held to.
+    var limits: ChildCommand.Limits { command.limits }
 
     /// Whether it has answered a call that somebody was waiting for.
     var hasServed: Bool { served.load(ordering: .relaxed) }
@@ -161,6 +176,19 @@ final class Child: Sendable {
         }
     }
 
+    /// Gives away a channel to look records up, a socket of its taker's own to close; nil where none is left, or the child
+    /// does not read beside other calls.
+    func takeLookupSocket() -> CInt? {
+        guard capabilities.contains(.readsConcurrently) else { return nil }
+        let socket = state.withLock { state -> LookupSocket? in
+            guard state.takenLookupSockets < lookupSockets.count else { return nil }
+            defer { state.takenLookupSockets += 1 }
+            return lookupSockets[state.takenLookupSockets]
+        }
+        // A copy, so that the child can be told of the end when the taker has closed its own.
+        return socket?.duplicate()
+    }
+
     // MARK: Calls
 
     /// What a call is for.
@@ -181,8 +209,8 @@ final class Child: Sendable {
     ///   writes and has been sent.
     func call(
         _ method: StaticString, for purpose: Purpose, interrupt: Interrupt? = nil,
-        _ parameters: ChildChannel.WriteParameters = { _ in },
-        _ result: ChildChannel.ReadResult = { reader throws(FrameFault) in
+        _ parameters: FrameWriter.WriteParameters = { _ in },
+        _ result: ChildReply.ReadResult = { reader throws(FrameFault) in
             try reader.skip()
             return true
         }
@@ -191,7 +219,7 @@ final class Child: Sendable {
         if let loss { throw PluginFailure(unavailable: loss) }
         do throws(ChildChannel.Fault) {
             var isMade = false
-            // Only a child with two channels keeps the capability.
+            // Only a child with further channels keeps the capability.
             if purpose == .reading, readsApart {
                 isMade = try channels[1].callIfIdle(method, interrupt: interrupt, parameters, result)
             }
@@ -199,7 +227,7 @@ final class Child: Sendable {
         } catch {
             switch error {
             case .answered(let failure):
-                if purpose != .upkeep { served.store(true, ordering: .relaxed) }
+                if purpose != .upkeep { hasAnswered() }
                 throw failure
             case .lost(let loss, let wasSent):
                 throw PluginFailure(
@@ -207,11 +235,17 @@ final class Child: Sendable {
                     message: end(after: loss, in: method), pointer: "")
             }
         }
-        if purpose != .upkeep { served.store(true, ordering: .relaxed) }
+        if purpose != .upkeep { hasAnswered() }
+    }
+
+    /// Notes that it has answered a call that somebody was waiting for.
+    func hasAnswered() {
+        served.store(true, ordering: .relaxed)
     }
 
     /// Ends a child that failed; says what happened.
-    private func end(after loss: ChildChannel.Loss, in method: StaticString) -> String {
+    @discardableResult
+    func end(after loss: ChildChannel.Loss, in method: StaticString) -> String {
         let child = "child \(process.pid)"
         switch loss {
         case .ended:

@@ -48,25 +48,20 @@ final class ChildChannel: @unchecked Sendable {
         FramedSocket.shutDown(descriptor)
     }
 
-    /// Writes the members of `params`.
-    typealias WriteParameters = (inout FrameWriter) -> Void
-    /// Reads a result, or one part of it after the other; answers whether further parts are of use.
-    typealias ReadResult = (inout FrameReader) throws(FrameFault) -> Bool
-
     /// Makes a call.
     ///
     /// - Parameters:
     ///   - result: not called where the call fails at once.
     ///   - interrupt: asked every few milliseconds while nothing comes.
     func call(
-        _ method: StaticString, interrupt: Interrupt?, _ parameters: WriteParameters, _ result: ReadResult
+        _ method: StaticString, interrupt: Interrupt?, _ parameters: FrameWriter.WriteParameters, _ result: ChildReply.ReadResult
     ) throws(Fault) {
         try gate.withLock { _ throws(Fault) in try call(&state, method, parameters, interrupt, result) }
     }
 
     /// Makes a call unless another is under way; false if there is one.
     func callIfIdle(
-        _ method: StaticString, interrupt: Interrupt?, _ parameters: WriteParameters, _ result: ReadResult
+        _ method: StaticString, interrupt: Interrupt?, _ parameters: FrameWriter.WriteParameters, _ result: ChildReply.ReadResult
     ) throws(Fault) -> Bool {
         try gate.withLockIfAvailable { _ throws(Fault) in
             try call(&state, method, parameters, interrupt, result)
@@ -75,19 +70,11 @@ final class ChildChannel: @unchecked Sendable {
     }
 
     private func call(
-        _ state: inout State, _ method: StaticString, _ parameters: WriteParameters, _ interrupt: Interrupt?,
-        _ result: ReadResult
+        _ state: inout State, _ method: StaticString, _ parameters: FrameWriter.WriteParameters, _ interrupt: Interrupt?,
+        _ result: ChildReply.ReadResult
     ) throws(Fault) {
         state.number += 1
-        state.request.begin()
-        state.request.raw(#"{"id":"#)
-        state.request.integer(state.number)
-        state.request.raw(#","method":""#)
-        state.request.raw(method)
-        state.request.raw(#"","params":{"#)
-        parameters(&state.request)
-        state.request.raw("}}")
-        state.request.end()
+        state.request.request(method, number: state.number, parameters)
         let deadline = ContinuousClock.now + callTimeout
         do throws(FramedSocket.Fault) {
             try state.socket.send(state.request.bytes, until: deadline)
@@ -105,18 +92,9 @@ final class ChildChannel: @unchecked Sendable {
 
     // MARK: Replies
 
-    /// What a frame of a reply tells beside the result.
-    private struct Reply {
-        var failure: PluginFailure?
-        /// Whether further frames belong to the reply.
-        var hasMore = false
-        /// Whether they are of use.
-        var isWanted = true
-    }
-
     /// Receives a reply, all frames of it; answers the failure that it tells of.
     private func receive(
-        _ state: inout State, _ interrupt: Interrupt?, _ result: ReadResult, until deadline: ContinuousClock.Instant
+        _ state: inout State, _ interrupt: Interrupt?, _ result: ChildReply.ReadResult, until deadline: ContinuousClock.Instant
     ) throws(FramedSocket.Fault) -> PluginFailure? {
         var isWanted = true
         while true {
@@ -125,9 +103,9 @@ final class ChildChannel: @unchecked Sendable {
                 if !isWanted { try sendInterrupt(&state, until: deadline) }
             }
             state.reader.begin(try state.socket.receive(until: deadline))
-            let reply: Reply
+            let reply: ChildReply
             do throws(FrameFault) {
-                reply = try Self.read(&state.reader, number: state.number, isWanted: isWanted, result)
+                reply = try ChildReply(from: &state.reader, number: state.number, isWanted: isWanted, result)
             } catch {
                 throw .garbage(error.description)
             }
@@ -144,38 +122,8 @@ final class ChildChannel: @unchecked Sendable {
     /// Tells the child that the rest of the reply is of no use.
     private func sendInterrupt(_ state: inout State, until deadline: ContinuousClock.Instant) throws(FramedSocket.Fault)
     {
-        state.request.begin()
-        state.request.raw(#"{"method":"interrupt"}"#)
-        state.request.end()
+        state.request.interrupt()
         try state.socket.send(state.request.bytes, until: deadline)
-    }
-
-    private static func read(
-        _ reader: inout FrameReader, number: Int, isWanted: Bool, _ result: ReadResult
-    ) throws(FrameFault) -> Reply {
-        var reply = Reply()
-        var found: Int?
-        var hasResult = false
-        try reader.object { (reader, key) throws(FrameFault) in
-            if reader.isKey(key, "id") {
-                found = try reader.count()
-            } else if reader.isKey(key, "result"), !hasResult {
-                hasResult = true
-                if isWanted { reply.isWanted = try result(&reader) } else { try reader.skip() }
-            } else if reader.isKey(key, "error") {
-                reply.failure = try reader.failure()
-            } else if reader.isKey(key, "more") {
-                reply.hasMore = try reader.bool()
-            } else {
-                try reader.skip()
-            }
-        }
-        try reader.expectEnd()
-        guard found == number else { throw FrameFault("a reply to another request than \(number)") }
-        guard hasResult != (reply.failure != nil), !(reply.hasMore && reply.failure != nil) else {
-            throw FrameFault("a reply with not one of result and error")
-        }
-        return reply
     }
 
     private static func loss(_ fault: FramedSocket.Fault) -> Loss {
@@ -185,34 +133,6 @@ final class ChildChannel: @unchecked Sendable {
         case .garbage(let reason): .garbage(reason)
         case .system(let code): .garbage("the channel failed with errno \(code)")
         }
-    }
-}
-
-extension FrameReader {
-    /// Takes the `error` of a reply.
-    fileprivate mutating func failure() throws(FrameFault) -> PluginFailure {
-        var failure = PluginFailure(status: CRUDD_OK, message: "", pointer: "")
-        try object { (reader, key) throws(FrameFault) in
-            if reader.isKey(key, "status") {
-                failure.status = try reader.status()
-            } else if reader.isKey(key, "message") {
-                failure.message = try reader.text()
-            } else if reader.isKey(key, "pointer") {
-                failure.pointer = try reader.text()
-            } else {
-                try reader.skip()
-            }
-        }
-        guard failure.status != CRUDD_OK else { throw FrameFault("an error without a status") }
-        return failure
-    }
-
-    /// Takes the name of a status.
-    mutating func status() throws(FrameFault) -> Int {
-        guard let status = StatusName.status(named: bytes(try string())) else {
-            throw FrameFault("a status that there is not")
-        }
-        return status
     }
 }
 

@@ -36,18 +36,24 @@ package struct ChildCommand: Sendable {
     /// The digest that the plugin's file must have.
     let sha256: String?
     let limits: Limits
+    /// How many channels event loops have to look records up, where the program is a plugin that can be read beside other
+    /// calls.
+    let lookupChannels: Int
     /// The child's HOME.
     let home: String
     /// The program `crudd-plugin-host`.
     let launcher: String
 
+    /// - Parameter loopCount: how many event loops look records up by themselves.
     package init(
-        backend: String, program: Program, sha256: String?, limits: Limits, home: String, launcher: String
+        backend: String, program: Program, sha256: String?, limits: Limits, loopCount: Int, home: String,
+        launcher: String
     ) {
         self.backend = backend
         self.program = program
         self.sha256 = sha256
         self.limits = limits
+        lookupChannels = loopCount * LookupChannel.perLoop
         self.home = home
         self.launcher = launcher
     }
@@ -77,7 +83,7 @@ package struct ChildCommand: Sendable {
     func arguments(for file: PluginFile) -> [String] {
         let common = [launcher, Self.option, "\(getpid())", "\(limits.memoryBytes)"]
         return switch program {
-        case .plugin: common + ["plugin", file.path]
+        case .plugin: common + ["plugin", file.path, "\(lookupChannels)"]
         case .executable(let words): common + ["command", file.path] + words
         }
     }

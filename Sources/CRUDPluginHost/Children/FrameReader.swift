@@ -84,8 +84,15 @@ package struct FrameReader: ~Copyable {
     /// Takes a whole number from 0 on.
     package mutating func count() throws(FrameFault) -> Int {
         let slice = try value(of: .number)
-        guard let number = Int(String(decoding: bytes(.frame(slice.range)), as: UTF8.self)), number >= 0 else {
-            throw FrameFault("a number is none from 0 on")
+        var number = 0
+        for digit in bytes(.frame(slice.range)) {
+            let (tens, isTooLarge) = number.multipliedReportingOverflow(by: 10)
+            let (sum, isStillTooLarge) = tens.addingReportingOverflow(Int(digit) - Int(UInt8(ascii: "0")))
+            // JSON has signs, points and exponents, too.
+            guard 0x30...0x39 ~= digit, !isTooLarge, !isStillTooLarge else {
+                throw FrameFault("a number is none from 0 on")
+            }
+            number = sum
         }
         return number
     }

@@ -53,8 +53,21 @@ package struct FrameWriter {
         bytes.append(contentsOf: json)
     }
 
-    package mutating func integer(_ value: some BinaryInteger) {
-        bytes.append(contentsOf: String(value).utf8)
+    /// A whole number.
+    package mutating func integer(_ value: some UnsignedInteger) {
+        var place: UInt64 = 1
+        let value = UInt64(value)
+        while value / place >= 10 { place *= 10 }
+        while place > 0 {
+            bytes.append(UInt8(ascii: "0") + UInt8(value / place % 10))
+            place /= 10
+        }
+    }
+
+    /// A whole number.
+    package mutating func integer(_ value: Int) {
+        if value < 0 { bytes.append(UInt8(ascii: "-")) }
+        integer(value.magnitude)
     }
 
     /// A string with this value, which must be UTF-8.

@@ -1,4 +1,5 @@
 import CLinux
+import CRUDEventLoop
 
 #if canImport(Glibc)
 import Glibc
@@ -15,6 +16,7 @@ package struct FramedSocket: ~Copyable {
     /// How many bytes there are, of which the first are the frame that was received last.
     private var filled = 0
     private var frameEnd = 0
+    private var lookout = Lookout()
 
     /// A frame that was larger does not keep its memory.
     private static let modestBytes = 1 << 20
@@ -43,13 +45,20 @@ package struct FramedSocket: ~Copyable {
         free(base)
     }
 
-    /// How long one sending or receiving may wait; nil for ever.
+    /// How long one sending or receiving may wait; for ever unless it is set.
     package func setPatience(_ patience: Duration) {
+        for option in [SO_RCVTIMEO, SO_SNDTIMEO] { set(option, patience) }
+    }
+
+    /// How long receiving may wait for a frame to begin; nil for ever.
+    package func setReceivingPatience(_ patience: Duration?) {
+        set(SO_RCVTIMEO, patience ?? .zero)
+    }
+
+    private func set(_ option: CInt, _ patience: Duration) {
         let (seconds, attoseconds) = patience.components
         var time = timeval(tv_sec: Int(seconds), tv_usec: Int(attoseconds / 1_000_000_000_000))
-        for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
-            setsockopt(descriptor, SOL_SOCKET, option, &time, socklen_t(MemoryLayout<timeval>.size))
-        }
+        setsockopt(descriptor, SOL_SOCKET, option, &time, socklen_t(MemoryLayout<timeval>.size))
     }
 
     /// Tells the other side of an open socket that nothing more will come, and takes nothing more from it.
@@ -96,9 +105,10 @@ package struct FramedSocket: ~Copyable {
         while filled < wanted {
             reserve(filled == 0 ? Self.firstBytes : wanted)
             // `reserve` has made room for more than is filled.
-            let count = recv(descriptor, base.map { $0 + filled }, capacity - filled, 0)
+            let count = receive(looksOut: filled == 0 && deadline == nil)
             if count == 0 { throw .ended }
-            if count < 0, errno != EINTR { throw Self.fault(errno) }
+            // With no deadline, only the beginning of a frame is not waited for longer than the socket's patience.
+            if count < 0, errno != EINTR, !(errno == EAGAIN && filled > 0 && deadline == nil) { throw Self.fault(errno) }
             filled += max(count, 0)
             if wanted == FrameWriter.headerBytes, filled >= wanted { wanted += try length() }
             if filled < wanted, let deadline, ContinuousClock.now >= deadline { throw .overdue }
@@ -106,6 +116,20 @@ package struct FramedSocket: ~Copyable {
         frameEnd = wanted
         let payload = UnsafeRawBufferPointer(start: base, count: wanted).dropFirst(FrameWriter.headerBytes)
         return UnsafeRawBufferPointer(rebasing: payload).assumingMemoryBound(to: UInt8.self)
+    }
+
+    /// One recv(2) of as much as there is room for.
+    ///
+    /// - Parameter looksOut: whether what comes may come at once, or after a long time.
+    private mutating func receive(looksOut: Bool) -> Int {
+        let (descriptor, place, room) = (descriptor, base.map { $0 + filled }, capacity - filled)
+        guard looksOut else { return recv(descriptor, place, room, 0) }
+        return lookout.wait {
+            let count = recv(descriptor, place, room, CInt(MSG_DONTWAIT))
+            return count >= 0 ? count : nil
+        } sleep: {
+            recv(descriptor, place, room, 0)
+        }
     }
 
     private static func fault(_ code: CInt) -> Fault {

@@ -1,0 +1,96 @@
+import CRUDEventLoop
+import CRUDPluginHost
+
+/// An event loop's line to a backend's child: what a turn wants to look up goes out at its end, and the reply is one more
+/// thing that a turn begins with.
+///
+/// It lives as long as the child, and keeps itself alive as long as it is open.
+final class ChildLink: StreamHandler {
+    private let channel: LookupChannel
+    // The loop keeps its streams, and so their handlers, no longer than it lives itself.
+    private unowned let loop: ServiceLoop
+    /// Nil before there is one, and when it has been closed.
+    private var stream: Stream?
+    /// When the call under way has taken long enough, on the loop's clock.
+    private(set) var deadline = Duration.zero
+    private lazy var timer = Timer(on: loop.eventLoop) { [weak self] in self?.lookAtClock() }
+
+    /// Nil where the system has no room for another stream.
+    init?(_ channel: LookupChannel, of loop: ServiceLoop) {
+        self.channel = channel
+        self.loop = loop
+        do throws(SystemCallError) {
+            stream = try Stream(channel.descriptor, on: loop.eventLoop, handler: self)
+        } catch {
+            channel.close()
+            return nil
+        }
+    }
+
+    /// Whether it can be used.
+    var isOpen: Bool { stream?.isOpen == true }
+
+    /// Whether a call is under way.
+    var isBusy: Bool { channel.isBusy }
+
+    /// Looks up what a batch asks for, as soon as the call under way is over; false if it has to go another way.
+    func submit(_ batch: ReadBatch) -> Bool {
+        guard isOpen, channel.submit(batch) else { return false }
+        sendNext()
+        return true
+    }
+
+    /// Has the backend's thread look up what has not been asked yet.
+    func handBack() { channel.handBack() }
+
+    private func sendNext() {
+        guard let stream, stream.isOpen, let request = channel.nextRequest() else { return }
+        stream.output.append(request.span)
+        deadline = loop.now + channel.callTimeout
+        if !timer.isScheduled { timer.schedule(after: channel.callTimeout) }
+    }
+
+    /// The timer is not set anew for each call: it looks whether the one that is under way now has been for too long.
+    private func lookAtClock() {
+        guard channel.isBusy else { return }
+        if deadline <= loop.now { channel.giveUp() } else { timer.schedule(after: deadline - loop.now) }
+    }
+
+    private func answer(_ batches: [ReadBatch]) {
+        for batch in batches { loop.complete(batch) }
+    }
+
+    // MARK: The stream
+
+    func received(_ bytes: Span<UInt8>, from stream: Stream) -> Int {
+        var consumed = 0
+        while consumed < bytes.count {
+            switch channel.receive(bytes.extracting(consumed...)) {
+            case .incomplete(let size):
+                stream.expects(totalBytes: size)
+                return consumed
+            case .frame(let size): consumed += size
+            case .frameAnsweredWith(let size, let interrupt):
+                consumed += size
+                stream.output.append(interrupt.span)
+            case .nonsense:
+                stream.close()
+                return bytes.count
+            }
+        }
+        answer(channel.takeAnswered())
+        sendNext()
+        answer(channel.takeAnswered())
+        return consumed
+    }
+
+    func reachedEnd(of stream: Stream) { stream.close() }
+
+    func outputDrained(from stream: Stream) {}
+
+    func closed(_ stream: Stream) {
+        self.stream = nil
+        timer.cancel()
+        answer(channel.end())
+    }
+}

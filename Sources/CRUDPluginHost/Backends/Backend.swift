@@ -96,7 +96,9 @@ package final class Backend: Sendable {
 
     /// A channel on which an event loop looks up records in the backend's child; nil where no more is to be had.
     package func lookupChannel() -> LookupChannel? {
-        guard plugin.isChild, let child = condition.withLock({ $0.state == .ready ? $0.child : nil }) else { return nil }
+        guard plugin.isChild, let child = condition.withLock({ $0.state == .ready ? $0.child : nil }) else {
+            return nil
+        }
         return LookupChannel(to: child, of: self)
     }
 

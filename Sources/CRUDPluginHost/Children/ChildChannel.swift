@@ -54,14 +54,16 @@ final class ChildChannel: @unchecked Sendable {
     ///   - result: not called where the call fails at once.
     ///   - interrupt: asked every few milliseconds while nothing comes.
     func call(
-        _ method: StaticString, interrupt: Interrupt?, _ parameters: FrameWriter.WriteParameters, _ result: ChildReply.ReadResult
+        _ method: StaticString, interrupt: Interrupt?, _ parameters: FrameWriter.WriteParameters,
+        _ result: ChildReply.ReadResult
     ) throws(Fault) {
         try gate.withLock { _ throws(Fault) in try call(&state, method, parameters, interrupt, result) }
     }
 
     /// Makes a call unless another is under way; false if there is one.
     func callIfIdle(
-        _ method: StaticString, interrupt: Interrupt?, _ parameters: FrameWriter.WriteParameters, _ result: ChildReply.ReadResult
+        _ method: StaticString, interrupt: Interrupt?, _ parameters: FrameWriter.WriteParameters,
+        _ result: ChildReply.ReadResult
     ) throws(Fault) -> Bool {
         try gate.withLockIfAvailable { _ throws(Fault) in
             try call(&state, method, parameters, interrupt, result)
@@ -70,7 +72,8 @@ final class ChildChannel: @unchecked Sendable {
     }
 
     private func call(
-        _ state: inout State, _ method: StaticString, _ parameters: FrameWriter.WriteParameters, _ interrupt: Interrupt?,
+        _ state: inout State, _ method: StaticString, _ parameters: FrameWriter.WriteParameters,
+        _ interrupt: Interrupt?,
         _ result: ChildReply.ReadResult
     ) throws(Fault) {
         state.number += 1
@@ -94,7 +97,8 @@ final class ChildChannel: @unchecked Sendable {
 
     /// Receives a reply, all frames of it; answers the failure that it tells of.
     private func receive(
-        _ state: inout State, _ interrupt: Interrupt?, _ result: ChildReply.ReadResult, until deadline: ContinuousClock.Instant
+        _ state: inout State, _ interrupt: Interrupt?, _ result: ChildReply.ReadResult,
+        until deadline: ContinuousClock.Instant
     ) throws(FramedSocket.Fault) -> PluginFailure? {
         var isWanted = true
         while true {

@@ -108,7 +108,9 @@ package struct FramedSocket: ~Copyable {
             let count = receive(looksOut: filled == 0 && deadline == nil)
             if count == 0 { throw .ended }
             // With no deadline, only the beginning of a frame is not waited for longer than the socket's patience.
-            if count < 0, errno != EINTR, !(errno == EAGAIN && filled > 0 && deadline == nil) { throw Self.fault(errno) }
+            if count < 0, errno != EINTR, !(errno == EAGAIN && filled > 0 && deadline == nil) {
+                throw Self.fault(errno)
+            }
             filled += max(count, 0)
             if wanted == FrameWriter.headerBytes, filled >= wanted { wanted += try length() }
             if filled < wanted, let deadline, ContinuousClock.now >= deadline { throw .overdue }

@@ -44,7 +44,8 @@ struct Reload {
     func carryOut(_ load: () throws(InvalidConfiguration) -> Configuration) -> Outcome {
         do throws(InvalidConfiguration) {
             let configuration = try load()
-            return exchange(for: configuration, try PluginSet(configuration, loopCount: current.loopCount, logger: current.logger))
+            return exchange(
+                for: configuration, try PluginSet(configuration, loopCount: current.loopCount, logger: current.logger))
         } catch {
             return Outcome(service: current, result: .failure(ReloadRefusal(error.faults)))
         }

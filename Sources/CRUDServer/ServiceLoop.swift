@@ -41,8 +41,8 @@ package final class ServiceLoop: TurnHandler {
     private var assemblies: [BatchAssembly]
     private var readers: [BackendReader?]
     private var links: [[ChildLink]]
-    /// What waits for links to come to rest before it is acknowledged.
-    private var holds: [(hold: CollectionHold, acknowledgement: Handover<Bool>)] = []
+    /// Holds that are not acknowledged before these lookups are over.
+    private var holds: [(lookups: [ChildLink.Lookup], acknowledgement: Handover<Bool>)] = []
     private var submissions: [Submission] = []
     private var reloads: [ReloadRequest] = []
     private var reloadCount: UInt64 = 0
@@ -94,8 +94,7 @@ package final class ServiceLoop: TurnHandler {
             case .connection(let descriptor): adopt(descriptor)
             case .completed(let item): complete(item)
             case .hold(let hold, let acknowledgement):
-                begin(hold)
-                holds.append((hold, acknowledgement))
+                holds.append((begin(hold), acknowledgement))
             case .serve(let service, let acknowledgement):
                 serve(service)
                 acknowledgement.give(true)
@@ -233,24 +232,22 @@ package final class ServiceLoop: TurnHandler {
         request.session.goOn()
     }
 
-    /// Asks nothing more of what is about to be exchanged.
-    private func begin(_ hold: CollectionHold) {
+    /// Asks nothing more of what is about to be exchanged; answers the lookups that are under way by links, which backends
+    /// do not know of.
+    private func begin(_ hold: CollectionHold) -> [ChildLink.Lookup] {
         submitAssemblies()
         for (index, backend) in service.backends.enumerated() where hold.covers(backend) {
             readers[index]?.endSnapshot()
             readers[index] = nil
-            for link in links[index] { link.handBack() }
         }
+        for link in links.joined() { link.handBack() }
         dispatcher.collections.begin(hold)
+        return links.joined().compactMap(\.lookup)
     }
 
-    /// Acknowledges what no link to a child that is about to be exchanged is busy any more for.
     private func acknowledgeHolds() {
-        holds.removeAll { hold, acknowledgement in
-            for (index, backend) in service.backends.enumerated()
-            where hold.covers(backend) && links[index].contains(where: { $0.isBusy }) {
-                return false
-            }
+        holds.removeAll { lookups, acknowledgement in
+            guard lookups.allSatisfy(\.isOver) else { return false }
             acknowledgement.give(true)
             return true
         }

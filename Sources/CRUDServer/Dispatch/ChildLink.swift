@@ -11,6 +11,8 @@ final class ChildLink: StreamHandler {
     private unowned let loop: ServiceLoop
     /// Nil before there is one, and when it has been closed.
     private var stream: Stream?
+    /// How many times something that was looked up together has been answered.
+    private var answered = 0
     /// When the call under way has taken long enough, on the loop's clock.
     private(set) var deadline = Duration.zero
     private lazy var timer = Timer(on: loop.eventLoop) { [weak self] in self?.lookAtClock() }
@@ -30,8 +32,20 @@ final class ChildLink: StreamHandler {
     /// Whether it can be used.
     var isOpen: Bool { stream?.isOpen == true }
 
-    /// Whether a call is under way.
+    /// Whether something is being looked up.
     var isBusy: Bool { channel.isBusy }
+
+    /// What is being looked up; nil if nothing is.
+    var lookup: Lookup? { isBusy ? Lookup(link: self, number: answered) : nil }
+
+    /// Something that a link looks up.
+    struct Lookup {
+        fileprivate let link: ChildLink
+        fileprivate let number: Int
+
+        /// Whether it has been answered.
+        var isOver: Bool { link.answered != number || !link.isBusy }
+    }
 
     /// Looks up what a batch asks for, as soon as the call under way is over; false if it has to go another way.
     func submit(_ batch: ReadBatch) -> Bool {
@@ -57,6 +71,7 @@ final class ChildLink: StreamHandler {
     }
 
     private func answer(_ batches: [ReadBatch]) {
+        if !batches.isEmpty { answered += 1 }
         for batch in batches { loop.complete(batch) }
     }
 

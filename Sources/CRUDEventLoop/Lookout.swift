@@ -4,8 +4,8 @@ import Glibc
 ///
 /// To wake a sleeping thread takes some 25 µs where its CPU has gone to sleep with it, on a virtual machine, which is as
 /// long as everything else about a read or a small write but its sync. So a thread whose last wait was short looks out for
-/// ``span`` before it sleeps; one look in vain, and it sleeps at once until waits have become short again. A daemon that
-/// is asked less than some ten thousand times a second never looks out.
+/// ``span`` before it sleeps; one look in vain, and it sleeps at once until a wait has been short again. So a thread
+/// whose waits are all longer never looks out, and a short one costs at most one look in vain.
 package struct Lookout {
     /// A client on another CPU that has just been answered comes with its next request within some 80 µs.
     package static let span = Duration.microseconds(100)

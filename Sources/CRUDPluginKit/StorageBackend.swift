@@ -48,6 +48,8 @@ public protocol StorageBackend: AnyObject {
     /// Names every collection that is there, each once.
     func listCollections(_ emit: (RawSpan) -> Void) throws(StorageFailure)
 
+    /// Makes a reader. With ``Capabilities/readsConcurrently`` several may be made at once, beside other calls, and be
+    /// closed likewise.
     func openReader() throws(StorageFailure) -> Reader
 
     /// Applies mutations in order, each seeing those before it, and settles each of them in the batch.

@@ -77,6 +77,8 @@ package final class ServiceLoop: TurnHandler {
         watchForIdle()
         eventLoop.run(self)
         mailbox.close()
+        // Nothing is looked up any more.
+        for hold in holds { hold.acknowledgement.give(true) }
         return submissions.isEmpty
     }
 

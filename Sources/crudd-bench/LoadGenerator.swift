@@ -72,10 +72,15 @@ struct LoadGenerator {
             watchTime(begun)
             if let outcome, connections.allSatisfy({ $0.inFlight == 0 }) { return outcome }
             if progress.isPaced, progress.now >= nextRound { try beginRound() }
-            guard progress.isPaced || progress.now - progress.lastReplyAt < Self.patienceSeconds * 1_000_000_000 else {
+            guard progress.now - progress.lastReplyAt < patience else {
                 throw BenchError("no reply for \(Self.patienceSeconds) s")
             }
         }
+    }
+
+    /// How long nothing may come, in nanoseconds: who rests between rounds hears nothing meanwhile.
+    private var patience: UInt64 {
+        Self.patienceSeconds * 1_000_000_000 + UInt64(schedule.roundMilliseconds ?? 0) * 1_000_000
     }
 
     private var waitMilliseconds: Int32 {
@@ -147,7 +152,7 @@ struct LoadGenerator {
 
     private mutating func stopMeasuring() {
         watchFile()
-        progress.phase = .draining
+        progress.finishMeasuring(begunAt: measuredFrom)
         outcome = Outcome(
             requests: progress.measured, seconds: Double(progress.now - measuredFrom) / 1e9,
             latencies: progress.histogram,

@@ -55,6 +55,12 @@ struct LoadProgress {
         histogram.record(nanoseconds: now - sentAt)
     }
 
+    /// The measured time is over. A time without a success that has not come to its end counts as far as it goes.
+    mutating func finishMeasuring(begunAt: UInt64) {
+        longestPause = max(longestPause, now - max(lastSuccessAt, begunAt))
+        phase = .draining
+    }
+
     /// Whether the reply just recorded is one whose value is looked at: each of the first thousand, then one in 256.
     var isSample: Bool {
         replies <= 1000 || replies & 255 == 0 || checksEveryValue

@@ -96,7 +96,8 @@ struct crudd_backend {
     const crudd_host *host;
     crudd_collection *collections;
     record *records;
-    int is_gated, is_busy, reader_failures, readers, meddles;
+    int is_gated, is_busy, reader_failures, meddles;
+    atomic_int readers;
     uint64_t lacks;
     atomic_int calls;
     pthread_mutex_t lock;

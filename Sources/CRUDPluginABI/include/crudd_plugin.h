@@ -254,7 +254,8 @@ typedef struct crudd_plugin {
     crudd_status (*list_collections)(crudd_backend *backend, crudd_emit_name emit, void *context,
                                      crudd_failure *failure);
 
-    /// Makes a reader; one call at a time on each.
+    /// Makes a reader; one call at a time on each. A plugin that declares CRUDD_CAN_READ_CONCURRENTLY may be asked for
+    /// several at once, beside the backend's other calls, and to close them likewise.
     crudd_status (*open_reader)(crudd_backend *backend, crudd_reader **reader, crudd_failure *failure);
     void (*close_reader)(crudd_reader *reader);
     /// Optional. Lets go of whatever view of the data the reader holds. A reader may go on showing the state of the

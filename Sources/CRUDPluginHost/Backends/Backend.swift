@@ -5,8 +5,9 @@ import Synchronization
 /// One configured storage: a plugin with options, its life, and the queues to its workers.
 ///
 /// A backend has one writer, a thread that takes whatever has queued up and hands it to the plugin as one batch, so that
-/// load turns into group commit without a timer or a setting. Reads that are not made on an event loop have a thread of
-/// their own where the plugin reads concurrently, else they share the writer's.
+/// load turns into group commit without a timer or a setting. Reads that are not made by an event loop, of the plugin's
+/// memory or over a ``LookupChannel`` of its own to a child, have a thread of their own where the plugin reads
+/// concurrently, else they share the writer's.
 ///
 /// A plugin that says at its opening that it is not available now leaves the backend down: the writer tries again with a
 /// growing pause, and whatever arrives meanwhile is answered `unavailable`. A plugin in a child process can be lost while

@@ -104,11 +104,14 @@ final class Lookup: RecordSink {
         guard ids.indices.contains(index) else { return true }
         while index >= parts[current].range.upperBound { current += 1 }
         while index < parts[current].range.lowerBound { current -= 1 }
+        let place = index - parts[current].range.lowerBound
+        // What comes again, or was not asked for, is not kept: a child must not be able to fill the daemon's memory.
+        guard parts[current].records[place] == nil else { return true }
+        let item = withItems ? item : UnsafeRawBufferPointer(start: nil, count: 0)
         parts[current].bytesLeft -= item.count + revision.count
         guard !parts[current].isTooLong else { return parts.count > 1 }
         let batch = parts[current].batch
-        let record = FoundRecord(item: batch.keep(item), revision: batch.keep(revision))
-        parts[current].records[index - parts[current].range.lowerBound] = record
+        parts[current].records[place] = FoundRecord(item: batch.keep(item), revision: batch.keep(revision))
         return true
     }
 }

@@ -8,8 +8,8 @@ import Glibc
 /// What waits for a backend's worker. Anybody appends, one thread takes, which looks out for the next arrival where that
 /// is likely to come at once (``Lookout``).
 final class WorkQueue: @unchecked Sendable {
-    // @unchecked: `mutex` guards every stored property that is not atomic; pthread's own are used because the worker has
-    // to wait on it with a time limit, which Swift's Mutex cannot.
+    // @unchecked: `mutex` guards every stored property that is not atomic, but `lookout`, which is the worker's alone;
+    // pthread's own are used because the worker has to wait on it with a time limit, which Swift's Mutex cannot.
 
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)

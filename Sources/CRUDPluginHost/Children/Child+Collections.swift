@@ -54,6 +54,8 @@ extension Child {
             }
             request.raw(Int(specification.flags) & CRUDD_OPEN_CREATE != 0 ? #"],"create":true"# : #"],"create":false"#)
         }
+        // Not one that is not there, which may be asked for as often as a client likes.
+        keep(collection)
         return collection
     }
 

@@ -33,7 +33,8 @@ final class Child: Sendable {
         var monitor: ChildMonitor?
         /// How many of the lookup sockets have been given away.
         var takenLookupSockets = 0
-        /// What the collections' pointers stand for.
+        var collectionsMade = 0
+        /// What the pointers of those that have been opened stand for.
         var collections: [ChildCollection] = []
     }
 
@@ -156,14 +157,18 @@ final class Child: Sendable {
         set { wantsIdle.store(newValue, ordering: .relaxed) }
     }
 
-    /// Makes a collection, which the child keeps as long as it lives.
+    /// Makes a collection with a number of its own, to be opened.
     func makeCollection(_ specification: crudd_collection_spec) -> ChildCollection {
         state.withLock { state in
-            let collection = ChildCollection(
-                specification, number: state.collections.count + 1, wantsTexts: state.greeting.wantsTexts)
-            state.collections.append(collection)
-            return collection
+            state.collectionsMade += 1
+            return ChildCollection(
+                specification, number: state.collectionsMade, wantsTexts: state.greeting.wantsTexts)
         }
+    }
+
+    /// Keeps a collection that has been opened as long as the child lives.
+    func keep(_ collection: ChildCollection) {
+        state.withLock { $0.collections.append(collection) }
     }
 
     /// Notes that the child is lost; false if that is known, or meant.
@@ -180,13 +185,14 @@ final class Child: Sendable {
     /// does not read beside other calls.
     func takeLookupSocket() -> CInt? {
         guard capabilities.contains(.readsConcurrently) else { return nil }
-        let socket = state.withLock { state -> LookupSocket? in
-            guard state.takenLookupSockets < lookupSockets.count else { return nil }
-            defer { state.takenLookupSockets += 1 }
-            return lookupSockets[state.takenLookupSockets]
+        return state.withLock { state -> CInt? in
+            // A copy, so that the child can be told of the end when the taker has closed its own.
+            guard state.takenLookupSockets < lookupSockets.count,
+                let copy = lookupSockets[state.takenLookupSockets].duplicate()
+            else { return nil }
+            state.takenLookupSockets += 1
+            return copy
         }
-        // A copy, so that the child can be told of the end when the taker has closed its own.
-        return socket?.duplicate()
     }
 
     // MARK: Calls

@@ -118,11 +118,11 @@ package final class LookupChannel {
 
     /// Takes a frame of a reply.
     package func receive(_ bytes: Span<UInt8>) -> Reception {
+        // Not even the beginning of a frame is waited for: nothing would come of it.
+        guard let lookup = current else { return nonsense("a reply to nothing") }
         guard bytes.count >= FrameWriter.headerBytes else { return .incomplete(FrameWriter.headerBytes) }
         let length = (0..<FrameWriter.headerBytes).reduce(0) { $0 << 8 | Int(bytes[$1]) }
-        guard length <= child.limits.frameBytes, let lookup = current else {
-            return nonsense(current == nil ? "a reply to nothing" : "a frame of \(length) bytes")
-        }
+        guard length <= child.limits.frameBytes else { return nonsense("a frame of \(length) bytes") }
         let size = FrameWriter.headerBytes + length
         guard bytes.count >= size else { return .incomplete(size) }
         let reply: ChildReply

@@ -15,6 +15,8 @@ final class ChildLink: StreamHandler {
     private var answered = 0
     /// When the call under way has taken long enough, on the loop's clock.
     private(set) var deadline = Duration.zero
+    /// Whether the call under way was found to be overdue in the turn before.
+    private var isOverdue = false
     private lazy var timer = Timer(on: loop.eventLoop) { [weak self] in self?.lookAtClock() }
 
     /// Nil where the system has no room for another stream.
@@ -61,13 +63,22 @@ final class ChildLink: StreamHandler {
         guard let stream, stream.isOpen, let request = channel.nextRequest() else { return }
         stream.output.append(request.span)
         deadline = loop.now + channel.callTimeout
+        isOverdue = false
         if !timer.isScheduled { timer.schedule(after: channel.callTimeout) }
     }
 
     /// The timer is not set anew for each call: it looks whether the one that is under way now has been for too long.
     private func lookAtClock() {
         guard channel.isBusy else { return }
-        if deadline <= loop.now { channel.giveUp() } else { timer.schedule(after: deadline - loop.now) }
+        guard deadline <= loop.now else { return timer.schedule(after: deadline - loop.now) }
+        guard isOverdue else {
+            // The loop may be the one that is late: what has come is read after the timers of a turn.
+            isOverdue = true
+            return timer.schedule(after: .zero)
+        }
+        channel.giveUp()
+        // Not left to the end of a process that may take its time to die.
+        stream?.close()
     }
 
     private func answer(_ batches: [ReadBatch]) {
@@ -106,6 +117,9 @@ final class ChildLink: StreamHandler {
     func closed(_ stream: Stream) {
         self.stream = nil
         timer.cancel()
-        answer(channel.end())
+        let failed = channel.end()
+        answer(failed)
+        // This turn has handed over what it has gathered: what goes on because of these answers is another's.
+        if !failed.isEmpty { loop.eventLoop.waker.wake() }
     }
 }

@@ -11,7 +11,8 @@ final class Mailbox: Sendable {
         case connection(CInt)
         /// A backend has carried out a batch.
         case completed(WorkItem)
-        /// Let the requests of these collections wait; acknowledged once nothing more goes to their backends.
+        /// Let the requests of these collections wait; acknowledged once nothing more goes to their backends, and what
+        /// the loop was looking up in children is done.
         case hold(CollectionHold, Handover<Bool>)
         /// Go over to another configuration, and take up what was held; acknowledged once that is done.
         case serve(Service, Handover<Bool>)

@@ -55,8 +55,8 @@ struct Reload {
         var plan = BackendPlan(from: current, to: configuration, plugins)
         let movesCollections = !current.configuration.collections.mapsLike(configuration.collections)
         let needsHold = movesCollections || !plan.leaving.isEmpty
-        if needsHold { hold(plan.leaving.map(\.backend), configuration.collections) }
         do throws(ReloadRefusal) {
+            if needsHold { try hold(plan.leaving.map(\.backend), configuration.collections) }
             try settle(plan, movesCollections: movesCollections)
             if needsHold, !force { try checkSight(under: configuration) }
         } catch {
@@ -85,23 +85,30 @@ struct Reload {
 
     // MARK: Event loops
 
-    private func hold(_ backends: [Backend], _ rules: CollectionRules) {
+    /// Has every loop ask nothing more of these backends and of collections that move, and waits until what loops look up
+    /// in children by themselves has been answered.
+    private func hold(_ backends: [Backend], _ rules: CollectionRules) throws(ReloadRefusal) {
         let hold = CollectionHold(backends: backends, rules: rules)
-        tell { .hold(hold, $0) }
+        let end = ContinuousClock.now + Self.patience
+        for acknowledgement in tell({ .hold(hold, $0) }) {
+            guard acknowledgement.wait(atMost: end - .now) != nil else {
+                throw ReloadRefusal(unavailable: "a child process does not finish what it has in hand")
+            }
+        }
     }
 
+    /// Has every loop go over to a service, and waits until all have.
     private func serve(_ service: Service) {
-        tell { .serve(service, $0) }
+        for acknowledgement in tell({ .serve(service, $0) }) { _ = acknowledgement.wait() }
     }
 
-    /// Tells every loop something and waits until all have acted upon it.
-    private func tell(_ message: (Handover<Bool>) -> Mailbox.Message) {
-        let acknowledgements = loops.map { loop in
+    /// Tells every loop something; answers what each will acknowledge it with.
+    private func tell(_ message: (Handover<Bool>) -> Mailbox.Message) -> [Handover<Bool>] {
+        loops.map { loop in
             let acknowledgement = Handover<Bool>()
             loop.post(message(acknowledgement))
             return acknowledgement
         }
-        for acknowledgement in acknowledgements { _ = acknowledgement.wait() }
     }
 
     // MARK: Checks

@@ -14,10 +14,13 @@
 //     id "status:s…"                           that mutation's outcome is s
 //     id "call:s…"                             the whole read or write answers s; a write that answers
 //                                              CRUDD_OUTCOME_UNKNOWN has taken effect
+//     id "wait:PATH"                           a read of it waits until the FIFO there has been opened to write and
+//                                              closed again
 //
 // Compiled with -DCAPABILITIES=…; a copy of the shared object of its own gives each test counters of its own.
 
 #include <crudd_plugin.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -179,6 +182,19 @@ static crudd_status asked(crudd_bytes name, const char *prefix) {
     return atoi(digits);
 }
 
+/// Waits where an id asks for it.
+static void wait_at(crudd_bytes id) {
+    static const char prefix[] = "wait:";
+    size_t size = strlen(prefix);
+    if (id.size <= size || memcmp(id.data, prefix, size) != 0) return;
+    text path = copied(id);
+    int fifo = open((char *)path.data + size, O_RDONLY | O_CLOEXEC);
+    char byte;
+    while (read(fifo, &byte, 1) > 0) {}
+    close(fifo);
+    free(path.data);
+}
+
 static crudd_status fail(crudd_status status, crudd_failure *failure) {
     if (failure->struct_size != sizeof *failure || failure->message[0] || failure->pointer[0]) counters[BREACHES]++;
     snprintf(failure->message, sizeof failure->message, "private reason %d", status);
@@ -285,6 +301,7 @@ static crudd_status read_records(crudd_reader *reader, const crudd_read *request
     crudd_status status = CRUDD_OK;
     for (size_t index = 0; index < request->count && status == CRUDD_OK; index++) {
         if (asked(request->ids[index], "call:")) status = fail(asked(request->ids[index], "call:"), failure);
+        wait_at(request->ids[index]);
         record *found = *place(&reader->view, request->collection, request->ids[index]);
         if (!found || status != CRUDD_OK) continue;
         crudd_bytes item = request->flags & CRUDD_READ_WITHOUT_ITEMS ? (crudd_bytes){NULL, 0} : bytes(found->item);

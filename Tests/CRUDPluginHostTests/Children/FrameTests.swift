@@ -99,9 +99,37 @@ import Testing
         }
     }
 
-    @Test(arguments: ["-1", "1.0", "1e3", "99999999999999999999", "\"1\"", "null"])
+    @Test(arguments: ["0", "9", "10", "100", "9223372036854775807"])
+    func countsComeBack(text: String) throws {
+        let count = try reading(text) { reader throws(FrameFault) in try reader.count() }
+        var frame = FrameWriter()
+        frame.begin()
+        frame.integer(count)
+        #expect(String(decoding: frame.bytes.dropFirst(4), as: UTF8.self) == text)
+    }
+
+    @Test(arguments: [
+        "-1", "-0", "1.0", "0.5", "1e3", "1E0", "01", "+1", "9223372036854775808", "18446744073709551616",
+        "99999999999999999999", "\"1\"", "null",
+    ])
     func whatIsNoCountIsAFault(text: String) {
         #expect(throws: FrameFault.self) { try reading(text) { reader throws(FrameFault) in try reader.count() } }
+    }
+
+    @Test(arguments: [0, 1, 9, 10, 99, 100, .max, .min, -1, -9, -10])
+    func integersAreWrittenOut(value: Int) {
+        var frame = FrameWriter()
+        frame.begin()
+        frame.integer(value)
+        #expect(String(decoding: frame.bytes.dropFirst(4), as: UTF8.self) == "\(value)")
+    }
+
+    @Test(arguments: [0, 9, 10, 9_999_999_999_999_999_999, 10_000_000_000_000_000_000, .max] as [UInt64])
+    func unsignedIntegersAreWrittenOut(value: UInt64) {
+        var frame = FrameWriter()
+        frame.begin()
+        frame.integer(value)
+        #expect(String(decoding: frame.bytes.dropFirst(4), as: UTF8.self) == "\(value)")
     }
 
     @Test func statusesHaveNames() {

@@ -1,0 +1,126 @@
+import CRUDTestSupport
+import Glibc
+import Testing
+
+/// Views of the data are kept from one read to the next, in the daemon and in children; nobody must notice.
+@Suite struct ViewTests {
+    private static let backends = ["inline", "sqlite"]
+
+    /// A record's number as each of several connections is told it, in its own way.
+    private struct Onlookers {
+        let connections: [Connection]
+        let collection: String
+
+        init(_ daemon: Daemon, _ collection: String) throws {
+            self.collection = collection
+            connections = try (0..<3).map { _ in try daemon.connect() }
+        }
+
+        /// Asks one connection after the other, the last for a query.
+        func numbers(_ take: (Int) throws -> Void) throws {
+            for connection in connections.dropLast() {
+                try take(try #require(try connection.read(collection, "n").result?["item"]?.integer))
+            }
+            guard let reply = try connections.last?.query(collection, #"{"prefix":"n"}"#) else { return }
+            try take(try #require(reply.result?["records"]?.elements?.first?["item"]?.integer, "\(reply)"))
+        }
+    }
+
+    /// From the moment when anybody is told of a write, nobody is told of what was before, be it answered or not.
+    @Test(arguments: backends)
+    func whatOneHasSeenAllSee(backend: String) throws {
+        let daemon = try ChildDaemon([backend]).daemon
+        let writer = try daemon.connect()
+        let onlookers = try Onlookers(daemon, backend)
+        #expect(try writer.create(backend, "n", "0").result != nil)
+        var known = 0
+        for number in 1...500 {
+            try writer.sendFrame(
+                Connection.request("record.update", Connection.params(backend, "n", item: "\(number)"), id: "1"))
+            repeat {
+                try onlookers.numbers { seen in
+                    try #require(known...number ~= seen, "a write that was seen is gone")
+                    known = seen
+                }
+            } while try !writer.hasSomethingToRead()
+            #expect(try writer.receive().result != nil)
+            known = number
+            try onlookers.numbers { try #require($0 == number, "a write that was answered is not there") }
+        }
+        #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
+    }
+
+    /// Nobody tells the daemon of what others write: it is there when views are let go, a tenth of a second after they were
+    /// taken, though reads go on all the time.
+    @Test(arguments: backends)
+    func whatOthersWriteIsSeenSoon(backend: String) throws {
+        let daemon = try ChildDaemon([backend]).daemon
+        let onlookers = try Onlookers(daemon, backend)
+        #expect(try onlookers.connections[0].create(backend, "n", "0").result != nil)
+        let writer = try self.writer(
+            """
+            while time.monotonic() < end:
+                database.execute(f'UPDATE "{sys.argv[2]}" SET item = ?', [str(time.monotonic_ns())])
+            """, daemon, backend)
+        var ages: [Duration] = []
+        while try writer.isRunning {
+            var now = Self.monotonicTime
+            try onlookers.numbers { written in
+                if written > 0 { ages.append(.nanoseconds(now - written)) }
+                now = Self.monotonicTime
+            }
+        }
+        #expect(try writer.waitForExit() == .exited(0))
+        #expect(ages.count > 100)
+        // Whoever writes may have been held up as well.
+        let old = ages.count { $0 > .milliseconds(150) }
+        #expect(old <= ages.count / 20, "\(old) of \(ages.count), \(ages.max() ?? .zero) at most")
+        #expect(ages.allSatisfy { $0 < .seconds(1) }, "\(ages.max() ?? .zero)")
+        #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
+    }
+
+    /// A log can be written anew only when no view is in it.
+    @Test(arguments: backends)
+    func noViewIsHeldWhileNobodyAsks(backend: String) throws {
+        let daemon = try ChildDaemon([backend]).daemon
+        let onlookers = try (0..<8).map { _ in try Onlookers(daemon, backend) }
+        #expect(try onlookers[0].connections[0].create(backend, "n", "1").result != nil)
+        for _ in 0..<20 {
+            for onlooker in onlookers { try onlooker.numbers { #expect($0 == 1) } }
+        }
+        let writer = try self.writer(
+            """
+            while database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+                if time.monotonic() > end: sys.exit("a view is held")
+            """, daemon, backend)
+        #expect(try writer.waitForExit() == .exited(0))
+        let log = "\(daemon.installation.path)/\(Self.file(backend))-wal"
+        #expect(Files.status(log)?.st_size == 0)
+        for onlooker in onlookers { try onlooker.numbers { #expect($0 == 1) } }
+        #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
+    }
+
+    // MARK: Others
+
+    private static func file(_ backend: String) -> String { backend == "inline" ? "inline.sqlite" : "child.sqlite" }
+
+    /// A process that has a backend's database open, for two seconds.
+    private func writer(_ program: String, _ daemon: Daemon, _ backend: String) throws -> ChildProcess {
+        let beginning = """
+            import sqlite3, sys, time
+            end = time.monotonic() + 2
+            database = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=0)
+            database.execute("PRAGMA synchronous = OFF")
+
+            """
+        let file = "\(daemon.installation.path)/\(Self.file(backend))"
+        return try ChildProcess("/usr/bin/python3", ["-c", beginning + program, file, backend], descriptors: [])
+    }
+
+    /// CLOCK_MONOTONIC, in nanoseconds.
+    private static var monotonicTime: Int {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return time.tv_sec * 1_000_000_000 + time.tv_nsec
+    }
+}

@@ -7,8 +7,9 @@ import Glibc
 /// ``span`` before it sleeps; one look in vain, and it sleeps at once until a wait has been short again. So a thread
 /// whose waits are all longer never looks out, and a short one costs at most one look in vain.
 package struct Lookout {
-    /// A client on another CPU that has just been answered comes with its next request within some 80 µs.
-    package static let span = Duration.microseconds(100)
+    /// A client on another CPU that has just been answered comes with its next request within some 80 µs; a small write is
+    /// synced within some 150 µs.
+    package static let span = Duration.microseconds(200)
 
     /// Whether the last wait was short.
     private var isPromising = false

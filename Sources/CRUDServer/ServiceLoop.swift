@@ -40,7 +40,8 @@ package final class ServiceLoop: TurnHandler {
 
     private var assemblies: [BatchAssembly]
     private var readers: [BackendReader?]
-    private var links: [[ChildLink]]
+    /// Needs the loop itself, hence lazy.
+    private lazy var links = service.backends.map { ChildLinks(to: $0, of: self) }
     /// Holds that are not acknowledged before these lookups are over.
     private var holds: [(lookups: [ChildLink.Lookup], acknowledgement: Handover<Bool>)] = []
     private var submissions: [Submission] = []
@@ -50,7 +51,13 @@ package final class ServiceLoop: TurnHandler {
     private lazy var overdueTimer = Timer(on: eventLoop) { [unowned self] in answerOverdue() }
     private lazy var snapshotTimer = Timer(on: eventLoop) { [unowned self] in endSnapshots() }
     private lazy var idleTimer = Timer(on: eventLoop) { [unowned self] in closeIdle() }
-    private lazy var drainTimer = Timer(on: eventLoop) { [unowned self] in eventLoop.stop() }
+    private lazy var drainTimer = Timer(on: eventLoop) { [unowned self] in
+        hasGivenUp = !submissions.isEmpty
+        eventLoop.stop()
+    }
+
+    /// Whether something was under way for too long when the daemon was to stop.
+    private var hasGivenUp = false
 
     /// Whether the daemon is stopping: nothing new is taken up.
     private(set) var isDraining = false
@@ -68,7 +75,6 @@ package final class ServiceLoop: TurnHandler {
         buffers = BufferBudget(maximum: limits.bufferBytes / service.loopCount, loop: eventLoop)
         assemblies = service.backends.map(BatchAssembly.init)
         readers = Array(repeating: nil, count: service.backends.count)
-        links = Array(repeating: [], count: service.backends.count)
     }
 
     /// Serves until it has been told to drain and has answered everything, on the calling thread; false if something
@@ -79,7 +85,7 @@ package final class ServiceLoop: TurnHandler {
         mailbox.close()
         // Nothing is looked up any more.
         for hold in holds { hold.acknowledgement.give(true) }
-        return submissions.isEmpty
+        return !hasGivenUp
     }
 
     /// The time of this turn.
@@ -124,7 +130,7 @@ package final class ServiceLoop: TurnHandler {
     }
 
     private func submit(_ submission: Submission, toBackendAt index: Int) {
-        if case .reads(let batch) = submission.work, let link = link(toBackendAt: index), link.submit(batch) { return }
+        if case .reads(let batch) = submission.work, links[index].submit(batch) { return }
         submission.submit()
     }
 
@@ -154,20 +160,6 @@ package final class ServiceLoop: TurnHandler {
         if let reader = readers[collection.backendIndex] { return reader }
         readers[collection.backendIndex] = collection.backend.reader(forLoop: number)
         return readers[collection.backendIndex]
-    }
-
-    /// The loop's own line to a backend's child, one that is idle if there is; nil where a thread of the backend has to be
-    /// asked.
-    private func link(toBackendAt index: Int) -> ChildLink? {
-        links[index].removeAll { !$0.isOpen }
-        if let idle = links[index].first(where: { !$0.isBusy }) { return idle }
-        if links[index].count < LookupChannel.perLoop,
-            let link = service.backends[index].lookupChannel().flatMap({ ChildLink($0, of: self) })
-        {
-            links[index].append(link)
-            return link
-        }
-        return links[index].min { $0.deadline < $1.deadline }
     }
 
     /// This turn's batch of mutations for a collection's backend.
@@ -242,9 +234,9 @@ package final class ServiceLoop: TurnHandler {
             readers[index]?.endSnapshot()
             readers[index] = nil
         }
-        for link in links.joined() { link.handBack() }
+        for links in links { links.handBack() }
         dispatcher.collections.begin(hold)
-        return links.joined().compactMap(\.lookup)
+        return links.flatMap(\.lookups)
     }
 
     private func acknowledgeHolds() {
@@ -260,7 +252,7 @@ package final class ServiceLoop: TurnHandler {
         submitAssemblies()
         let places = next.backends.map { backend in service.backends.firstIndex { $0 === backend } }
         readers = places.map { $0.flatMap { readers[$0] } }
-        links = places.map { $0.map { links[$0] } ?? [] }
+        links = zip(next.backends, places).map { $1.map { links[$0] } ?? ChildLinks(to: $0, of: self) }
         assemblies = next.backends.map(BatchAssembly.init)
         service = next
         limits = next.configuration.limits

@@ -8,6 +8,8 @@ import Glibc
 /// daemon and those on which its event loops look records up, reads go on beside a commit on the first.
 enum Service {
     private static let firstChannel: CInt = 3
+    /// Stacks count in the child's limit of memory, and a machine with many CPUs has many of these.
+    private static let readerStackBytes = 1 << 20
 
     /// The descriptors of all channels.
     static func channels(lookupChannels: CInt) -> Range<CInt> { firstChannel..<firstChannel + 2 + lookupChannels }
@@ -28,7 +30,8 @@ enum Service {
                 continue
             }
             do throws(ThreadFailure) {
-                readers.append(try Thread(named: "reads") { ChannelService(channel, storage).run() })
+                readers.append(
+                    try Thread(named: "reads", stackBytes: readerStackBytes) { ChannelService(channel, storage).run() })
             } catch {
                 fail("no thread for reads (errno \(error.code))")
             }

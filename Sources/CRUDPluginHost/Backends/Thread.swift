@@ -20,13 +20,21 @@ package struct Thread {
 
     /// Starts the thread.
     ///
-    /// - Parameter name: for `ps -L` and debuggers; its first 15 bytes are used.
+    /// - Parameters:
+    ///   - name: for `ps -L` and debuggers; its first 15 bytes are used.
+    ///   - stackBytes: how large its stack is; nil is as large as the system makes them.
     /// - Throws: ``ThreadFailure`` where the system has no more threads to give.
-    package init(named name: String, _ body: @escaping @Sendable () -> Void) throws(ThreadFailure) {
+    package init(
+        named name: String, stackBytes: Int? = nil, _ body: @escaping @Sendable () -> Void
+    ) throws(ThreadFailure) {
         let start = Unmanaged.passRetained(Start(name, body))
+        var attributes = pthread_attr_t()
+        pthread_attr_init(&attributes)
+        defer { pthread_attr_destroy(&attributes) }
+        if let stackBytes { pthread_attr_setstacksize(&attributes, stackBytes) }
         var thread = pthread_t()
         let code = pthread_create(
-            &thread, nil,
+            &thread, &attributes,
             { argument in
                 // The one argument is the `Start` retained above, given up to this thread.
                 guard let argument else { return nil }

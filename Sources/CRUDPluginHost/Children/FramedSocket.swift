@@ -108,10 +108,10 @@ package struct FramedSocket: ~Copyable {
             let count = receive(looksOut: filled == 0 && deadline == nil)
             if count == 0 { throw .ended }
             // With no deadline, only the beginning of a frame is not waited for longer than the socket's patience.
-            if count < 0, errno != EINTR, !(errno == EAGAIN && filled > 0 && deadline == nil) {
-                throw Self.fault(errno)
+            if count < 0, count != -EINTR, !(count == -EAGAIN && filled > 0 && deadline == nil) {
+                throw Self.fault(-count)
             }
-            filled += max(count, 0)
+            filled += Int(max(count, 0))
             if wanted == FrameWriter.headerBytes, filled >= wanted { wanted += try length() }
             if filled < wanted, let deadline, ContinuousClock.now >= deadline { throw .overdue }
         }
@@ -120,17 +120,21 @@ package struct FramedSocket: ~Copyable {
         return UnsafeRawBufferPointer(rebasing: payload).assumingMemoryBound(to: UInt8.self)
     }
 
-    /// One recv(2) of as much as there is room for.
+    /// One recv(2) of as much as there is room for: how many bytes have come, or its errno below zero.
     ///
     /// - Parameter looksOut: whether what comes may come at once, or after a long time.
-    private mutating func receive(looksOut: Bool) -> Int {
-        let (descriptor, place, room) = (descriptor, base.map { $0 + filled }, capacity - filled)
-        guard looksOut else { return recv(descriptor, place, room, 0) }
+    private mutating func receive(looksOut: Bool) -> CInt {
+        let (descriptor, place, room) = (descriptor, base.map { $0 + filled }, min(capacity - filled, Int(CInt.max)))
+        let receive = { (flags: CInt) -> CInt in
+            let count = recv(descriptor, place, room, flags)
+            return count >= 0 ? CInt(count) : -errno
+        }
+        guard looksOut else { return receive(0) }
         return lookout.wait {
-            let count = recv(descriptor, place, room, CInt(MSG_DONTWAIT))
+            let count = receive(CInt(MSG_DONTWAIT))
             return count >= 0 ? count : nil
         } sleep: {
-            recv(descriptor, place, room, 0)
+            receive(0)
         }
     }
 

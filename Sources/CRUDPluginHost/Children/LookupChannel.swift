@@ -7,8 +7,8 @@ import Glibc
 
 /// An event loop's own channel to a child: the loop looks records up without a thread in between.
 ///
-/// What is submitted while a call is under way goes into the next one together. A loop has two, so that the child need not
-/// wait for its next call while the loop takes the reply to another apart. The loop moves the bytes; here stands what
+/// A loop has two, so that the child need not wait for its next call while the loop takes the reply to another apart. The
+/// loop moves the bytes; here stands what
 /// they mean. A channel serves one child; when that is lost, or something is wrong with it, the channel is of no more use.
 package final class LookupChannel {
     /// How many a loop may have to one child.
@@ -22,8 +22,6 @@ package final class LookupChannel {
     // None is checked for exclusive access at run time, which a profile of reads shows: one thread uses them, and nothing
     // that is called during an access comes back to them.
 
-    /// What waits for the next call.
-    @exclusivity(unchecked) private var waiting: [ReadBatch] = []
     /// What is being carried out.
     @exclusivity(unchecked) private var underWay: [ReadBatch] = []
     /// The calls that are still to be made for it, the next one last.
@@ -49,24 +47,28 @@ package final class LookupChannel {
     /// Whether something is being carried out.
     package var isBusy: Bool { !underWay.isEmpty }
 
-    /// Takes a batch over, if it can go this way.
-    package func submit(_ batch: ReadBatch) -> Bool {
-        guard batch.isLookup, batch.reads.allSatisfy({ $0.collection.number(inChild: child.identity) != nil })
-        else { return false }
-        waiting.append(batch)
-        return true
+    /// Whether a batch can go this way: it only looks records up, in collections that the child has opened.
+    package func admits(_ batch: ReadBatch) -> Bool {
+        batch.isLookup && batch.reads.allSatisfy { $0.collection.number(inChild: child.identity) != nil }
     }
 
-    /// Has the backend's thread carry out what waits.
-    package func handBack() {
-        for batch in waiting { backend.submit(batch) }
-        waiting.removeAll()
+    /// Takes batches up together, to be called when nothing is under way. What cannot go this way any more goes the usual
+    /// one.
+    package func takeUp(_ batches: [ReadBatch]) {
+        for batch in batches {
+            if !admits(batch) {
+                backend.submit(batch)
+            } else if batch.claim() {
+                batch.prepareResults()
+                underWay.append(batch)
+            }
+        }
+        lookups = Lookup.all(of: underWay).reversed()
     }
 
     /// What is to be sent now; nil if a call is under way, or nothing is left to be asked.
     package func nextRequest() -> [UInt8]? {
         guard current == nil else { return nil }
-        if lookups.isEmpty { takeUp() }
         while let lookup = lookups.popLast() {
             guard let collection = lookup.collection.number(inChild: child.identity) else {
                 // The child has been lost, and the end of the channel not been noticed yet.
@@ -89,17 +91,6 @@ package final class LookupChannel {
         guard current == nil, lookups.isEmpty else { return [] }
         defer { underWay.removeAll() }
         return underWay
-    }
-
-    private func takeUp() {
-        guard !waiting.isEmpty, underWay.isEmpty else { return }
-        for batch in waiting {
-            guard batch.claim() else { continue }
-            batch.prepareResults()
-            underWay.append(batch)
-        }
-        waiting.removeAll()
-        lookups = Lookup.all(of: underWay).reversed()
     }
 
     // MARK: Replies
@@ -177,13 +168,12 @@ package final class LookupChannel {
 
     /// The channel has come to its end.
     ///
-    /// - Returns: the batches that have failed with it. What has not been sent goes the usual way.
+    /// - Returns: the batches that have failed with it.
     package func end() -> [ReadBatch] {
         let error = backend.error(status: CRUDD_UNAVAILABLE)
         for lookup in lookups + [current].compactMap(\.self) { _ = lookup.fail(error) }
         lookups.removeAll()
         current = nil
-        handBack()
         return takeAnswered()
     }
 }

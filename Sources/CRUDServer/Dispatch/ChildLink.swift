@@ -7,6 +7,7 @@ import CRUDPluginHost
 /// It lives as long as the child, and keeps itself alive as long as it is open.
 final class ChildLink: StreamHandler {
     private let channel: LookupChannel
+    private let links: ChildLinks
     // The loop keeps its streams, and so their handlers, no longer than it lives itself.
     private unowned let loop: ServiceLoop
     /// Nil before there is one, and when it has been closed.
@@ -14,14 +15,15 @@ final class ChildLink: StreamHandler {
     /// How many times something that was looked up together has been answered.
     private var answered = 0
     /// When the call under way has taken long enough, on the loop's clock.
-    private(set) var deadline = Duration.zero
+    private var deadline = Duration.zero
     /// Whether the call under way was found to be overdue in the turn before.
     private var isOverdue = false
     private lazy var timer = Timer(on: loop.eventLoop) { [weak self] in self?.lookAtClock() }
 
     /// Nil where the system has no room for another stream.
-    init?(_ channel: LookupChannel, of loop: ServiceLoop) {
+    init?(_ channel: LookupChannel, of links: ChildLinks, loop: ServiceLoop) {
         self.channel = channel
+        self.links = links
         self.loop = loop
         do throws(SystemCallError) {
             stream = try Stream(channel.descriptor, on: loop.eventLoop, handler: self)
@@ -49,15 +51,14 @@ final class ChildLink: StreamHandler {
         var isOver: Bool { link.answered != number || !link.isBusy }
     }
 
-    /// Looks up what a batch asks for, as soon as the call under way is over; false if it has to go another way.
-    func submit(_ batch: ReadBatch) -> Bool {
-        guard isOpen, channel.submit(batch) else { return false }
-        sendNext()
-        return true
-    }
+    /// Whether it can look up what a batch asks for.
+    func admits(_ batch: ReadBatch) -> Bool { isOpen && channel.admits(batch) }
 
-    /// Has the backend's thread look up what has not been asked yet.
-    func handBack() { channel.handBack() }
+    /// Takes up what waits, if nothing is under way.
+    func goOn() {
+        if !channel.isBusy { channel.takeUp(links.takeWaiting()) }
+        sendNext()
+    }
 
     private func sendNext() {
         guard let stream, stream.isOpen, let request = channel.nextRequest() else { return }
@@ -105,7 +106,7 @@ final class ChildLink: StreamHandler {
             }
         }
         answer(channel.takeAnswered())
-        sendNext()
+        goOn()
         answer(channel.takeAnswered())
         return consumed
     }
@@ -117,6 +118,7 @@ final class ChildLink: StreamHandler {
     func closed(_ stream: Stream) {
         self.stream = nil
         timer.cancel()
+        links.remove(self)
         let failed = channel.end()
         answer(failed)
         // This turn has handed over what it has gathered: what goes on because of these answers is another's.

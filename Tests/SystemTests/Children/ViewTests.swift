@@ -114,7 +114,7 @@ import Testing
         let beginning = """
             import sqlite3, sys, time
             end = time.monotonic() + 2
-            database = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=0)
+            database = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=1)
             database.execute("PRAGMA synchronous = OFF")
 
             """

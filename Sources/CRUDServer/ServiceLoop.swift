@@ -191,6 +191,11 @@ package final class ServiceLoop: TurnHandler {
     func complete(_ item: WorkItem) {
         guard let index = submissions.firstIndex(where: { $0.item === item }) else { return }
         let submission = submissions.remove(at: index)
+        // A thread of the backend may have seen a write that has not been answered yet; who is told of it must not be shown
+        // by the loop what was before.
+        if let place = service.backends.firstIndex(where: { $0 === submission.backend }) {
+            readers[place]?.endSnapshot()
+        }
         submission.answer(with: dispatcher)
         end(submission)
     }

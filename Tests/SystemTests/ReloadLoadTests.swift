@@ -19,6 +19,7 @@ import Testing
         let (files, threads, children) = (
             try Self.openFiles(of: daemon), try daemon.threadCount, try daemon.children.count
         )
+        let sockets = try Self.socketCount(of: daemon)
         #expect(children > 0)
 
         let deadline = Deadline(.seconds(120))
@@ -43,6 +44,8 @@ import Testing
 
         let filesAfterwards = try Self.openFiles(of: daemon)
         #expect(filesAfterwards == files)
+        // An event loop takes a channel to a child when it first has need of it: two each, of at most four loops.
+        #expect(try abs(Self.socketCount(of: daemon) - sockets) <= 8)
         #expect(try daemon.threadCount == threads)
         #expect(try daemon.children.count == children)
         #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
@@ -76,9 +79,13 @@ import Testing
         #expect(try reader.item("c", "a") == "[1]")
     }
 
-    /// Without SQLite's logs: each of its connections opens one when it first reads.
+    /// Without sockets, and without SQLite's logs: each of its connections opens one when it first reads.
     private static func openFiles(of daemon: Daemon) throws -> [String] {
-        try daemon.openFiles.filter { !$0.hasSuffix("-wal") }.sorted()
+        try daemon.openFiles.filter { !$0.hasSuffix("-wal") && $0 != "socket:" }.sorted()
+    }
+
+    private static func socketCount(of daemon: Daemon) throws -> Int {
+        try daemon.openFiles.count { $0 == "socket:" }
     }
 
     private static func requestReload(of installation: Installation, _ round: Int, _ connection: Connection) throws {

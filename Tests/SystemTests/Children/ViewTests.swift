@@ -4,39 +4,46 @@ import Testing
 
 /// Views of the data are kept from one read to the next, in the daemon and in children; nobody must notice.
 @Suite struct ViewTests {
-    private static let backends = ["inline", "sqlite"]
+    private static let isolations = ["inline", "process"]
+    private static let collection = "c"
+
+    /// Nothing waits for the disk, which has nothing to do with what anybody sees.
+    private static func daemon(_ isolation: String) throws -> Daemon {
+        let options = "{path: $DIRECTORY/main.sqlite, synchronous: off}"
+        return try Daemon(
+            Configuration(backends: "main: {plugin: sqlite, isolation: \(isolation), options: \(options)}"))
+    }
 
     /// A record's number as each of several connections is told it, in its own way.
     private struct Onlookers {
         let connections: [Connection]
-        let collection: String
 
-        init(_ daemon: Daemon, _ collection: String) throws {
-            self.collection = collection
+        init(_ daemon: Daemon) throws {
             connections = try (0..<3).map { _ in try daemon.connect() }
         }
 
         /// Asks one connection after the other, the last for a query.
         func numbers(_ take: (Int) throws -> Void) throws {
             for connection in connections.dropLast() {
-                try take(try #require(try connection.read(collection, "n").result?["item"]?.integer))
+                try take(try #require(try connection.read(ViewTests.collection, "n").result?["item"]?.integer))
             }
-            guard let reply = try connections.last?.query(collection, #"{"prefix":"n"}"#) else { return }
+            guard let reply = try connections.last?.query(ViewTests.collection, #"{"prefix":"n"}"#) else { return }
             try take(try #require(reply.result?["records"]?.elements?.first?["item"]?.integer, "\(reply)"))
         }
     }
 
     /// From the moment when anybody is told of a write, nobody is told of what was before, be it answered or not.
-    @Test(arguments: backends)
-    func whatOneHasSeenAllSee(backend: String) throws {
-        let daemon = try ChildDaemon([backend]).daemon
+    @Test(arguments: isolations)
+    func whatOneHasSeenAllSee(isolation: String) throws {
+        let daemon = try Self.daemon(isolation)
         let writer = try daemon.connect()
-        let onlookers = try Onlookers(daemon, backend)
-        #expect(try writer.create(backend, "n", "0").result != nil)
+        let onlookers = try Onlookers(daemon)
+        #expect(try writer.create(Self.collection, "n", "0").result != nil)
         var known = 0
         for number in 1...500 {
             try writer.sendFrame(
-                Connection.request("record.update", Connection.params(backend, "n", item: "\(number)"), id: "1"))
+                Connection.request("record.update", Connection.params(Self.collection, "n", item: "\(number)"), id: "1")
+            )
             repeat {
                 try onlookers.numbers { seen in
                     try #require(known...number ~= seen, "a write that was seen is gone")
@@ -52,16 +59,16 @@ import Testing
 
     /// Nobody tells the daemon of what others write: it is there when views are let go, a tenth of a second after they were
     /// taken, though reads go on all the time.
-    @Test(arguments: backends)
-    func whatOthersWriteIsSeenSoon(backend: String) throws {
-        let daemon = try ChildDaemon([backend]).daemon
-        let onlookers = try Onlookers(daemon, backend)
-        #expect(try onlookers.connections[0].create(backend, "n", "0").result != nil)
+    @Test(arguments: isolations)
+    func whatOthersWriteIsSeenSoon(isolation: String) throws {
+        let daemon = try Self.daemon(isolation)
+        let onlookers = try Onlookers(daemon)
+        #expect(try onlookers.connections[0].create(Self.collection, "n", "0").result != nil)
         let writer = try self.writer(
             """
             while time.monotonic() < end:
                 database.execute(f'UPDATE "{sys.argv[2]}" SET item = ?', [str(time.monotonic_ns())])
-            """, daemon, backend)
+            """, daemon)
         var ages: [Duration] = []
         while try writer.isRunning {
             var now = Self.monotonicTime
@@ -80,11 +87,11 @@ import Testing
     }
 
     /// A log can be written anew only when no view is in it.
-    @Test(arguments: backends)
-    func noViewIsHeldWhileNobodyAsks(backend: String) throws {
-        let daemon = try ChildDaemon([backend]).daemon
-        let onlookers = try (0..<8).map { _ in try Onlookers(daemon, backend) }
-        #expect(try onlookers[0].connections[0].create(backend, "n", "1").result != nil)
+    @Test(arguments: isolations)
+    func noViewIsHeldWhileNobodyAsks(isolation: String) throws {
+        let daemon = try Self.daemon(isolation)
+        let onlookers = try (0..<8).map { _ in try Onlookers(daemon) }
+        #expect(try onlookers[0].connections[0].create(Self.collection, "n", "1").result != nil)
         for _ in 0..<20 {
             for onlooker in onlookers { try onlooker.numbers { #expect($0 == 1) } }
         }
@@ -92,9 +99,9 @@ import Testing
             """
             while database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
                 if time.monotonic() > end: sys.exit("a view is held")
-            """, daemon, backend)
+            """, daemon)
         #expect(try writer.waitForExit() == .exited(0))
-        let log = "\(daemon.installation.path)/\(Self.file(backend))-wal"
+        let log = "\(daemon.installation.path)/main.sqlite-wal"
         #expect(Files.status(log)?.st_size == 0)
         for onlooker in onlookers { try onlooker.numbers { #expect($0 == 1) } }
         #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
@@ -102,19 +109,18 @@ import Testing
 
     // MARK: Others
 
-    private static func file(_ backend: String) -> String { backend == "inline" ? "inline.sqlite" : "child.sqlite" }
-
-    /// A process that has a backend's database open, for two seconds.
-    private func writer(_ program: String, _ daemon: Daemon, _ backend: String) throws -> ChildProcess {
+    /// A process that has the database open, for two seconds.
+    private func writer(_ program: String, _ daemon: Daemon) throws -> ChildProcess {
         let beginning = """
             import sqlite3, sys, time
             end = time.monotonic() + 2
-            database = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=0)
+            database = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=1)
             database.execute("PRAGMA synchronous = OFF")
 
             """
-        let file = "\(daemon.installation.path)/\(Self.file(backend))"
-        return try ChildProcess("/usr/bin/python3", ["-c", beginning + program, file, backend], descriptors: [])
+        let file = "\(daemon.installation.path)/main.sqlite"
+        return try ChildProcess(
+            "/usr/bin/python3", ["-c", beginning + program, file, Self.collection], descriptors: [])
     }
 
     /// CLOCK_MONOTONIC, in nanoseconds.

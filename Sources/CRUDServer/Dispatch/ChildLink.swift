@@ -58,6 +58,8 @@ final class ChildLink: StreamHandler {
     func goOn() {
         if !channel.isBusy { channel.takeUp(links.takeWaiting()) }
         sendNext()
+        // Where nothing could be sent all the same.
+        answerAndWake(channel.takeAnswered())
     }
 
     private func sendNext() {
@@ -87,6 +89,13 @@ final class ChildLink: StreamHandler {
         for batch in batches { loop.complete(batch) }
     }
 
+    /// The same where this turn may have handed over already what it has gathered: what goes on because of these answers is
+    /// the next one's.
+    private func answerAndWake(_ batches: [ReadBatch]) {
+        answer(batches)
+        if !batches.isEmpty { loop.eventLoop.waker.wake() }
+    }
+
     // MARK: The stream
 
     func received(_ bytes: Span<UInt8>, from stream: Stream) -> Int {
@@ -107,7 +116,6 @@ final class ChildLink: StreamHandler {
         }
         answer(channel.takeAnswered())
         goOn()
-        answer(channel.takeAnswered())
         return consumed
     }
 
@@ -119,9 +127,6 @@ final class ChildLink: StreamHandler {
         self.stream = nil
         timer.cancel()
         links.remove(self)
-        let failed = channel.end()
-        answer(failed)
-        // This turn has handed over what it has gathered: what goes on because of these answers is another's.
-        if !failed.isEmpty { loop.eventLoop.waker.wake() }
+        answerAndWake(channel.end())
     }
 }

@@ -20,8 +20,11 @@ package struct Lookout {
 
     /// Whether the last wait was short.
     private var isPromising = false
-    /// When the thread may look out again, if it has met somebody.
-    private var restsUntil: ContinuousClock.Instant?
+    /// When the thread may look out again, if it has met somebody, counted from ``epoch``.
+    // No Instant, whose size only the standard library knows: built without optimisation by Swift 6.3.1, a noncopyable
+    // struct that holds one is not deinitialised, and the sockets of children that hold a lookout stayed open.
+    private var restsUntil: Duration?
+    private static let epoch = ContinuousClock.now
 
     package init() {}
 
@@ -33,7 +36,7 @@ package struct Lookout {
     package mutating func wait<Found>(look: () -> Found?, sleep: () -> Found) -> Found {
         let begin = ContinuousClock.now
         if let end = restsUntil {
-            guard end <= begin else { return sleep() }
+            guard end <= begin - Self.epoch else { return sleep() }
             restsUntil = nil
         }
         defer { isPromising = ContinuousClock.now - begin < Self.span }
@@ -48,7 +51,7 @@ package struct Lookout {
             // Whoever else wants this CPU gets it: it may be the one who is waited for.
             sched_yield()
             let returned = ContinuousClock.now
-            if returned - now > Self.crowding { restsUntil = returned + Self.rest }
+            if returned - now > Self.crowding { restsUntil = returned - Self.epoch + Self.rest }
             now = returned
         }
         return nil

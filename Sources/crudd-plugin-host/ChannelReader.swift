@@ -7,7 +7,7 @@ import Synchronization
 /// As in the daemon's event loops, its view of the data is kept from one read to the next, by the same rules: it is let go
 /// before a read if anything has been written since it was taken, or is being written; and when it has been held for
 /// ``BackendReader/maximumSnapshotAge``, by ``ChannelService`` if nothing more is asked.
-struct ChannelReader: ~Copyable {
+final class ChannelReader {
     private let table: UnsafePointer<crudd_plugin>
     private let reader: OpaquePointer
     /// The view that is held: the storage's writes when it was taken, and until when it may be kept.
@@ -23,7 +23,7 @@ struct ChannelReader: ~Copyable {
     var holdsView: Bool { view != nil }
 
     /// The plugin's own, to read with once.
-    mutating func forReading(_ storage: Storage) -> OpaquePointer {
+    func forReading(_ storage: Storage) -> OpaquePointer {
         guard table.pointee.end_snapshot != nil else { return reader }
         let writes = storage.writes.load(ordering: .acquiring)
         let now = ContinuousClock.now
@@ -36,7 +36,7 @@ struct ChannelReader: ~Copyable {
     }
 
     /// Lets go of the view, which keeps a database from reusing its log.
-    mutating func endView() {
+    func endView() {
         guard view != nil else { return }
         view = nil
         table.pointee.end_snapshot?(reader)

@@ -125,6 +125,7 @@ package struct StreamBuffer: ~Copyable {
             (start, end) = (0, count)
             guard wanted > capacity else { return }
         }
+        // As everywhere in Swift, running out of memory ends the process.
         guard let grown = realloc(memory, wanted) else { fatalError("out of memory for \(wanted) bytes") }
         (memory, capacity) = (grown, wanted)
     }

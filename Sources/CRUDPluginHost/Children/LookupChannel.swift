@@ -8,8 +8,8 @@ import Glibc
 /// An event loop's own channel to a child: the loop looks records up without a thread in between.
 ///
 /// A loop has two, so that the child need not wait for its next call while the loop takes the reply to another apart. The
-/// loop moves the bytes; here stands what
-/// they mean. A channel serves one child; when that is lost, or something is wrong with it, the channel is of no more use.
+/// loop moves the bytes; here stands what they mean. A channel serves one child; when that is lost, or something is wrong
+/// with it, the channel is of no more use.
 package final class LookupChannel {
     /// How many a loop may have to one child.
     package static let perLoop = 2

@@ -27,8 +27,7 @@ final class Session: StreamHandler {
 
     let peer: Peer
     /// What the peer may do by the access rules that are in force.
-    // Not checked for exclusive access at run time, which a profile of reads shows: one thread uses it, and nothing that is
-    // called during an access comes back to it.
+    // Not checked for exclusive access at run time, as the dispatcher's `request`.
     @exclusivity(unchecked) var authority: Authority
     // The loop owns its sessions and outlives them.
     private unowned(unsafe) let loop: ServiceLoop

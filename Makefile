@@ -6,12 +6,12 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .ONESHELL:
 
-# Which build `demo` and `install` take: release or debug.
+# The build for `demo` and `install`: release or debug.
 CONFIGURATION ?= release
 BUILD = .build/$(CONFIGURATION)
 
-# Where `install` puts things. systemd reads units from /usr/lib and /usr/local/lib; with another PREFIX they go to
-# /etc. The configuration is under /etc whatever the PREFIX, because that is where crudd looks for it.
+# Where `install` puts files. systemd reads units from /usr/lib and /usr/local/lib; with another PREFIX they go to /etc.
+# The configuration is in /etc regardless of PREFIX, because crudd reads it there.
 DESTDIR ?=
 PREFIX ?= /usr
 SYSCONFDIR ?= /etc
@@ -25,25 +25,26 @@ ZSH_COMPLETION = $(PREFIX)/share/zsh/site-functions/_crudctl
 FISH_COMPLETION = $(PREFIX)/share/fish/vendor_completions.d/crudctl.fish
 SYSTEMDDIR = $(if $(filter /usr /usr/local,$(PREFIX)),$(PREFIX)/lib,$(SYSCONFDIR))
 
-# Each folder of Plugins with an Entry.swift is one adapter, named in the configuration by the folder's name in lower case.
+# Each folder of Plugins with an Entry.swift is an adapter; its name in the configuration is the folder's in lower case.
 PLUGINS = $(shell ls Plugins/*/Entry.swift | cut -d / -f 2 | tr '[:upper:]' '[:lower:]')
 
 SWIFT_NEEDED = 6.3
 PACKAGES = python3 libsqlite3-dev libyaml-dev pkg-config patchelf binutils git ca-certificates
 BENCH_PACKAGES = redis-server postgresql
 
-# Sizes of the bench: `make bench RECORDS=10000 SECONDS=1 ROUNDS=1` is a quick one.
+# Sizes of the bench; a quick one: `make bench RECORDS=10000 SECONDS=1 ROUNDS=1`.
 RECORDS ?= 1000000
 SECONDS ?= 5
 ROUNDS ?= 3
 
 DOCUMENTS = README.md CHANGELOG.md LICENSE etc/README.md etc/crudd.yaml systemd/README.md \
 	Sources/CRUDWire/PROTOCOL.md Sources/CRUDPluginABI/CHILD-PROTOCOL.md Plugins/Examples/memory.c \
-	Plugins/Examples/store.py $(wildcard Sources/*/README.md Plugins/*/README.md systemd/examples/*)
+	Plugins/Examples/entries.h Plugins/Examples/store.py \
+	$(wildcard Sources/*/README.md Plugins/*/README.md systemd/examples/*)
 
 .PHONY: help toolchain deps deps-bench build demo docs test check lint bench install uninstall clean
 
-help: ## This list
+help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 toolchain:
@@ -54,16 +55,16 @@ toolchain:
 	    exit 1
 	fi
 
-deps: toolchain ## Install the Debian packages that build and test need
+deps: toolchain ## Install the Debian packages for build and test
 	@$(call apt_install,$(PACKAGES))
 
-deps-bench: deps ## Install the servers that `make bench` measures crudd against
+deps-bench: deps ## Install the servers with which `make bench` compares crudd
 	@$(call apt_install,$(BENCH_PACKAGES))
 
 build: deps ## Build everything, optimised
 	swift build -c $(CONFIGURATION)
 
-demo: build ## Start a daemon, run the demo application, look at what it stored
+demo: build ## Start a daemon, run the demo application, show what it has stored
 	@Sources/demo-app/run $(BUILD)
 
 docs: build ## Build the documentation of the Swift client into .build/docs
@@ -72,19 +73,19 @@ docs: build ## Build the documentation of the Swift client into .build/docs
 	for map in $(BUILD)/*.build/module.modulemap .build/checkouts/*/Sources/*/include/module.modulemap; do
 	    maps+=(-Xcc "-fmodule-map-file=$$PWD/$$map")
 	done
-	# CRUDClient hands on what CRUDModel has: errors, filters and the like belong to its documentation.
+	# CRUDClient re-exports CRUDModel: errors, filters and the like belong to its documentation.
 	swift symbolgraph-extract -module-name CRUDClient -experimental-allowed-reexported-modules=CRUDModel \
 	    -target "$$(swiftc -print-target-info | sed -nE 's/.*"unversionedTriple": "(.*)".*/\1/p')" \
 	    -I $(BUILD)/Modules "$${maps[@]}" -skip-synthesized-members -output-dir .build/docs/graphs
 	docc convert Sources/CRUDClient/CRUDClient.docc --additional-symbol-graph-dir .build/docs/graphs \
 	    --fallback-display-name CRUDClient --fallback-bundle-identifier CRUDClient \
 	    --transform-for-static-hosting --warnings-as-errors --output-path .build/docs/CRUDClient
-	echo 'python3 -m http.server -d .build/docs/CRUDClient shows it at http://localhost:8000/documentation/crudclient'
+	echo 'python3 -m http.server -d .build/docs/CRUDClient serves it at http://localhost:8000/documentation/crudclient'
 
-test: deps ## Run every test
+test: deps ## Run all tests
 	swift build --build-tests
-	# The client's tests are asynchronous: they go by themselves, for the others block the threads that tasks run on, and one
-	# by one, for a peer that waits for its client cannot tell a busy machine from a client that does nothing.
+	# The client's tests are asynchronous. They run separately, because the others block the threads of tasks, and one by
+	# one, because the timeouts of their peers do not allow for a busy machine.
 	swift test --skip-build --disable-xctest --skip 'CRUDClientTests|CRUDCtlTests|CRUDInMemoryTests'
 	swift test --skip-build --disable-xctest --no-parallel --filter 'CRUDClientTests|CRUDCtlTests|CRUDInMemoryTests'
 
@@ -98,19 +99,23 @@ check: deps lint ## Lint, build with warnings as errors, check documentation, li
 lint:
 	@git ls-files -z '*.swift' | xargs -0 swift format lint --strict --configuration .swift-format
 	for script in .ci/run Sources/*/run Tests/*/run; do bash -n "$$script"; done
+	# swift format does not check comments. Columns are characters, not bytes.
+	long=$$(git ls-files -z '*.swift' '*.c' '*.h' '*.py' '*/run' Makefile |
+	    LC_ALL=C.UTF-8 xargs -0 grep -snHE '^.{121}' | cut -c 1-160) || true
+	if [ -n "$$long" ]; then printf 'Lines of more than 120 columns:\n%s\n' "$$long" >&2; exit 1; fi
 
-bench: deps-bench build ## Measure crudd beside Redis and PostgreSQL (RECORDS, SECONDS, ROUNDS)
+bench: deps-bench build ## Compare crudd with Redis and PostgreSQL (RECORDS, SECONDS, ROUNDS)
 	@Sources/crudd-bench/run RECORDS=$(RECORDS) SECONDS=$(SECONDS) ROUNDS=$(ROUNDS) BUILD=$(BUILD)
 
 install: ## Install what was built (DESTDIR, PREFIX)
-	@if [ ! -x $(BUILD)/crudd ]; then echo 'Nothing is built yet: run "make build" first.' >&2; exit 1; fi
+	@if [ ! -x $(BUILD)/crudd ]; then echo 'There is no build: run "make build" first.' >&2; exit 1; fi
 	$(call install_binary,$(BUILD)/crudctl,$(BINDIR)/crudctl,$$ORIGIN/../lib/crudd)
 	$(call install_binary,$(BUILD)/crudd,$(SBINDIR)/crudd,$$ORIGIN/../lib/crudd)
 	$(call install_binary,$(BUILD)/crudd-plugin-host,$(LIBDIR)/crudd-plugin-host,$$ORIGIN)
 	for plugin in $(PLUGINS); do
 	    $(call install_binary,$(BUILD)/lib$$plugin.so,$(PLUGINDIR)/$$plugin.so,$$ORIGIN/..)
 	done
-	# The Swift runtime: what the files above load from the toolchain, directly or not, and nothing else.
+	# The Swift runtime: only the libraries of the toolchain that the files above load, directly or indirectly.
 	ldd $(BUILD)/crudctl $(BUILD)/crudd $(BUILD)/crudd-plugin-host $(PLUGINS:%=$(BUILD)/lib%.so) |
 	awk '$$3 ~ /\/swift\/linux\// { print $$3 }' | sort -u | while read -r library; do
 	    $(call install_binary,$$library,$(LIBDIR)/$${library##*/},$$ORIGIN)
@@ -131,9 +136,9 @@ install: ## Install what was built (DESTDIR, PREFIX)
 	completion bash $(BASH_COMPLETION)
 	completion zsh $(ZSH_COMPLETION)
 	completion fish $(FISH_COMPLETION)
-	echo 'crudd is installed under $(DESTDIR)$(PREFIX); $(DOCDIR)/systemd/README.md tells how to start it.'
+	echo 'crudd is installed under $(DESTDIR)$(PREFIX); $(DOCDIR)/systemd/README.md explains how to start it.'
 
-uninstall: ## Remove what install put there; configuration and data stay
+uninstall: ## Remove the installed files; configuration and data stay
 	@cd "$(DESTDIR)/"
 	rm -f ./$(BINDIR)/crudctl ./$(SBINDIR)/crudd ./$(PREFIX)/include/crudd_plugin.h
 	rm -f $(PLUGINS:%=./$(PLUGINDIR)/%.so) ./$(LIBDIR)/lib*.so ./$(LIBDIR)/crudd-plugin-host
@@ -143,12 +148,12 @@ uninstall: ## Remove what install put there; configuration and data stay
 	rm -rf ./$(DOCDIR)
 	rmdir --ignore-fail-on-non-empty ./$(PLUGINDIR) ./$(LIBDIR)
 
-clean: ## Remove everything that was built
+clean: ## Remove all build products
 	rm -rf .build
 
-# $(call apt_install,packages): installs the ones that are missing, as root or through sudo; silent if none is.
+# $(call apt_install,packages): installs missing packages, as root or through sudo; silent if there are none.
 define apt_install
-command -v apt-get >/dev/null || { echo 'No apt-get here; see that these are installed: $(1)' >&2; exit 0; }
+command -v apt-get >/dev/null || { echo 'apt-get not found; these packages are needed: $(1)' >&2; exit 0; }
 missing=()
 for package in $(1); do
     dpkg-query -W -f '$${Status}' "$$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$$package")
@@ -162,7 +167,7 @@ fi
 endef
 
 # $(call install_binary,from,to,runpath): a program or library that finds the Swift runtime relative to itself. It is
-# finished beside its place and then renamed, so that a daemon that runs from the old file is not disturbed.
+# written under another name and then renamed, so that a running daemon is not affected.
 define install_binary
 install -D -m 755 "$(1)" "$(DESTDIR)$(2).new"
 strip --strip-debug "$(DESTDIR)$(2).new"
@@ -170,7 +175,7 @@ patchelf --set-rpath '$(3)' "$(DESTDIR)$(2).new"
 mv -f "$(DESTDIR)$(2).new" "$(DESTDIR)$(2)"
 endef
 
-# $(call install_text,from,to): a text, in which the paths under /usr become those under PREFIX.
+# $(call install_text,from,to): a text, in which paths in /usr are replaced by those in PREFIX.
 define install_text
 sed -E 's,/usr/(s?bin|lib|share/doc)/crud,$(PREFIX)/\1/crud,g' "$(1)" | install -D -m 644 /dev/stdin "$(DESTDIR)$(2)"
 endef

@@ -56,8 +56,6 @@ let package = Package(
         .executable(name: "crudd", targets: ["crudd"]),
         .executable(name: "crudd-plugin-host", targets: ["crudd-plugin-host"]),
         .executable(name: "crudctl", targets: ["crudctl"]),
-        .executable(name: "demo-app", targets: ["demo-app"]),
-        .executable(name: "crudd-bench", targets: ["crudd-bench"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.2"),
@@ -70,62 +68,75 @@ let package = Package(
         .target(name: "CLinux", cSettings: cSettings),
         .target(name: "CRUDPluginABI", exclude: ["README.md", "CHILD-PROTOCOL.md"], cSettings: cSettings),
 
-        module("CRUDDigest"),
         module("CRUDJSON"),
         module("CRUDModel", ["CRUDJSON"]),
+        module("CRUDQuery", ["CRUDJSON", "CRUDModel"]),
+        module("CRUDFormats", ["CRUDJSON", "CRUDModel"]),
         module("CRUDWire", ["CRUDJSON", "CRUDModel"], exclude: ["PROTOCOL.md"]),
         module("CRUDClient", ["CRUDJSON", "CRUDModel", "CRUDWire", nio, nioPOSIX]),
-        module("CRUDInMemory", ["CRUDJSON", "CRUDModel", "CRUDClient"]),
+        module("CRUDInMemory", ["CRUDJSON", "CRUDModel", "CRUDQuery", "CRUDClient"]),
         module("CRUDPluginKit", ["CRUDJSON", "CRUDModel", "CRUDPluginABI"]),
-        module("CRUDEventLoop", ["CLinux"]),
+        module("CRUDThreads", ["CLinux"]),
+        module("CRUDEventLoop", ["CRUDThreads", "CLinux"]),
         module(
-            "CRUDPluginHost",
-            ["CRUDDigest", "CRUDEventLoop", "CRUDJSON", "CRUDModel", "CRUDPluginABI", "CLinux", logging]),
-        module("CRUDPluginTesting", ["CRUDJSON", "CRUDModel", "CRUDPluginABI", "CRUDPluginHost", logging]),
+            "CRUDPluginHost", ["CRUDThreads", "CRUDJSON", "CRUDModel", "CRUDPluginABI", "CLinux", logging]),
+        module("CRUDPluginTesting", ["CRUDJSON", "CRUDPluginABI", "CRUDPluginHost", "CRUDThreads"]),
         module(
-            "CRUDCore",
-            ["CRUDDigest", "CRUDJSON", "CRUDModel", "CRUDConfiguration", "CRUDPluginHost", "CLinux", logging]),
+            "CRUDStorage",
+            [
+                "CRUDPluginHost", "CRUDQuery", "CRUDFormats", "CRUDThreads", "CRUDJSON", "CRUDModel", "CRUDPluginABI",
+                "CLinux", logging,
+            ]),
         module("CRUDConfiguration", ["CRUDJSON", "CRUDModel", "CYAML"]),
         module(
             "CRUDServer",
             [
-                "CRUDWire", "CRUDCore", "CRUDEventLoop", "CRUDConfiguration", "CRUDPluginHost", "CRUDModel", "CRUDJSON",
-                "CLinux", logging,
+                "CRUDWire", "CRUDStorage", "CRUDEventLoop", "CRUDConfiguration", "CRUDFormats", "CRUDQuery",
+                "CRUDPluginHost", "CRUDThreads", "CRUDModel", "CRUDJSON", "CLinux", logging,
             ]),
 
         program("crudd", ["CRUDServer", "CRUDConfiguration", "CRUDModel"]),
         program(
             "crudd-plugin-host",
             [
-                "CRUDPluginHost", "CRUDPluginTesting", "CRUDConfiguration", "CRUDJSON", "CRUDModel", "CRUDPluginABI",
-                "CLinux", logging,
+                "CRUDStorage", "CRUDPluginHost", "CRUDPluginTesting", "CRUDConfiguration", "CRUDQuery", "CRUDFormats",
+                "CRUDThreads", "CRUDJSON", "CRUDModel", "CRUDPluginABI", "CLinux", logging,
             ]),
         program("crudctl", ["CRUDClient", "CRUDJSON", "CRUDModel", "CRUDWire", argumentParser]),
+        // Without products: tools of this package, which packages that depend on it do not see.
         program("demo-app", ["CRUDClient"], exclude: ["run"]),
         program("crudd-bench", ["CLinux", argumentParser], exclude: ["README.md", "run"]),
 
-        adapter("FileSystemPlugin", "FileSystem", ["CLinux", "CRUDDigest", "CRUDModel", "CRUDPluginABI"]),
+        adapter("FileSystemPlugin", "FileSystem", ["CLinux", "CRUDPluginABI"]),
         adapter("MemoryPlugin", "Memory", ["CRUDPluginABI"]),
-        adapter("SQLitePlugin", "SQLite", ["CSQLite", "CRUDJSON", "CRUDModel", "CRUDPluginABI"]),
-        adapter("UserDefaultsPlugin", "UserDefaults", ["CLinux", "CRUDDigest", "CRUDModel", "CRUDPluginABI"]),
+        adapter("SQLitePlugin", "SQLite", ["CSQLite", "CRUDPluginABI"]),
+        adapter("UserDefaultsPlugin", "UserDefaults", ["CLinux", "CRUDPluginABI"]),
 
         .target(
-            name: "CRUDTestSupport", dependencies: ["CLinux"], path: "Tests/CRUDTestSupport", swiftSettings: settings),
+            name: "CRUDTestSupport", dependencies: ["CLinux", logging], path: "Tests/CRUDTestSupport",
+            swiftSettings: settings),
         .target(
             name: "PluginTestSupport", dependencies: ["CRUDPluginABI", "CRUDPluginTesting", "CRUDTestSupport"],
             path: "Tests/PluginTestSupport", swiftSettings: settings),
-        tests("CRUDDigestTests", ["CRUDDigest", "CRUDTestSupport"]),
-        tests("CRUDJSONTests", ["CRUDJSON"]),
+        tests("CRUDJSONTests", ["CRUDJSON", "CRUDTestSupport"]),
         tests("CRUDModelTests", ["CRUDModel", "CRUDJSON", "CRUDTestSupport"]),
         tests("CRUDWireTests", ["CRUDWire", "CRUDJSON", "CRUDModel"]),
-        tests("CRUDConfigurationTests", ["CRUDConfiguration", "CRUDJSON", "CRUDModel"]),
-        tests("CRUDEventLoopTests", ["CRUDEventLoop", "CLinux"]),
+        tests("CRUDConfigurationTests", ["CRUDConfiguration", "CRUDJSON", "CRUDModel", "CRUDTestSupport"]),
+        tests("CRUDThreadsTests", ["CRUDThreads"]),
+        tests("CRUDEventLoopTests", ["CRUDEventLoop", "CRUDThreads", "CLinux"]),
+        tests("CRUDQueryTests", ["CRUDQuery", "CRUDModel", "CRUDJSON", "CRUDTestSupport"]),
+        tests("CRUDFormatsTests", ["CRUDFormats", "CRUDModel", "CRUDJSON", "CRUDTestSupport"]),
         tests(
             "CRUDPluginHostTests",
-            ["CRUDDigest", "CRUDPluginHost", "CRUDPluginABI", "CRUDModel", "CRUDTestSupport", "CLinux", logging]),
+            [
+                "CRUDPluginHost", "CRUDPluginABI", "CRUDThreads", "CRUDModel", "CRUDTestSupport", "CLinux", logging,
+            ]),
         tests(
-            "CRUDCoreTests",
-            ["CRUDCore", "CRUDConfiguration", "CRUDJSON", "CRUDModel", "CRUDPluginHost", "CRUDTestSupport", logging]),
+            "CRUDStorageTests",
+            [
+                "CRUDStorage", "CRUDPluginHost", "CRUDQuery", "CRUDFormats", "CRUDThreads", "CRUDJSON", "CRUDModel",
+                "CRUDPluginABI", "CRUDTestSupport", "CLinux", logging,
+            ]),
         .target(
             name: "ScriptedDaemon", dependencies: ["CRUDTestSupport", "CLinux"], path: "Tests/ScriptedDaemon",
             swiftSettings: settings),
@@ -135,8 +146,8 @@ let package = Package(
         tests("CRUDCtlTests", ["crudctl", "CRUDModel", "CRUDTestSupport", "ScriptedDaemon"]),
         tests(
             "FileSystemPluginTests",
-            ["PluginTestSupport", "CRUDPluginTesting", "CRUDPluginABI", "CRUDTestSupport", "CRUDDigest", "CLinux"]),
-        tests("MemoryPluginTests", ["PluginTestSupport", "CRUDPluginTesting", "CRUDPluginABI"]),
+            ["PluginTestSupport", "CRUDPluginTesting", "CRUDPluginABI", "CRUDTestSupport", "CRUDModel", "CLinux"]),
+        tests("MemoryPluginTests", ["PluginTestSupport", "CRUDPluginTesting", "CRUDPluginABI", "CRUDTestSupport"]),
         tests("SQLitePluginTests", ["CRUDTestSupport", "CRUDPluginABI", "CRUDJSON", "CRUDModel", "CSQLite"]),
         tests("SystemTests", ["CRUDTestSupport"]),
         tests("TypeCheckTests", ["CRUDInMemory", "CRUDTestSupport"]),

@@ -6,21 +6,31 @@
         command: [/usr/lib/crudd/plugins/store.py]
         options: {path: /var/lib/crudd/store.db}
 
-The protocol is in Sources/CRUDPluginABI/CHILD-PROTOCOL.md. A write is one transaction, synced before it is answered.
+The protocol is in Sources/CRUDPluginABI/CHILD-PROTOCOL.md. A write is one transaction, synced before its reply is sent.
 """
 
-import base64
 import json
 import os
 import sqlite3
 import struct
 import sys
 
-CAPABILITIES = ["durable", "transactions"]
+CAPABILITIES = ["durable", "transactions", "sequences", "expiry"]
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS collections (key INTEGER PRIMARY KEY, name TEXT, format TEXT, UNIQUE (name, format));
+CREATE TABLE IF NOT EXISTS records (
+    collection INTEGER, id BLOB, item BLOB, revision BLOB, expires INTEGER, sequence INTEGER,
+    PRIMARY KEY (collection, id)
+);
+CREATE INDEX IF NOT EXISTS records_by_sequence ON records (collection, sequence);
+CREATE TABLE IF NOT EXISTS state (last_sequence INTEGER);
+INSERT INTO state SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM state);
+"""
 
 
 class Failure(Exception):
-    """Why a request is answered with an error."""
+    """Why the reply to a request is an error."""
 
     def __init__(self, status, message, pointer=None):
         super().__init__(message)
@@ -36,63 +46,50 @@ def checked_path(options):
             raise Failure("invalid_options", f"there is no option {name}; there is path", f"/{name}")
     path = options.get("path")
     if not isinstance(path, str) or not path.startswith("/"):
-        raise Failure("invalid_options", "path must be the absolute path of a file", "/path" if "path" in options else "")
+        pointer = "/path" if "path" in options else ""
+        raise Failure("invalid_options", "path must be the absolute path of a file", pointer)
     return path
 
 
-def stored(record):
-    """The item of a mutation as SQLite keeps it: JSON as text, anything else as bytes."""
-    return record["text"] if "text" in record else base64.b64decode(record["bytes"])
-
-
-def spelled(item):
-    """A stored item as a member of a record."""
-    if isinstance(item, str):
-        return {"text": item}
-    return {"bytes": base64.b64encode(item).decode()}
-
-
 class Store:
-    """A database with the records of all collections, ordered by the bytes of their ids."""
+    """A database with the records of all collections. Ids, items and revisions are bytes, compared as such.
+
+    A method gets a request's payload and its parameters. It returns the result, and for `write` the reply's payload;
+    `read` and `scan` yield records: their members, and the bytes that their lengths stand for.
+    """
 
     def __init__(self, path):
         self.database = sqlite3.connect(path, isolation_level=None)
         self.database.execute("PRAGMA journal_mode = WAL")
         self.database.execute("PRAGMA synchronous = FULL")
-        self.database.execute(
-            "CREATE TABLE IF NOT EXISTS collections"
-            " (key INTEGER PRIMARY KEY, name TEXT, format TEXT, UNIQUE (name, format))"
-        )
-        self.database.execute(
-            "CREATE TABLE IF NOT EXISTS records (collection INTEGER, id TEXT, item, revision TEXT,"
-            " PRIMARY KEY (collection, id))"
-        )
+        self.database.executescript(SCHEMA)
         self.keys = {}  # crudd's numbers of the collections that are open, and ours
 
     def query(self, sql, *arguments):
         return self.database.execute(sql, arguments)
 
-    def begin(self):
-        self.query("BEGIN IMMEDIATE")
+    def last_sequence(self):
+        (last,) = self.query("SELECT last_sequence FROM state").fetchone()
+        return last
 
     # Collections: one for each name and format
 
-    def open_collection(self, collection, name, format, create, **_):
+    def open_collection(self, payload, collection, name, format, create, **_):
         found = self.query("SELECT key FROM collections WHERE name = ? AND format = ?", name, format).fetchone()
         if found:
             self.keys[collection] = found[0]
         elif create:
-            made = self.query("INSERT INTO collections (name, format) VALUES (?, ?)", name, format)
-            self.keys[collection] = made.lastrowid
+            created = self.query("INSERT INTO collections (name, format) VALUES (?, ?)", name, format)
+            self.keys[collection] = created.lastrowid
         else:
             raise Failure("not_found", "there is no such collection")
         return {}
 
-    def drop_collection(self, name, **_):
+    def drop_collection(self, payload, name, **_):
         gone = [key for (key,) in self.query("SELECT key FROM collections WHERE name = ?", name)]
         if not gone:
             raise Failure("not_found", "there is no such collection")
-        self.begin()
+        self.query("BEGIN IMMEDIATE")
         for key in gone:
             self.query("DELETE FROM records WHERE collection = ?", key)
             self.query("DELETE FROM collections WHERE key = ?", key)
@@ -100,7 +97,7 @@ class Store:
         self.keys = {number: key for number, key in self.keys.items() if key not in gone}
         return {}
 
-    def list_collections(self, **_):
+    def list_collections(self, payload, **_):
         return {"names": [name for (name,) in self.query("SELECT DISTINCT name FROM collections")]}
 
     def key(self, collection):
@@ -109,57 +106,81 @@ class Store:
             raise Failure("internal", f"collection {collection} is not open")
         return self.keys[collection]
 
-    # Reading
+    # Reading. A record whose `expires` has come is not there.
 
-    def read(self, collection, ids, items, **_):
-        records = []
-        for index, id in enumerate(ids):
-            found = self.find(collection, id)
-            if found:
-                item, revision = found
-                records.append({"index": index, "revision": revision, **(spelled(item) if items else {})})
-        return records
+    COLUMNS = "id, item, revision, expires, sequence"
 
-    def scan(self, collection, after, prefix, limit, items, **_):
-        rows = self.query(
-            "SELECT id, item, revision FROM records WHERE collection = ? AND id > ? AND id >= ? AND id < ?"
-            " ORDER BY id LIMIT ?", self.key(collection), after, prefix, self.behind(prefix), limit,
-        )
-        return (
-            {"id": id, "revision": revision, **(spelled(item) if items else {})} for id, item, revision in rows
-        )
+    def read(self, payload, collection, ids, items, now, **_):
+        for index, id in enumerate([payload.take(length) for length in ids]):
+            if found := self.find(collection, id, now):
+                yield self.record({"index": index}, [], *found[1:], items)
 
-    def count(self, collection, prefix, filter=None, **_):
-        if filter is not None:
-            raise Failure("unsupported", "filters come with the capability queries")
-        (count,) = self.query(
-            "SELECT count(*) FROM records WHERE collection = ? AND id >= ? AND id < ?",
-            self.key(collection), prefix, self.behind(prefix),
-        ).fetchone()
+    def scan(self, payload, collection, order, reverse, limit, items, now, **bounds):
+        column, where, values = self.condition(payload, collection, order, now, **bounds)
+        if order == "id" and (after := payload.take(bounds["afterId"])):
+            where += " AND id < ?" if reverse else " AND id > ?"
+            values.append(after)
+        sql = f"SELECT {self.COLUMNS} FROM records WHERE {where} ORDER BY {column}"
+        rows = self.query(sql + (" DESC" if reverse else "") + " LIMIT ?", *values, limit or -1)
+        for id, *rest in rows:
+            yield self.record({"id": len(id)}, [id], *rest, items)
+
+    def count(self, payload, collection, order, limit, now, **bounds):
+        _, where, values = self.condition(payload, collection, order, now, **bounds)
+        rows = f"SELECT 1 FROM records WHERE {where} LIMIT ?"
+        (count,) = self.query(f"SELECT count(*) FROM ({rows})", *values, limit or -1).fetchone()
         return {"count": count}
 
-    @staticmethod
-    def behind(prefix):
-        """What is greater than every id with a prefix: a blob is greater than any text."""
-        return prefix + "\U0010ffff" * 512 if prefix else b""
+    def condition(self, payload, collection, order, now, **bounds):
+        """The column that a range orders by, its condition in SQL, and the values in it."""
+        where, values = "collection = ? AND (expires = 0 OR expires > ?)", [self.key(collection), now]
+        if order == "id":
+            lower, upper = payload.take(bounds["lower"]), payload.take(bounds["upper"])
+        elif order == "sequence":
+            lower, upper = max(1, bounds["lowerSequence"]), bounds["upperSequence"]
+        else:
+            raise Failure("unsupported", "scans by key come with the capability indexes")
+        column = order
+        if lower:
+            where += f" AND {column} >= ?"
+            values.append(lower)
+        if upper:
+            where += f" AND {column} < ?"
+            values.append(upper)
+        return column, where, values
 
-    def find(self, collection, id):
+    def find(self, collection, id, now):
         return self.query(
-            "SELECT item, revision FROM records WHERE collection = ? AND id = ?", self.key(collection), id
+            f"SELECT {self.COLUMNS} FROM records WHERE collection = ? AND id = ? AND (expires = 0 OR expires > ?)",
+            self.key(collection), id, now,
         ).fetchone()
+
+    @staticmethod
+    def record(members, output, item, revision, expires, sequence, items):
+        if items:
+            members["item"] = len(item)
+            output.append(item)
+        members["revision"] = len(revision)
+        output.append(revision)
+        members["expiresAt"] = expires
+        members["sequence"] = sequence
+        return members, output
 
     # Writing
 
-    def write(self, mutations, atomic=False, **_):
-        self.begin()
-        outcomes = []
+    def write(self, payload, mutations, now, atomic=False, **_):
+        self.query("BEGIN IMMEDIATE")
+        outcomes, output = [], []
         for mutation in mutations:
-            outcomes.append(self.apply(**mutation))
+            outcomes.append(self.apply(payload, output, now, **mutation))
             if atomic and outcomes[-1]["status"] != "ok":
                 self.query("ROLLBACK")
-                return {"outcomes": outcomes + [{"status": "ok"}] * (len(mutations) - len(outcomes))}
+                outcomes += [{"status": "ok"}] * (len(mutations) - len(outcomes))
+                return {"outcomes": outcomes}, output
+        last = max((mutation.get("sequence", 0) for mutation in mutations), default=0)
+        self.query("UPDATE state SET last_sequence = max(last_sequence, ?)", last)
         self.commit()
-        return {"outcomes": outcomes}
+        return {"outcomes": outcomes}, output
 
     def commit(self):
         try:
@@ -170,26 +191,46 @@ class Store:
                 raise Failure("outcome_unknown", str(error)) from error
             raise
 
-    def apply(self, collection, kind, id, precondition="any", expected=None, revision=None, **item):
-        found = self.find(collection, id)
+    def apply(
+        self, payload, output, now, collection, kind, id, precondition, expected=0, item=0, revision=0, expiresAt=0,
+        sequence=0, **_,
+    ):
+        id, expected, item, revision = (payload.take(length) for length in (id, expected, item, revision))
+        if kind == "setKeys":
+            return {"status": "unsupported"}
+        found = self.find(collection, id, now)
         if found and precondition == "absent":
             return {"status": "exists"}
         if not found and (kind == "remove" or precondition in ("present", "revision")):
             return {"status": "not_found"}
-        if precondition == "revision" and found[1] != expected:
-            return {"status": "mismatch", "revision": found[1]}
+        if precondition == "revision" and found[2] != expected:
+            output.append(found[2])
+            return {"status": "mismatch", "revision": len(found[2])}
+        key = self.key(collection)
         if kind == "put":
-            self.query("REPLACE INTO records VALUES (?, ?, ?, ?)", self.key(collection), id, stored(item), revision)
+            self.query("REPLACE INTO records VALUES (?, ?, ?, ?, ?, ?)", key, id, item, revision, expiresAt, sequence)
             return {"status": "ok", "replaced": found is not None}
         if kind == "remove":
-            self.query("DELETE FROM records WHERE collection = ? AND id = ?", self.key(collection), id)
-        return {"status": "ok"}
+            self.query("DELETE FROM records WHERE collection = ? AND id = ?", key, id)
+        return {"status": "ok" if kind in ("remove", "check") else "unsupported"}
+
+
+class Payload:
+    """The bytes behind the head of a request, taken in the order in which the head gives their lengths."""
+
+    def __init__(self, content):
+        self.content = content
+        self.position = 0
+
+    def take(self, length):
+        self.position += length
+        return self.content[self.position - length : self.position]
 
 
 class Channel:
     """Frames to and from crudd. Whatever else writes to standard output is sent to the log instead."""
 
-    PART = 1 << 18  # characters, of up to four bytes each
+    PART_BYTES = 1 << 20
 
     def __init__(self):
         self.longest = 1 << 20  # the longest frame, until crudd says how long it may be
@@ -198,29 +239,34 @@ class Channel:
         os.dup2(2, 1)
 
     def receive(self):
-        """The next request; None at the end."""
-        header = self.input.read(4)
-        if len(header) < 4:
+        """Head and payload of the next frame; None at the end."""
+        lengths = self.input.read(8)
+        if len(lengths) < 8:
             return None
-        return json.loads(self.input.read(struct.unpack(">I", header)[0]))
+        size, head_size = struct.unpack(">II", lengths)
+        head = json.loads(self.input.read(head_size))
+        return head, Payload(self.input.read(size - 4 - head_size))
 
-    def send(self, **frame):
-        text = json.dumps(frame, ensure_ascii=False, separators=(",", ":")).encode()
-        if len(text) > self.longest:
+    def send(self, payload=(), **head):
+        text = json.dumps(head, ensure_ascii=False, separators=(",", ":")).encode()
+        payload = b"".join(payload)
+        size = 4 + len(text) + len(payload)
+        if size > self.longest:
             raise Failure("corrupt", "there is a record that does not fit a frame")
-        self.output.write(struct.pack(">I", len(text)) + text)
+        self.output.write(struct.pack(">II", size, len(text)) + text + payload)
         self.output.flush()
 
     def send_records(self, id, records):
         """A reply with records, in frames of a modest size."""
-        part, size = [], 0
-        for record in records:
-            if size > self.PART:
-                self.send(id=id, result={"records": part}, more=True)
-                part, size = [], 0
-            part.append(record)
-            size += 600 + len(record.get("text", "")) + len(record.get("bytes", ""))
-        self.send(id=id, result={"records": part})
+        part, payload, size = [], [], 0
+        for members, texts in records:
+            if size > self.PART_BYTES:
+                self.send(payload, id=id, result={"records": part}, more=True)
+                part, payload, size = [], [], 0
+            part.append(members)
+            payload += texts
+            size += 128 + sum(len(text) for text in texts)
+        self.send(payload, id=id, result={"records": part})
 
 
 class Plugin:
@@ -229,45 +275,45 @@ class Plugin:
         self.store = None
 
     def run(self):
-        while (request := self.channel.receive()) is not None:
-            if "id" not in request:
-                continue
+        while frame := self.channel.receive():
+            head, payload = frame
+            if "id" not in head:
+                continue  # crudd does not want the rest of a reply, which has been sent already
             try:
-                self.answer(request["id"], request["method"], request["params"])
+                self.reply(head["id"], head["method"], head["params"], payload)
             except Failure as failure:
-                self.fail(request["id"], failure.error)
+                self.fail(head["id"], failure.error)
             except sqlite3.Error as error:
-                self.fail(request["id"], {"status": self.status(error), "message": str(error)})
+                self.fail(head["id"], {"status": self.status(error), "message": str(error)})
 
-    def answer(self, id, method, params):
+    def reply(self, id, method, params, payload):
         if method == "hello":
-            if params["protocol"] != 1:
-                raise Failure("unsupported", "this plugin speaks version 1 of the child protocol")
+            if params["protocol"] != 2:
+                raise Failure("unsupported", "this plugin speaks version 2 of the child protocol")
             self.channel.longest = params["limits"]["frameBytes"]
-            self.channel.send(
-                id=id,
-                result={"protocol": 1, "name": "store", "version": "1.0", "items": "text", "capabilities": CAPABILITIES},
-            )
+            result = {"protocol": 2, "name": "store", "version": "2.0", "capabilities": CAPABILITIES}
+            self.channel.send(id=id, result=result)
         elif method == "checkOptions":
             checked_path(params["options"])
             self.channel.send(id=id, result={})
         elif method == "open":
             self.store = Store(checked_path(params["options"]))
-            self.channel.send(id=id, result={})
-        elif method == "read":
-            self.channel.send_records(id, self.store.read(**params))
-        elif method == "scan":
-            self.channel.send_records(id, self.store.scan(**params))
+            self.channel.send(id=id, result={"lastSequence": self.store.last_sequence()})
         elif method == "openCollection":
-            self.channel.send(id=id, result=self.store.open_collection(**params))
+            self.channel.send(id=id, result=self.store.open_collection(payload, **params))
         elif method == "dropCollection":
-            self.channel.send(id=id, result=self.store.drop_collection(**params))
+            self.channel.send(id=id, result=self.store.drop_collection(payload, **params))
         elif method == "listCollections":
-            self.channel.send(id=id, result=self.store.list_collections())
+            self.channel.send(id=id, result=self.store.list_collections(payload))
+        elif method == "read":
+            self.channel.send_records(id, self.store.read(payload, **params))
+        elif method == "scan":
+            self.channel.send_records(id, self.store.scan(payload, **params))
         elif method == "count":
-            self.channel.send(id=id, result=self.store.count(**params))
+            self.channel.send(id=id, result=self.store.count(payload, **params))
         elif method == "write":
-            self.channel.send(id=id, result=self.store.write(**params))
+            result, output = self.store.write(payload, **params)
+            self.channel.send(output, id=id, result=result)
         else:
             raise Failure("unsupported", f"there is no method {method}")
 

@@ -36,13 +36,13 @@ final class Directory: Sendable {
         let isNew = mkdirat(descriptor, name, mode) == 0
         guard isNew || errno == EEXIST else { throw StorageFailure("cannot make \(path)/\(name)") }
         guard let directory = try directory(name) else {
-            throw StorageFailure(.unavailable, "\(path)/\(name) is no directory")
+            throw StorageFailure(.unavailable, "\(path)/\(name) is not a directory")
         }
         if isNew { fchmod(directory.descriptor, mode) }
         return directory
     }
 
-    /// Removes a file inside and says whether there was one.
+    /// Removes a file inside and returns whether there was one.
     @discardableResult
     func removeFile(_ name: String) throws(StorageFailure) -> Bool {
         if unlinkat(descriptor, name, 0) == 0 { return true }
@@ -55,11 +55,25 @@ final class Directory: Sendable {
         guard fsync(descriptor) == 0 else { throw StorageFailure("cannot sync \(path)") }
     }
 
-    // MARK: Walking
+    // MARK: Expiry
+
+    /// Whether a file in it may have an expiry. Without one, counting need not open files.
+    func mayHaveExpiringFiles() throws(StorageFailure) -> Bool {
+        try Attribute.expiring.value(of: descriptor) != nil
+    }
+
+    /// Has it be known that a file in it may have an expiry.
+    func markExpiringFiles(syncs: Bool) throws(StorageFailure) {
+        if try mayHaveExpiringFiles() { return }
+        try Attribute.expiring.set("1".utf8, of: descriptor)
+        if syncs { try sync() }
+    }
+
+    // MARK: Scanning
 
     /// A name in a directory.
     struct Entry {
-        /// Valid while the walk is at this entry.
+        /// Valid while the scan is at this entry.
         let name: UnsafeRawBufferPointer
         /// S_IFREG, S_IFDIR and so on.
         let kind: mode_t
@@ -67,9 +81,9 @@ final class Directory: Sendable {
         var text: String { String(decoding: name, as: UTF8.self) }
     }
 
-    /// Hands over every name but `.` and `..`, in no order, until `body` answers false.
-    func walk(_ body: (Entry) throws(StorageFailure) -> Bool) throws(StorageFailure) {
-        // A description of its own, as threads may walk at the same time.
+    /// Hands over every name but `.` and `..`, in no order.
+    func scan(_ body: (Entry) throws(StorageFailure) -> Void) throws(StorageFailure) {
+        // A description of its own, as threads may scan at the same time.
         let descriptor = openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0, let stream = fdopendir(descriptor) else {
             let failure = StorageFailure("cannot open \(path)")
@@ -90,7 +104,7 @@ final class Directory: Sendable {
             let name = UnsafeRawBufferPointer(start: start, count: strlen(start.assumingMemoryBound(to: CChar.self)))
             if name.elementsEqual(".".utf8) || name.elementsEqual("..".utf8) { continue }
             guard let kind = kind(of: start, hint: entry.pointee.d_type) else { continue }
-            guard try body(Entry(name: name, kind: kind)) else { return }
+            try body(Entry(name: name, kind: kind))
         }
     }
 

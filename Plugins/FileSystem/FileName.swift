@@ -1,4 +1,4 @@
-import CRUDModel
+import CRUDPluginKit
 
 /// What the name of a file in a collection's directory says.
 enum FileName {
@@ -24,7 +24,7 @@ enum FileName {
             let format = Format(rawValue: String(decoding: name[(dot + 1)...], as: UTF8.self))
         else { return }
         let meaning = EncodedName.meaning(
-            of: name[Self.recordPrefix.utf8.count..<dot], maximum: Naming.maximumIDBytes)
+            of: name[Self.recordPrefix.utf8.count..<dot], isValid: RecordRules.isValidID)
         if case .nothing = meaning { return }
         self = .record(format, meaning)
     }

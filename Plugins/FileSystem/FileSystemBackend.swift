@@ -1,4 +1,3 @@
-import CRUDModel
 import CRUDPluginKit
 import Glibc
 
@@ -6,42 +5,49 @@ import Glibc
 final class FileSystemBackend: StorageBackend {
     static let name = "filesystem"
     static let version = "1.0.0"
-    static let capabilities: Capabilities = [.readsConcurrently, .durable]
+    static let capabilities: Capabilities = [.readsConcurrently, .durable, .expiry]
 
     private let options: FileSystemOptions
     private let host: Host
     private let foreignFiles: ForeignFiles
     private let root: Root
+    private let sequences: ReservedSequences
     private let writer: FileSystemWriter
-    /// Open collections by name and then format, as bytes: Swift takes texts for equal that the host tells apart.
+    /// Open collections by name and then format, as bytes: the host tells texts apart that Swift takes for equal.
     private var collections: [[UInt8]: [FileName.Format: FileSystemCollection]] = [:]
 
-    init(options: FileSystemOptions, host: Host) throws(StorageFailure) {
+    init(options: FileSystemOptions, host: Host, call: CallContext) throws(StorageFailure) {
         self.options = options
         self.host = host
         foreignFiles = ForeignFiles(host: host)
         root = try Root(path: options.directory, syncs: options.syncs)
-        writer = FileSystemWriter(root: root, syncs: options.syncs, host: host, foreignFiles: foreignFiles)
-        try tidy()
+        sequences = try ReservedSequences(in: root.directory, foreignFiles)
+        writer = FileSystemWriter(
+            root: root, sequences: sequences, syncs: options.syncs, host: host, foreignFiles: foreignFiles)
+        try removeTemporaryFiles(call)
     }
 
     var capabilities: Capabilities {
         options.syncs ? Self.capabilities : Self.capabilities.subtracting(.durable)
     }
 
+    var lastSequence: UInt64 { sequences.ceiling }
+
     /// The lock ends with the last reference to the root.
     func close() {}
 
     /// Removes what a crash has left behind, and reports what is not ours.
-    private func tidy() throws(StorageFailure) {
-        try root.walk(foreignFiles) { (directory, _) throws(StorageFailure) in
-            try directory.walk { (entry) throws(StorageFailure) in
+    private func removeTemporaryFiles(_ call: CallContext) throws(StorageFailure) {
+        try root.removeTemporaryFiles()
+        var heartbeat = Heartbeat(call, host)
+        try root.scanCollections(foreignFiles) { (directory, _) throws(StorageFailure) in
+            try directory.scan { (entry) throws(StorageFailure) in
+                try heartbeat.step()
                 switch (FileName(entry.name), entry.kind) {
                 case (.record, S_IFREG): break
                 case (.temporary, S_IFREG): try directory.removeFile(entry.text)
                 default: foreignFiles.report(entry.name, in: directory)
                 }
-                return true
             }
         }
     }
@@ -66,17 +72,17 @@ final class FileSystemBackend: StorageBackend {
         return collection
     }
 
-    func dropCollection(named name: UnsafeRawBufferPointer) throws(StorageFailure) {
+    func dropCollection(named name: UnsafeRawBufferPointer, _ call: CallContext) throws(StorageFailure) {
         collections[Array(name)] = nil
-        guard let directory = try root.directory.directory(EncodedName(name).text) else {
+        guard let directory = try root.directory.directory(EncodedName(name.bytes).text) else {
             throw StorageFailure(.notFound, "there is no collection \(String(decoding: name, as: UTF8.self))")
         }
         do {
-            try removeRecords(of: directory)
+            try removeRecords(of: directory, call)
         } catch {
             throw StorageFailure(.outcomeUnknown, error.message)
         }
-        if unlinkat(root.directory.descriptor, EncodedName(name).text, AT_REMOVEDIR) != 0 {
+        if unlinkat(root.directory.descriptor, EncodedName(name.bytes).text, AT_REMOVEDIR) != 0 {
             // What is not ours keeps its directory, which shows as a collection without records.
             host.log(.warning, StorageFailure("cannot remove \(directory.path)").message)
         }
@@ -87,34 +93,32 @@ final class FileSystemBackend: StorageBackend {
         }
     }
 
-    private func removeRecords(of directory: Directory) throws(StorageFailure) {
-        // A directory that is changed during a walk may hide names from it, hence walks until one finds nothing.
+    private func removeRecords(of directory: Directory, _ call: CallContext) throws(StorageFailure) {
+        var heartbeat = Heartbeat(call, host)
+        // A directory that is changed during a scan may hide names from it, hence scans until one finds nothing.
         var hasRemoved = true
         while hasRemoved {
             hasRemoved = false
-            try directory.walk { (entry) throws(StorageFailure) in
-                if case .foreign = FileName(entry.name) { return true }
+            try directory.scan { (entry) throws(StorageFailure) in
+                heartbeat.advance()
+                if case .foreign = FileName(entry.name) { return }
                 if entry.kind == S_IFREG, try directory.removeFile(entry.text) { hasRemoved = true }
-                return true
             }
         }
         if options.syncs { try directory.sync() }
     }
 
-    func listCollections(_ emit: (RawSpan) -> Void) throws(StorageFailure) {
-        try root.walk(foreignFiles) { (_, name) throws(StorageFailure) in emit(name.span.bytes) }
+    func listCollections(_ call: CallContext, _ emit: (RawSpan) -> Void) throws(StorageFailure) {
+        try root.scanCollections(foreignFiles) { (_, name) throws(StorageFailure) in emit(name.span.bytes) }
     }
 
     // MARK: Records
 
     func openReader() throws(StorageFailure) -> FileSystemReader {
-        FileSystemReader(root: root, foreignFiles: foreignFiles)
+        FileSystemReader(root: root, host: host, foreignFiles: foreignFiles)
     }
 
     func write(_ batch: borrowing WriteBatch<FileSystemCollection>) throws(StorageFailure) {
-        guard !batch.isAtomic else {
-            throw StorageFailure(.unsupported, "files have no transactions")
-        }
         writer.write(batch)
     }
 }

@@ -1,13 +1,15 @@
 import CRUDPluginKit
 import Glibc
 
-/// Reads files as they are now; it holds no view between calls, so that what people edit is seen at once.
+/// Reads files as they are now; it holds no snapshot between calls, so that what people edit is seen at once.
 final class FileSystemReader: StorageReader {
     private let root: Root
+    private let host: Host
     private let foreignFiles: ForeignFiles
 
-    init(root: Root, foreignFiles: ForeignFiles) {
+    init(root: Root, host: Host, foreignFiles: ForeignFiles) {
         self.root = root
+        self.host = host
         self.foreignFiles = foreignFiles
     }
 
@@ -16,46 +18,71 @@ final class FileSystemReader: StorageReader {
     func read(_ request: borrowing ReadRequest, from collection: FileSystemCollection) throws(StorageFailure) {
         guard let directory = try root.directory(of: collection) else { return }
         for position in 0..<request.count {
-            let id = request.id(at: position)
+            let id = request.id(at: position).bytes
             guard let file = try RecordFile.open(id, of: collection, in: directory, foreignFiles) else { continue }
-            let revision = try file.revision()
+            let metadata = try file.metadata()
+            if request.call.hasExpired(metadata.expiresAt) { continue }
             let item = try request.wantsItems ? file.item() : []
-            guard request.emit(position, item: item.span.bytes, revision: revision.span.bytes) else { return }
+            let isWanted = request.emit(
+                position, item: item.span.bytes, revision: metadata.revision.span.bytes,
+                expiresAt: metadata.expiresAt, sequence: metadata.sequence)
+            guard isWanted else { return }
         }
     }
 
     func scan(_ request: borrowing ScanRequest, of collection: FileSystemCollection) throws(StorageFailure) {
         guard let directory = try root.directory(of: collection) else { return }
         let listing = Listing(collection: collection, directory: directory, foreignFiles: foreignFiles)
-        var range = IDRange(after: request.after, prefix: request.prefix)
-        var position = 0
-        var remaining = request.limit ?? .max
-        while remaining > 0 {
-            let (ids, isLast) = try listing.first(min(remaining, Listing.maximumIDs), in: range)
+        var heartbeat = Heartbeat(request.call, host)
+        var range = request.ids
+        var limit = min(request.limit ?? .max, Listing.maximumIDs)
+        while true {
+            let (ids, isLast) = try listing.first(limit, in: range, isReversed: request.isReversed, &heartbeat)
             for id in ids {
-                // Files may go meanwhile; then another page makes up for them.
-                guard let file = try RecordFile.open(id, of: collection, in: directory, foreignFiles) else { continue }
-                let revision = try file.revision()
-                let item = try request.wantsItems ? file.item() : []
-                guard
-                    request.emit(
-                        position, id: id.span.bytes, item: item.span.bytes, revision: revision.span.bytes)
-                else { return }
-                position += 1
-                remaining -= 1
+                try heartbeat.step()
+                guard try emit(id, of: collection, in: directory, to: request) else { return }
             }
             guard !isLast, let last = ids.last else { return }
-            range = range.after(last)
+            range = range.resumed(after: last, isReversed: request.isReversed)
+            // Some have expired or gone meanwhile. Each listing reads all names, so that the next one is not short.
+            limit = Listing.maximumIDs
         }
     }
 
+    /// Emits a record, if it is still there, and returns whether further ones are wanted.
+    private func emit(
+        _ id: [UInt8], of collection: FileSystemCollection, in directory: Directory, to request: borrowing ScanRequest
+    ) throws(StorageFailure) -> Bool {
+        guard let file = try RecordFile.open(id.span.bytes, of: collection, in: directory, foreignFiles) else {
+            return true
+        }
+        let metadata = try file.metadata()
+        if request.call.hasExpired(metadata.expiresAt) { return true }
+        let item = try request.wantsItems ? file.item() : []
+        return request.emit(
+            id: id.span.bytes, item: item.span.bytes, revision: metadata.revision.span.bytes,
+            expiresAt: metadata.expiresAt, sequence: metadata.sequence)
+    }
+
     func count(
-        prefix: UnsafeRawBufferPointer, in collection: FileSystemCollection
+        _ request: borrowing CountRequest, in collection: FileSystemCollection
     ) throws(StorageFailure) -> UInt64 {
         guard let directory = try root.directory(of: collection) else { return 0 }
         let listing = Listing(collection: collection, directory: directory, foreignFiles: foreignFiles)
+        var heartbeat = Heartbeat(request.call, host)
+        let range = request.range.ids
+        // Files are opened only where one may have expired.
+        let mayExpire = try directory.mayHaveExpiringFiles()
         var count: UInt64 = 0
-        try listing.walk { _, id in if id.starts(with: prefix) { count += 1 } }
+        try listing.scan(&heartbeat) { (entry, id) throws(StorageFailure) in
+            guard range.isUnbounded || range.contains(id) else { return }
+            if mayExpire {
+                guard let file = try RecordFile.open(entry.text, in: directory, foreignFiles),
+                    try !request.call.hasExpired(file.expiresAt())
+                else { return }
+            }
+            count += 1
+        }
         return count
     }
 }

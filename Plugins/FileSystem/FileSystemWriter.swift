@@ -3,14 +3,16 @@ import Glibc
 
 /// Applies batches of mutations.
 ///
-/// A put writes a file of its own, with all its attributes, has the disk confirm it, and renames it to the record's name,
-/// so that the record is there whole or not at all. The directories are synced when the batch ends, each once. (Writing
-/// all files of a batch before the first is synced is no quicker: on ext4 each sync commits the journal all the same.)
+/// A put writes a file of its own, with all its attributes, has the disk confirm it, and renames it to the record's
+/// name, so that the record is there whole or not at all. The directories are synced when the batch ends, each once.
+/// (Writing all files of a batch before the first is synced is not faster: on ext4 each sync commits the journal all
+/// the same.)
 final class FileSystemWriter {
     /// How many directories a batch holds open.
     private static let maximumDirectories = 64
 
     private let root: Root
+    private let sequences: ReservedSequences
     private let syncs: Bool
     private let host: Host
     private let foreignFiles: ForeignFiles
@@ -26,17 +28,20 @@ final class FileSystemWriter {
         var changes: [Int] = []
     }
 
-    init(root: Root, syncs: Bool, host: Host, foreignFiles: ForeignFiles) {
+    init(root: Root, sequences: ReservedSequences, syncs: Bool, host: Host, foreignFiles: ForeignFiles) {
         self.root = root
+        self.sequences = sequences
         self.syncs = syncs
         self.host = host
         self.foreignFiles = foreignFiles
     }
 
     func write(_ batch: borrowing WriteBatch<FileSystemCollection>) {
+        var heartbeat = Heartbeat(batch.call, host, stepsPerReading: 1)
         for position in 0..<batch.count {
+            heartbeat.advance()
             do throws(StorageFailure) {
-                try settle(batch[position], position, batch)
+                try apply(batch[position], position, batch)
             } catch {
                 refuse(position, error, batch)
             }
@@ -46,26 +51,22 @@ final class FileSystemWriter {
 
     // MARK: Mutations
 
-    private func settle(
+    private func apply(
         _ mutation: Mutation<FileSystemCollection>, _ position: Int, _ batch: borrowing WriteBatch<FileSystemCollection>
     ) throws(StorageFailure) {
         let collection = mutation.collection
-        let encoded = EncodedName(mutation.id)
-        let name = FileName.record(encoded, collection.format)
         guard let directory = try directory(of: collection, makes: mutation.kind == .put, batch) else {
             _ = batch.permits(mutation, at: position, current: nil)
             return
         }
-        let current = try currentRevision(mutation, directory)
+        let current = try current(mutation, directory)
         guard permits(mutation, position, batch, current) else { return }
+        try sequences.reserve(mutation.sequence)
         if mutation.kind == .put {
-            let file = try NewFile(
-                mutation, name: name, keepsID: encoded.isShortened, in: directory, mode: root.fileMode)
-            if syncs { try file.sync() }
-            try file.rename()
+            try put(mutation, directory)
             took(effect: position, in: collection)
-            batch.applied(position, replacing: current != nil)
-        } else if try directory.removeFile(name) {
+            batch.applied(position, replacing: current.map { !batch.call.hasExpired($0.expiresAt) } ?? false)
+        } else if try directory.removeFile(FileName.record(EncodedName(mutation.id.bytes), collection.format)) {
             took(effect: position, in: collection)
             batch.applied(position, replacing: false)
         } else {
@@ -73,23 +74,37 @@ final class FileSystemWriter {
         }
     }
 
-    /// The revision that is there, or nothing of it if the mutation does not ask; nil if there is no record.
-    private func currentRevision(
+    private func put(
         _ mutation: Mutation<FileSystemCollection>, _ directory: Directory
-    ) throws(StorageFailure) -> [UInt8]? {
-        guard let file = try RecordFile.open(mutation.id, of: mutation.collection, in: directory, foreignFiles) else {
-            return nil
-        }
-        return try mutation.precondition == .revision ? file.revision() : []
+    ) throws(StorageFailure) {
+        if mutation.expiresAt != 0 { try directory.markExpiringFiles(syncs: syncs) }
+        let encoded = EncodedName(mutation.id.bytes)
+        let file = try NewFile(in: directory, mode: root.fileMode)
+        try file.write(mutation.item.bytes)
+        try file.setAttributes(of: mutation, keepsID: encoded.isShortened)
+        if syncs { try file.sync() }
+        try file.rename(to: FileName.record(encoded, mutation.collection.format))
+    }
+
+    /// What is there, its revision only if the mutation asks for it; nil if there is no record.
+    private func current(
+        _ mutation: Mutation<FileSystemCollection>, _ directory: Directory
+    ) throws(StorageFailure) -> RecordFile.Metadata? {
+        let file = try RecordFile.open(mutation.id.bytes, of: mutation.collection, in: directory, foreignFiles)
+        guard let file else { return nil }
+        if mutation.precondition == .revision { return try file.metadata() }
+        return RecordFile.Metadata(revision: [], expiresAt: try file.expiresAt(), sequence: 0)
     }
 
     private func permits(
         _ mutation: Mutation<FileSystemCollection>, _ position: Int,
-        _ batch: borrowing WriteBatch<FileSystemCollection>, _ current: [UInt8]?
+        _ batch: borrowing WriteBatch<FileSystemCollection>, _ current: RecordFile.Metadata?
     ) -> Bool {
         guard let current else { return batch.permits(mutation, at: position, current: nil) }
         // The bytes are read before the closure returns.
-        return unsafe current.withUnsafeBytes { batch.permits(mutation, at: position, current: $0) }
+        return unsafe current.revision.withUnsafeBytes {
+            batch.permits(mutation, at: position, current: ($0, current.expiresAt))
+        }
     }
 
     private func took(effect position: Int, in collection: FileSystemCollection) {

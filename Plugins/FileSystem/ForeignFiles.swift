@@ -1,7 +1,7 @@
 import CRUDPluginKit
 import Synchronization
 
-/// Says once of each thing in our directories that is not ours that it is left alone.
+/// Logs what is in our directories and not ours, once each; it is left alone.
 final class ForeignFiles: Sendable {
     /// How many are named in the log; they are remembered to be named once.
     private static let maximumNamed = 1000
@@ -20,7 +20,7 @@ final class ForeignFiles: Sendable {
         let message: String? = named.withLock { named in
             guard named.count <= Self.maximumNamed, named.insert(path).inserted else { return nil }
             return named.count <= Self.maximumNamed
-                ? "\(path) is no file of crudd's and is ignored"
+                ? "\(path) is not a file of crudd and is ignored"
                 : "there are more than \(Self.maximumNamed) files that are not crudd's; the others are not named"
         }
         if let message { host.log(.warning, message) }

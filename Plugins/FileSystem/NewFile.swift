@@ -1,34 +1,22 @@
 import CRUDPluginKit
 import Glibc
 
-/// The file of a record before it has the record's name: written, with all its attributes.
+/// A file that has no name of its own yet. It is removed unless it gets one.
 final class NewFile {
-    /// The record's name.
-    private let name: String
     private let directory: Directory
     private let descriptor: Int32
-    /// Nil once the file has the record's name.
+    /// Nil once the file has its name.
     private var temporaryName: String?
 
-    /// Writes the file.
-    ///
-    /// - Parameters:
-    ///   - keepsID: whether the name does not tell the id.
-    ///   - mode: the file's, whatever the umask.
-    init(
-        _ mutation: Mutation<FileSystemCollection>, name: String, keepsID: Bool, in directory: Directory, mode: mode_t
-    ) throws(StorageFailure) {
+    /// - Parameter mode: the file's, whatever the umask.
+    init(in directory: Directory, mode: mode_t) throws(StorageFailure) {
         let temporaryName = FileName.makeTemporary()
         let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
         descriptor = openat(directory.descriptor, temporaryName, flags, 0o600)
         guard descriptor >= 0 else { throw StorageFailure("cannot make a file in \(directory.path)") }
-        self.name = name
         self.directory = directory
         self.temporaryName = temporaryName
-        // From here on `deinit` removes the file if anything fails.
         fchmod(descriptor, mode)
-        try write(mutation.item)
-        try setAttributes(of: mutation, keepsID: keepsID)
     }
 
     deinit {
@@ -36,23 +24,29 @@ final class NewFile {
         close(descriptor)
     }
 
-    private func write(_ item: UnsafeRawBufferPointer) throws(StorageFailure) {
-        var rest = item[...]
+    func write(_ content: RawSpan) throws(StorageFailure) {
+        var rest = content
         while !rest.isEmpty {
-            let count = Glibc.write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+            // The bytes are written before the closure returns.
+            let count = unsafe rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR { continue }
             guard count > 0 else { throw StorageFailure("cannot write in \(directory.path)") }
-            rest = rest.dropFirst(count)
+            rest = rest.extracting(droppingFirst: count)
         }
     }
 
-    private func setAttributes(
+    /// Stores what there is of a record beside its item. The content is written by then.
+    ///
+    /// - Parameter keepsID: whether the name of the file will not tell the id.
+    func setAttributes(
         of mutation: Mutation<FileSystemCollection>, keepsID: Bool
     ) throws(StorageFailure) {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw StorageFailure("cannot examine a new file") }
         try Attribute.modified.set(status.modified, of: descriptor)
         try Attribute.revision.set(mutation.revision, of: descriptor)
+        if mutation.sequence != 0 { try Attribute.sequence.set("\(mutation.sequence)".utf8, of: descriptor) }
+        if mutation.expiresAt != 0 { try Attribute.expires.set("\(mutation.expiresAt)".utf8, of: descriptor) }
         if keepsID { try Attribute.id.set(mutation.id, of: descriptor) }
     }
 
@@ -61,8 +55,8 @@ final class NewFile {
         guard fsync(descriptor) == 0 else { throw StorageFailure("cannot sync a new file in \(directory.path)") }
     }
 
-    /// Puts the file in the record's place.
-    func rename() throws(StorageFailure) {
+    /// Gives the file its name, in the place of whatever file has that name.
+    func rename(to name: String) throws(StorageFailure) {
         guard let temporaryName else { return }
         guard renameat(directory.descriptor, temporaryName, directory.descriptor, name) == 0 else {
             throw StorageFailure("cannot rename a new file to \(directory.path)/\(name)")

@@ -1,4 +1,3 @@
-import CRUDModel
 import CRUDPluginKit
 import Glibc
 
@@ -22,7 +21,7 @@ struct RecordFile: ~Copyable {
         close(descriptor)
     }
 
-    /// The file of a record; nil if there is none. What is no regular file is reported.
+    /// The file with that name; nil if there is none. Anything but a regular file is reported.
     static func open(
         _ name: String, in directory: Directory, _ foreignFiles: ForeignFiles
     ) throws(StorageFailure) -> RecordFile? {
@@ -51,14 +50,14 @@ struct RecordFile: ~Copyable {
 
     /// The file of the record with that id; nil if there is none.
     static func open(
-        _ id: some Sequence<UInt8>, of collection: FileSystemCollection, in directory: Directory,
+        _ id: RawSpan, of collection: FileSystemCollection, in directory: Directory,
         _ foreignFiles: ForeignFiles
     ) throws(StorageFailure) -> RecordFile? {
         let encoded = EncodedName(id)
         let name = FileName.record(encoded, collection.format)
         guard let file = try open(name, in: directory, foreignFiles) else { return nil }
-        // As a walk could not tell whose it is, reading does not either.
-        if encoded.isShortened, try file.id()?.elementsEqual(id) != true {
+        // A scan could not tell whose it is, so that reading does not either.
+        if encoded.isShortened, try file.id().map({ EncodedName($0.span.bytes).text }) != encoded.text {
             foreignFiles.report(name.utf8, in: directory)
             return nil
         }
@@ -70,19 +69,32 @@ struct RecordFile: ~Copyable {
         try Attribute.id.value(of: descriptor)
     }
 
-    /// The revision: the one that was stored with the item or, for what was written by hand, one that changes with the
-    /// file.
-    func revision() throws(StorageFailure) -> [UInt8] {
-        guard let revision = try Attribute.revision.value(of: descriptor), Self.isLegal(revision) else {
-            return derivedRevision
-        }
-        let modified = try Attribute.modified.value(of: descriptor)
-        guard let modified, !modified.elementsEqual(status.modified) else { return revision }
-        return derivedRevision
+    /// What there is of a record beside its item.
+    struct Metadata {
+        let revision: [UInt8]
+        /// In milliseconds since 1970-01-01 UTC; 0: never.
+        let expiresAt: Int64
+        /// 0: the file was written by somebody else.
+        let sequence: UInt64
     }
 
-    private static func isLegal(_ revision: [UInt8]) -> Bool {
-        (1...Naming.maximumRevisionBytes).contains(revision.count) && revision.allSatisfy { 0x20 < $0 && $0 < 0x7F }
+    /// What was stored with the item. The revision of what was written by hand is one that changes with the file.
+    func metadata() throws(StorageFailure) -> Metadata {
+        let expiresAt = try expiresAt()
+        guard let revision = try Attribute.revision.value(of: descriptor),
+            RecordRules.isValidRevision(revision.span.bytes), try isUnedited()
+        else { return Metadata(revision: derivedRevision, expiresAt: expiresAt, sequence: 0) }
+        let sequence: UInt64? = try Attribute.sequence.number(of: descriptor)
+        return Metadata(revision: revision, expiresAt: expiresAt, sequence: sequence ?? 0)
+    }
+
+    func expiresAt() throws(StorageFailure) -> Int64 {
+        try Attribute.expires.number(of: descriptor) ?? 0
+    }
+
+    /// Whether the content is still the one that the revision was stored with, as far as the file's times tell.
+    private func isUnedited() throws(StorageFailure) -> Bool {
+        try Attribute.modified.value(of: descriptor)?.elementsEqual(status.modified) ?? true
     }
 
     private var derivedRevision: [UInt8] {
@@ -94,7 +106,7 @@ struct RecordFile: ~Copyable {
     /// The content, as long as it was when the file was opened.
     ///
     /// The revision is from then as well. So if somebody edits the file meanwhile, the item may be newer than its
-    /// revision, never older, and a conditional write that trusts in them fails as it should.
+    /// revision, never older, and a conditional write that relies on them fails as it should.
     func item() throws(StorageFailure) -> [UInt8] {
         let size = Int(status.st_size)
         guard size <= Self.maximumItemBytes else {

@@ -1,5 +1,4 @@
 import CLinux
-import CRUDModel
 import CRUDPluginKit
 import Glibc
 
@@ -29,6 +28,7 @@ final class Root: Sendable {
         directoryMode = 0o700 | status.st_mode & 0o770
         fileMode = 0o600 | status.st_mode & 0o660
         self.syncs = syncs
+        if syncs { try Directory.open("\(path)/..")?.sync() }
         lock = try Self.lock(directory)
         guard !Self.foldsCase(directory) else {
             throw Self.unusable(path, "does not tell names that differ in case, as ids and collections may")
@@ -49,7 +49,7 @@ final class Root: Sendable {
         }
         let openingCode = errno
         switch openingCode {
-        case ENOTDIR, ENAMETOOLONG, ELOOP: throw unusable(path, "is no directory")
+        case ENOTDIR, ENAMETOOLONG, ELOOP: throw unusable(path, "is not a directory")
         case ENOENT where code == ENOENT || code == EEXIST: throw unusable(path, "has no parent directory")
         case ENOENT: throw StorageFailure(.unavailable, "cannot make \(path): \(String(cString: strerror(code)))")
         default: throw StorageFailure(errno: openingCode, "cannot open \(path)")
@@ -97,13 +97,17 @@ final class Root: Sendable {
 
     /// The directory of a collection, made if it is not there.
     func makeDirectory(of collection: FileSystemCollection) throws(StorageFailure) -> Directory {
-        if let found = try directory(of: collection), try isComplete(found, collection) { return found }
+        // One that is found may have been made just before a crash, and not have been synced yet.
+        if collection.isSynced, let found = try directory(of: collection), try isComplete(found, collection) {
+            return found
+        }
         let made = try directory.makeDirectory(collection.directoryName.text, mode: directoryMode)
         if collection.directoryName.isShortened {
             try Attribute.name.set(collection.name, of: made.descriptor)
             if syncs { try made.sync() }
         }
         if syncs { try directory.sync() }
+        collection.isSynced = true
         return made
     }
 
@@ -115,20 +119,32 @@ final class Root: Sendable {
         return try Attribute.name.value(of: directory.descriptor) == collection.name
     }
 
-    /// Hands over the directory of every collection, with the collection's name; what is none is reported.
-    func walk(
+    /// Hands over the directory of every collection, with the collection's name; anything else is reported.
+    func scanCollections(
         _ foreignFiles: ForeignFiles, _ body: (Directory, [UInt8]) throws(StorageFailure) -> Void
     ) throws(StorageFailure) {
-        try directory.walk { (entry) throws(StorageFailure) in
-            if entry.name.elementsEqual(Self.lockName.utf8) { return true }
+        try directory.scan { (entry) throws(StorageFailure) in
+            if isOurs(entry) { return }
             guard entry.kind == S_IFDIR, isOpenable(entry.text), let found = try directory.directory(entry.text),
                 let name = try name(entry.name, found)
             else {
                 foreignFiles.report(entry.name, in: directory)
-                return true
+                return
             }
             try body(found, name)
-            return true
+        }
+    }
+
+    /// Whether an entry is a file of ours beside the collections.
+    private func isOurs(_ entry: Directory.Entry) -> Bool {
+        if entry.name.elementsEqual(Self.lockName.utf8) { return true }
+        return entry.kind == S_IFREG && entry.name.elementsEqual(ReservedSequences.fileName.utf8)
+    }
+
+    /// Removes files that a crash has left beside the collections.
+    func removeTemporaryFiles() throws(StorageFailure) {
+        try directory.scan { (entry) throws(StorageFailure) in
+            if case .temporary = FileName(entry.name), entry.kind == S_IFREG { try directory.removeFile(entry.text) }
         }
     }
 
@@ -137,12 +153,12 @@ final class Root: Sendable {
     }
 
     private func name(_ text: UnsafeRawBufferPointer, _ found: Directory) throws(StorageFailure) -> [UInt8]? {
-        switch EncodedName.meaning(of: text, maximum: Naming.maximumCollectionNameBytes) {
+        switch EncodedName.meaning(of: text, isValid: RecordRules.isValidCollectionName) {
         case .name(let name): return name
         case .nothing: return nil
         case .shortened:
             guard let name = try Attribute.name.value(of: found.descriptor),
-                EncodedName(name).text.utf8.elementsEqual(text)
+                EncodedName(name.span.bytes).text.utf8.elementsEqual(text)
             else { return nil }
             return name
         }

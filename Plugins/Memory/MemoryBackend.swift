@@ -4,17 +4,22 @@ import CRUDPluginKit
 final class MemoryBackend: StorageBackend {
     static let name = "memory"
     static let version = "1.0.0"
-    static let capabilities: Capabilities = [.readsConcurrently, .readsFast, .transactions]
+    static let capabilities: Capabilities = [
+        .readsConcurrently, .readsFast, .transactions, .indexes, .sequences, .expiry,
+    ]
 
     private let maximumBytes: Int
     /// What all records count.
     private var usedBytes = 0
-    /// Collections by name and then format, as bytes: Swift takes texts for equal that the host tells apart.
+    /// Collections by name and then format, as bytes: the host tells texts apart that Swift takes for equal.
     private var collections: [[UInt8]: [[UInt8]: MemoryCollection]] = [:]
 
-    init(options: MemoryOptions, host: Host) throws(StorageFailure) {
+    init(options: MemoryOptions, host: Host, call: CallContext) throws(StorageFailure) {
         maximumBytes = options.maximumBytes ?? .max
     }
+
+    /// Nothing is there when the backend is opened.
+    var lastSequence: UInt64 { 0 }
 
     func close() {}
 
@@ -25,29 +30,33 @@ final class MemoryBackend: StorageBackend {
     ) throws(StorageFailure) -> MemoryCollection {
         let name = Array(specification.name)
         let format = Array(specification.format)
-        if let collection = collections[name]?[format] { return collection }
-        guard specification.creates else {
+        let opened = collections[name]?[format]
+        guard specification.creates || opened != nil else {
             let text = String(decoding: name, as: UTF8.self)
             throw StorageFailure(
                 .notFound, "there is no collection \(text) of format \(String(decoding: format, as: UTF8.self))")
         }
-        let collection = MemoryCollection()
+        let collection = opened ?? MemoryCollection()
+        var records = collection.snapshot
+        records.setIndexes((0..<specification.indexCount).map { Array(specification.index(at: $0)) })
+        records.hasSequences = specification.keepsSequences
+        collection.publish(records)
         collections[name, default: [:]][format] = collection
         return collection
     }
 
-    func dropCollection(named name: UnsafeRawBufferPointer) throws(StorageFailure) {
+    func dropCollection(named name: UnsafeRawBufferPointer, _ call: CallContext) throws(StorageFailure) {
         guard let dropped = collections.removeValue(forKey: Array(name)) else {
             throw StorageFailure(.notFound, "there is no collection \(String(decoding: name, as: UTF8.self))")
         }
         for collection in dropped.values {
             usedBytes -= collection.snapshot.size
             // The kit keeps the collection, but its records may go.
-            collection.publish(RecordTree())
+            collection.publish(RecordSet())
         }
     }
 
-    func listCollections(_ emit: (RawSpan) -> Void) throws(StorageFailure) {
+    func listCollections(_ call: CallContext, _ emit: (RawSpan) -> Void) throws(StorageFailure) {
         for name in collections.keys { emit(name.span.bytes) }
     }
 
@@ -58,12 +67,12 @@ final class MemoryBackend: StorageBackend {
     }
 
     func write(_ batch: borrowing WriteBatch<MemoryCollection>) throws(StorageFailure) {
-        var drafts: [ObjectIdentifier: Draft] = [:]
+        var drafts: [ObjectIdentifier: CollectionDraft] = [:]
         var usedBytes = usedBytes
         for position in 0..<batch.count {
             let mutation = batch[position]
             let collection = mutation.collection
-            let isApplied = drafts[ObjectIdentifier(collection), default: Draft(of: collection)]
+            let isApplied = drafts[ObjectIdentifier(collection), default: CollectionDraft(of: collection)]
                 .apply(mutation, position, batch, usedBytes: &usedBytes, maximumBytes: maximumBytes)
             if !isApplied, batch.isAtomic { return }
         }

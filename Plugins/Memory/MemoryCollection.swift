@@ -2,15 +2,15 @@ import Synchronization
 
 /// An open collection: what readers see of it.
 final class MemoryCollection: Sendable {
-    private let tree = Mutex(RecordTree())
+    private let records = Mutex(RecordSet())
 
-    /// The records as they are now; they stay so, whatever is written.
-    var snapshot: RecordTree { tree.withLock { $0 } }
+    /// The records as they are now; the snapshot stays so, whatever is written.
+    var snapshot: RecordSet { records.withLock { $0 } }
 
-    /// Has readers see `tree` from now on.
-    func publish(_ tree: RecordTree) {
+    /// Has readers see `records` from now on.
+    func publish(_ records: RecordSet) {
         // What this frees is freed when the lock is not held any more.
-        var tree = tree
-        self.tree.withLock { swap(&$0, &tree) }
+        var records = records
+        self.records.withLock { swap(&$0, &records) }
     }
 }

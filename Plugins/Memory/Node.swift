@@ -1,63 +1,92 @@
-/// A node of a B-tree: records in order and, unless it is a leaf, a child before, between and after them.
+/// A node of a B-tree: elements in order and, unless it is a leaf, a child before, between and behind them.
 ///
 /// Every node but the root has between half of ``capacity`` and all of it. One that grows beyond is split around its
-/// middle record, which goes up to the parent; one that shrinks below is joined with a neighbour and the record between
-/// them, and split again if that is too much.
-struct Node: Sendable {
-    private static let capacity = 32
+/// middle element, which moves up to the parent; one that shrinks below is joined with a neighbour and the element
+/// between them, and split again if that is too much.
+struct Node<Element: TreeElement>: Sendable {
+    private static var capacity: Int { 32 }
 
-    private(set) var records: [Record]
+    private(set) var elements: [Element]
     private(set) var children: [Node]
-    /// How many records there are here and below.
-    private(set) var count: Int
+    /// How many elements there are here and below.
+    private(set) var count = 0
+    /// The least ``TreeElement/expiry`` of them.
+    private var firstExpiry = Int64.max
 
-    init(records: [Record] = [], children: [Node] = []) {
-        self.records = records
+    init(elements: [Element] = [], children: [Node] = []) {
+        self.elements = elements
         self.children = children
-        count = children.reduce(records.count) { $0 + $1.count }
+        count = children.reduce(elements.count) { $0 + $1.count }
+        firstExpiry = leastExpiry
     }
 
-    // MARK: Looking
-
-    func record(_ id: UnsafeRawBufferPointer) -> Record? {
-        let (index, isHere) = position(id)
-        if isHere { return records[index] }
-        return children.isEmpty ? nil : children[index].record(id)
+    private var leastExpiry: Int64 {
+        children.reduce(elements.reduce(.max) { min($0, $1.expiry) }) { min($0, $1.firstExpiry) }
     }
 
-    /// How many records stand before `id`.
-    func rank(_ id: UnsafeRawBufferPointer) -> Int {
-        let (index, isHere) = position(id)
-        if children.isEmpty { return index }
-        let before = children[..<index].reduce(index) { $0 + $1.count }
-        return before + (isHere ? children[index].count : children[index].rank(id))
+    // MARK: Reading
+
+    func element(at position: Element.Position) -> Element? {
+        let (index, isHere) = find(position)
+        if isHere { return elements[index] }
+        return children.isEmpty ? nil : children[index].element(at: position)
     }
 
-    /// Hands over the records from `id` on, until `body` answers false, and says whether it never did.
-    func walk(from id: UnsafeRawBufferPointer, _ body: (Record) -> Bool) -> Bool {
-        let (start, isHere) = position(id)
-        if !isHere, !children.isEmpty, !children[start].walk(from: id, body) { return false }
-        for index in start..<records.count {
-            guard body(records[index]) else { return false }
-            if !children.isEmpty, !children[index + 1].walk(body) { return false }
+    /// Visits the elements of a range until `body` returns false, and returns whether it never did.
+    func visit(_ range: TreeRange<Element.Position>, isReversed: Bool, _ body: (Element) -> Bool) -> Bool {
+        let (start, end) = bounds(of: range)
+        // The children from `start` to `end` reach into the range, and the elements between them lie in it.
+        var index = isReversed ? end : start
+        while start <= index, index <= end {
+            if isReversed, index < end, !body(elements[index]) { return false }
+            if !children.isEmpty {
+                let part = part(of: range, isFirst: index == start, isLast: index == end)
+                guard children[index].visit(part, isReversed: isReversed, body) else { return false }
+            }
+            if !isReversed, index < end, !body(elements[index]) { return false }
+            index += isReversed ? -1 : 1
         }
         return true
     }
 
-    private func walk(_ body: (Record) -> Bool) -> Bool {
-        for index in records.indices {
-            if !children.isEmpty, !children[index].walk(body) { return false }
-            guard body(records[index]) else { return false }
+    /// How many elements of a range have not expired at `now`.
+    func count(_ range: TreeRange<Element.Position>, at now: Int64) -> Int {
+        let isExact = firstExpiry > now
+        if isExact, range.lower == nil, range.upper == nil { return count }
+        let (start, end) = bounds(of: range)
+        guard start <= end else { return 0 }
+        var sum = isExact ? end - start : elements[start..<end].count { $0.expiry > now }
+        if children.isEmpty { return sum }
+        for index in start...end {
+            sum += children[index].count(part(of: range, isFirst: index == start, isLast: index == end), at: now)
         }
-        return children.last?.walk(body) ?? true
+        return sum
     }
 
-    /// The index of the first record that does not stand before `id`, and whether that is the one with this id.
-    private func position(_ id: UnsafeRawBufferPointer) -> (index: Int, isHere: Bool) {
-        var (lower, upper) = (0, records.count)
+    /// What a range is to a child that is the first, or the last, to reach into it.
+    private func part(
+        of range: TreeRange<Element.Position>, isFirst: Bool, isLast: Bool
+    ) -> TreeRange<Element.Position> {
+        TreeRange(lower: isFirst ? range.lower : nil, upper: isLast ? range.upper : nil)
+    }
+
+    /// Which of the elements lie in a range; `start` may be greater than `end`.
+    private func bounds(of range: TreeRange<Element.Position>) -> (start: Int, end: Int) {
+        (range.lower.map(index) ?? 0, range.upper.map(index) ?? elements.count)
+    }
+
+    /// The index of the first element behind a cut.
+    private func index(of cut: Cut<Element.Position>) -> Int {
+        let (index, isHere) = find(cut.position)
+        return isHere && cut.isBehind ? index + 1 : index
+    }
+
+    /// The index of the first element that does not lie before a position, and whether it lies at it.
+    private func find(_ position: Element.Position) -> (index: Int, isHere: Bool) {
+        var (lower, upper) = (0, elements.count)
         while lower < upper {
             let middle = (lower + upper) / 2
-            let order = records[middle].compare(id)
+            let order = elements[middle].withPosition { $0.compare(to: position) }
             if order == 0 { return (middle, true) }
             if order < 0 { lower = middle + 1 } else { upper = middle }
         }
@@ -66,34 +95,32 @@ struct Node: Sendable {
 
     // MARK: Inserting
 
-    var isOverfull: Bool { records.count > Self.capacity }
+    var isOverfull: Bool { elements.count > Self.capacity }
 
-    /// The node without its middle record as two nodes, and that record.
-    var halves: (left: Node, middle: Record, right: Node) {
-        let middle = records.count / 2
+    /// The node without its middle element as two nodes, and that element.
+    var halves: (left: Node, middle: Element, right: Node) {
+        let middle = elements.count / 2
         return (
-            Node(records: Array(records[..<middle]), children: Array(children.prefix(middle + 1))),
-            records[middle],
-            Node(records: Array(records[(middle + 1)...]), children: Array(children.dropFirst(middle + 1)))
+            Node(elements: Array(elements[..<middle]), children: Array(children.prefix(middle + 1))),
+            elements[middle],
+            Node(elements: Array(elements[(middle + 1)...]), children: Array(children.dropFirst(middle + 1)))
         )
     }
 
-    /// Stores a record and answers the one with the same id that it replaces. The node may be overfull then.
-    mutating func insert(_ record: Record, _ id: UnsafeRawBufferPointer) -> Record? {
-        let (index, isHere) = position(id)
+    /// Stores an element and returns the one at the same position that it replaces. The node may be overfull then.
+    mutating func insert(_ element: Element, at position: Element.Position) -> Element? {
+        let (index, isHere) = find(position)
+        var replaced: Element?
         if isHere {
-            let replaced = records[index]
-            records[index] = record
-            return replaced
-        }
-        var replaced: Record?
-        if children.isEmpty {
-            records.insert(record, at: index)
+            replaced = elements[index]
+            elements[index] = element
+        } else if children.isEmpty {
+            elements.insert(element, at: index)
         } else {
-            replaced = children[index].insert(record, id)
+            replaced = children[index].insert(element, at: position)
             if children[index].isOverfull { split(index) }
         }
-        if replaced == nil { count += 1 }
+        update(removed: replaced, inserted: element)
         return replaced
     }
 
@@ -101,47 +128,59 @@ struct Node: Sendable {
         let (left, middle, right) = children[index].halves
         children[index] = left
         children.insert(right, at: index + 1)
-        records.insert(middle, at: index)
+        elements.insert(middle, at: index)
+    }
+
+    /// Brings the sums up to date with a change here or below.
+    private mutating func update(removed: Element?, inserted: Element?) {
+        if removed != nil { count -= 1 }
+        if inserted != nil { count += 1 }
+        let isFirst = removed.map { $0.expiry != .max && $0.expiry == firstExpiry } ?? false
+        firstExpiry = isFirst ? leastExpiry : min(firstExpiry, inserted?.expiry ?? .max)
     }
 
     // MARK: Removing
 
-    /// Removes a record and answers it. The node may have too few then.
-    mutating func remove(_ id: UnsafeRawBufferPointer) -> Record? {
-        let (index, isHere) = position(id)
-        let removed: Record?
+    /// Removes the element at a position and returns it. The node may have too few then.
+    mutating func remove(at position: Element.Position) -> Element? {
+        let (index, isHere) = find(position)
+        let removed: Element?
         if children.isEmpty {
-            removed = isHere ? records.remove(at: index) : nil
+            removed = isHere ? elements.remove(at: index) : nil
         } else if isHere {
-            removed = records[index]
-            records[index] = children[index].removeLast()
+            removed = elements[index]
+            elements[index] = children[index].removeLast()
             refill(index)
         } else {
-            removed = children[index].remove(id)
+            removed = children[index].remove(at: position)
             refill(index)
         }
-        if removed != nil { count -= 1 }
+        update(removed: removed, inserted: nil)
         return removed
     }
 
-    /// Removes the last record of a node that is not empty.
-    private mutating func removeLast() -> Record {
-        count -= 1
-        guard !children.isEmpty else { return records.removeLast() }
-        let last = children.count - 1
-        let removed = children[last].removeLast()
-        refill(last)
+    /// Removes the last element of a node that is not empty.
+    private mutating func removeLast() -> Element {
+        let removed: Element
+        if children.isEmpty {
+            removed = elements.removeLast()
+        } else {
+            let last = children.count - 1
+            removed = children[last].removeLast()
+            refill(last)
+        }
+        update(removed: removed, inserted: nil)
         return removed
     }
 
-    /// Joins a child that has too few records with a neighbour.
+    /// Joins a child that has too few elements with a neighbour.
     private mutating func refill(_ index: Int) {
-        guard children[index].records.count < Self.capacity / 2 else { return }
+        guard children[index].elements.count < Self.capacity / 2 else { return }
         let left = max(index - 1, 0)
         let right = children.remove(at: left + 1)
-        let between = records.remove(at: left)
+        let between = elements.remove(at: left)
         children[left] = Node(
-            records: children[left].records + [between] + right.records,
+            elements: children[left].elements + [between] + right.elements,
             children: children[left].children + right.children)
         if children[left].isOverfull { split(left) }
     }

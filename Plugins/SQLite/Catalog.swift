@@ -4,30 +4,38 @@ import CSQLite
 /// The table `crudd_collections`, which says what table holds a collection.
 ///
 /// A collection has one table for each format that it was ever opened with, so that records of another format are
-/// out of sight, not misread. The table has the collection's name unless SQLite or this plugin reserves it or another
-/// object of the database has it already (SQLite does not tell `clients` from `Clients`); then it is called
+/// hidden, not misread. The table has the collection's name unless SQLite or this plugin reserves it or another object
+/// of the database has it already (SQLite does not tell `clients` from `Clients`); then it is called
 /// `crudd_NUMBER_NAME`, which nothing else can be.
 struct Catalog {
     let connection: Connection
 
-    /// The table of a collection; nil if there is none.
-    func tableName(_ name: String, _ format: SQLiteCollection.Format) throws(StorageFailure) -> String? {
-        var tableName: String?
+    /// A row of the table.
+    struct Entry {
+        var number: Int64
+        var tableName: String
+    }
+
+    /// Where a collection is; nil if it is nowhere.
+    func entry(_ name: String, _ format: SQLiteCollection.Format) throws(StorageFailure) -> Entry? {
+        var entry: Entry?
         try connection.query(
-            "SELECT table_name FROM crudd_collections WHERE name = ?1 AND format = ?2", [name, format.rawValue]
-        ) { tableName = $0.text(0) }
-        guard let tableName else { return nil }
-        guard try isTaken(tableName) else {
+            "SELECT number, table_name FROM crudd_collections WHERE name = ?1 AND format = ?2", [name, format.rawValue]
+        ) { entry = Entry(number: $0.integer(0), tableName: $0.text(1)) }
+        guard let entry else { return nil }
+        guard try isTaken(entry.tableName) else {
             throw StorageFailure(
                 .corrupt,
-                "collection \(name) has lost its table \(tableName); to start anew, delete its row of crudd_collections"
-            )
+                """
+                the table \(entry.tableName) of collection \(name) is missing; \
+                to start with an empty one, delete its row of crudd_collections
+                """)
         }
-        return tableName
+        return entry
     }
 
     /// Makes the table of a collection that has none; to be called in a transaction.
-    func createTable(_ name: String, _ format: SQLiteCollection.Format) throws(StorageFailure) -> String {
+    func createTable(_ name: String, _ format: SQLiteCollection.Format) throws(StorageFailure) -> Entry {
         let number = try connection.integer("SELECT 1 + coalesce(max(number), 0) FROM crudd_collections") ?? 1
         let isTaken = try isTaken(name)
         let tableName = isTaken || isReserved(name) ? "crudd_\(number)_\(name)" : name
@@ -35,17 +43,20 @@ struct Catalog {
             "INSERT INTO crudd_collections (number, name, format, table_name) VALUES (\(number), ?1, ?2, ?3)",
             [name, format.rawValue, tableName]
         ) { _ in }
-        // The revision stands before the item, whose overflow pages need not be walked for it then. Its default is for
-        // rows that people insert by hand.
+        // The item stands last: what is behind it in an item of many pages is found only by walking them. The default
+        // of the revision is for rows that people insert by hand.
         try connection.execute(
             """
             CREATE TABLE \(quotedIdentifier(tableName)) (
                 id TEXT PRIMARY KEY NOT NULL,
                 revision TEXT NOT NULL DEFAULT (lower(hex(randomblob(16)))),
+                expires_at INTEGER,
+                sequence INTEGER,
                 item \(format.columnType) NOT NULL
-            ) STRICT
+            )
             """)
-        return tableName
+        try Schema(connection: connection).makeExpiryIndex(number, tableName)
+        return Entry(number: number, tableName: tableName)
     }
 
     /// Drops all tables of a collection, to be called in a transaction, and says whether there were any.
@@ -57,6 +68,10 @@ struct Catalog {
         for tableName in tableNames {
             try connection.execute("DROP TABLE IF EXISTS \(quotedIdentifier(tableName))")
         }
+        try connection.query(
+            "DELETE FROM crudd_indexes WHERE collection IN (SELECT number FROM crudd_collections WHERE name = ?1)",
+            [name]
+        ) { _ in }
         try connection.query("DELETE FROM crudd_collections WHERE name = ?1", [name]) { _ in }
         return !tableNames.isEmpty
     }

@@ -1,22 +1,176 @@
 /// The statements that a collection is read and written with.
-enum CollectionStatement: Int, CaseIterable {
-    case read, readRevision, scan, scanRevisions, count, countRange
-    case insert, update, updateRevision, delete, deleteRevision
+///
+/// Parameters 1 to 7 of those that write are id, revision, item, expiry, sequence number, the clock, and the revision
+/// that must be there or NULL; the keys follow.
+enum CollectionStatement {
+    /// By id: revision, item if it is wanted, expiry, sequence number.
+    case read(withItem: Bool)
+    /// By bounds, in the order of keys a position (key and id) and the far bound: what `read` gives, and the id.
+    case scan(Order, isReversed: Bool, withItems: Bool)
+    /// All records, expired ones included.
+    case countAll
+    /// Bounds; limited: parameter 3 is the limit. Expired ones included.
+    case count(Order, isLimited: Bool)
+    /// Bounds; parameter 3 is the clock.
+    case countExpired(Order)
+    case insert, update, updateWithKeys, delete, setKeys
 
-    /// - Parameter table: a quoted identifier.
-    func sql(_ table: String) -> String {
+    /// What a range of records is ordered by.
+    enum Order: Int, CaseIterable {
+        case id, key, unkeyed, sequence
+    }
+
+    /// How many statements there are.
+    static let count = 8 + 7 * Order.allCases.count
+
+    /// Tells the statement from all others; below ``count``.
+    var index: Int {
         switch self {
-        case .read: "SELECT revision, item FROM \(table) WHERE id = ?1"
-        case .readRevision: "SELECT revision FROM \(table) WHERE id = ?1"
-        case .scan: "SELECT revision, item, id FROM \(table) WHERE id >= ?1 AND id < ?2 ORDER BY id LIMIT ?3"
-        case .scanRevisions: "SELECT revision, NULL, id FROM \(table) WHERE id >= ?1 AND id < ?2 ORDER BY id LIMIT ?3"
-        case .count: "SELECT count(*) FROM \(table)"
-        case .countRange: "SELECT count(*) FROM \(table) WHERE id >= ?1 AND id < ?2"
-        case .insert: "INSERT INTO \(table) (id, revision, item) VALUES (?1, ?2, ?3) ON CONFLICT (id) DO NOTHING"
-        case .update: "UPDATE \(table) SET revision = ?2, item = ?3 WHERE id = ?1"
-        case .updateRevision: "UPDATE \(table) SET revision = ?2, item = ?3 WHERE id = ?1 AND revision = ?4"
-        case .delete: "DELETE FROM \(table) WHERE id = ?1"
-        case .deleteRevision: "DELETE FROM \(table) WHERE id = ?1 AND revision = ?4"
+        case .read(let withItem): withItem ? 0 : 1
+        case .countAll: 2
+        case .insert: 3
+        case .update: 4
+        case .updateWithKeys: 5
+        case .delete: 6
+        case .setKeys: 7
+        case .scan(let order, let isReversed, let withItems):
+            8 + 7 * order.rawValue + (isReversed ? 1 : 0) + (withItems ? 2 : 0)
+        case .count(let order, let isLimited): 12 + 7 * order.rawValue + (isLimited ? 1 : 0)
+        case .countExpired(let order): 14 + 7 * order.rawValue
         }
     }
+
+    func sql(_ scope: StatementScope) -> String {
+        switch self {
+        case .read, .insert, .update, .updateWithKeys, .delete, .setKeys: recordSQL(scope)
+        case .scan, .count, .countAll, .countExpired: rangeSQL(scope)
+        }
+    }
+}
+
+// MARK: One record
+
+extension CollectionStatement {
+    /// Not expired, and with the expected revision.
+    private static let isPermitted = "(expires_at IS NULL OR expires_at > ?6) AND (?7 IS NULL OR revision = ?7)"
+
+    private func recordSQL(_ scope: StatementScope) -> String {
+        let table = scope.table
+        let keys = scope.indexes.enumerated().map { (column: keyColumn($0.element), parameter: "?\(8 + $0.offset)") }
+        let assignments = keys.map { "\($0.column) = \($0.parameter)" }
+        let values = "revision = ?2, item = ?3, expires_at = ?4, sequence = ?5"
+        switch self {
+        case .read(let withItem):
+            return "SELECT revision, \(withItem ? "item" : "NULL"), expires_at, sequence FROM \(table) WHERE id = ?1"
+        case .insert:
+            let columns = ["id, revision, item, expires_at, sequence"] + keys.map(\.column)
+            let parameters = ["?1, ?2, ?3, ?4, ?5"] + keys.map(\.parameter)
+            // A record that has expired is not there.
+            return """
+                INSERT INTO \(table) (\(columns.joined(separator: ", "))) VALUES (\(parameters.joined(separator: ", ")))
+                ON CONFLICT (id) DO UPDATE SET \(([values] + assignments).joined(separator: ", "))
+                WHERE expires_at <= ?6
+                """
+        case .update:
+            // SQLite rewrites the entry of an index whenever its column is assigned to, changed or not.
+            let sameKeys = keys.map { " AND \($0.column) IS \($0.parameter)" }.joined()
+            return "UPDATE \(table) SET \(values) WHERE id = ?1 AND \(Self.isPermitted)\(sameKeys)"
+        case .updateWithKeys:
+            let assignments = ([values] + assignments).joined(separator: ", ")
+            return "UPDATE \(table) SET \(assignments) WHERE id = ?1 AND \(Self.isPermitted)"
+        case .setKeys:
+            return "UPDATE \(table) SET \(assignments.joined(separator: ", ")) WHERE id = ?1 AND \(Self.isPermitted)"
+        default:
+            return "DELETE FROM \(table) WHERE id = ?1 AND \(Self.isPermitted)"
+        }
+    }
+}
+
+// MARK: Ranges of records
+
+extension CollectionStatement {
+    private func rangeSQL(_ scope: StatementScope) -> String {
+        let table = scope.table
+        switch self {
+        case .scan(let order, let isReversed, let withItems):
+            let item = withItems ? "item" : "NULL"
+            return Self.scanSQL(
+                scope, order, isReversed, "SELECT revision, \(item), expires_at, sequence, id FROM")
+        case .count(.unkeyed, let isLimited):
+            let rows = Self.unkeyedSQL(scope, "SELECT id FROM")
+            return "SELECT count(*) FROM (\(rows)\(isLimited ? " LIMIT ?3" : ""))"
+        case .count(let order, isLimited: false):
+            return "SELECT count(*) FROM \(table) WHERE \(Self.range(order, scope))"
+        case .count(let order, isLimited: true):
+            return "SELECT count(*) FROM (SELECT 1 FROM \(table) WHERE \(Self.range(order, scope)) LIMIT ?3)"
+        case .countExpired(let order):
+            return """
+                SELECT count(*) FROM \(table) INDEXED BY \(expiryIndex(scope.collection))
+                WHERE expires_at <= ?3 AND \(Self.range(order, scope))
+                """
+        default:
+            return "SELECT count(*) FROM \(table)"
+        }
+    }
+
+    private static func scanSQL(
+        _ scope: StatementScope, _ order: Order, _ isReversed: Bool, _ selection: String
+    ) -> String {
+        let direction = isReversed ? " DESC" : ""
+        let table = scope.table
+        switch order {
+        case .key:
+            let key = scope.key
+            let bounds = isReversed ? "< (?1, ?2) AND \(key) >= ?3" : "> (?1, ?2) AND \(key) < ?3"
+            return """
+                \(selection) \(table) INDEXED BY \(scope.index) WHERE (\(key), id) \(bounds)
+                ORDER BY \(key)\(direction), id\(direction)
+                """
+        case .unkeyed: return "\(unkeyedSQL(scope, selection)) ORDER BY id\(direction)"
+        case .id: return "\(selection) \(table) WHERE \(range(order, scope)) ORDER BY id\(direction)"
+        case .sequence:
+            return """
+                \(selection) \(table) INDEXED BY \(sequenceIndex(scope.collection)) WHERE \(range(order, scope))
+                ORDER BY sequence\(direction)
+                """
+        }
+    }
+
+    /// The records that are known to have no key, and those whose keys nobody has made yet. None of these has an id
+    /// below the one that `crudd_indexes` names, so that they are found quickly, also when there are none.
+    private static func unkeyedSQL(_ scope: StatementScope, _ selection: String) -> String {
+        """
+        \(selection) \(scope.table) INDEXED BY \(scope.index) WHERE \(scope.key) = x'' AND id >= ?1 AND id < ?2
+        UNION ALL
+        \(selection) \(scope.table) WHERE \(scope.key) IS NULL AND id < ?2
+        AND id >= max(?1, (SELECT filled_below FROM crudd_indexes WHERE number = \(scope.indexes[0])))
+        """
+    }
+
+    private static func range(_ order: Order, _ scope: StatementScope) -> String {
+        switch order {
+        case .id: "id >= ?1 AND id < ?2"
+        case .key: "\(scope.key) >= ?1 AND \(scope.key) < ?2"
+        case .unkeyed: "(\(scope.key) IS NULL OR \(scope.key) = x'') AND id >= ?1 AND id < ?2"
+        case .sequence: "sequence BETWEEN ?1 AND ?2"
+        }
+    }
+}
+
+// MARK: Names
+
+/// The column that holds the keys of an index.
+func keyColumn(_ index: Int64) -> String { "crudd_key_\(index)" }
+
+/// The index by expiry, which holds only records that expire.
+func expiryIndex(_ collection: Int64) -> String { "crudd_expiry_\(collection)" }
+
+/// The index by sequence number.
+func sequenceIndex(_ collection: Int64) -> String { "crudd_sequence_\(collection)" }
+
+extension StatementScope {
+    /// Of a scope of one index: the column of its keys.
+    fileprivate var key: String { keyColumn(indexes[0]) }
+    /// Of a scope of one index: its name.
+    fileprivate var index: String { "crudd_index_\(indexes[0])" }
 }

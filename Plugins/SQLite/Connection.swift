@@ -6,13 +6,12 @@ import Glibc
 final class Connection {
     let handle: OpaquePointer
     private var statements = StatementCache()
-    private var queryStatements: [QueryStatement.Key: Statement] = [:]
-    /// More statements of queries than this are not kept; 1000 take a few megabytes.
-    private static let maximumQueryStatements = 1000
+    /// What SQLite's callback looks at, in memory of its own: it is set for each read.
+    private let interruptingCall = UnsafeMutablePointer<CallContext?>.allocate(capacity: 1)
 
     /// - Parameters:
     ///   - flags: SQLITE_OPEN_READWRITE or SQLITE_OPEN_READONLY.
-    ///   - busyTimeout: how long a call may wait for another process to let go of a lock, in milliseconds.
+    ///   - busyTimeout: how long a call may wait for another process to release a lock, in milliseconds.
     init(path: String, flags: Int32, busyTimeout: Int32) throws(StorageFailure) {
         var handle: OpaquePointer?
         let code = sqlite3_open_v2(path, &handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nil)
@@ -21,15 +20,36 @@ final class Connection {
                 sqlite: code, systemError: handle.map(sqlite3_system_errno) ?? 0,
                 message: String(cString: sqlite3_errstr(code)), action: "cannot open \(path)")
             sqlite3_close(handle)
+            interruptingCall.deallocate()
             throw failure
         }
         self.handle = handle
+        interruptingCall.initialize(to: nil)
         sqlite3_busy_timeout(handle, busyTimeout)
     }
 
     deinit {
         while let statement = sqlite3_next_stmt(handle, nil) { sqlite3_finalize(statement) }
         sqlite3_close(handle)
+        interruptingCall.deallocate()
+    }
+
+    // MARK: Interruption
+
+    /// The call whose statements end when nobody waits for the result; nil: none.
+    var call: CallContext? {
+        get { interruptingCall.pointee }
+        set { interruptingCall.pointee = newValue }
+    }
+
+    /// Has statements look at ``call`` each time that SQLite's virtual machine has executed so many instructions.
+    func checkForInterruption(every instructions: Int32) {
+        sqlite3_progress_handler(
+            handle, instructions,
+            { call in
+                // The address given below, which is valid until the connection is closed.
+                call!.assumingMemoryBound(to: CallContext?.self).pointee?.isInterrupted == true ? 1 : 0
+            }, interruptingCall)
     }
 
     // MARK: Statements
@@ -39,32 +59,12 @@ final class Connection {
     /// How many rows the last INSERT, UPDATE or DELETE touched.
     var changes: Int { Int(sqlite3_changes(handle)) }
 
-    /// The prepared statement of that kind for a collection; it must be reset after use.
-    func statement(_ kind: CollectionStatement, _ collection: SQLiteCollection) throws(StorageFailure) -> Statement {
-        if let statement = statements.statement(kind, collection) { return statement }
-        let statement = try prepare(kind.sql(collection.table))
-        statements.insert(statement, kind, collection)
+    /// The prepared statement of that kind for a scope; it must be reset after use.
+    func statement(_ kind: CollectionStatement, _ scope: StatementScope) throws(StorageFailure) -> Statement {
+        if let statement = statements.statement(kind, scope) { return statement }
+        let statement = try prepare(kind.sql(scope))
+        statements.insert(statement, kind, scope)
         return statement
-    }
-
-    /// The prepared statement of that kind for queries; it must be reset after use.
-    ///
-    /// - Parameter index: what it looks into, where it does.
-    func statement(
-        _ kind: QueryStatement, _ collection: SQLiteCollection, _ index: PropertyIndex?
-    ) throws(StorageFailure) -> Statement {
-        let key = QueryStatement.Key(statement: kind, collection: collection.number, index: index?.number ?? -1)
-        if let statement = queryStatements[key] { return statement }
-        let statement = try prepare(kind.sql(collection.table, index))
-        queryStatements[key] = statement
-        return statement
-    }
-
-    /// Lets go of the statements of queries if they have become too many; to be called while none is in use.
-    func trimStatements() {
-        guard queryStatements.count > Self.maximumQueryStatements else { return }
-        for statement in queryStatements.values { sqlite3_finalize(statement.handle) }
-        queryStatements.removeAll()
     }
 
     /// Compiles SQL of one statement.

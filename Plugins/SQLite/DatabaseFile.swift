@@ -9,13 +9,12 @@ import Glibc
 struct DatabaseFile {
     /// "crud" in ASCII; see <https://www.sqlite.org/pragma.html#pragma_application_id>.
     static let applicationID: Int64 = 0x6372_7564
-    static let schemaVersion: Int64 = 1
-    /// How long a write may wait for another process to let go of the file: people look inside with `sqlite3`.
+    /// How long a write may wait for another process to release the file: people look inside with `sqlite3`.
     private static let busyTimeoutMilliseconds: Int32 = 250
 
     let path: String
 
-    /// Opens the file for writing and makes it if it is not there.
+    /// Opens the file for writing and makes it if it is not there; its schema may be empty or that of an older version.
     ///
     /// - Throws: `invalidOptions` for a file that is not ours or can never be, otherwise what SQLite says.
     func open(_ synchronous: SQLiteOptions.Synchronous) throws(StorageFailure) -> Connection {
@@ -26,13 +25,8 @@ struct DatabaseFile {
         guard sqlite3_db_readonly(connection.handle, nil) == 0 else {
             throw StorageFailure(.unavailable, "\(path) is read-only")
         }
-        do {
-            let isNew = try checkIdentity(connection)
-            try configure(connection, synchronous)
-            if isNew { try makeSchema(connection) }
-        } catch let error where error.status == .noSpace {
-            throw StorageFailure(.unavailable, error.message)
-        }
+        try checkIdentity(connection)
+        try configure(connection, synchronous)
         return connection
     }
 
@@ -60,27 +54,26 @@ struct DatabaseFile {
             if code == ENOENT || code == ELOOP { throw unusable(errorText(code)) }
             throw StorageFailure(.unavailable, "cannot open \(path): \(errorText(code))")
         }
-        guard status.st_mode & S_IFMT == S_IFREG else { throw unusable("is no regular file") }
+        guard status.st_mode & S_IFMT == S_IFREG else { throw unusable("is not a regular file") }
     }
 
-    /// Whether the file is empty; nothing is written yet.
-    private func checkIdentity(_ connection: Connection) throws(StorageFailure) -> Bool {
+    /// Refuses a file that is neither empty nor ours; nothing is written yet.
+    private func checkIdentity(_ connection: Connection) throws(StorageFailure) {
         let applicationID: Int64
         do {
             applicationID = try connection.integer("PRAGMA application_id") ?? 0
         } catch {
-            throw sqlite3_errcode(connection.handle) == SQLITE_NOTADB ? unusable("is no SQLite database") : error
+            throw sqlite3_errcode(connection.handle) == SQLITE_NOTADB ? unusable("is not a SQLite database") : error
         }
         if applicationID == Self.applicationID {
             let version = try connection.integer("PRAGMA user_version") ?? 0
-            guard version <= Self.schemaVersion else {
-                throw unusable("has schema version \(version), and this plugin knows \(Self.schemaVersion) at most")
+            guard version <= Schema.version else {
+                throw unusable("has schema version \(version), and this plugin knows \(Schema.version) at most")
             }
-            return false
+            return
         }
         let tables = try connection.integer("SELECT count(*) FROM sqlite_schema") ?? 0
         guard applicationID == 0, tables == 0 else { throw unusable("is a database of another program") }
-        return true
     }
 
     private func configure(
@@ -95,23 +88,6 @@ struct DatabaseFile {
             """
             PRAGMA synchronous = \(synchronous.rawValue); PRAGMA secure_delete = FAST;
             PRAGMA journal_size_limit = \(WriteAheadLog.maximumKeptBytes)
-            """)
-    }
-
-    private func makeSchema(_ connection: Connection) throws(StorageFailure) {
-        try connection.execute(
-            """
-            BEGIN IMMEDIATE;
-            CREATE TABLE IF NOT EXISTS crudd_collections (
-                number INTEGER PRIMARY KEY,
-                name TEXT NOT NULL,
-                format TEXT NOT NULL,
-                table_name TEXT NOT NULL UNIQUE COLLATE NOCASE,
-                UNIQUE (name, format)
-            ) STRICT;
-            PRAGMA application_id = \(Self.applicationID);
-            PRAGMA user_version = \(Self.schemaVersion);
-            COMMIT
             """)
     }
 

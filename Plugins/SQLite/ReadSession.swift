@@ -9,6 +9,8 @@ struct ReadSession: @unchecked Sendable {
     private static let mappedBytes = 0x7FFF_0000
     /// Reads run on the host's event loop: no longer than a hiccup.
     private static let busyTimeoutMilliseconds: Int32 = 20
+    /// Of SQLite's virtual machine, each some ten nanoseconds.
+    private static let instructionsBetweenInterruptionChecks: Int32 = 20_000
 
     private let connection: Connection
     private let beginning: Statement
@@ -20,67 +22,39 @@ struct ReadSession: @unchecked Sendable {
         try connection.execute("PRAGMA mmap_size = \(Self.mappedBytes)")
         beginning = try connection.prepare("BEGIN")
         ending = try connection.prepare("COMMIT")
+        connection.checkForInterruption(every: Self.instructionsBetweenInterruptionChecks)
+    }
+
+    /// The call whose statements end when nobody waits for the result; nil: none.
+    var call: CallContext? {
+        get { connection.call }
+        nonmutating set { connection.call = newValue }
     }
 
     /// The statement of that kind, in a read transaction; it must be reset after use.
-    func statement(_ kind: CollectionStatement, _ collection: SQLiteCollection) throws(StorageFailure) -> Statement {
+    func statement(_ kind: CollectionStatement, _ scope: StatementScope) throws(StorageFailure) -> Statement {
         if !connection.isInTransaction { try connection.run(beginning) }
-        return try connection.statement(kind, collection)
-    }
-
-    /// The statement of that kind for queries, in a read transaction; it must be reset after use.
-    func statement(
-        _ kind: QueryStatement, _ collection: SQLiteCollection, _ index: PropertyIndex?
-    ) throws(StorageFailure) -> Statement {
-        if !connection.isInTransaction { try connection.run(beginning) }
-        return try connection.statement(kind, collection, index)
-    }
-
-    /// The entries of a run of an index; those of a single key by id, and only ids of the range.
-    func start(
-        _ run: IndexRange.Run, _ collection: SQLiteCollection, _ index: PropertyIndex, _ ids: IDRange
-    ) throws(StorageFailure) -> Statement {
-        let row = try statement(run.isPoint ? .group : .range, collection, index)
-        try bind(run, row)
-        if run.isPoint { try bind(ids, row, first: 3) }
-        return row
-    }
-
-    /// To be called between queries.
-    func trimStatements() {
-        connection.trimStatements()
+        return try connection.statement(kind, scope)
     }
 
     func step(_ statement: Statement) throws(StorageFailure) -> Bool {
         try connection.step(statement)
     }
 
+    /// The integer of a statement with one row, which is reset.
+    func integer(_ statement: Statement) throws(StorageFailure) -> Int64 {
+        defer { statement.reset() }
+        return try connection.step(statement) ? statement.integer(0) : 0
+    }
+
     func check(_ code: Int32) throws(StorageFailure) {
         try connection.check(code)
-    }
-
-    /// Binds the bounds to two parameters.
-    func bind(_ range: IDRange, _ statement: Statement, first: Int32 = 1) throws(StorageFailure) {
-        try check(statement.bind(first, copying: range.lower))
-        if let upper = range.upper {
-            try check(statement.bind(first + 1, copying: upper))
-        } else {
-            // In SQLite's order every blob is above every text.
-            try check(statement.bind(first + 1, blob: emptyBytes))
-        }
-    }
-
-    /// Binds rank and bounds to parameters 1 to 3.
-    func bind(_ run: IndexRange.Run, _ statement: Statement) throws(StorageFailure) {
-        try check(statement.bind(1, integer: run.rank.rawValue))
-        try check(run.lower.bind(2, statement))
-        try check(run.upper.bind(3, statement))
     }
 
     /// Ends the read transaction, if there is one.
     func end() {
         guard connection.isInTransaction else { return }
-        // Ending a read transaction writes nothing; should it fail, the next read goes on in it.
+        // Ending a read transaction writes nothing; should it fail, the next read continues in it.
         try? connection.run(ending)
     }
 }

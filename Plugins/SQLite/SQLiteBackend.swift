@@ -1,39 +1,48 @@
-import CRUDModel
 import CRUDPluginKit
 import CSQLite
 
 /// A SQLite database file: one connection that writes, and one for each reader.
 final class SQLiteBackend: StorageBackend {
     static let name = "sqlite"
-    static let version = "1.0.0"
+    static let version = "2.0.0"
     static let capabilities: Capabilities = [
-        .readsConcurrently, .readsFast, .transactions, .durable, .queries,
+        .readsConcurrently, .readsFast, .transactions, .durable, .indexes, .sequences, .expiry,
     ]
 
     private let options: SQLiteOptions
     private let readers = SQLiteReaders()
+    private let foreignWrites: ForeignWrites
     private let writer: Writer
     private let catalog: Catalog
     /// Open collections by name and format, as bytes: Swift takes texts for equal that the host tells apart.
     private var collections: [[UInt8]: SQLiteCollection] = [:]
-    private var collectionsOpened = 0
-    private var indexesNumbered = 0
-    private let host: Host
+    private var scopesNumbered = 0
 
-    init(options: SQLiteOptions, host: Host) throws(StorageFailure) {
+    init(options: SQLiteOptions, host: Host, call: CallContext) throws(StorageFailure) {
         // Where this process has used SQLite before, it refuses; then it is only slower.
         _ = csqlite_disable_memory_statistics()
         self.options = options
-        self.host = host
-        let connection = try DatabaseFile(path: options.path).open(options.synchronous)
-        writer = try Writer(
-            connection: connection, log: WriteAheadLog(connection: connection, readers: readers, host: host))
-        catalog = Catalog(connection: connection)
+        do {
+            let connection = try DatabaseFile(path: options.path).open(options.synchronous)
+            foreignWrites = ForeignWrites(connection: connection)
+            catalog = Catalog(connection: connection)
+            writer = try Writer(
+                connection: connection, log: WriteAheadLog(connection: connection, readers: readers, host: host),
+                foreignWrites: foreignWrites, host: host)
+            let schema = Schema(connection: connection)
+            if try schema.isOutdated { try writer.transaction { () throws(StorageFailure) in try schema.update() } }
+            try writer.readSequenceCeiling()
+            foreignWrites.start()
+        } catch let error where error.status == .noSpace {
+            throw StorageFailure(.unavailable, error.message)
+        }
     }
 
     var capabilities: Capabilities {
         options.synchronous == .full ? Self.capabilities : Self.capabilities.subtracting(.durable)
     }
+
+    var lastSequence: UInt64 { writer.sequenceCeiling }
 
     /// The file is closed with the last reference to its connections: SQLite then checkpoints and removes the log.
     func close() {}
@@ -53,95 +62,87 @@ final class SQLiteBackend: StorageBackend {
         guard let format = SQLiteCollection.Format(rawValue: formatName) else {
             throw StorageFailure(.unsupported, "unknown format \(formatName)")
         }
+        let entry = try entry(name, format, creates: specification.creates)
         let collection = SQLiteCollection(
-            number: collectionsOpened, tableName: try table(name, format, creates: specification.creates),
-            format: format)
-        collectionsOpened += 1
+            number: entry.number, tableName: entry.tableName, format: format,
+            scope: makeScope(quotedIdentifier(entry.tableName), entry.number, []))
         try update(collection, specification)
         collections[key] = collection
         return collection
     }
 
-    /// Brings a collection's indexes up to date: on a table of a million records that takes seconds for each.
+    private func entry(
+        _ name: String, _ format: SQLiteCollection.Format, creates: Bool
+    ) throws(StorageFailure) -> Catalog.Entry {
+        if let entry = try catalog.entry(name, format) { return entry }
+        guard creates else { throw StorageFailure(.notFound, "there is no collection \(name) of format \(format)") }
+        let entry = try writer.transaction { () throws(StorageFailure) in
+            // Another process may have been quicker.
+            if let entry = try catalog.entry(name, format) { return entry }
+            return try catalog.createTable(name, format)
+        }
+        // A snapshot that is older than the table does not show it.
+        readers.releaseSnapshots()
+        return entry
+    }
+
+    /// Brings a collection's indexes up to date.
     private func update(
         _ collection: SQLiteCollection, _ specification: borrowing CollectionSpecification
     ) throws(StorageFailure) {
-        guard collection.format == .json else { return }
-        let old = collection.indexes
-        let wanted = indexes(specification, known: old)
-        guard try !catalog.has(wanted, on: collection.tableName) else {
-            collection.indexes = wanted
-            return
-        }
-        // What goes is not to be looked into any more; what stays may be, meanwhile.
-        collection.indexes = old.filter { index in wanted.contains { $0.path == index.path } }
-        collection.indexes = try writer.transaction { () throws(StorageFailure) in
-            try catalog.update(wanted, of: collection.tableName) { host.log(.warning, $0) }
-        }
-        // Older views do not know of the new ones.
-        readers.letGo()
-    }
-
-    /// The indexes that a specification asks for, each path once.
-    private func indexes(
-        _ specification: borrowing CollectionSpecification, known: [PropertyIndex]
-    ) -> [PropertyIndex] {
-        var indexes: [PropertyIndex] = []
-        for position in 0..<specification.indexCount {
-            let text = specification.index(at: position)
-            guard let path = PropertyPath(utf8: text), !indexes.contains(where: { $0.path == path }) else { continue }
-            if let index = known.first(where: { $0.path == path }) {
-                indexes.append(index)
-            } else if let index = PropertyIndex(path, number: indexesNumbered) {
-                indexesNumbered += 1
-                indexes.append(index)
-            } else {
-                host.log(.warning, "no index by \(path): SQLite cannot follow names that are empty or need escapes")
+        let paths = (0..<specification.indexCount).map { String(decoding: specification.index(at: $0), as: UTF8.self) }
+        let keepsSequences = specification.keepsSequences
+        let indexes: [Int64]
+        if let existing = try catalog.indexes(of: collection, paths, keepsSequences: keepsSequences) {
+            indexes = existing
+        } else {
+            indexes = try writer.transaction { () throws(StorageFailure) in
+                try catalog.setIndexes(of: collection, paths, keepsSequences: keepsSequences)
             }
         }
-        return indexes
+        let old = collection.layout
+        if old.scope.indexes == indexes, old.keepsSequences == keepsSequences { return }
+        let table = collection.scope.table
+        collection.layout = SQLiteCollection.Layout(
+            scope: makeScope(table, collection.number, indexes),
+            indexes: indexes.map { index in
+                old.indexes.first { $0.indexes == [index] } ?? makeScope(table, collection.number, [index])
+            },
+            keepsSequences: keepsSequences)
+        // Older snapshots do not know of the new ones.
+        readers.releaseSnapshots()
     }
 
-    private func table(
-        _ name: String, _ format: SQLiteCollection.Format, creates: Bool
-    ) throws(StorageFailure) -> String {
-        if let table = try catalog.tableName(name, format) { return table }
-        guard creates else { throw StorageFailure(.notFound, "there is no collection \(name) of format \(format)") }
-        let table = try writer.transaction { () throws(StorageFailure) in
-            // Another process may have been quicker.
-            if let table = try catalog.tableName(name, format) { return table }
-            return try catalog.createTable(name, format)
-        }
-        // A view that is older than the table does not show it.
-        readers.letGo()
-        return table
+    private func makeScope(_ table: String, _ collection: Int64, _ indexes: [Int64]) -> StatementScope {
+        defer { scopesNumbered += 1 }
+        return StatementScope(number: scopesNumbered, table: table, collection: collection, indexes: indexes)
     }
 
-    func dropCollection(named name: UnsafeRawBufferPointer) throws(StorageFailure) {
+    func dropCollection(named name: UnsafeRawBufferPointer, _ call: CallContext) throws(StorageFailure) {
         let text = String(decoding: name, as: UTF8.self)
         let wasThere = try writer.transaction { () throws(StorageFailure) in try catalog.dropTables(text) }
         let prefix = Array(name) + [0]
         collections = collections.filter { !$0.key.starts(with: prefix) }
-        // In an older view a new collection of that name would have the records of this one.
-        readers.letGo()
+        // In an older snapshot a new collection of that name would have the records of this one.
+        readers.releaseSnapshots()
         if !wasThere { throw StorageFailure(.notFound, "there is no collection \(text)") }
     }
 
-    func listCollections(_ emit: (RawSpan) -> Void) throws(StorageFailure) {
+    func listCollections(_ call: CallContext, _ emit: (RawSpan) -> Void) throws(StorageFailure) {
         for name in try catalog.names() { emit(Array(name.utf8).span.bytes) }
     }
 
     // MARK: Records
 
     func openReader() throws(StorageFailure) -> SQLiteReader {
-        try SQLiteReader(path: options.path, readers: readers)
+        try SQLiteReader(path: options.path, readers: readers, foreignWrites: foreignWrites)
     }
 
     func write(_ batch: borrowing WriteBatch<SQLiteCollection>) throws(StorageFailure) {
         try writer.write(batch)
     }
 
-    func idle() {
-        writer.idle()
+    func idle(_ call: CallContext) {
+        writer.idle(now: call.now)
     }
 }

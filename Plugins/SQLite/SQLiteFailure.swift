@@ -24,6 +24,7 @@ extension StorageFailure {
             [ENOSPC, EDQUOT, EFBIG].contains(systemError) ? .noSpace : .unavailable
         case SQLITE_CORRUPT, SQLITE_NOTADB: .corrupt
         case SQLITE_TOOBIG, SQLITE_CONSTRAINT: .unsupported
+        case SQLITE_INTERRUPT: .interrupted
         default: .internal
         }
     }

@@ -12,8 +12,8 @@ final class SQLiteReaders: Sendable {
         readers.withLock { readers in readers.removeAll { $0 === reader } }
     }
 
-    /// Ends the read transactions of all readers, each as soon as its call under way returns.
-    func letGo() {
-        for reader in readers.withLock({ $0 }) { reader.letGo() }
+    /// Ends the read transactions of all readers, each as soon as its call in progress returns.
+    func releaseSnapshots() {
+        for reader in readers.withLock({ $0 }) { reader.releaseSnapshot() }
     }
 }

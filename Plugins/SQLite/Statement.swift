@@ -30,8 +30,18 @@ struct Statement {
         }
     }
 
+    /// Binds text, or NULL for nil; the result code is SQLite's.
+    func bind(_ index: Int32, textOrNull text: UnsafeRawBufferPointer?) -> Int32 {
+        text.map { bind(index, text: $0) } ?? sqlite3_bind_null(handle, index)
+    }
+
     func bind(_ index: Int32, integer: Int64) -> Int32 {
         sqlite3_bind_int64(handle, index, integer)
+    }
+
+    /// Binds an integer, or NULL for 0; the result code is SQLite's.
+    func bind(_ index: Int32, integerOrNull integer: Int64) -> Int32 {
+        integer == 0 ? sqlite3_bind_null(handle, index) : sqlite3_bind_int64(handle, index, integer)
     }
 
     /// The bytes of a text or blob, as they are stored; none for NULL.

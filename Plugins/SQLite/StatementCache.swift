@@ -1,36 +1,35 @@
 import CSQLite
 
-/// A connection's prepared statements, those of at most ``capacity`` collections.
+/// A connection's prepared statements, those of at most ``capacity`` scopes.
 ///
-/// Each collection has one slot, by its number, and shares it with those whose numbers are equal modulo the capacity:
-/// the one that is used takes it from the other. A look-up is an index and two comparisons, and up to `capacity`
-/// collections never meet.
+/// Each scope has one slot, by its number, and shares it with those whose numbers are equal modulo the capacity: the
+/// one that is used replaces the other. A lookup is an index and two comparisons, and up to `capacity` scopes do not
+/// replace each other.
 struct StatementCache: ~Copyable {
-    private static let capacity = 256
+    private static let capacity = 512
 
     private struct Slot {
-        var collection: Int
+        var scope: Int
         var statements: [OpaquePointer?]
     }
 
     private var slots = [Slot?](repeating: nil, count: capacity)
 
-    func statement(_ kind: CollectionStatement, _ collection: SQLiteCollection) -> Statement? {
-        guard let slot = slots[collection.number % Self.capacity], slot.collection == collection.number,
-            let handle = slot.statements[kind.rawValue]
+    func statement(_ kind: CollectionStatement, _ scope: StatementScope) -> Statement? {
+        guard let slot = slots[scope.number % Self.capacity], slot.scope == scope.number,
+            let handle = slot.statements[kind.index]
         else { return nil }
         return Statement(handle: handle)
     }
 
-    mutating func insert(_ statement: Statement, _ kind: CollectionStatement, _ collection: SQLiteCollection) {
-        let index = collection.number % Self.capacity
-        if slots[index]?.collection != collection.number {
+    mutating func insert(_ statement: Statement, _ kind: CollectionStatement, _ scope: StatementScope) {
+        let index = scope.number % Self.capacity
+        if slots[index]?.scope != scope.number {
             empty(index)
             slots[index] = Slot(
-                collection: collection.number,
-                statements: [OpaquePointer?](repeating: nil, count: CollectionStatement.allCases.count))
+                scope: scope.number, statements: [OpaquePointer?](repeating: nil, count: CollectionStatement.count))
         }
-        slots[index]?.statements[kind.rawValue] = statement.handle
+        slots[index]?.statements[kind.index] = statement.handle
     }
 
     private mutating func empty(_ index: Int) {

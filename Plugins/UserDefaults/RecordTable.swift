@@ -1,12 +1,16 @@
 import CRUDPluginKit
 
-/// Records by id: an array in the order of the ids' bytes. A change moves what stands behind it, which is little beside
+/// Records by id: an array in the order of the ids' bytes. A change moves the records behind it, which is little beside
 /// the whole list that is written for it.
 struct RecordTable {
     struct Record {
         let id: [UInt8]
         let item: [UInt8]
         let revision: [UInt8]
+        /// In milliseconds since 1970-01-01 UTC; 0: never.
+        let expiresAt: Int64
+        /// 0: the record was written by somebody else.
+        let sequence: UInt64
     }
 
     private(set) var records: [Record]

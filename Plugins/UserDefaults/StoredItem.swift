@@ -3,8 +3,8 @@ import Foundation
 /// An item as the value of a key: a string that people and other tools can read where it is text that XML carries
 /// unchanged, otherwise data.
 ///
-/// The list is XML, in which control characters but TAB and LF, U+FFFE and U+FFFF cannot stand; CR becomes LF when it is
-/// read, and Foundation drops a leading U+FEFF.
+/// The list is XML, in which control characters but TAB and LF, U+FFFE and U+FFFF cannot stand; CR becomes LF when it
+/// is read, and Foundation drops a leading U+FEFF.
 enum StoredItem {
     static func value(_ item: UnsafeRawBufferPointer) -> any Sendable {
         let text = String(validating: item, as: UTF8.self)
@@ -12,7 +12,7 @@ enum StoredItem {
         return Data(item)
     }
 
-    /// The item that a value stands for; nil for a value that nobody meant to be one.
+    /// The item that a value stands for; nil for one of another type.
     static func bytes(_ value: Any) -> [UInt8]? {
         switch value {
         case let text as String: Array(text.utf8)

@@ -3,11 +3,11 @@ import Foundation
 
 /// A suite of UserDefaults, kept from being lost.
 ///
-/// Foundation changes the suite's file in place: it empties it, writes the whole list anew and syncs it. A crash in
-/// between leaves a torn list, and a torn list is no list to Foundation, so that its next change would lose all that was
-/// there. Hence:
+/// Foundation changes the suite's file in place: it truncates it, writes the whole list and syncs it. A crash in
+/// between leaves a torn list, and a torn list is not one to Foundation, so that its next change would lose all that
+/// was there. Hence:
 /// - Before each `synchronize()` there is a synced copy of the list. A torn list is replaced by its copy when the suite
-///   is opened, and when `synchronize()` answers false.
+///   is opened, and when `synchronize()` returns false.
 /// - The list is read by us, and `synchronize()` is called only while it is one. Content that others have changed is
 ///   noticed by the file's status.
 /// - What `synchronize()` leaves is synced once more, with its mode and its name.
@@ -45,6 +45,9 @@ final class Suite {
         return content
     }
 
+    /// See ``SuiteContent/sequenceCeiling``.
+    var sequenceCeiling: UInt64 { content.sequenceCeiling }
+
     /// Every key of a collection, among them those without a record.
     func keys(of collection: [UInt8]) throws(StorageFailure) -> [String] {
         try list().keys.filter { SuiteKey($0)?.collection == collection }
@@ -67,7 +70,7 @@ final class Suite {
     private func list() throws(StorageFailure) -> [String: Any] {
         guard let bytes = try file.bytes() else { return [:] }
         guard let list = Self.list(bytes) else {
-            throw StorageFailure(.unavailable, "\(file.path) is no property list with keys and values")
+            throw StorageFailure(.unavailable, "\(file.path) is not a property list with keys and values")
         }
         return list
     }
@@ -81,8 +84,8 @@ final class Suite {
 
     // MARK: Writing
 
-    /// Makes the changes of a draft, all of them or none; `current()` was called for it just before.
-    func store(_ draft: Draft) throws(StorageFailure) {
+    /// Makes the changes of a draft, all of them or none. It was made from what ``current()`` has just returned.
+    func store(_ draft: SuiteDraft) throws(StorageFailure) {
         guard !draft.changes.isEmpty else { return }
         if known == nil { try file.create() }
         try file.makeCopy()
@@ -123,7 +126,7 @@ final class Suite {
         known = try file.status()
     }
 
-    /// Brings the copy up to date, in a quiet moment rather than before the next write.
+    /// Brings the copy up to date, so that the next write need not.
     func makeCopy() {
         guard !isTorn, let known else { return }
         do {

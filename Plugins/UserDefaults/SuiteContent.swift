@@ -10,14 +10,18 @@ struct SuiteContent {
         var tables: [SuiteKey.Format?: RecordTable] = [:]
     }
 
-    /// By name, as bytes: Swift takes texts for equal that the host tells apart.
+    /// By name, as bytes: the host tells texts apart that Swift takes for equal.
     private var collections: [[UInt8]: Collection] = [:]
+
+    /// No record that was ever in the suite has a higher sequence number.
+    private(set) var sequenceCeiling: UInt64 = 0
 
     init() {}
 
     /// - Parameter list: the suite's keys and values, those of others among them.
-    /// - Parameter report: is handed each key that is ours and whose value is no item.
+    /// - Parameter report: receives each key that is ours and whose value is not an item.
     init(_ list: [String: Any], report: (String) -> Void) {
+        sequenceCeiling = (list[SuiteKey.sequenceCeiling] as? String).flatMap { UInt64($0) } ?? 0
         var records: [[UInt8]: [SuiteKey.Format?: [RecordTable.Record]]] = [:]
         for (text, value) in list {
             guard let key = SuiteKey(text) else { continue }
@@ -30,10 +34,14 @@ struct SuiteContent {
                     report(text)
                     continue
                 }
-                let revision = list[SuiteKey(key.collection, .revision(id: id, format)).text]
+                let value = list[SuiteKey(key.collection, .metadata(id: id, format)).text]
+                let metadata = StoredMetadata(value, of: item)
+                sequenceCeiling = max(sequenceCeiling, metadata.sequence)
                 records[key.collection, default: [:]][format, default: []].append(
-                    RecordTable.Record(id: id, item: item, revision: StoredRevision.revision(revision, of: item)))
-            case .revision: break
+                    RecordTable.Record(
+                        id: id, item: item, revision: metadata.revision, expiresAt: metadata.expiresAt,
+                        sequence: metadata.sequence))
+            case .metadata: break
             }
         }
         for (name, tables) in records {
@@ -49,13 +57,13 @@ struct SuiteContent {
         collections[name].map { $0.formats.isEmpty || $0.formats.contains(format) } ?? false
     }
 
-    /// Adds a format to a collection and answers all of them in order.
+    /// Adds a format to a collection and returns all of them in order.
     mutating func add(_ format: SuiteKey.Format, to name: [UInt8]) -> [SuiteKey.Format] {
         collections[name, default: Collection()].formats.append(format)
         return collections[name]?.formats ?? []
     }
 
-    /// Whether the collection has said yet which formats it has.
+    /// Whether the suite has a key that says which formats the collection has.
     func hasFormats(_ name: [UInt8]) -> Bool { collections[name]?.formats.isEmpty == false }
 
     mutating func remove(_ name: [UInt8]) {
@@ -64,7 +72,7 @@ struct SuiteContent {
 
     // MARK: Records
 
-    /// What the keys of a collection's records have behind `item` and `revision`.
+    /// What the keys of a collection's records have behind `item` and `revision`; nil: nothing.
     func qualifier(of collection: UserDefaultsCollection) -> SuiteKey.Format? {
         guard let first = collections[collection.name]?.formats.first else { return nil }
         return first == collection.format ? nil : collection.format
@@ -76,5 +84,12 @@ struct SuiteContent {
             let qualifier = qualifier(of: collection)
             yield &collections[collection.name, default: Collection()].tables[qualifier, default: RecordTable()]
         }
+    }
+
+    /// Has a sequence number count as used, and returns whether the ceiling has risen for it.
+    mutating func reserve(_ sequence: UInt64) -> Bool {
+        guard sequence > sequenceCeiling else { return false }
+        sequenceCeiling = SequenceBlock.last(of: sequence)
+        return true
     }
 }

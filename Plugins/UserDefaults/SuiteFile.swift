@@ -60,7 +60,7 @@ final class SuiteFile {
 
     private static func lock(_ path: String) throws(StorageFailure) -> Int32 {
         let descriptor = clinux_open(path, O_RDONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0o600)
-        guard descriptor >= 0 else { throw StorageFailure(errno: errno, "cannot open \(path)") }
+        guard descriptor >= 0 else { throw StorageFailure("cannot open \(path)") }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
             let code = errno
             close(descriptor)
@@ -78,9 +78,11 @@ final class SuiteFile {
         var status = stat()
         guard lstat(path, &status) == 0 else {
             if errno == ENOENT { return nil }
-            throw StorageFailure(errno: errno, "cannot examine \(path)")
+            throw StorageFailure("cannot examine \(path)")
         }
-        guard status.st_mode & S_IFMT == S_IFREG else { throw StorageFailure(.unavailable, "\(path) is no file") }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            throw StorageFailure(.unavailable, "\(path) is not a regular file")
+        }
         return Status(status)
     }
 
@@ -113,7 +115,8 @@ final class SuiteFile {
         try Self.read(copyPath)
     }
 
-    /// Makes a synced copy of the list, unless there is one. A crash in between tears the copy, while the list is whole.
+    /// Makes a synced copy of the list, unless there is one. A crash in between tears the copy, while the list is
+    /// whole.
     func makeCopy() throws(StorageFailure) {
         guard let status = try status(), status != copied, let list = try Self.read(path) else { return }
         let isNew = copied == nil
@@ -135,7 +138,7 @@ final class SuiteFile {
         let temporaryPath = "\(copyPath)-temporary"
         try Self.write(list, to: temporaryPath)
         guard rename(temporaryPath, path) == 0 else {
-            throw StorageFailure(errno: errno, "cannot rename \(temporaryPath) to \(path)")
+            throw StorageFailure("cannot rename \(temporaryPath) to \(path)")
         }
         try Self.sync(directory)
     }
@@ -146,7 +149,7 @@ final class SuiteFile {
         let descriptor = clinux_open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0)
         guard descriptor >= 0 else {
             if errno == ENOENT { return nil }
-            throw StorageFailure(errno: errno, "cannot open \(path)")
+            throw StorageFailure("cannot open \(path)")
         }
         defer { close(descriptor) }
         var content: [UInt8] = []
@@ -154,7 +157,7 @@ final class SuiteFile {
         while true {
             let count = Glibc.read(descriptor, &chunk, chunk.count)
             if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw StorageFailure(errno: errno, "cannot read \(path)") }
+            guard count >= 0 else { throw StorageFailure("cannot read \(path)") }
             if count == 0 { return content }
             content += chunk[..<count]
         }
@@ -163,33 +166,23 @@ final class SuiteFile {
     /// Returns once the disk has the content.
     private static func write(_ content: [UInt8], to path: String) throws(StorageFailure) {
         let descriptor = clinux_open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0o600)
-        guard descriptor >= 0 else { throw StorageFailure(errno: errno, "cannot open \(path)") }
+        guard descriptor >= 0 else { throw StorageFailure("cannot open \(path)") }
         defer { close(descriptor) }
         var rest = content[...]
         while !rest.isEmpty {
             // The bytes are written before the closure returns.
             let count = unsafe rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR { continue }
-            guard count > 0 else { throw StorageFailure(errno: errno, "cannot write \(path)") }
+            guard count > 0 else { throw StorageFailure("cannot write \(path)") }
             rest = rest.dropFirst(count)
         }
-        guard fsync(descriptor) == 0 else { throw StorageFailure(errno: errno, "cannot sync \(path)") }
+        guard fsync(descriptor) == 0 else { throw StorageFailure("cannot sync \(path)") }
     }
 
     private static func sync(_ path: String) throws(StorageFailure) {
         let descriptor = clinux_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0)
-        guard descriptor >= 0 else { throw StorageFailure(errno: errno, "cannot open \(path)") }
+        guard descriptor >= 0 else { throw StorageFailure("cannot open \(path)") }
         defer { close(descriptor) }
-        guard fsync(descriptor) == 0 else { throw StorageFailure(errno: errno, "cannot sync \(path)") }
-    }
-}
-
-extension StorageFailure {
-    /// The failure for an error number of the system.
-    ///
-    /// - Parameter action: what was being done, as in "cannot open /srv/files".
-    init(errno code: Int32, _ action: String) {
-        let isFull = code == ENOSPC || code == EDQUOT || code == EFBIG
-        self.init(isFull ? .noSpace : .unavailable, "\(action): \(String(cString: strerror(code)))")
+        guard fsync(descriptor) == 0 else { throw StorageFailure("cannot sync \(path)") }
     }
 }

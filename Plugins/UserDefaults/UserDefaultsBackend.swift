@@ -4,15 +4,17 @@ import CRUDPluginKit
 final class UserDefaultsBackend: StorageBackend {
     static let name = "userdefaults"
     static let version = "1.0.0"
-    static let capabilities: Capabilities = [.transactions, .durable]
+    static let capabilities: Capabilities = [.transactions, .durable, .expiry]
 
     private let suite: Suite
-    /// Open collections by name and then format, as bytes: Swift takes texts for equal that the host tells apart.
+    /// Open collections by name and then format, as bytes: the host tells texts apart that Swift takes for equal.
     private var collections: [[UInt8]: [SuiteKey.Format: UserDefaultsCollection]] = [:]
 
-    init(options: UserDefaultsOptions, host: Host) throws(StorageFailure) {
+    init(options: UserDefaultsOptions, host: Host, call: CallContext) throws(StorageFailure) {
         suite = try Suite(named: options.suite, host: host)
     }
+
+    var lastSequence: UInt64 { suite.sequenceCeiling }
 
     /// Leaves a copy of what is there now. The lock ends with the last reference to the suite.
     func close() {
@@ -35,7 +37,7 @@ final class UserDefaultsBackend: StorageBackend {
                 .notFound, "there is no collection \(String(decoding: name, as: UTF8.self)) of format \(formatName)")
         }
         if specification.creates, !content.contains(name, format) || !content.hasFormats(name) {
-            var draft = Draft(of: content)
+            var draft = SuiteDraft(of: content)
             draft.add(format, to: name)
             try suite.store(draft)
         }
@@ -45,19 +47,19 @@ final class UserDefaultsBackend: StorageBackend {
         return collection
     }
 
-    func dropCollection(named name: UnsafeRawBufferPointer) throws(StorageFailure) {
+    func dropCollection(named name: UnsafeRawBufferPointer, _ call: CallContext) throws(StorageFailure) {
         let bytes = Array(name)
         let content = try suite.current()
         guard content.names.contains(bytes) else {
             throw StorageFailure(.notFound, "there is no collection \(String(decoding: name, as: UTF8.self))")
         }
-        var draft = Draft(of: content)
+        var draft = SuiteDraft(of: content)
         draft.remove(bytes, keys: try suite.keys(of: bytes))
         try suite.store(draft)
         collections[bytes] = nil
     }
 
-    func listCollections(_ emit: (RawSpan) -> Void) throws(StorageFailure) {
+    func listCollections(_ call: CallContext, _ emit: (RawSpan) -> Void) throws(StorageFailure) {
         for name in try suite.current().names { emit(name.span.bytes) }
     }
 
@@ -67,16 +69,16 @@ final class UserDefaultsBackend: StorageBackend {
         UserDefaultsReader(suite)
     }
 
-    /// The batch is one change of the list, which a crash undoes whole or not at all: hence the transactions.
+    /// The batch is one change of the list, which a crash undoes whole or not at all: hence transactions.
     func write(_ batch: borrowing WriteBatch<UserDefaultsCollection>) throws(StorageFailure) {
-        var draft = Draft(of: try suite.current())
+        var draft = SuiteDraft(of: try suite.current())
         for position in 0..<batch.count {
             if !draft.apply(batch[position], position, batch), batch.isAtomic { return }
         }
         try suite.store(draft)
     }
 
-    func idle() {
+    func idle(_ call: CallContext) {
         suite.makeCopy()
     }
 }

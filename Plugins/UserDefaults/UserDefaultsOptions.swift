@@ -13,14 +13,14 @@ struct UserDefaultsOptions: PluginOptions {
 
     init(_ reader: OptionReader<Key>) throws(StorageFailure) {
         suite = try reader.string(.suite)
-        guard let first = suite.utf8.first, SuiteKey.isAlphanumeric(first),
+        guard let first = suite.utf8.first, PercentEncoding.isAlphanumeric(first),
             suite.utf8.count <= Self.maximumSuiteBytes,
-            suite.utf8.allSatisfy({ SuiteKey.standsForItself($0) || $0 == UInt8(ascii: "_") })
+            suite.utf8.allSatisfy({ PercentEncoding.isAlphanumeric($0) || ".-_".utf8.contains($0) })
         else {
-            throw reader.fault(
+            throw reader.invalid(
                 .suite,
-                "must be a name such as com.example.app: at most \(Self.maximumSuiteBytes) of A-Z, a-z, 0-9, \".\", \"-\" and "
-                    + "\"_\", the first a letter or a digit")
+                "must be a name such as com.example.app: at most \(Self.maximumSuiteBytes) of A-Z, a-z, 0-9, \".\", "
+                    + "\"-\" and \"_\", the first a letter or a digit")
         }
     }
 }

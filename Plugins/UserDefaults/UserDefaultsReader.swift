@@ -1,6 +1,6 @@
 import CRUDPluginKit
 
-/// Reads what the suite holds now; it holds no view between calls, so that what people edit is seen at once.
+/// Reads what the suite holds now; it holds no snapshot between calls, so that what people edit is seen at once.
 final class UserDefaultsReader: StorageReader {
     private let suite: Suite
 
@@ -13,28 +13,31 @@ final class UserDefaultsReader: StorageReader {
         for position in 0..<request.count {
             guard let record = table.record(request.id(at: position)) else { continue }
             let item = request.wantsItems ? record.item : []
-            guard request.emit(position, item: item.span.bytes, revision: record.revision.span.bytes) else { return }
+            let isWanted = request.emit(
+                position, item: item.span.bytes, revision: record.revision.span.bytes, expiresAt: record.expiresAt,
+                sequence: record.sequence)
+            guard isWanted else { return }
         }
     }
 
     func scan(_ request: borrowing ScanRequest, of collection: UserDefaultsCollection) throws(StorageFailure) {
-        let range = IDRange(after: request.after, prefix: request.prefix)
-        let records = try suite.current()[collection].records(in: range).prefix(request.limit ?? .max)
-        for (position, record) in records.enumerated() {
+        let records = try suite.current()[collection].records(in: request.ids)
+        for offset in 0..<records.count {
+            let record = records[request.isReversed ? records.endIndex - 1 - offset : records.startIndex + offset]
             let item = request.wantsItems ? record.item : []
-            guard
-                request.emit(
-                    position, id: record.id.span.bytes, item: item.span.bytes, revision: record.revision.span.bytes)
-            else { return }
+            let isWanted = request.emit(
+                id: record.id.span.bytes, item: item.span.bytes, revision: record.revision.span.bytes,
+                expiresAt: record.expiresAt, sequence: record.sequence)
+            guard isWanted else { return }
         }
     }
 
     func count(
-        prefix: UnsafeRawBufferPointer, in collection: UserDefaultsCollection
+        _ request: borrowing CountRequest, in collection: UserDefaultsCollection
     ) throws(StorageFailure) -> UInt64 {
-        let everything = UnsafeRawBufferPointer(start: nil, count: 0)
-        let range = IDRange(after: everything, prefix: prefix)
-        return UInt64(try suite.current()[collection].records(in: range).count)
+        let call = request.call
+        let records = try suite.current()[collection].records(in: request.range.ids)
+        return UInt64(records.count { !call.hasExpired($0.expiresAt) })
     }
 
     func close() {}

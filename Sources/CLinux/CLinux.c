@@ -1,4 +1,4 @@
-// Here and not in the header: Swift sees Glibc without it, and two views of one struct would not go together.
+// Not in the header: Swift imports Glibc without it, and the two definitions of some structs would conflict.
 #define _GNU_SOURCE
 
 #include "CLinux.h"
@@ -58,7 +58,7 @@ void clinux_name_thread(const char *name) { pthread_setname_np(pthread_self(), n
 
 int clinux_die_with(pid_t parent) {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return -1;
-    // One that died before the call above is not noticed by it.
+    // The call above does not notice a parent that has died before.
     return getppid() == parent ? 0 : -1;
 }
 

@@ -1,22 +1,21 @@
-/// A backend, as `backend.list` tells.
+/// A backend, as returned by `backend.list`.
 public struct BackendDescription: Codable, Sendable {
     /// Its name in the configuration.
     public var name: String
-    /// The plugin that it is made of; nil where it is a command.
+    /// The name of its plugin; nil if it is a command.
     public var plugin: String?
-    /// The executable that it is made of; nil where it is a plugin.
+    /// The path of its executable; nil if it is a plugin.
     public var command: String?
     /// Where the plugin runs: `inline` or `process`.
     public var isolation: String
-    /// Whether it can be used, such as `ready` or `down`.
+    /// Whether it is available, such as `ready` or `down`.
     public var state: String
-    /// How often a child process was started in the place of one that was lost; nil where the plugin runs inside the
-    /// daemon.
+    /// How often the child process was restarted; nil if the plugin runs inside the daemon.
     public var restarts: Int?
-    /// The child process, while there is one.
+    /// The child process, if there is one.
     public var pid: Int?
-    /// What went wrong last, where something has: also how a child process was lost, though another one serves by now.
+    /// The last error, if there was one, also one that has been resolved by a restart of the child process.
     public var lastError: String?
-    /// What it can do.
+    /// Its capabilities.
     public var capabilities: [String]
 }

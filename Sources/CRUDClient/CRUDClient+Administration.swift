@@ -2,14 +2,14 @@ import CRUDJSON
 import CRUDModel
 import CRUDWire
 
-/// What a client asks the daemon itself.
+/// Methods that concern the daemon itself.
 extension CRUDClient {
-    /// Asks the daemon for a sign of life.
+    /// Checks that the daemon replies.
     public func ping() async throws {
         _ = try await call(.ping)
     }
 
-    /// How the daemon is.
+    /// The state of the daemon.
     ///
     /// - Throws: ``CRUDError/Code/permissionDenied`` for anybody but admins.
     public func status() async throws -> DaemonStatus {
@@ -21,7 +21,7 @@ extension CRUDClient {
         try await list(.listCollections, "collections")
     }
 
-    /// One collection, with the count of its records.
+    /// One collection, with the number of its records.
     ///
     /// - Throws: ``CRUDError/Code/collectionNotFound``.
     public func collection(_ name: String) async throws -> CollectionDescription {
@@ -29,7 +29,7 @@ extension CRUDClient {
             call(.describeCollection) { request in request.object { $0.member("collection", name) } })
     }
 
-    /// The backends that the daemon's configuration names.
+    /// The backends of the daemon's configuration.
     ///
     /// - Throws: ``CRUDError/Code/permissionDenied`` for anybody but admins.
     public func backends() async throws -> [BackendDescription] {
@@ -43,16 +43,16 @@ extension CRUDClient {
         try await list(.listPlugins, "plugins")
     }
 
-    /// Calls any method of the protocol, `rpc.discover` for one, which describes them all.
+    /// Calls any method of the protocol, for example `rpc.discover`, which describes them all.
     ///
-    /// A method that this version of the client does not know is taken to write: where its answer is lost, the call
-    /// throws ``CRUDError/Code/outcomeUnknown`` and is not made again.
+    /// A method that this version of the client does not know is assumed to write: if the reply is lost, the call
+    /// throws ``CRUDError/Code/outcomeUnknown`` and is not sent again.
     ///
     /// - Parameters:
     ///   - method: its name, such as `record.read`.
     ///   - params: JSON text.
     /// - Returns: the result as JSON text, numbers digit for digit.
-    /// - Throws: ``CRUDError/Code/parseError`` if `params` is not JSON; nothing is sent then.
+    /// - Throws: ``CRUDError/Code/parseError`` if `params` is not valid JSON; nothing is sent.
     public func call(_ method: String, params: String = "{}") async throws -> String {
         let params = Array(params.utf8)
         try RawJSON.check(params, what: "params")
@@ -61,7 +61,7 @@ extension CRUDClient {
 
     /// Calls any method of the protocol.
     ///
-    /// - Parameter json: the text of `params`, which the caller knows to be JSON.
+    /// - Parameter json: the text of `params`, which the caller has checked.
     package func call(_ method: String, json: [UInt8]) async throws -> [UInt8] {
         try await call(RemoteMethod(named: method)) { $0.raw(json) }
     }

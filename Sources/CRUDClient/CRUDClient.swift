@@ -11,7 +11,7 @@ import Glibc
 import Darwin
 #endif
 
-/// A connection to a crudd daemon: the way from an application to its records, whatever stores them.
+/// A connection to a crudd daemon, through which an application accesses its records, whatever stores them.
 ///
 /// ```swift
 /// let client = try await CRUDClient.connect()
@@ -19,38 +19,38 @@ import Darwin
 /// try await clients.create(id: "client", item: Client(name: "Chill Client"))
 /// ```
 ///
-/// One client is one connection, to be shared by any number of tasks: their calls are pipelined, and no call waits for
-/// another's answer.
+/// One client is one connection, which any number of tasks may share: calls are pipelined, and no call waits for the
+/// reply to another.
 ///
 /// ### When the connection is lost
-/// The client connects again by itself, with a pause that grows from 10 milliseconds to a second while that fails. Calls
-/// that were made meanwhile wait for the connection until their deadline. Those that had been sent already:
-/// - one that only reads is sent again;
-/// - one that writes throws ``CRUDError/Code/outcomeUnknown``: it may or may not have been applied, and only the
-///   application knows whether it may be made twice.
+/// The client reconnects automatically, with pauses that grow from 10 milliseconds to a second while that fails. New
+/// calls wait for the connection until their deadline. Of the calls that were sent already,
+/// - those that only read are sent again;
+/// - those that write throw ``CRUDError/Code/outcomeUnknown``: they may or may not have been applied, and only the
+///   application can decide whether to repeat them.
 ///
 /// ### Deadlines and cancellation
-/// Every call has a deadline, 30 seconds from its beginning unless ``Options/timeout`` or ``withDeadline(in:_:)`` says
-/// otherwise, and every call honours the cancellation of its task. What the caller gets depends on how far the call was:
+/// Every call has a deadline, 30 seconds after its start unless ``Options/timeout`` or ``withDeadline(in:_:)`` sets
+/// another, and every call honours the cancellation of its task. The error depends on the progress of the call:
 ///
 /// | | at the deadline | cancelled |
 /// | --- | --- | --- |
-/// | never sent | ``CRUDError/Code/unavailable`` | `CancellationError`, and it never will be sent |
+/// | not sent | ``CRUDError/Code/unavailable`` | `CancellationError`; it will not be sent |
 /// | sent, only reads | ``CRUDError/Code/unavailable`` | `CancellationError` |
 /// | sent, writes | ``CRUDError/Code/outcomeUnknown`` | ``CRUDError/Code/outcomeUnknown`` |
 ///
 /// At a deadline the error's ``CRUDError/cause`` is ``DeadlineExceeded``.
 public final class CRUDClient: Sendable {
-    /// Where a daemon listens unless its configuration says otherwise.
+    /// Where a daemon listens by default.
     public static let defaultPath = "/run/crudd/crudd.sock"
 
     /// Where the daemon listens.
     public let path: String
 
-    /// When a call of the current task must be answered, if ``withDeadline(in:_:)`` has set that.
+    /// The deadline of the current task's calls, if ``withDeadline(in:_:)`` has set one.
     @TaskLocal static var deadline: ContinuousClock.Instant?
 
-    /// One thread for all clients of the process that were not handed an event loop group of their own.
+    /// One thread for all clients of the process that have no event loop group of their own.
     private static let eventLoops = MultiThreadedEventLoopGroup(numberOfThreads: 1)
 
     private let timeout: Duration
@@ -61,7 +61,7 @@ public final class CRUDClient: Sendable {
         self.path = path
         timeout = options.timeout
         calls = CallQueue(
-            connection: Connection(
+            connection: DaemonConnection(
                 path: path, name: options.name, timeout: TimeAmount(options.timeout),
                 eventLoop: (options.eventLoopGroup ?? Self.eventLoops).next()))
     }
@@ -73,11 +73,11 @@ public final class CRUDClient: Sendable {
     /// Connects to the daemon at `path`.
     ///
     /// - Parameters:
-    ///   - path: the daemon's socket. Not given: `$CRUDD_SOCKET`, and where that is not set, ``defaultPath``.
-    ///   - options: how long calls may take and the like.
-    /// - Throws: ``CRUDError/Code/unavailable``, at once and with the path in the message, where no daemon answers;
-    ///   ``CRUDError/Code/limitExceeded`` where it has all the sessions that it takes;
-    ///   ``CRUDError/Code/unsupported`` where it does not speak version 1 of the protocol.
+    ///   - path: the daemon's socket; nil: `$CRUDD_SOCKET`, or ``defaultPath`` if that is not set.
+    ///   - options: the timeout of calls and the like.
+    /// - Throws: ``CRUDError/Code/unavailable``, at once and with the path in the message, if no daemon replies;
+    ///   ``CRUDError/Code/limitExceeded`` if it has its maximum number of sessions;
+    ///   ``CRUDError/Code/unsupported`` if it does not speak version 1 of the protocol.
     public static func connect(path: String? = nil, options: Options = Options()) async throws -> CRUDClient {
         let client = CRUDClient(path: path ?? environmentPath ?? defaultPath, options: options)
         try await client.open()
@@ -86,16 +86,16 @@ public final class CRUDClient: Sendable {
 
     /// The records of the collection `name`.
     ///
-    /// Nothing is sent yet: a collection that the daemon does not know shows with the first call.
+    /// Nothing is sent yet: the first call fails if the daemon does not know the collection.
     ///
     /// - Parameter name: 1 to 128 bytes of UTF-8 without control characters; spaces are legal.
     public func repository(_ name: String) -> RemoteRepository {
         RemoteRepository(client: self, collection: name)
     }
 
-    /// Runs `operation` with a deadline that all calls in it share, those of its child tasks included.
+    /// Runs `operation` with a deadline for all calls in it, those of its child tasks included.
     ///
-    /// It takes the place of ``Options/timeout``. Inside another such operation the earlier deadline holds.
+    /// It replaces ``Options/timeout``. If such operations are nested, the earlier deadline applies.
     ///
     /// ```swift
     /// try await CRUDClient.withDeadline(in: .seconds(2)) {
@@ -110,10 +110,10 @@ public final class CRUDClient: Sendable {
         return try await $deadline.withValue(deadline.map { min($0, new) } ?? new, operation: operation)
     }
 
-    /// Closes the connection. Calls under way fail: those that were sent and write with
-    /// ``CRUDError/Code/outcomeUnknown``, all others, and all that come later, with ``CRUDError/Code/unavailable``.
+    /// Closes the connection. Calls in flight fail: writes that were sent with ``CRUDError/Code/outcomeUnknown``, all
+    /// others, and all later ones, with ``CRUDError/Code/unavailable``.
     ///
-    /// A client that nothing refers to any more closes by itself.
+    /// A client that is not referenced any more closes itself.
     public func close() async {
         await withCheckedContinuation { calls.append(.closing($0)) }
     }
@@ -132,8 +132,10 @@ public final class CRUDClient: Sendable {
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 calls.append(
-                    .call(Call(id: id, method: method, frame: frame, deadline: deadline, continuation: continuation)))
-                // Had the task been cancelled before, the handler would have spoken of a call that was not there yet.
+                    .call(
+                        PendingCall(
+                            id: id, method: method, frame: frame, deadline: deadline, continuation: continuation)))
+                // If the task was cancelled before, the handler has referred to a call that was not in the queue yet.
                 if Task.isCancelled { calls.append(.cancellation(id: id)) }
             }
         } onCancel: {
@@ -158,9 +160,9 @@ public final class CRUDClient: Sendable {
         TimeAmount(Self.deadline.map { $0 - .now } ?? timeout)
     }
 
-    /// `$CRUDD_SOCKET`; nil where that is empty or not set.
+    /// `$CRUDD_SOCKET`; nil if that is empty or not set.
     private static var environmentPath: String? {
-        // What getenv points at is copied here, before anything else can run.
+        // The value is copied here, before anything else can change the environment.
         guard let value = unsafe getenv("CRUDD_SOCKET") else { return nil }
         let path = unsafe String(cString: value)
         return path.isEmpty ? nil : path
@@ -168,14 +170,14 @@ public final class CRUDClient: Sendable {
 }
 
 extension CRUDClient {
-    /// How a client behaves.
+    /// The options of a client.
     public struct Options: Sendable {
-        /// How long a call may take, from its beginning to its answer.
+        /// How long a call may take, from its start to its reply.
         public var timeout: Duration
-        /// What the client calls itself to the daemon.
+        /// The name under which the client introduces itself to the daemon.
         public var name: String
-        /// Whose event loop the connection lives on. Nil: one thread that all such clients of the process share. The
-        /// group must outlive the client.
+        /// The group whose event loop serves the connection; it must outlive the client. Nil: one thread that all such
+        /// clients of the process share.
         public var eventLoopGroup: (any EventLoopGroup)?
 
         public init(

@@ -1,14 +1,14 @@
-/// A collection, as `collection.list` and `collection.describe` tell.
+/// A collection, as returned by `collection.list` and `collection.describe`.
 public struct CollectionDescription: Codable, Sendable {
     public var name: String
-    /// The backend that holds it, by its name in the configuration.
+    /// The name of its backend in the configuration.
     public var backend: String
-    /// What items are stored as: `json`, `xml` or `plist`.
+    /// The format of stored items: `json`, `xml` or `plist`.
     public var format: String
     /// The paths of the properties that are indexed.
     public var indexes: [String]
-    /// How many records it holds. Only ``CRUDClient/collection(_:)`` tells.
+    /// The number of its records. Only ``CRUDClient/collection(_:)`` returns it.
     public var count: Int?
-    /// What its backend can do. Only ``CRUDClient/collection(_:)`` tells.
+    /// The capabilities of its backend. Only ``CRUDClient/collection(_:)`` returns them.
     public var capabilities: [String]?
 }

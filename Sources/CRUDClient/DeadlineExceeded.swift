@@ -1,4 +1,4 @@
-/// The ``CRUDError/cause`` of an error that was thrown because a call had no answer by its deadline.
+/// The ``CRUDError/cause`` of an error that was thrown because a call got no reply by its deadline.
 public struct DeadlineExceeded: Error, CustomStringConvertible {
     public init() {}
 

@@ -1,4 +1,4 @@
-/// A plugin that the daemon has loaded, as `plugin.list` tells.
+/// A plugin that the daemon has loaded, as returned by `plugin.list`.
 public struct PluginDescription: Codable, Sendable {
     /// Its name in the configuration.
     public var name: String

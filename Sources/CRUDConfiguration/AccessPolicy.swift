@@ -1,3 +1,5 @@
+package import CRUDModel
+
 /// What a peer may do with a collection, or with the daemon.
 package struct Permissions: OptionSet, Sendable, Hashable {
     package let rawValue: UInt8
@@ -23,18 +25,18 @@ package struct AccessRule: Sendable, Equatable {
     package let users: [UInt32]?
     /// Group ids; nil where the rule does not say.
     package let groups: [UInt32]?
-    /// Nil: all of them, and the daemon itself.
+    /// Nil: all collections, and the daemon itself.
     package let collections: [CollectionPattern]?
-    /// What a peer may do for whom this rule decides; nothing else.
+    /// What the peers that this rule applies to may do.
     package let allow: Permissions
 
-    /// Whether the rule speaks of this peer: its user is listed, or one of its groups is, or neither list is given.
-    func concerns(uid: UInt32, groups: [UInt32]) -> Bool {
+    /// Whether the rule applies to this peer: its user or one of its groups is listed, or neither list is given.
+    func applies(uid: UInt32, groups: [UInt32]) -> Bool {
         if users == nil && self.groups == nil { return true }
         return users?.contains(uid) == true || self.groups?.contains(where: groups.contains) == true
     }
 
-    /// Whether the rule speaks of this collection.
+    /// Whether the rule applies to this collection.
     func covers(_ collection: Span<UInt8>) -> Bool {
         guard let collections else { return true }
         for pattern in collections where pattern.matches(collection) { return true }
@@ -42,16 +44,16 @@ package struct AccessRule: Sendable, Equatable {
     }
 }
 
-/// Who may do what: the section `access`, or what holds without one.
+/// Who may do what: the section `access`, or the rules that hold without one.
 ///
 /// Root and the daemon's own user may do everything. Without the section everybody else may read and write; with it
-/// the first rule that matches peer and collection decides, and what none matches is denied.
+/// the first rule that matches peer and collection decides, and what no rule matches is denied.
 ///
-/// The answers depend on nothing but the arguments, so that a session may keep them until the next reload.
+/// Results depend on the arguments only, so that a session may cache them until the next reload.
 package struct AccessPolicy: Sendable {
     /// In the order of the file; nil where it has no such section.
     package let rules: [AccessRule]?
-    /// The effective user id of the daemon.
+    /// The daemon's effective user id.
     let daemonUID: UInt32
 
     /// What a peer may do with a collection.
@@ -61,28 +63,29 @@ package struct AccessPolicy: Sendable {
     ///   - collection: the name, as UTF-8.
     package func permissions(uid: UInt32, groups: [UInt32], collection: Span<UInt8>) -> Permissions {
         if let permissions = permissionsWithoutRules(uid: uid) { return permissions }
-        for rule in rules ?? [] where rule.concerns(uid: uid, groups: groups) && rule.covers(collection) {
+        for rule in rules ?? [] where rule.applies(uid: uid, groups: groups) && rule.covers(collection) {
             return rule.allow
         }
         return []
     }
 
-    /// What a peer may do where no collection is concerned: with ``Permissions/admin``, manage the daemon. Rules that
-    /// list `collections` do not speak of that.
+    /// What a peer may do apart from collections: with ``Permissions/admin``, manage the daemon. Rules that list
+    /// `collections` do not apply.
     package func permissions(uid: UInt32, groups: [UInt32]) -> Permissions {
         if let permissions = permissionsWithoutRules(uid: uid) { return permissions }
-        for rule in rules ?? [] where rule.concerns(uid: uid, groups: groups) && rule.collections == nil {
+        for rule in rules ?? [] where rule.applies(uid: uid, groups: groups) && rule.collections == nil {
             return rule.allow
         }
         return []
     }
 
-    /// Whether a peer may do all of `needed` with a collection; parameters as of ``permissions(uid:groups:collection:)``.
+    /// Whether a peer may do all of `needed` with a collection; parameters as of
+    /// ``permissions(uid:groups:collection:)``.
     package func allows(_ needed: Permissions, uid: UInt32, groups: [UInt32], collection: Span<UInt8>) -> Bool {
         permissions(uid: uid, groups: groups, collection: collection).isSuperset(of: needed)
     }
 
-    /// What holds whatever the rules say; nil where they decide.
+    /// The permissions of peers that no rule applies to; nil where the rules decide.
     private func permissionsWithoutRules(uid: UInt32) -> Permissions? {
         if uid == 0 || uid == daemonUID { return .all }
         return rules == nil ? [.read, .write] : nil

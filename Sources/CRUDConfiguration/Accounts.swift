@@ -2,14 +2,14 @@ import Glibc
 
 /// Users and groups as the system knows them, through the name service switch.
 enum Accounts {
-    enum Answer {
+    enum LookupResult {
         case id(UInt32)
         case absent
         /// The name service failed with this `errno`.
         case failure(Int32)
     }
 
-    static func user(_ name: String) -> Answer {
+    static func user(_ name: String) -> LookupResult {
         lookUp { buffer in
             var entry = passwd()
             // Null, or where the entry is.
@@ -19,7 +19,7 @@ enum Accounts {
         }
     }
 
-    static func group(_ name: String) -> Answer {
+    static func group(_ name: String) -> LookupResult {
         lookUp { buffer in
             var entry = GroupEntry()
             // Null, or where the entry is.
@@ -30,7 +30,7 @@ enum Accounts {
     }
 
     /// Calls one of getpwnam_r(3) and getgrnam_r(3) with memory that grows until the entry fits.
-    private static func lookUp(_ call: (inout [CChar]) -> (code: Int32, id: UInt32?)) -> Answer {
+    private static func lookUp(_ call: (inout [CChar]) -> (code: Int32, id: UInt32?)) -> LookupResult {
         let maximum = 1 << 20
         var size = 1024
         while true {

@@ -1,9 +1,11 @@
-/// One entry of `backends`: which plugin, where it runs, and what it is told.
+package import CRUDModel
+
+/// One entry of `backends`: which plugin, in which process, with which options.
 package struct BackendConfiguration: Sendable {
-    /// What answers for the backend.
+    /// What implements the backend.
     package enum Implementation: Sendable, Hashable {
         /// A shared library: a bare name that stands for `DIRECTORY/NAME.so`, or an absolute path beneath one of the
-        /// plugin directories (by its text: links are the loader's to judge).
+        /// plugin directories (by its text: the loader checks links).
         case plugin(String)
         /// An executable, absolute path first, with its arguments.
         case command([String])
@@ -17,11 +19,11 @@ package struct BackendConfiguration: Sendable {
         case process
     }
 
-    /// What a child process is held to.
+    /// The limits of a child process.
     package struct Limits: Sendable, Hashable {
         /// The most memory in bytes; nil: no limit.
         package var memoryBytes: Int?
-        /// The longest that one call may take; nil: no limit.
+        /// How long one call may take; nil: no limit.
         package var callTimeout: Duration?
     }
 
@@ -34,17 +36,17 @@ package struct BackendConfiguration: Sendable {
     package let limits: Limits
     /// The digest that the plugin file, or the command's first word, must have: 64 hexadecimal digits, lower-case.
     package let sha256: String?
-    /// What the plugin is told: a JSON object, as UTF-8; `{}` where the file says nothing.
+    /// The plugin's options: a JSON object, as UTF-8; `{}` where the file gives none.
     package let options: [UInt8]
-    /// Where the backend's name stands in the file.
+    /// Where the backend's name is in the file.
     package let position: SourcePosition
-    /// Where its plugin or command is named: the place for a fault of the plugin file itself.
+    /// Where its plugin or command is named: the position of errors of the plugin file itself.
     package let implementationPosition: SourcePosition
-    /// The options as they stand in the file, for the positions.
+    /// The options as they are written in the file, for their positions.
     let optionsNode: YAMLNode?
 
-    /// Where the option that a JSON Pointer names stands in the file: the value; of a value that is not there, the
-    /// nearest container that is. Without options in the file, the backend's own position.
+    /// Where the value of the option that a JSON Pointer names is in the file; if the file lacks it, the innermost
+    /// container that it has; if it has no options at all, the backend's own position.
     ///
     /// Source: [RFC 6901](https://www.rfc-editor.org/rfc/rfc6901).
     package func position(ofOption pointer: String) -> SourcePosition {
@@ -56,7 +58,7 @@ package struct BackendConfiguration: Sendable {
         return node.position
     }
 
-    /// A reference token with `~1` and `~0` understood.
+    /// A reference token with `~1` and `~0` decoded.
     private static func unescaped(_ token: Substring.UTF8View) -> [UInt8] {
         var bytes: [UInt8] = []
         var isEscaped = false

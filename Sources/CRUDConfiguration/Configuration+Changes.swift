@@ -1,9 +1,11 @@
+package import CRUDModel
+
 extension Configuration {
-    /// What another configuration says differently, a line each, in words for an administrator.
+    /// The differences to another configuration, one line each, for an administrator.
     ///
-    /// Backends are left out, since what becomes of them depends on their plugins too
-    /// (``BackendConfiguration/changedKeys(in:)``), and so is what a running daemon cannot change: `socket` and
-    /// `state_directory`.
+    /// Backends are left out, because what happens to them depends on their plugins too
+    /// (``BackendConfiguration/changedKeys(in:)``); so are `socket` and `state_directory`, which a running daemon
+    /// cannot change.
     package func changes(to new: Configuration) -> [String] {
         var changes: [String] = []
         if pluginDirectories != new.pluginDirectories {
@@ -14,6 +16,10 @@ extension Configuration {
             let what = access.rules == nil ? "added" : new.access.rules == nil ? "removed" : "changed"
             changes.append("access: \(what)")
         }
+        if loops != new.loops {
+            let counts = [loops, new.loops].map { $0.map(String.init) ?? "auto" }
+            changes.append("loops: stays \(counts[0]) until the daemon is started again, then \(counts[1])")
+        }
         changes += limits.changes(to: new.limits)
         if logLevel != new.logLevel {
             changes.append("log.level: from \(logLevel.rawValue) to \(new.logLevel.rawValue)")
@@ -23,7 +29,7 @@ extension Configuration {
 }
 
 extension BackendConfiguration {
-    /// The keys under which another definition says something else.
+    /// The keys whose values differ in another definition.
     package func changedKeys(in new: BackendConfiguration) -> [String] {
         var keys: [String] = []
         if implementation != new.implementation {
@@ -38,7 +44,7 @@ extension BackendConfiguration {
 }
 
 extension CollectionRules {
-    /// Whether every collection lives where it lives by other rules, and in the same format.
+    /// Whether these rules place every collection in the same backend and format as the other ones.
     package func mapsLike(_ other: CollectionRules) -> Bool {
         rules.elementsEqual(other.rules) {
             $0.pattern == $1.pattern && $0.backend == $1.backend && $0.format == $1.format
@@ -75,7 +81,7 @@ extension CollectionRules {
 }
 
 extension CollectionRule {
-    /// The pattern for looking it up, by code point and not by Unicode's equivalence.
+    /// The pattern as a dictionary's key, compared by code point and not by Unicode's equivalence.
     fileprivate var key: [UInt8] { Array(pattern.text.utf8) }
 
     fileprivate func changes(to new: CollectionRule) -> [String] {

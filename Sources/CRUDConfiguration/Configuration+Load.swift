@@ -1,15 +1,16 @@
+import CRUDModel
 import Glibc
 
 extension Configuration {
-    /// The longest file that is read: room for tens of thousands of collections, and for no accident.
+    /// The longest file that is read: enough for tens of thousands of collections.
     package static let maximumFileBytes = 4 << 20
 
     /// Reads a configuration from a file.
     ///
     /// - Parameters:
-    ///   - path: also what the faults call the file.
-    ///   - environment: what stands in for a missing `state_directory` is taken from it.
-    /// - Throws: ``InvalidConfiguration`` with every fault; that the file cannot be read is one, at its beginning.
+    ///   - path: also the file's name in diagnostics.
+    ///   - environment: `$STATE_DIRECTORY` replaces a missing `state_directory`.
+    /// - Throws: ``InvalidConfiguration`` with every error; a file that cannot be read is one, at its beginning.
     package static func load(
         path: String, environment: [String: String]
     ) throws(InvalidConfiguration) -> Configuration {
@@ -17,33 +18,33 @@ extension Configuration {
         do {
             contents = try read(path)
         } catch {
-            throw InvalidConfiguration([ConfigurationFault(file: path, position: .start, message: error.message)])
+            throw InvalidConfiguration([ConfigurationDiagnostic(file: path, position: .start, message: error.message)])
         }
         return try Configuration(yaml: contents, file: path, environment: environment)
     }
 
     /// Reads a configuration from the contents of a file.
     ///
-    /// - Parameter file: what the faults call it.
-    /// - Throws: ``InvalidConfiguration`` with every fault.
+    /// - Parameter file: the file's name in diagnostics.
+    /// - Throws: ``InvalidConfiguration`` with every error.
     package init(yaml: [UInt8], file: String, environment: [String: String]) throws(InvalidConfiguration) {
         let composer = YAMLComposer(yaml, file: file)
-        // What a document that breaks off would have lacked cannot be told.
-        guard composer.isComplete else { throw InvalidConfiguration(composer.faults) }
+        // Nothing can be said about what a document lacks that could not be read to its end.
+        guard composer.isComplete else { throw InvalidConfiguration(composer.diagnostics) }
         var decoder = ConfigurationDecoder(file: file, environment: environment)
         let configuration = decoder.configuration(composer.root)
-        let faults = composer.faults + decoder.faults
-        guard faults.isEmpty, let configuration else { throw InvalidConfiguration(faults) }
+        let diagnostics = composer.diagnostics + decoder.diagnostics
+        guard diagnostics.isEmpty, let configuration else { throw InvalidConfiguration(diagnostics) }
         self = configuration
     }
 
-    private struct ReadFault: Error {
+    private struct ReadError: Error {
         let message: String
     }
 
-    private static func read(_ path: String) throws(ReadFault) -> [UInt8] {
+    private static func read(_ path: String) throws(ReadError) -> [UInt8] {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw ReadFault(message: "cannot be opened: \(systemMessage(errno))") }
+        guard descriptor >= 0 else { throw ReadError(message: "cannot be opened: \(systemMessage(errno))") }
         defer { close(descriptor) }
         var contents: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 64 << 10)
@@ -53,17 +54,17 @@ extension Configuration {
             if count > 0 {
                 contents += chunk.prefix(count)
             } else if errno != EINTR {
-                throw ReadFault(message: "cannot be read: \(systemMessage(errno))")
+                throw ReadError(message: "cannot be read: \(systemMessage(errno))")
             }
             if contents.count > maximumFileBytes {
-                throw ReadFault(message: "the file is longer than \(Quantity.size.text(maximumFileBytes))")
+                throw ReadError(message: "the file is longer than \(Quantity.size.text(maximumFileBytes))")
             }
         }
     }
 }
 
-/// What the system says of an `errno`.
+/// The system's message for an `errno`.
 func systemMessage(_ code: Int32) -> String {
-    // Safe in threads since glibc 2.32, and never null.
+    // Thread-safe since glibc 2.32, and never null.
     String(cString: strerror(code))
 }

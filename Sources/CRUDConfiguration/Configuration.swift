@@ -1,34 +1,37 @@
-/// What a `crudd.yaml` says: defaults filled in, every name resolved, every range checked.
+package import CRUDModel
+
+/// The contents of a `crudd.yaml`: defaults filled in, every name resolved, every range checked.
 ///
-/// A value of this type is free of faults; ``load(path:environment:)`` answers either one of these or everything
-/// that is wrong with the file.
+/// A value of this type is free of errors; ``load(path:environment:)`` returns one, or throws all errors of the file.
 package struct Configuration: Sendable {
-    /// The path of the file, as it was given; faults found later name it.
+    /// The path of the file, as it was given; errors that are found later name it.
     package let file: String
-    /// Where the daemon keeps what it has to remember. Absolute.
+    /// Where the daemon keeps its own state. Absolute.
     package let stateDirectory: String
     package let socket: Socket
-    /// Where plugins are looked for, in this order. Absolute paths.
+    /// Where plugins are searched for, in this order. Absolute paths.
     package let pluginDirectories: [String]
     /// At least one, in the order of the file, no name twice.
     package let backends: [BackendConfiguration]
     package let collections: CollectionRules
     package let access: AccessPolicy
+    /// How many event loops serve requests, 1 to 16; nil: as many as suit the machine.
+    package let loops: Int?
     package let limits: Limits
     package let logLevel: LogLevel
 }
 
 extension Configuration {
-    /// Where the daemon listens unless systemd hands it a socket.
+    /// Where the daemon listens unless systemd passes it a socket.
     package struct Socket: Sendable, Hashable {
-        /// The most bytes of a path that fit `sockaddr_un` with its final NUL (unix(7)).
+        /// The most bytes of a path that fits into `sockaddr_un` with its final NUL (unix(7)).
         package static let maximumPathBytes = 107
 
         /// Absolute, at most ``maximumPathBytes`` bytes.
         package var path = "/run/crudd/crudd.sock"
         /// Permission bits, at most 0o777.
         package var mode: UInt32 = 0o660
-        /// The group that the socket file is given; nil leaves the daemon's own.
+        /// The group of the socket file; nil: the daemon's own.
         package var group: SocketGroup?
 
         /// The defaults.
@@ -46,32 +49,32 @@ extension Configuration {
         case trace, debug, info, notice, warning, error, critical
     }
 
-    /// What a peer may make the daemon spend; section `limits`.
+    /// Limits on what a peer may make the daemon do and hold; section `limits`.
     package struct Limits: Sendable, Hashable {
         /// The longest frame, either way.
-        package var frameBytes = 16 << 20
+        package var frameBytes = DefaultLimits.frameBytes
         /// The largest item; at most half of ``frameBytes``, which is also its default where that is less than 4 MiB.
-        package var itemBytes = 4 << 20
+        package var itemBytes = DefaultLimits.itemBytes
         /// How deeply an item, a patch or a filter may nest.
-        package var jsonDepth = 128
+        package var jsonDepth = DefaultLimits.jsonDepth
         /// The largest `limit` of a query.
-        package var queryLimit = 10_000
+        package var queryLimit = DefaultLimits.queryLimit
         /// The most elements of a batch array, of `operations`, of `ids`.
-        package var batch = 1000
-        /// The most collections that globs may bring into being.
+        package var batch = DefaultLimits.batch
+        /// The most collections that exist because of a glob.
         package var collections = 10_000
         package var sessions = 1024
         package var sessionsPerUser = 256
-        /// The most requests under way before a session is no longer read from.
+        /// The most requests of a session that are in flight; at the limit it is not read from.
         package var inflightPerSession = 256
-        /// The most bytes of requests and replies buffered for one session before it is no longer read from.
+        /// The most bytes of requests and replies that are buffered for one session; at the limit it is not read from.
         package var sessionBytes = 64 << 20
         /// The same over all sessions.
         package var bufferBytes = 512 << 20
-        /// How long a session may say nothing; nil: for ever.
+        /// How long a session may be idle; nil: for ever.
         package var idleTimeout: Duration?
-        /// How long a request may take before it is answered with an error.
-        package var requestTimeout: Duration = .seconds(30)
+        /// How long a request may take before it fails.
+        package var requestTimeout = DefaultLimits.requestTimeout
 
         /// The defaults.
         package init() {}

@@ -1,9 +1,11 @@
+import CRUDModel
+
 extension ConfigurationDecoder {
     private enum AccessKey: String, CaseIterable {
         case users, groups, collections, allow
     }
 
-    /// The rules. An empty list of them is meant: nobody but root and the daemon's own user may do anything.
+    /// The rules. An empty list is valid: only root and the daemon's own user may do anything.
     mutating func accessRules(_ node: YAMLNode) -> [AccessRule] {
         guard let elements = elements(node, "a list of access rules") else { return [] }
         return elements.compactMap { element -> AccessRule? in
@@ -17,23 +19,23 @@ extension ConfigurationDecoder {
     }
 
     private mutating func accounts(
-        _ node: YAMLNode, _ kind: String, lookUp: (String) -> Accounts.Answer
+        _ node: YAMLNode, _ kind: String, lookUp: (String) -> Accounts.LookupResult
     ) -> [UInt32]? {
-        guard let elements = narrowing(node, "\(kind)s") else { return nil }
+        guard let elements = restriction(node, "\(kind)s") else { return nil }
         return elements.compactMap { account($0, kind, lookUp: lookUp)?.id }
     }
 
     private mutating func patterns(_ node: YAMLNode) -> [CollectionPattern]? {
-        guard let elements = narrowing(node, "collections") else { return nil }
+        guard let elements = restriction(node, "collections") else { return nil }
         return elements.compactMap { element in
             guard let text = scalar(element, "a collection's name or a glob", parse: { $0 }) else { return nil }
             return pattern(text, at: element.position)
         }
     }
 
-    /// A list that narrows a rule. An empty one would match nothing, where leaving it out matches everything: it is
-    /// too easily mistaken for that to be let through.
-    private mutating func narrowing(_ node: YAMLNode, _ what: String) -> [YAMLNode]? {
+    /// A list that restricts a rule. An empty one is an error: it would match nothing, while a missing list matches
+    /// everything, which is easily confused.
+    private mutating func restriction(_ node: YAMLNode, _ what: String) -> [YAMLNode]? {
         guard let elements = elements(node, "a list of \(what)") else { return nil }
         if elements.isEmpty { report(node.position, "an empty list matches no \(what); leave the key out for all") }
         return elements

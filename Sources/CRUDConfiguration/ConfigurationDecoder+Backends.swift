@@ -10,17 +10,17 @@ extension ConfigurationDecoder {
         case callTimeout = "call_timeout"
     }
 
-    /// - Parameter pluginDirectories: nil where they are unknown, so that nothing can be said to lie outside them.
+    /// - Parameter pluginDirectories: nil where they are unknown, so that nothing can be checked against them.
     mutating func backends(_ node: YAMLNode, pluginDirectories: [String]?) -> [BackendConfiguration] {
         guard let entries = entries(node, "a mapping of names to backends") else { return [] }
         if entries.isEmpty { report(node.position, "at least one backend is needed") }
         var names: Set<String> = []
         return entries.compactMap { entry -> BackendConfiguration? in
             let name = String(decoding: entry.key, as: UTF8.self)
-            if let reason = Naming.fault(entry.key.span, maximum: Naming.maximumCollectionNameBytes) {
+            if let reason = Naming.violation(entry.key.span, maximum: Naming.maximumCollectionNameBytes) {
                 report(entry.keyPosition, "the name of a backend \(reason)")
             } else if !names.insert(name).inserted {
-                // Keys are told apart by code point, names of backends as strings.
+                // Keys of a mapping are compared by code point, but names of backends as strings.
                 report(entry.keyPosition, "another backend's name differs from \(quoted(entry.key)) in encoding only")
             }
             return backend(name, entry, pluginDirectories: pluginDirectories)
@@ -38,7 +38,9 @@ extension ConfigurationDecoder {
         if let node = fields[.limits] {
             if isolation == .inline {
                 let position = fields.entries[.limits]?.keyPosition ?? node.position
-                report(position, "limits need \"isolation: process\": a plugin inside the daemon cannot be held to any")
+                report(
+                    position,
+                    "limits need \"isolation: process\": they cannot be enforced on a plugin inside the daemon")
             }
             limits = self.limits(ofBackend: node)
         }
@@ -51,7 +53,7 @@ extension ConfigurationDecoder {
             implementationPosition: implementationNode.position, optionsNode: fields[.options])
     }
 
-    // MARK: What runs
+    // MARK: Implementation
 
     private mutating func implementation(
         _ fields: Fields<BackendKey>, of what: String, pluginDirectories: [String]?
@@ -103,7 +105,7 @@ extension ConfigurationDecoder {
         return executable.map { .command([$0] + arguments) }
     }
 
-    /// Nil where the file gives it wrongly.
+    /// Nil where the file's value is invalid.
     private mutating func isolation(_ fields: Fields<BackendKey>) -> BackendConfiguration.Isolation? {
         let isCommand = fields[.command] != nil
         guard let node = fields[.isolation] else { return isCommand ? .process : .inline }
@@ -121,10 +123,10 @@ extension ConfigurationDecoder {
         }
         return BackendConfiguration.Limits(
             memoryBytes: quantity(fields[.memory], .size, in: Self.anySize),
-            callTimeout: quantity(fields[.callTimeout], .duration, in: Self.anyTime).map { .milliseconds($0) })
+            callTimeout: quantity(fields[.callTimeout], .duration, in: Self.anyDuration).map { .milliseconds($0) })
     }
 
-    // MARK: What it is told
+    // MARK: Options
 
     private static func digest(_ text: [UInt8]) -> String? {
         let digits = String(decoding: text, as: UTF8.self)
@@ -137,7 +139,7 @@ extension ConfigurationDecoder {
         guard entries(node, "a mapping of options ({} for none)") != nil else { return [] }
         var encoder = OptionsEncoder()
         encoder.encode(node)
-        for fault in encoder.faults { report(fault.position, fault.message) }
+        for diagnostic in encoder.diagnostics { report(diagnostic.position, diagnostic.message) }
         return encoder.json
     }
 }

@@ -1,11 +1,13 @@
+import CRUDModel
+
 extension ConfigurationDecoder {
     private enum CollectionKey: String, CaseIterable {
         case backend, format, indexes
     }
 
-    /// - Parameter backends: the section `backends`, whose keys are the names to refer to.
+    /// - Parameter backends: the section `backends`, whose keys a rule may refer to.
     mutating func collections(_ node: YAMLNode?, backends: YAMLNode?) -> CollectionRules {
-        guard let node, let entries = entries(node, "a mapping of names or globs to where collections live") else {
+        guard let node, let entries = entries(node, "a mapping of names or globs to collections") else {
             return CollectionRules([])
         }
         var backendNames: [String]?
@@ -48,22 +50,9 @@ extension ConfigurationDecoder {
         }
     }
 
-    /// A property path as it stands, if every part of it has a name and every `\` escapes a dot or another `\`.
+    /// The text of a property path, if it is valid and no name in it is empty.
     private static func path(_ text: [UInt8]) -> [UInt8]? {
-        var isEscaped = false
-        var partIsEmpty = true
-        for byte in text {
-            switch byte {
-            case UInt8(ascii: "\\") where !isEscaped: isEscaped = true
-            case UInt8(ascii: ".") where !isEscaped:
-                if partIsEmpty { return nil }
-                partIsEmpty = true
-            default:
-                if isEscaped, byte != UInt8(ascii: "."), byte != UInt8(ascii: "\\") { return nil }
-                isEscaped = false
-                partIsEmpty = false
-            }
-        }
-        return partIsEmpty || isEscaped ? nil : text
+        guard let path = PropertyPath(utf8: text), !path.names.contains("") else { return nil }
+        return text
     }
 }

@@ -1,3 +1,5 @@
+import CRUDModel
+
 extension ConfigurationDecoder {
     private enum LimitsKey: String, CaseIterable {
         case frameBytes = "frame_bytes"
@@ -13,16 +15,16 @@ extension ConfigurationDecoder {
         case requestTimeout = "request_timeout"
     }
 
-    /// Sizes to which the file may set no bound of its own: beyond any machine's memory, far from overflow.
+    /// The range of sizes without a range of their own: beyond any machine's memory, but far from overflow.
     static let anySize = 1...1 << 40
-    /// Likewise for times, in milliseconds: to a year.
-    static let anyTime = 1...365 * 24 * 3_600_000
+    /// Likewise for durations, in milliseconds: up to a year.
+    static let anyDuration = 1...365 * 24 * 3_600_000
 
     mutating func limits(_ node: YAMLNode?) -> Configuration.Limits {
         var limits = Configuration.Limits()
         guard let node, let fields = fields(node, LimitsKey.self) else { return limits }
         let counts = 1...65_536
-        let faultsBefore = faults.count
+        let countBefore = diagnostics.count
         func set(
             _ limit: WritableKeyPath<Configuration.Limits, Int>, _ key: LimitsKey, _ kind: Quantity,
             _ range: ClosedRange<Int>, _ decoder: inout Self
@@ -32,7 +34,7 @@ extension ConfigurationDecoder {
         set(\.frameBytes, .frameBytes, .size, 64 << 10...1 << 30, &self)
         set(\.itemBytes, .itemBytes, .size, 1...1 << 29, &self)
         if fields[.itemBytes] == nil { limits.itemBytes = min(limits.itemBytes, limits.frameBytes / 2) }
-        if faults.count == faultsBefore, limits.itemBytes > limits.frameBytes / 2 {
+        if diagnostics.count == countBefore, limits.itemBytes > limits.frameBytes / 2 {
             report(
                 (fields[.itemBytes] ?? node).position,
                 "item_bytes (\(Quantity.size.text(limits.itemBytes))) may be at most half of frame_bytes "
@@ -47,10 +49,10 @@ extension ConfigurationDecoder {
         set(\.inflightPerSession, .inflightPerSession, .count, counts, &self)
         set(\.sessionBytes, .sessionBytes, .size, Self.anySize, &self)
         set(\.bufferBytes, .bufferBytes, .size, Self.anySize, &self)
-        if let time = quantity(fields[.idleTimeout], .duration, in: 0...Self.anyTime.upperBound) {
+        if let time = quantity(fields[.idleTimeout], .duration, in: 0...Self.anyDuration.upperBound) {
             limits.idleTimeout = time == 0 ? nil : .milliseconds(time)
         }
-        if let time = quantity(fields[.requestTimeout], .duration, in: Self.anyTime) {
+        if let time = quantity(fields[.requestTimeout], .duration, in: Self.anyDuration) {
             limits.requestTimeout = .milliseconds(time)
         }
         return limits

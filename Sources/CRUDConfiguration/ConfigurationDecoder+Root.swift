@@ -1,9 +1,10 @@
+import CRUDModel
 import Glibc
 
 extension ConfigurationDecoder {
     private enum RootKey: String, CaseIterable {
         case stateDirectory = "state_directory"
-        case socket, plugins, backends, collections, access, limits, log
+        case socket, plugins, backends, collections, access, loops, limits, log
     }
 
     private enum SocketKey: String, CaseIterable {
@@ -18,7 +19,7 @@ extension ConfigurationDecoder {
         case level
     }
 
-    /// The whole of a document; meaningless, or nil, where there are ``faults`` afterwards.
+    /// The configuration; valid only if there are no ``diagnostics`` afterwards.
     mutating func configuration(_ root: YAMLNode?) -> Configuration? {
         guard let root else {
             report(.start, "the file is empty: at least \"backends\" is needed")
@@ -33,15 +34,15 @@ extension ConfigurationDecoder {
             backends: backendsNode.map { backends($0, pluginDirectories: pluginDirectories) } ?? [],
             collections: collections(fields[.collections], backends: backendsNode),
             access: AccessPolicy(rules: fields[.access].map { accessRules($0) }, daemonUID: geteuid()),
-            limits: limits(fields[.limits]), logLevel: logLevel(fields[.log]))
+            loops: loops(fields[.loops]), limits: limits(fields[.limits]), logLevel: logLevel(fields[.log]))
     }
 
     private mutating func stateDirectory(_ node: YAMLNode?) -> String {
         if let node { return absolutePath(node) ?? "" }
-        // systemd joins several directories with colons; the first is ours (systemd.exec(5)).
+        // systemd separates several directories with colons; the first is the daemon's (systemd.exec(5)).
         guard let path = environment["STATE_DIRECTORY"]?.split(separator: ":").first else { return "/var/lib/crudd" }
         if !path.hasPrefix("/") {
-            report(.start, "\"state_directory\" is not given, and $STATE_DIRECTORY is no absolute path")
+            report(.start, "\"state_directory\" is not given, and $STATE_DIRECTORY is not an absolute path")
         }
         return String(path)
     }
@@ -73,7 +74,7 @@ extension ConfigurationDecoder {
         return UInt32(String(decoding: text, as: UTF8.self), radix: 8)
     }
 
-    /// Nil where the file gives them wrongly.
+    /// Nil where the file's value is invalid.
     private mutating func pluginDirectories(_ node: YAMLNode?) -> [String]? {
         let standard = ["/usr/lib/crudd/plugins"]
         guard let node else { return standard }
@@ -82,6 +83,15 @@ extension ConfigurationDecoder {
         guard let elements = elements(list, "a list of directories") else { return nil }
         let directories = elements.compactMap { absolutePath($0) }
         return directories.count == elements.count ? directories : nil
+    }
+
+    /// The number of event loops; nil stands for `auto`.
+    private mutating func loops(_ node: YAMLNode?) -> Int? {
+        guard let node else { return nil }
+        if case .scalar(let text, _) = node.content, text.elementsEqual("auto".utf8) { return nil }
+        return scalar(node, "auto or 1 to 16") { text in
+            Quantity.count.value(text).flatMap { (1...16).contains($0) ? $0 : nil }
+        }
     }
 
     private mutating func logLevel(_ node: YAMLNode?) -> Configuration.LogLevel {

@@ -1,18 +1,18 @@
 import CRUDModel
 
-/// Turns the tree of a document into a configuration, and notes everything that is wrong on the way.
+/// Decodes the tree of a document into a configuration and collects diagnostics.
 ///
-/// A decoding function that meets a fault notes it and answers nil or a stand-in, so that decoding goes on and one
-/// run finds all faults; whoever asked for the whole looks at ``faults`` before using the result. The sections are
-/// decoded in extensions, one file each; here is what they share.
+/// A decoding function that finds an error reports it and returns nil or a substitute, so that decoding continues and
+/// one run finds all errors. The result is valid only if ``diagnostics`` is empty. Each section is decoded in an
+/// extension in a file of its own; this file has what they share.
 ///
 /// The key decides the type of a scalar: `007` under a key that takes a name is the text "007", and `"1024"` under a
-/// key that takes a number is the number 1024. Quotes make no difference: nobody should have to know that YAML reads
-/// `0660` and `"0660"` differently.
+/// key that takes a number is the number 1024. Quotes make no difference: nobody should need to know that YAML
+/// distinguishes `0660` from `"0660"`.
 struct ConfigurationDecoder {
     let file: String
     let environment: [String: String]
-    private(set) var faults: [ConfigurationFault] = []
+    private(set) var diagnostics: [ConfigurationDiagnostic] = []
 
     init(file: String, environment: [String: String]) {
         self.file = file
@@ -20,11 +20,11 @@ struct ConfigurationDecoder {
     }
 
     mutating func report(_ position: SourcePosition, _ message: String) {
-        faults.append(ConfigurationFault(file: file, position: position, message: message))
+        diagnostics.append(ConfigurationDiagnostic(file: file, position: position, message: message))
     }
 
     mutating func report(_ node: YAMLNode, expected: String) {
-        if case .faulty = node.content { return }
+        if case .invalid = node.content { return }
         report(node.position, "expected \(expected), found \(node.summary)")
     }
 
@@ -38,10 +38,10 @@ struct ConfigurationDecoder {
         subscript(key: Key) -> YAMLNode? { entries[key]?.value }
     }
 
-    /// The members of a mapping; unknown keys are faults.
+    /// The members of a mapping; unknown keys are errors.
     ///
-    /// What stands under an unknown key is decoded as if the key had been the one that is suggested: one mistyped key
-    /// is one fault, not a missing key too, and whatever is wrong below it is found in the same run.
+    /// The value of an unknown key is decoded as if it had the key that the message suggests: a mistyped key is one
+    /// error, not a missing key besides, and errors below it are found in the same run.
     mutating func fields<Key: CaseIterable & RawRepresentable<String> & Hashable>(
         _ node: YAMLNode, _: Key.Type
     ) -> Fields<Key>? {
@@ -54,14 +54,14 @@ struct ConfigurationDecoder {
                 continue
             }
             report(entry.keyPosition, unknown("key", entry.key, known: known))
-            if let key = nearest(to: entry.key, among: known).flatMap(Key.init), fields.entries[key] == nil {
+            if let key = nearestName(to: entry.key, among: known).flatMap(Key.init), fields.entries[key] == nil {
                 fields.entries[key] = entry
             }
         }
         return fields
     }
 
-    /// The value under a key that must be there.
+    /// The value of a required key.
     mutating func required<Key: RawRepresentable<String>>(
         _ key: Key, in fields: Fields<Key>, of what: String
     ) -> YAMLNode? {
@@ -90,14 +90,15 @@ struct ConfigurationDecoder {
 
     // MARK: Scalars
 
-    /// What `parse` makes of a scalar; where that is nil, or the node is no scalar, a fault.
+    /// The value that `parse` returns for a scalar. Where it returns nil, or the node is not a scalar, that is
+    /// reported.
     mutating func scalar<Value>(_ node: YAMLNode, _ expected: String, parse: ([UInt8]) -> Value?) -> Value? {
         if case .scalar(let text, _) = node.content, let value = parse(text) { return value }
         report(node, expected: expected)
         return nil
     }
 
-    /// Text that is not empty and can be handed to C.
+    /// Text that is not empty and can be passed to C.
     mutating func text(_ node: YAMLNode, _ expected: String) -> String? {
         scalar(node, expected) { text in
             text.isEmpty || text.contains(0) ? nil : String(decoding: text, as: UTF8.self)
@@ -124,7 +125,7 @@ struct ConfigurationDecoder {
         return nil
     }
 
-    /// A number within a range, in the smallest unit of its kind; nil where the file does not say, or wrongly.
+    /// A number within a range, in the smallest unit of its kind; nil where the file has none or an invalid one.
     mutating func quantity(_ node: YAMLNode?, _ kind: Quantity, in range: ClosedRange<Int>) -> Int? {
         guard let node, let value = scalar(node, kind.expectation, parse: kind.value) else { return nil }
         if range.contains(value) { return value }
@@ -134,7 +135,7 @@ struct ConfigurationDecoder {
 
     /// A user's or group's id, given as such or by name.
     mutating func account(
-        _ node: YAMLNode, _ kind: String, lookUp: (String) -> Accounts.Answer
+        _ node: YAMLNode, _ kind: String, lookUp: (String) -> Accounts.LookupResult
     ) -> (name: String, id: UInt32)? {
         guard let name = text(node, "the name or id of a \(kind)") else { return nil }
         if name.utf8.allSatisfy(isDigit) {

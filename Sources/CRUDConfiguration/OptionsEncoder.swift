@@ -1,38 +1,39 @@
 import CRUDJSON
+import CRUDModel
 
 /// Writes the options of a backend as JSON, plain scalars resolved by the core schema of YAML 1.2: `null`, booleans,
 /// integers (`0x` and `0o` too) and floats become what they are in JSON, everything else, and whatever is quoted, a
 /// string. Decimal numbers keep their digits, however many.
 ///
-/// JSON has no infinities and no NaN: they are faults. So are hexadecimal and octal numbers over 64 bits, which would
+/// JSON has no infinities and no NaN: they are errors. So are hexadecimal and octal numbers over 64 bits, which would
 /// have to be computed rather than copied.
 ///
 /// Source: [YAML 1.2.2, 10.3.2](https://yaml.org/spec/1.2.2/#1032-tag-resolution).
 struct OptionsEncoder {
-    private(set) var faults: [(position: SourcePosition, message: String)] = []
+    private(set) var diagnostics: [(position: SourcePosition, message: String)] = []
     private var writer = JSONWriter()
 
     var json: [UInt8] { writer.bytes }
 
     /// Appends a value. Recurses as deeply as the composer lets a document nest.
     mutating func encode(_ node: YAMLNode) {
-        Self.write(node, to: &writer, faults: &faults)
+        Self.write(node, to: &writer, diagnostics: &diagnostics)
     }
 
     private static func write(
-        _ node: YAMLNode, to writer: inout JSONWriter, faults: inout [(position: SourcePosition, message: String)]
+        _ node: YAMLNode, to writer: inout JSONWriter, diagnostics: inout [(position: SourcePosition, message: String)]
     ) {
         switch node.content {
         case .mapping(let entries):
             writer.object { writer in
                 for entry in entries {
                     writer.key(String(decoding: entry.key, as: UTF8.self))
-                    write(entry.value, to: &writer, faults: &faults)
+                    write(entry.value, to: &writer, diagnostics: &diagnostics)
                 }
             }
         case .sequence(let elements):
             writer.array { writer in
-                for element in elements { write(element, to: &writer, faults: &faults) }
+                for element in elements { write(element, to: &writer, diagnostics: &diagnostics) }
             }
         case .scalar(let text, isPlain: false): writer.string(utf8: text)
         case .scalar(let text, isPlain: true):
@@ -41,21 +42,21 @@ struct OptionsEncoder {
             case .bool(let value): writer.bool(value)
             case .number(let json): writer.raw(json)
             case .string: writer.string(utf8: text)
-            case .notInJSON(let reason): faults.append((node.position, "\(quoted(text)) \(reason)"))
+            case .notInJSON(let reason): diagnostics.append((node.position, "\(quoted(text)) \(reason)"))
             }
-        case .faulty: break
+        case .invalid: break
         }
     }
 }
 
-/// What a plain scalar means in the core schema.
+/// The value of a plain scalar in the core schema.
 enum CoreScalar: Equatable {
     case null
     case bool(Bool)
-    /// As JSON writes it.
+    /// As JSON text.
     case number([UInt8])
     case string
-    /// A number that JSON cannot hold, and why.
+    /// A number that cannot be converted to JSON, and why.
     case notInJSON(String)
 
     init(_ text: [UInt8]) {
@@ -64,7 +65,7 @@ enum CoreScalar: Equatable {
         case "true", "True", "TRUE": self = .bool(true)
         case "false", "False", "FALSE": self = .bool(false)
         case ".nan", ".NaN", ".NAN", ".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF", "-.inf", "-.Inf", "-.INF":
-            self = .notInJSON("is no number that JSON can hold")
+            self = .notInJSON("is a number that JSON cannot represent")
         default:
             if let number = Self.based(text) ?? Self.decimal(text).map(CoreScalar.number) {
                 self = number
@@ -92,8 +93,8 @@ enum CoreScalar: Equatable {
         return .number(Array(String(value).utf8))
     }
 
-    /// An integer or float in decimal: digit for digit, less what JSON does not allow (a plus sign and zeros in front)
-    /// and with the zero that it demands on either side of the point.
+    /// An integer or float in decimal: digit for digit, without what JSON does not allow (a plus sign, leading zeros)
+    /// and with the zero that it requires on either side of the point.
     private static func decimal(_ text: [UInt8]) -> [UInt8]? {
         var rest = text[...]
         var json: [UInt8] = []

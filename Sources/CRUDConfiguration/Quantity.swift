@@ -1,8 +1,8 @@
 /// A kind of number in the file: a whole number with a unit.
 struct Quantity {
-    /// What a fault says that it expected.
+    /// What a diagnostic says was expected.
     let expectation: String
-    /// What a number may end in, and by how much that multiplies it; the smallest first.
+    /// The units that may follow a number, each with its factor; the smallest first.
     let units: [(suffix: String, factor: Int)]
 
     static let count = Quantity(expectation: "a whole number", units: [("", 1)])
@@ -17,9 +17,9 @@ struct Quantity {
         expectation: "a duration (a whole number with ms, s, m or h)",
         units: [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000)])
 
-    /// The value of a text; nil if the text is none of this kind. What no integer can hold becomes the largest one.
+    /// The value of a text; nil if the text is not of this kind. A number that overflows becomes the largest integer.
     ///
-    /// Leading zeros are refused: YAML's versions disagree on whether they mean octal.
+    /// Leading zeros are rejected: versions of YAML disagree on whether they mean octal.
     func value(_ text: [UInt8]) -> Int? {
         let digits = text.prefix { isDigit($0) }
         guard let first = digits.first, first != UInt8(ascii: "0") || digits.count == 1,
@@ -30,7 +30,7 @@ struct Quantity {
         return isOverflow ? .max : value
     }
 
-    /// A value as the file would say it, with the largest unit that leaves no fraction.
+    /// A value as it would be written in the file, with the largest unit that leaves no fraction.
     func text(_ value: Int) -> String {
         guard let unit = units.last(where: { value.isMultiple(of: $0.factor) && (value > 0 || $0.factor == 1) })
         else { return String(value) }

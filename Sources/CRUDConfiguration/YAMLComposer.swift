@@ -1,11 +1,12 @@
+import CRUDModel
 import CYAML
 
-/// Makes a tree of the events of libyaml's parser.
+/// Builds a tree from the events of libyaml's parser.
 ///
 /// The tree is built with a stack of open containers instead of recursion, and no deeper than
-/// ``maximumDepth``, so that whoever walks it may recurse. Anchors, aliases, tags, merge keys, keys that are no
-/// scalars, duplicate keys and a second document are reported, and the rest of the document is composed all the same:
-/// one run tells everything. Only a fault of syntax, or nesting beyond the bound, ends it early.
+/// ``maximumDepth``, so that it may be processed by recursion. Anchors, aliases, tags, merge keys, keys that are not
+/// scalars, duplicate keys and a second document are reported, and composing continues: one run finds all errors. Only
+/// a syntax error, or nesting beyond the maximum, ends it early.
 ///
 /// Events: [libyaml](https://pyyaml.org/wiki/LibYAML).
 struct YAMLComposer {
@@ -14,7 +15,7 @@ struct YAMLComposer {
 
     /// The root of the first document; nil where the file has none, or where composing it ended early.
     private(set) var root: YAMLNode?
-    private(set) var faults: [ConfigurationFault] = []
+    private(set) var diagnostics: [ConfigurationDiagnostic] = []
     /// False where composing ended early.
     private(set) var isComplete = true
 
@@ -48,33 +49,33 @@ struct YAMLComposer {
                     guard yaml_parser_parse(parser, &event) == 1 else {
                         return fail(with: parser.pointee, text)
                     }
-                    isEnd = !take(event)
+                    isEnd = !handle(event)
                     yaml_event_delete(&event)
                 }
             }
         }
     }
 
-    /// Takes one event; false if it was the last one of interest.
-    private mutating func take(_ event: yaml_event_t) -> Bool {
+    /// Handles one event; returns false if it was the last one of interest.
+    private mutating func handle(_ event: yaml_event_t) -> Bool {
         let position = SourcePosition(event.start_mark)
         switch event.type {
         case YAML_SCALAR_EVENT:
             let scalar = event.data.scalar
-            refuse(hasAnchor: scalar.anchor != nil, hasTag: scalar.tag != nil, at: position)
-            // The bytes belong to the event, which outlives this call; they are copied here.
+            reject(hasAnchor: scalar.anchor != nil, hasTag: scalar.tag != nil, at: position)
+            // The bytes belong to the event, which lives until this call returns; they are copied here.
             let value = Array(UnsafeBufferPointer(start: scalar.value, count: scalar.length))
             add(YAMLNode(position: position, content: .scalar(value, isPlain: scalar.style == YAML_PLAIN_SCALAR_STYLE)))
         case YAML_ALIAS_EVENT:
             report(position, "aliases are not supported")
-            add(YAMLNode(position: position, content: .faulty))
+            add(YAMLNode(position: position, content: .invalid))
         case YAML_SEQUENCE_START_EVENT:
             let sequence = event.data.sequence_start
-            refuse(hasAnchor: sequence.anchor != nil, hasTag: sequence.tag != nil, at: position)
+            reject(hasAnchor: sequence.anchor != nil, hasTag: sequence.tag != nil, at: position)
             return enter(Container(position: position, isMapping: false))
         case YAML_MAPPING_START_EVENT:
             let mapping = event.data.mapping_start
-            refuse(hasAnchor: mapping.anchor != nil, hasTag: mapping.tag != nil, at: position)
+            reject(hasAnchor: mapping.anchor != nil, hasTag: mapping.tag != nil, at: position)
             return enter(Container(position: position, isMapping: true))
         case YAML_SEQUENCE_END_EVENT, YAML_MAPPING_END_EVENT:
             if let container = open.popLast() { add(container.node) }
@@ -90,7 +91,7 @@ struct YAMLComposer {
     }
 
     private mutating func fail(with parser: yaml_parser_t, _ text: [UInt8]) {
-        let problem = parser.problem.map { String(cString: $0) } ?? "the text is no YAML"
+        let problem = parser.problem.map { String(cString: $0) } ?? "the text is not valid YAML"
         switch parser.error {
         case YAML_MEMORY_ERROR: fail(at: SourcePosition(parser.mark), "out of memory")
         case YAML_READER_ERROR:
@@ -114,10 +115,10 @@ struct YAMLComposer {
     }
 
     private mutating func report(_ position: SourcePosition, _ message: String) {
-        faults.append(ConfigurationFault(file: file, position: position, message: message))
+        diagnostics.append(ConfigurationDiagnostic(file: file, position: position, message: message))
     }
 
-    /// libyaml's reader tells only at which byte it stopped.
+    /// libyaml's reader reports only the byte at which it stopped.
     private static func position(ofByte offset: Int, in text: [UInt8]) -> SourcePosition {
         let before = text.prefix(offset)
         let lineStart = before.lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
@@ -128,7 +129,7 @@ struct YAMLComposer {
 
     // MARK: Tree
 
-    private mutating func refuse(hasAnchor: Bool, hasTag: Bool, at position: SourcePosition) {
+    private mutating func reject(hasAnchor: Bool, hasTag: Bool, at position: SourcePosition) {
         if hasAnchor { report(position, "anchors are not supported") }
         if hasTag { report(position, "tags are not supported") }
     }
@@ -151,9 +152,9 @@ struct YAMLComposer {
     }
 }
 
-/// A sequence or mapping of which the end has not come yet.
+/// A sequence or mapping that has not been closed yet.
 private struct Container {
-    /// What a mapping waits for. A key that is a fault takes its value with it.
+    /// What a mapping expects next. The value of an invalid key is dropped.
     private enum Expected {
         case key
         case value(of: (key: [UInt8], position: SourcePosition)?)
@@ -175,7 +176,7 @@ private struct Container {
         YAMLNode(position: position, content: isMapping ? .mapping(entries) : .sequence(elements))
     }
 
-    /// Adds an element, a key or a value; answers what is wrong with it.
+    /// Adds an element, a key or a value; returns the message if it is invalid.
     mutating func add(_ node: YAMLNode) -> String? {
         guard isMapping else {
             elements.append(node)
@@ -193,7 +194,7 @@ private struct Container {
     private mutating func addKey(_ node: YAMLNode) -> String? {
         expected = .value(of: nil)
         switch node.content {
-        case .faulty: return nil
+        case .invalid: return nil
         case .sequence, .mapping: return "a key must be a scalar, not \(node.summary)"
         case .scalar(let key, let isPlain):
             if isPlain, key.elementsEqual("<<".utf8) { return "merge keys are not supported" }
@@ -212,6 +213,6 @@ extension SourcePosition {
         self.init(line: mark.line + 1, column: mark.column + 1)
     }
 
-    /// As it reads in the middle of a sentence.
+    /// For the middle of a sentence.
     fileprivate var words: String { "line \(line), column \(column)" }
 }

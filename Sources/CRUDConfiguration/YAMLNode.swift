@@ -1,15 +1,17 @@
+import CRUDModel
+
 /// A value of a YAML document, and where it begins.
 ///
-/// Scalars are kept as text: what they mean is for the key to say that they stand under.
+/// Scalars are kept as text: the key to which they belong determines their type.
 struct YAMLNode: Sendable {
     enum Content: Sendable {
-        /// UTF-8, quotes and escapes gone.
+        /// UTF-8, without quotes and escapes.
         case scalar([UInt8], isPlain: Bool)
         case sequence([YAMLNode])
         /// In the order of the document, no key twice.
         case mapping([Entry])
-        /// Something that has been reported as a fault already: to be passed over in silence.
-        case faulty
+        /// Something invalid that has been reported already, and is not reported again.
+        case invalid
     }
 
     struct Entry: Sendable {
@@ -18,7 +20,7 @@ struct YAMLNode: Sendable {
         let value: YAMLNode
     }
 
-    /// A block mapping or sequence begins where its first key or dash stands.
+    /// A block mapping or sequence begins at its first key or dash.
     let position: SourcePosition
     let content: Content
 
@@ -29,22 +31,22 @@ struct YAMLNode: Sendable {
         case .sequence(let elements):
             guard name.allSatisfy(isDigit), let index = Int(String(decoding: name, as: UTF8.self)) else { return nil }
             return elements.indices.contains(index) ? elements[index] : nil
-        case .scalar, .faulty: return nil
+        case .scalar, .invalid: return nil
         }
     }
 
-    /// The node in a few words, for a message.
+    /// A short description for a message.
     var summary: String {
         switch content {
         case .scalar(let text, let isPlain): text.isEmpty && isPlain ? "nothing" : quoted(text)
         case .sequence: "a list"
         case .mapping: "a mapping"
-        case .faulty: "a fault"
+        case .invalid: "an error"
         }
     }
 }
 
-/// Text of the file for a message of one line: in quotes, control characters as escapes, cut where it is long.
+/// Text of the file for a one-line message: quoted, control characters as escapes, long text cut.
 func quoted(_ text: some Sequence<UInt8>) -> String {
     let maximum = 64
     var result = "\""

@@ -1,68 +1,59 @@
-import CLinux
+import CRUDThreads
 import Glibc
 
-/// Is told where a loop's turns begin and end. Called on the loop's thread.
-package protocol TurnHandler: AnyObject {
-    /// Somebody has called ``Waker/wake()`` since the last call: first thing in a turn.
+/// Is told where a loop's iterations begin and end. Called on the loop's thread.
+package protocol IterationHandler: AnyObject {
+    /// ``Waker/wake()`` has been called since the last call of this; the first step of an iteration.
     func woken()
 
-    /// Every stream that had something to read has been served; the outputs have not been written yet. The moment to
-    /// hand over what the turn has gathered.
-    func turnDidRead()
+    /// Every stream that had something to read has been served; no output has been written yet. The moment to submit
+    /// what the iteration has batched.
+    func inputWasRead()
 
-    /// The turn is over: outputs are written, closed streams closed. The moment to let go of what should not be held
-    /// during a sleep. Output that is appended here is written at the end of a next turn, which then follows at once.
-    func turnWillEnd()
+    /// Outputs are written, closed streams are closed. The moment to release what must not be held during a sleep.
+    /// Output that is appended here is written at the end of the next iteration, which then follows at once.
+    func iterationWillEnd()
 }
 
-/// Serves sockets, timers and calls from other threads in turns, on one thread.
+/// Serves sockets, timers and calls from other threads on one thread, in iterations.
 ///
-/// A turn is
-/// 1. sleep until epoll has something to report, a timer is due or a ``Waker`` is called, having looked out for a moment
-///    where something is likely to come at once (``Lookout``); no sleep if a stream has asked to go on,
-/// 2. ``TurnHandler/woken()`` if the waker was called, then the timers that are due,
-/// 3. each listener and each readable stream once, with one read(2) each; after them the streams that had asked to go
-///    on (``Stream/continueNextTurn()``),
-/// 4. ``TurnHandler/turnDidRead()``,
+/// An iteration is
+/// 1. sleep until epoll has something to report, a timer is due or a ``Waker`` is called, after adaptive spinning
+///    (``AdaptiveSpin``); no sleep if a stream has asked for the next iteration,
+/// 2. ``IterationHandler/woken()`` if the waker was called, then the timers that are due,
+/// 3. each listener and each readable stream once, with one read(2) each; after them the streams that have asked for
+///    this iteration (``Stream/resumeNextIteration()``),
+/// 4. ``IterationHandler/inputWasRead()``,
 /// 5. the output of each stream that has any, with one write(2) each,
 /// 6. closing what is to be closed,
-/// 7. ``TurnHandler/turnWillEnd()``.
+/// 7. ``IterationHandler/iterationWillEnd()``.
 ///
-/// So what arrives together is executed together, what one turn has to say to a peer goes out at once, and whoever
-/// batches or holds things open knows the edges.
+/// So requests that arrive together are executed together, each peer gets the replies of an iteration in one write, and
+/// a handler that batches requests or holds snapshots knows when to submit and to release them.
 ///
 /// A loop, its streams, listeners and timers belong to one thread: the one that makes the loop and calls
-/// ``run(_:)``. Nothing here is Sendable but the ``waker``. A descriptor gets to another loop through a queue of the
-/// caller's own and that loop's waker.
+/// ``run(_:)``. Only the ``waker`` is Sendable. A descriptor is passed to another loop through a queue of the caller's
+/// own and that loop's waker.
 ///
-/// **Re-entrance.** Handlers may call anything from anywhere: every call only takes a note, which the loop acts upon
-/// when that step comes. In particular a descriptor is closed in step 6 and at no other time. Until then its number
-/// cannot be given to a new connection, and so an event that this turn still has in hand never meets the wrong stream.
+/// **Re-entrancy.** Handlers may call anything at any time: every call is only recorded, and the loop acts on it in the
+/// step concerned. In particular a descriptor is closed in step 6 and at no other time. Until then its number cannot
+/// be given to a new connection, so that an event that this iteration has still to handle never reaches another stream.
 package final class EventLoop {
     /// Calls the loop from any thread.
     package let waker: Waker
 
-    /// The time since the machine was started (CLOCK_MONOTONIC), as it was when this turn began.
-    @exclusivity(unchecked) package private(set) var now: Duration
-
-    /// How many received bytes the loop's streams keep because their handlers have not consumed them yet.
-    @exclusivity(unchecked) package internal(set) var bufferedInputBytes = 0
-
-    /// How many bytes the loop's streams have still to write.
-    @exclusivity(unchecked) package internal(set) var pendingOutputBytes = 0
-
     /// Where every stream's bytes are received, so that streams need no memory of their own while they are idle.
     let receiveBuffer: UnsafeMutableRawBufferPointer
 
-    /// More than a Unix socket holds by default (208 KiB), so that one read nearly always takes all there is.
+    /// More than a Unix socket buffers by default (208 KiB), so that one read nearly always takes all there is.
     private static let receiveBufferBytes = 256 * 1024
 
-    /// How many descriptors are served in one turn at most.
-    private static let eventsPerTurn = 1024
+    /// How many descriptors are served in one iteration at most.
+    private static let maximumEvents = 1024
 
     var timers = TimerHeap()
     private let epoll: Epoll
-    private var lookout = Lookout()
+    private var spin = AdaptiveSpin()
     private var isStopping = false
 
     private enum Source {
@@ -70,82 +61,102 @@ package final class EventLoop {
         case listener(Listener)
     }
 
-    /// What is watched, indexed by descriptor. Keeps streams and listeners alive until they are closed.
-    @exclusivity(unchecked) private var sources: [Source?] = []
+    /// What every event reads or changes.
+    private struct HotState {
+        var now: Duration
+        var bufferedInputBytes = 0
+        var pendingOutputBytes = 0
+        /// What is watched, indexed by descriptor. Keeps streams and listeners alive until they are closed.
+        var sources: [Source?] = []
+        // The streams that have asked for the next iteration, those with output, and what this iteration closes.
+        var resuming: [Stream] = []
+        var flushing: [Stream] = []
+        var closing: [Source] = []
+    }
 
-    // The streams that want something of the next turns, and what is to be closed in this one.
-    //
-    // Exclusive access to the properties that every event needs is not checked at run time: no access to them encloses
-    // a call of a handler, and the checks took a twentieth of an echo server's time.
-    @exclusivity(unchecked) private var continuing: [Stream] = []
-    @exclusivity(unchecked) private var flushing: [Stream] = []
-    @exclusivity(unchecked) private var closing: [Source] = []
+    // Exclusive access is not checked at run time: no access encloses a call of a handler, and the checks took a
+    // twentieth of an echo server's time.
+    @exclusivity(unchecked) private var hot = HotState(now: MonotonicTime.now)
 
     package init() throws(SystemCallError) {
-        epoll = try Epoll(capacity: Self.eventsPerTurn)
+        epoll = try Epoll(capacity: Self.maximumEvents)
         waker = try Waker()
         try epoll.watchEdges(of: waker.eventDescriptor)
         receiveBuffer = .allocate(byteCount: Self.receiveBufferBytes, alignment: 64)
-        now = Self.readClock()
     }
 
     deinit {
         receiveBuffer.deallocate()
     }
 
-    /// Takes turns until ``stop()``; then closes every stream and listener and forgets the timers.
+    /// The time since the machine was started (CLOCK_MONOTONIC), as it was when this iteration began.
+    package var now: Duration { hot.now }
+
+    /// How many received bytes the loop's streams keep because their handlers have not consumed them yet.
+    package internal(set) var bufferedInputBytes: Int {
+        get { hot.bufferedInputBytes }
+        set { hot.bufferedInputBytes = newValue }
+    }
+
+    /// How many bytes the loop's streams have still to write.
+    package internal(set) var pendingOutputBytes: Int {
+        get { hot.pendingOutputBytes }
+        set { hot.pendingOutputBytes = newValue }
+    }
+
+    /// Iterates until ``stop()``; then closes every stream and listener and forgets the timers.
     ///
     /// A loop runs once. One that never runs keeps its streams for ever.
-    package func run(_ handler: any TurnHandler) {
-        while !isStopping { turn(handler) }
-        for case .some(let source) in sources {
+    package func run(_ handler: any IterationHandler) {
+        while !isStopping { iterate(handler) }
+        for case .some(let source) in hot.sources {
             switch source {
             case .stream(let stream): stream.close()
             case .listener(let listener): listener.close()
             }
         }
         close()
-        // Streams and timers hold their loop. (What a timer holds may cancel others when it is let go, hence not while
-        // they are being removed.)
-        continuing.removeAll()
-        flushing.removeAll()
+        // Streams and timers refer to their loop. (Releasing a timer's closure may cancel other timers, hence it must
+        // not happen while timers are being removed.)
+        hot.resuming.removeAll()
+        hot.flushing.removeAll()
         _ = timers.removeAll()
     }
 
-    /// Has ``run(_:)`` return after the present turn, outputs written as far as their peers take them.
+    /// Makes ``run(_:)`` return after the present iteration, outputs written as far as their peers take them.
     package func stop() {
         isStopping = true
     }
 
-    /// One turn, for ``run(_:)`` and for tests.
-    func turn(_ handler: any TurnHandler) {
+    /// One iteration, for ``run(_:)`` and for tests.
+    func iterate(_ handler: any IterationHandler) {
         let reported = sleep()
         if waker.takeCall() { handler.woken() }
         fireTimers()
-        // Those that ask while this turn reads have had their share of it.
-        let continuingCount = continuing.count
+        // Streams that ask during this iteration's reading wait for the next one.
+        let resumingCount = hot.resuming.count
         serve(reported)
-        serveContinuing(continuingCount)
-        handler.turnDidRead()
+        resume(resumingCount)
+        handler.inputWasRead()
         flush()
         close()
-        handler.turnWillEnd()
+        handler.iterationWillEnd()
     }
 }
 
-// MARK: - The steps of a turn
+// MARK: - The steps of an iteration
 
 extension EventLoop {
     private func sleep() -> Int {
         var milliseconds = sleepMilliseconds()
         if milliseconds != 0, !waker.prepareToSleep() { milliseconds = 0 }
         let reported = milliseconds == 0 ? epoll.wait(milliseconds: 0) : wait(milliseconds: milliseconds)
-        now = Self.readClock()
+        hot.now = MonotonicTime.now
         return reported
     }
 
     private func wait(milliseconds: CInt) -> Int {
-        lookout.wait {
+        spin.wait {
             let reported = epoll.wait(milliseconds: 0)
             return reported > 0 ? reported : nil
         } sleep: {
@@ -155,22 +166,15 @@ extension EventLoop {
 
     /// How long the loop may sleep: -1 is for ever.
     private func sleepMilliseconds() -> CInt {
-        guard continuing.isEmpty, flushing.isEmpty, closing.isEmpty else { return 0 }
+        guard hot.resuming.isEmpty, hot.flushing.isEmpty, hot.closing.isEmpty else { return 0 }
         guard let deadline = timers.earliestDeadline else { return -1 }
-        // Not `now`: the turn that ends may have been a long one.
-        let (seconds, attoseconds) = (deadline - Self.readClock()).components
+        // Not `now`: the iteration that ends may have been a long one.
+        let (seconds, attoseconds) = (deadline - MonotonicTime.now).components
         let attosecondsPerMillisecond: Int64 = 1_000_000_000_000_000
-        // Rounded up, lest the last fraction of a millisecond be spent spinning. A day will do for the longest.
+        // Rounded up, lest the last fraction of a millisecond be spent in a busy loop. A day will do for the longest.
         let milliseconds =
             min(seconds, 86_400) * 1000 + (attoseconds + attosecondsPerMillisecond - 1) / attosecondsPerMillisecond
         return CInt(max(milliseconds, 0))
-    }
-
-    private static func readClock() -> Duration {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return Duration(
-            secondsComponent: Int64(time.tv_sec), attosecondsComponent: Int64(time.tv_nsec) * 1_000_000_000)
     }
 
     private func fireTimers() {
@@ -181,9 +185,9 @@ extension EventLoop {
     private func serve(_ reported: Int) {
         for index in 0..<reported {
             let (descriptor, readiness) = epoll[index]
-            // Nothing is found for the waker's eventfd, which is there to end the sleep.
-            guard Int(descriptor) < sources.count else { continue }
-            switch sources[Int(descriptor)] {
+            // There is no source for the waker's eventfd: its event only ends the sleep.
+            guard Int(descriptor) < hot.sources.count else { continue }
+            switch hot.sources[Int(descriptor)] {
             case .stream(let stream): stream.serve(readiness)
             case .listener(let listener): listener.accept()
             case nil: break
@@ -191,27 +195,27 @@ extension EventLoop {
         }
     }
 
-    private func serveContinuing(_ count: Int) {
-        for index in 0..<count { continuing[index].goOn() }
-        continuing.removeFirst(count)
+    private func resume(_ count: Int) {
+        for index in 0..<count { hot.resuming[index].deliverAgain() }
+        hot.resuming.removeFirst(count)
     }
 
     private func flush() {
-        // Output that comes of flushing stands behind these and waits for the next turn.
-        let count = flushing.count
-        for index in 0..<count { flushing[index].flush() }
-        flushing.removeFirst(count)
+        // Streams that get output because of a flush are behind these and wait for the next iteration.
+        let count = hot.flushing.count
+        for index in 0..<count { hot.flushing[index].flush() }
+        hot.flushing.removeFirst(count)
     }
 
     private func close() {
-        // Being closed, a stream's handler may close others.
-        while let source = closing.popLast() {
+        // A handler that is told of the end of its stream may close other streams.
+        while let source = hot.closing.popLast() {
             switch source {
             case .stream(let stream):
-                sources[Int(stream.descriptor)] = nil
+                hot.sources[Int(stream.descriptor)] = nil
                 stream.finishClosing()
             case .listener(let listener):
-                sources[Int(listener.descriptor)] = nil
+                hot.sources[Int(listener.descriptor)] = nil
                 listener.finishClosing()
             }
         }
@@ -232,27 +236,27 @@ extension EventLoop {
     private func add(_ source: Source, _ descriptor: CInt) throws(SystemCallError) {
         try epoll.watch(descriptor, for: .readable, insteadOf: nil)
         let index = Int(descriptor)
-        while sources.count <= index { sources.append(nil) }
-        sources[index] = source
+        while hot.sources.count <= index { hot.sources.append(nil) }
+        hot.sources[index] = source
     }
 
     func watch(_ descriptor: CInt, for new: Readiness?, insteadOf old: Readiness?) throws(SystemCallError) {
         try epoll.watch(descriptor, for: new, insteadOf: old)
     }
 
-    func continueNextTurn(_ stream: Stream) {
-        continuing.append(stream)
+    func resumeNextIteration(_ stream: Stream) {
+        hot.resuming.append(stream)
     }
 
-    func flushThisTurn(_ stream: Stream) {
-        flushing.append(stream)
+    func flushThisIteration(_ stream: Stream) {
+        hot.flushing.append(stream)
     }
 
-    func closeThisTurn(_ stream: Stream) {
-        closing.append(.stream(stream))
+    func closeThisIteration(_ stream: Stream) {
+        hot.closing.append(.stream(stream))
     }
 
-    func closeThisTurn(_ listener: Listener) {
-        closing.append(.listener(listener))
+    func closeThisIteration(_ listener: Listener) {
+        hot.closing.append(.listener(listener))
     }
 }

@@ -1,42 +1,43 @@
 import CLinux
 import Glibc
 
-/// Decides about new connections. Called on the loop's thread.
+/// Takes new connections. Called on the loop's thread.
 package protocol ListenerHandler: AnyObject {
-    /// A connection has come in.
+    /// A connection has been accepted.
     ///
     /// - Parameter descriptor: non-blocking, close-on-exec, and the handler's from here on.
     func accepted(_ descriptor: CInt, by listener: Listener)
 
-    /// A connection has come in that the process has no descriptor left for; it is accepted with the reserve and will
-    /// be closed when this returns. The handler may send a few words about it.
-    func turnedAway(_ descriptor: CInt, by listener: Listener)
+    /// A connection has come in when the process had no descriptor left. It was accepted with the reserved one and is
+    /// closed when this returns. The handler may send an error to it.
+    func rejected(_ descriptor: CInt, by listener: Listener)
 }
 
 /// A listening socket on a loop.
 ///
 /// With no descriptor left, accept(2) fails and leaves the connection in the queue, and epoll would report it over and
-/// over. So the listener keeps one descriptor in reserve: it lets go of it, accepts, has the peer told, closes, and
-/// takes the reserve back. Should another thread be quicker to take it, the listener looks away for a moment.
+/// over. So the listener reserves one descriptor: it closes it, accepts the connection, has the handler inform the
+/// peer, closes the connection, and opens the reserve again. If another thread takes the descriptor first, the listener
+/// suspends accepting for a moment.
 package final class Listener {
     package let loop: EventLoop
     package let descriptor: CInt
 
-    /// How many connections are accepted in one turn, so that a storm of them leaves room for those that are there.
-    private static let acceptsPerTurn = 64
+    /// How many connections one iteration accepts, lest many of them delay the requests of those that are open.
+    private static let acceptsPerIteration = 64
 
-    /// How long accepting rests when the kernel is out of something.
-    private static let rest = Duration.milliseconds(100)
+    /// How long accepting is suspended when the kernel lacks descriptors or memory.
+    private static let suspension = Duration.milliseconds(100)
 
     private var handler: (any ListenerHandler)?
     private var reserve: CInt
     private var isOpen = true
     private var isPaused = false
     private var isWatched = true
-    /// Set while accepting rests.
-    private var restTimer: Timer?
+    /// Set while accepting is suspended.
+    private var suspensionTimer: Timer?
 
-    /// Takes over a bound, listening, non-blocking stream socket.
+    /// Takes ownership of a bound, listening, non-blocking stream socket.
     ///
     /// - Throws: if epoll does not accept the descriptor or there is none for the reserve. The descriptor then remains
     ///   the caller's.
@@ -53,7 +54,7 @@ package final class Listener {
         if reserve >= 0 { Glibc.close(reserve) }
     }
 
-    /// Accepts nobody until ``resume()``; who connects waits in the socket's queue.
+    /// Accepts no connection until ``resume()``; new ones wait in the socket's queue.
     package func pause() {
         isPaused = true
         watchIfWanted()
@@ -64,18 +65,18 @@ package final class Listener {
         watchIfWanted()
     }
 
-    /// Accepts nobody any more and closes the descriptor at the end of this turn.
+    /// Stops accepting and closes the descriptor at the end of this iteration.
     package func close() {
         guard isOpen else { return }
         isOpen = false
         watchIfWanted()
-        loop.closeThisTurn(self)
+        loop.closeThisIteration(self)
     }
 
     // MARK: The loop's side
 
     func accept() {
-        for _ in 0..<Self.acceptsPerTurn {
+        for _ in 0..<Self.acceptsPerIteration {
             guard isWatched else { return }
             let connection = clinux_accept(descriptor)
             if connection >= 0 {
@@ -86,34 +87,34 @@ package final class Listener {
             case EAGAIN: return
             case EINTR, ECONNABORTED: continue
             case EMFILE, ENFILE:
-                guard turnAway() else { return }
-            default: return takeRest()
+                guard rejectOne() else { return }
+            default: return suspend()
             }
         }
     }
 
     func finishClosing() {
         Glibc.close(descriptor)
-        restTimer?.cancel()
+        suspensionTimer?.cancel()
         handler = nil
     }
 
-    /// Accepts one connection with the reserve. False if there was none, or no reserve.
-    private func turnAway() -> Bool {
+    /// Accepts and rejects one connection with the reserve. Returns false if there was no connection, or no reserve.
+    private func rejectOne() -> Bool {
         if reserve < 0 { reserve = Self.openReserve() }
         guard reserve >= 0 else {
-            takeRest()
+            suspend()
             return false
         }
         Glibc.close(reserve)
         let connection = clinux_accept(descriptor)
         let isQueueEmpty = connection < 0 && errno == EAGAIN
         if connection >= 0 {
-            handler?.turnedAway(connection, by: self)
+            handler?.rejected(connection, by: self)
             Glibc.close(connection)
         }
         reserve = Self.openReserve()
-        if connection < 0, !isQueueEmpty { takeRest() }
+        if connection < 0, !isQueueEmpty { suspend() }
         return connection >= 0
     }
 
@@ -121,26 +122,26 @@ package final class Listener {
         clinux_open("/dev/null", O_RDONLY, 0)
     }
 
-    private func takeRest() {
+    private func suspend() {
         let timer = Timer(on: loop) { [weak self] in
-            self?.restTimer = nil
+            self?.suspensionTimer = nil
             self?.watchIfWanted()
         }
-        restTimer = timer
-        timer.schedule(after: Self.rest)
+        suspensionTimer = timer
+        timer.schedule(after: Self.suspension)
         watchIfWanted()
     }
 
-    /// A listener that accepts nobody is not registered: a socket that has failed would be reported for ever.
+    /// A listener that does not accept is not registered: a socket that has failed would be reported for ever.
     private func watchIfWanted() {
-        let isWanted = isOpen && !isPaused && restTimer == nil
+        let isWanted = isOpen && !isPaused && suspensionTimer == nil
         guard isWanted != isWatched else { return }
         do {
             try loop.watch(descriptor, for: isWanted ? .readable : nil, insteadOf: isWatched ? .readable : nil)
             isWatched = isWanted
         } catch {
-            // Only adding can fail, for want of memory.
-            takeRest()
+            // Only registering can fail, when the kernel is out of memory.
+            suspend()
         }
     }
 }

@@ -1,11 +1,11 @@
 import Glibc
 
-// The loop's side of a stream: what happens in each step of a turn.
+// The loop's side of a stream: what it does in each step of an iteration.
 
 extension Stream {
-    /// A rest up to this size is put before the next read in the loop's buffer, which costs less than a system call
-    /// and has that read take all there is. A longer one stays where it is, and the read goes behind it.
-    private static let shortRestBytes = 4096
+    /// Up to so many unconsumed bytes are copied to the start of the loop's buffer, and the next read goes behind them.
+    /// That costs less than a second system call. More than that stays where it is, and the read goes behind it.
+    private static let maximumCopiedBytes = 4096
 
     private var wantsToRead: Bool {
         phase == .open && !hasEnded && !isPaused
@@ -14,16 +14,16 @@ extension Stream {
     // MARK: What epoll reports
 
     func serve(_ readiness: Readiness) {
-        // A handler that was called before in this turn may have closed the stream.
+        // A handler that was called earlier in this iteration may have closed the stream.
         guard phase == .open || phase == .finishing else { return }
         if !readiness.isDisjoint(with: .hungUp) { isHungUp = true }
         if isBlocked, readiness != .readable {
             isBlocked = false
-            flushThisTurn()
+            flushThisIteration()
         }
         guard readiness != .writable else { return }
         if wantsToRead {
-            if !isContinuing { read() }
+            if !isResuming { read() }
         } else if isHungUp, hasEnded {
             close()
         } else {
@@ -31,10 +31,10 @@ extension Stream {
         }
     }
 
-    /// Has epoll watch for what the stream waits for now.
+    /// Makes epoll watch for what the stream waits for now.
     ///
-    /// EPOLLHUP comes unasked. A stream that wants nothing and is hung up is therefore not registered at all; it will
-    /// be, and hear of it again, when it wants to read.
+    /// EPOLLHUP is reported unasked. Therefore a stream that waits for nothing and is hung up is not registered; when
+    /// it wants to read it is registered again, and told again.
     func watchWhatIsWanted() {
         var wanted: Readiness? = []
         if wantsToRead { wanted?.insert(.readable) }
@@ -45,7 +45,7 @@ extension Stream {
             try loop.watch(descriptor, for: wanted, insteadOf: interest)
             interest = wanted
         } catch {
-            // The kernel is out of memory for it. A stream that hears nothing would hang for ever.
+            // The kernel is out of memory. A stream that is not watched would hang for ever.
             close()
         }
     }
@@ -54,7 +54,7 @@ extension Stream {
 
     private func read() {
         let keptBefore = kept.count
-        if keptBefore <= Self.shortRestBytes {
+        if keptBefore <= Self.maximumCopiedBytes {
             readIntoLoopBuffer()
         } else {
             readIntoOwnBuffer()
@@ -70,7 +70,7 @@ extension Stream {
         guard received > 0 else { return }
         let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<(kept.count + received)])
         let consumed = deliver(bytes)
-        // The rest that was there is part of `bytes`. If there is a new one its memory is used again.
+        // What was kept is part of `bytes`. Its memory is reused if there is something to keep again.
         if consumed == bytes.count {
             if !kept.isEmpty { kept.removeAll() }
         } else {
@@ -89,7 +89,7 @@ extension Stream {
         deliverKept()
     }
 
-    /// One read(2). Answers how many bytes have come; none may also mean that the end has.
+    /// One read(2). Returns how many bytes have arrived; 0 also at the end of the stream.
     private func receive(_ room: UnsafeMutableRawBufferPointer) -> Int {
         while true {
             let count = recv(descriptor, room.baseAddress, room.count, CInt(MSG_DONTWAIT))
@@ -119,17 +119,17 @@ extension Stream {
     private func deliver(_ bytes: UnsafeRawBufferPointer) -> Int {
         guard let handler else { return 0 }
         expectedBytes = 0
-        // The bytes stay where they are until the handler returns: nothing it can call touches the buffers of input.
+        // The bytes stay where they are until the handler returns: nothing that it can call changes the input buffers.
         let consumed = unsafe bytes.withMemoryRebound(to: UInt8.self) { unsafe handler.received($0.span, from: self) }
         precondition(consumed >= 0 && consumed <= bytes.count, "a handler has consumed more than there was")
         return consumed
     }
 
-    /// The peer's end has been read, and so the handler has had its chance at all that came before: nothing is read
-    /// while it is paused or has not gone on.
+    /// The end of the peer's output has been read. Everything before it has been delivered: nothing is read while the
+    /// handler is paused or waits to be resumed.
     private func end() {
         handler?.reachedEnd(of: self)
-        // What would have had to grow before it could be consumed never will.
+        // An incomplete message stays incomplete.
         loop.bufferedInputBytes -= kept.count
         kept.removeAll()
         if isHungUp {
@@ -139,9 +139,9 @@ extension Stream {
         }
     }
 
-    /// The next turn after ``continueNextTurn()`` or ``resume()``.
-    func goOn() {
-        isContinuing = false
+    /// Delivers unconsumed bytes in the iteration after ``resumeNextIteration()`` or ``resume()``.
+    func deliverAgain() {
+        isResuming = false
         guard phase == .open, !isPaused, !kept.isEmpty else { return }
         let keptBefore = kept.count
         deliverKept()
@@ -150,23 +150,23 @@ extension Stream {
 
     // MARK: Writing
 
-    /// The handler has had its hands on ``output``.
+    /// Accounts for a change of ``output``, which had `countBefore` bytes.
     @usableFromInline
     func outputChanged(from countBefore: Int) {
         let isWritten = phase == .open || phase == .finishing
         if !isWritten { pending.removeAll() }
         loop.pendingOutputBytes += pending.count - countBefore
-        if isWritten { flushThisTurn() }
+        if isWritten { flushThisIteration() }
     }
 
-    func flushThisTurn() {
-        guard !isToBeFlushed else { return }
-        isToBeFlushed = true
-        loop.flushThisTurn(self)
+    func flushThisIteration() {
+        guard !needsFlush else { return }
+        needsFlush = true
+        loop.flushThisIteration(self)
     }
 
     func flush() {
-        isToBeFlushed = false
+        needsFlush = false
         guard phase == .open || phase == .finishing, !isBlocked else { return }
         let countBefore = pending.count
         if countBefore > 0 { write() }
@@ -193,10 +193,10 @@ extension Stream {
             case EINTR: continue
             case EAGAIN: isBlocked = true
             case EPIPE, ECONNRESET:
-                // The peer will not read any more. What it has written is still worth executing.
+                // The peer will not read any more. What it has written is still executed.
                 pending.removeAll()
             default:
-                // Something may be missing in the middle of what the peer gets.
+                // Output may have been lost: what followed would be misread.
                 close()
             }
             return
@@ -205,9 +205,9 @@ extension Stream {
 
     // MARK: Closing
 
-    /// The end of the turn in which the stream was closed.
+    /// Closes the descriptor, at the end of the iteration in which the stream was closed.
     func finishClosing() {
-        // Closing the descriptor would not do if a child process had a copy of it at that moment.
+        // Closing alone does not unregister a descriptor of which a child process has a copy.
         if interest != nil { try? loop.watch(descriptor, for: nil, insteadOf: interest) }
         Glibc.close(descriptor)
         loop.bufferedInputBytes -= kept.count

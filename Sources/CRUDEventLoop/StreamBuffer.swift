@@ -1,21 +1,21 @@
 import Glibc
 
-/// Bytes in one piece of memory, appended at the end and taken from the front.
+/// A contiguous byte buffer: bytes are appended at the end and removed from the front.
 ///
-/// An empty buffer owns no memory. A buffer that grows at least doubles, so that appending is a memcpy nearly always;
-/// it gives its memory back when it has been emptied. Offsets count from the first byte that is there, and so hold
-/// until bytes are taken from the front: for a stream's output, until the turn ends.
+/// An empty buffer owns no memory. Growing at least doubles the capacity, so that appending is nearly always a memcpy;
+/// a buffer that becomes empty frees its memory. Offsets count from the first byte that has not been removed. So they
+/// are valid until bytes are removed: for a stream's output, until the iteration ends.
 ///
 ///     let start = output.count
 ///     output.append(bigEndian: 0)
 ///     …
 ///     output.overwrite(at: start, bigEndian: UInt32(output.count - start - 4))
 package struct StreamBuffer: ~Copyable {
-    /// The smallest piece of memory that appending asks for: several short replies.
+    /// The smallest allocation: several short replies.
     private static let leastCapacity = 4096
 
-    // The bytes are at `start..<end` of `memory`, which has been allocated by malloc(3) with `capacity` bytes; nil
-    // goes with 0 in all of the numbers. Only this file changes any of them.
+    // The bytes are at `start..<end` of `memory`, which malloc(3) has allocated with `capacity` bytes; where it is nil,
+    // all of the numbers are 0. Only this file changes them.
     @usableFromInline internal private(set) var memory: UnsafeMutableRawPointer?
     @usableFromInline internal private(set) var capacity = 0
     @usableFromInline internal private(set) var start = 0
@@ -53,11 +53,11 @@ package struct StreamBuffer: ~Copyable {
 
     @inlinable
     package mutating func append(_ text: StaticString) {
-        // A StaticString's bytes outlive everything.
+        // A StaticString's bytes live as long as the process.
         unsafe append(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 
-    /// Appends all that another buffer holds.
+    /// Appends the contents of another buffer.
     package mutating func append(_ other: borrowing StreamBuffer) {
         append(other.bytes)
     }
@@ -77,7 +77,7 @@ package struct StreamBuffer: ~Copyable {
         (memory! + start + offset).storeBytes(of: value.bigEndian, as: UInt32.self)
     }
 
-    /// Takes back what was appended after the buffer had `count` bytes.
+    /// Removes what was appended after the buffer had `count` bytes.
     @inlinable
     package mutating func truncate(to count: Int) {
         precondition(count >= 0 && count <= self.count, "no such bytes")
@@ -88,7 +88,7 @@ package struct StreamBuffer: ~Copyable {
     @inlinable
     mutating func room(for count: Int) -> UnsafeMutableRawPointer {
         if capacity &- end < count { makeRoom(for: count) }
-        // makeRoom has allocated where nothing was.
+        // makeRoom has allocated memory if there was none.
         return memory! + end
     }
 
@@ -109,18 +109,17 @@ package struct StreamBuffer: ~Copyable {
         UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(start: memory, count: capacity)[end...])
     }
 
-    /// Takes in what has been written to ``spareRoom``.
+    /// Appends the first `count` bytes of ``spareRoom``, which the caller has written there.
     mutating func extend(by count: Int) {
         precondition(count >= 0 && count <= capacity - end, "more than there was room for")
         end += count
     }
 
-    /// Makes memory for `wanted` bytes in all, those that are there included, and no more than that.
+    /// Makes room for `wanted` bytes in all, the present ones included, and for no more than that.
     mutating func reserve(_ wanted: Int) {
         guard wanted > capacity - start else { return }
         if start > 0 {
-            // Where the bytes are few beside what has been taken before them, moving them is cheaper than growing; and
-            // realloc should not carry along what is gone.
+            // Moving the bytes to the front may make growing unnecessary; and realloc need not copy removed bytes.
             memory?.copyMemory(from: memory! + start, byteCount: count)
             (start, end) = (0, count)
             guard wanted > capacity else { return }
@@ -130,7 +129,7 @@ package struct StreamBuffer: ~Copyable {
         (memory, capacity) = (grown, wanted)
     }
 
-    /// Takes bytes from the front; the memory too if these are all.
+    /// Removes bytes from the front; frees the memory if these are all.
     mutating func removeFirst(_ count: Int) {
         precondition(count >= 0 && count <= self.count, "no such bytes")
         start += count

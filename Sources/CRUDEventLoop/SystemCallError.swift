@@ -5,10 +5,10 @@ package struct SystemCallError: Error, CustomStringConvertible {
     /// The call's name, `epoll_ctl` for example.
     package let call: String
 
-    /// `errno` as the call has left it.
+    /// The call's `errno`.
     package let code: CInt
 
-    /// Takes `errno` as it is now.
+    /// Stores the present `errno`.
     init(_ call: String) {
         self.call = call
         self.code = errno

@@ -1,16 +1,16 @@
-/// Calls a closure once, when its time has come; can be set again as often as one likes.
+/// Calls a closure once after a delay; can be set again any number of times.
 ///
-/// Bound to its loop's thread. A timer that is set is kept alive by the loop; the closure should hold what it needs
-/// weakly where that holds the timer in turn.
+/// Bound to its loop's thread. The loop retains a timer that is set. The closure should refer weakly to an object that
+/// owns the timer.
 package final class Timer {
     private let loop: EventLoop
     private let action: () -> Void
 
-    /// When it is due, on the loop's clock, and the turn-taking among timers due at one time.
+    /// When it is due, on the loop's clock, and its rank among timers with the same deadline.
     fileprivate var deadline: Duration = .zero
     fileprivate var ticket: UInt64 = 0
 
-    /// Where in the heap it stands; nil while it is not set.
+    /// Its index in the heap; nil while it is not set.
     fileprivate var position: Int?
 
     package init(on loop: EventLoop, _ action: @escaping () -> Void) {
@@ -20,18 +20,18 @@ package final class Timer {
 
     package var isScheduled: Bool { position != nil }
 
-    /// Sets the timer, or sets it anew if it is set already.
+    /// Sets the timer; replaces the deadline of a timer that is set already.
     ///
-    /// It fires once, at the first turn that begins `delay` or more after the present one has (``EventLoop/now``),
-    /// never before and up to a millisecond later when the loop is idle. Timers fire in the order of their deadlines;
-    /// those with equal ones in the order in which they were set.
+    /// It fires once, in the first iteration that begins at least `delay` after the present one began
+    /// (``EventLoop/now``), on an idle loop up to a millisecond later. Timers fire in the order of their deadlines,
+    /// those with equal deadlines in the order in which they were set.
     package func schedule(after delay: Duration) {
         cancel()
         deadline = loop.now + max(delay, .zero)
         loop.timers.insert(self)
     }
 
-    /// Unsets the timer. It will not fire, not even if it is due in this very turn; does nothing if it is not set.
+    /// Unsets the timer. It will not fire, even if it is due in this iteration. Does nothing if it is not set.
     package func cancel() {
         loop.timers.remove(self)
     }
@@ -41,7 +41,7 @@ package final class Timer {
     }
 }
 
-/// The timers that are set, as a binary heap: the earliest stands first, and each knows its place.
+/// The timers that are set, as a binary heap: the earliest is first, and each knows its index.
 struct TimerHeap {
     private var timers: [Timer] = []
     private(set) var nextTicket: UInt64 = 0
@@ -65,10 +65,9 @@ struct TimerHeap {
         if let position = last.position { sink(last, from: position) }
     }
 
-    /// Takes out the earliest timer if it is due and was set before `ticket` was given out.
+    /// Removes and returns the earliest timer if it is due and was set before `ticket` was issued.
     ///
-    /// The second condition keeps a timer that sets itself with no delay from firing for ever in one turn: it stands
-    /// behind all that were due before.
+    /// The second condition stops a timer that sets itself without delay from firing for ever in one iteration.
     mutating func popDue(at now: Duration, before ticket: UInt64) -> Timer? {
         guard let first = timers.first, first.deadline <= now, first.ticket < ticket else { return nil }
         remove(first)
@@ -81,7 +80,7 @@ struct TimerHeap {
         return timers
     }
 
-    /// Puts `timer` at `start` or, while it is earlier than the one above, further up.
+    /// Places `timer` at `start`, or further up while it is earlier than its parent.
     private mutating func rise(_ timer: Timer, from start: Int) {
         var position = start
         while position > 0 {
@@ -93,7 +92,7 @@ struct TimerHeap {
         place(timer, at: position)
     }
 
-    /// Puts `timer` at `start` or, while one below is earlier, further down.
+    /// Places `timer` at `start`, or further down while a child is earlier.
     private mutating func sink(_ timer: Timer, from start: Int) {
         var position = start
         while true {

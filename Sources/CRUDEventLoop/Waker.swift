@@ -4,27 +4,28 @@ import Synchronization
 
 /// Wakes a loop from any thread.
 ///
-/// One atomic says what the loop is doing and whether anybody wants it:
+/// One atomic holds the state of the loop and whether it has been called:
 ///
 /// | state | means | the loop leaves it | ``wake()`` turns it into |
 /// | --- | --- | --- | --- |
-/// | running | nobody has called since the loop last looked | before it sleeps, to sleeping | woken |
-/// | sleeping | the same, and the loop is in epoll_wait or about to be | after it has slept, to running | woken, and writes |
-/// | woken | somebody has called | when it looks, to running, and calls `woken()` | woken |
+/// | running | no call since the loop last checked | before it sleeps, to sleeping | woken |
+/// | sleeping | the same, and the loop is in or near epoll_wait | after it has slept, to running | woken, and writes |
+/// | woken | there has been a call | when it checks, to running, and calls `woken()` | woken |
 ///
-/// No call is lost. Both sides change the state by read-modify-write only, so all changes have one order, and in it a
+/// No call is lost. Both sides change the state by read-modify-write only, so all changes have one order, in which a
 /// call of ``wake()`` either
-/// - comes before the loop looks: then the loop finds `woken`, and sees whatever the caller did before it called (the
-///   caller's release meets the loop's acquire, through other callers' changes too); or
-/// - comes after it: then the loop's step to `sleeping` fails on `woken` and it does not sleep; or, if that step came
+/// - precedes the loop's check: then the loop finds `woken`, and sees whatever the caller did before it called (the
+///   caller's release pairs with the loop's acquire, through other callers' changes too); or
+/// - follows it: then the loop's change to `sleeping` fails on `woken` and it does not sleep; or, if that change came
 ///   first, the caller has found `sleeping` and writes to the eventfd, which ends epoll_wait now or as soon as it
 ///   begins.
 ///
-/// This is why `wake()` exchanges even where it finds `woken`: a mere load could pass the caller's own writes.
+/// This is why `wake()` exchanges even where it finds `woken`: a mere load could be reordered before the caller's own
+/// writes.
 ///
 /// A burst of calls costs at most one write(2), and none while the loop is running. The eventfd is watched for edges
-/// and never read: its event only ends the sleep, the state says the rest. It is the waker's own, so that a late write
-/// cannot hit a descriptor that somebody else has got in the meantime.
+/// and never read: its event only ends the sleep, the state does the rest. The waker owns it, so that a late write
+/// cannot reach a descriptor that has been reused in the meantime.
 package final class Waker: Sendable {
     private static let running: UInt8 = 0
     private static let sleeping: UInt8 = 1
@@ -42,23 +43,22 @@ package final class Waker: Sendable {
         close(eventDescriptor)
     }
 
-    /// Has the loop call ``TurnHandler/woken()`` soon; callable on any thread, also after the loop has ended.
+    /// Makes the loop call ``IterationHandler/woken()`` soon; callable on any thread, also after the loop has ended.
     ///
-    /// Whatever the caller has written before is visible to that call. Calls that come before the loop gets to it are
-    /// answered by one.
+    /// Whatever the caller has written before is visible to that call. Several calls of this may lead to one of that.
     package func wake() {
         guard state.exchange(Self.woken, ordering: .acquiringAndReleasing) == Self.sleeping else { return }
-        // It can fail on a full counter only, after 2^64 - 2 writes.
+        // It can fail only on a full counter, after 2^64 - 2 writes.
         _ = eventfd_write(eventDescriptor, 1)
     }
 
-    /// The loop wants to sleep. False: somebody has called, it must not.
+    /// Called before the loop sleeps. Returns false if there has been a call, so that it must not sleep.
     func prepareToSleep() -> Bool {
         state.compareExchange(expected: Self.running, desired: Self.sleeping, ordering: .acquiringAndReleasing)
             .exchanged
     }
 
-    /// The loop is up and looks. True: somebody has called since it last looked.
+    /// Called after the loop has slept. Returns whether there has been a call since it last checked.
     func takeCall() -> Bool {
         state.exchange(Self.running, ordering: .acquiringAndReleasing) == Self.woken
     }

@@ -4,11 +4,6 @@ import CRUDModel
 
 /// What the daemon refuses before it does anything, with the limits that it has unless it is configured otherwise.
 enum Check {
-    private static let itemBytes = 4 << 20
-    private static let depth = 128
-    private static let batch = 1000
-    static let queryLimit = 10_000
-
     static func collection(_ name: String) throws(CRUDError) {
         try text(name, maximum: Naming.maximumCollectionNameBytes, "collection")
     }
@@ -19,21 +14,34 @@ enum Check {
 
     /// The elements of a batch or of `ids`.
     static func count(_ count: Int, _ member: String) throws(CRUDError) {
-        guard count > batch else { return }
-        throw limit("batch", batch, "`\(member)` has more than \(batch) elements")
+        let maximum = DefaultLimits.batch
+        guard count > maximum else { return }
+        throw exceeded("batch", maximum, "`\(member)` has more than \(maximum) elements")
+    }
+
+    /// The `limit` of a query.
+    static func limit(_ limit: Int) throws(CRUDError) {
+        let maximum = DefaultLimits.queryLimit
+        guard limit >= 1 else {
+            throw CRUDError(.invalidParams, "`limit` must be at least 1", details: CRUDError.Details(member: "limit"))
+        }
+        guard limit > maximum else { return }
+        throw exceeded("query_limit", maximum, "`limit` is over \(maximum)")
     }
 
     static func item(_ item: EncodedItem) throws(CRUDError) {
-        guard item.bytes.count <= itemBytes else {
-            throw limit("item_bytes", itemBytes, "the item is longer than \(itemBytes) bytes")
+        let maximumBytes = DefaultLimits.itemBytes
+        guard item.bytes.count <= maximumBytes else {
+            throw exceeded("item_bytes", maximumBytes, "the item is longer than \(maximumBytes) bytes")
         }
+        let maximumDepth = DefaultLimits.jsonDepth
         var scanner = JSONScanner()
         do throws(JSONSyntaxError) {
-            guard try scanner.value(item.bytes.span).depth > depth else { return }
+            guard try scanner.document(item.bytes.span).depth > maximumDepth else { return }
         } catch {
-            throw CRUDError(.parseError, "the item is not JSON")
+            throw CRUDError(.parseError, "the item is not valid JSON")
         }
-        throw limit("json_depth", depth, "the item nests deeper than \(depth)")
+        throw exceeded("json_depth", maximumDepth, "the item nests deeper than \(maximumDepth)")
     }
 
     static func operation(_ operation: RecordOperation, in collection: String) throws(CRUDError) {
@@ -58,11 +66,11 @@ enum Check {
 
     private static func text(_ text: String, maximum: Int, _ member: String) throws(CRUDError) {
         let bytes = Array(text.utf8)
-        guard let fault = Naming.fault(bytes.span, maximum: maximum) else { return }
-        throw CRUDError(.invalidParams, "`\(member)` \(fault)", details: CRUDError.Details(member: member))
+        guard let violation = Naming.violation(bytes.span, maximum: maximum) else { return }
+        throw CRUDError(.invalidParams, "`\(member)` \(violation)", details: CRUDError.Details(member: member))
     }
 
-    static func limit(_ name: String, _ maximum: Int, _ message: String) -> CRUDError {
+    private static func exceeded(_ name: String, _ maximum: Int, _ message: String) -> CRUDError {
         CRUDError(.limitExceeded, message, details: CRUDError.Details(limit: name, maximum: maximum))
     }
 }

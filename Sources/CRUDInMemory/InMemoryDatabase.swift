@@ -1,4 +1,6 @@
 public import CRUDClient
+import CRUDModel
+import CRUDQuery
 import Synchronization
 
 /// Collections in the memory of this process, for an application's unit tests.
@@ -60,18 +62,31 @@ public final class InMemoryDatabase: Sendable {
 
     func page(_ query: RecordQuery, in collection: String) throws -> (records: [Record], next: Cursor?) {
         try Check.collection(collection)
-        let scan = try Scan(query, of: collection)
-        return try scan.page(of: tables.withLock { $0[collection] }.values)
+        let name = Array(collection.utf8)
+        let execution = try QueryExecution(
+            Query(query, in: name), in: QueryTarget(name: name), maximumBytes: DefaultLimits.frameBytes,
+            timeout: DefaultLimits.requestTimeout)
+        let table = snapshot(collection)
+        while try !execution.advance(table, isAbandoned: { false }) {}
+        let next = execution.cursor.map { Cursor(String(decoding: $0, as: UTF8.self)) }
+        return (execution.ids.compactMap { table[$0] }, next)
     }
 
     func count(_ selection: RecordSelection, in collection: String) throws -> Int {
         try Check.collection(collection)
-        return try selection.matching(tables.withLock { $0[collection] }.values).count
+        let execution = try CountExecution(Query(selection), in: QueryTarget(name: []))
+        let table = snapshot(collection)
+        while try !execution.advance(table, isAbandoned: { false }) {}
+        return execution.count
+    }
+
+    private func snapshot(_ collection: String) -> TableSnapshot {
+        tables.withLock { $0[collection].snapshot() }
     }
 
     // MARK: Writing
 
-    /// Does something to one record, once its names, and the item or patch that it is given, are found right.
+    /// Changes one record, once its names and the item or patch that it is given have been checked.
     func write<Result>(
         _ id: String, in collection: String, _ item: EncodedItem? = nil,
         _ change: (inout Tables) throws(CRUDError) -> Result
@@ -84,10 +99,17 @@ public final class InMemoryDatabase: Sendable {
 
     func delete(_ selection: RecordSelection, in collection: String) throws -> Int {
         try Check.collection(collection)
+        let execution = try MatchExecution(Query(selection), in: QueryTarget(name: []))
         return try tables.withLock { tables in
-            let records = try selection.matching(tables[collection].values)
-            for record in records { tables[collection][record.id] = nil }
-            return records.count
+            let table = tables[collection].snapshot()
+            var count = 0
+            var isLast = false
+            while !isLast {
+                isLast = try execution.find(table, isAbandoned: { false })
+                for match in execution.found { tables[collection][match.id] = nil }
+                count += execution.found.count
+            }
+            return count
         }
     }
 
@@ -95,7 +117,7 @@ public final class InMemoryDatabase: Sendable {
         try Check.operations(operations, in: collection)
         return tables.withLock { tables in
             operations.map { operation in
-                Result { () throws(CRUDError) in try tables.carryOut(operation, in: collection) }
+                Result { () throws(CRUDError) in try tables.execute(operation, in: collection) }
             }
         }
     }
@@ -106,7 +128,7 @@ public final class InMemoryDatabase: Sendable {
             var changed = tables
             let outcomes = try operations.enumerated().map { index, operation in
                 do throws(CRUDError) {
-                    return try changed.carryOut(operation, in: collection)
+                    return try changed.execute(operation, in: collection)
                 } catch {
                     throw error.at(index)
                 }

@@ -10,10 +10,10 @@
 /// }
 /// ```
 ///
-/// Everything that the daemon does to records it does as well, with the same outcomes and errors: filters, sorts and
-/// patches are evaluated by the same code, items are kept as JSON text, names and limits are checked. Writes are atomic,
-/// and batches atomic where they are asked to be; every call gives other tasks a turn first, so that they interleave as
-/// they do when a daemon is asked. Nothing outlives the process, and no call fails with ``CRUDError/Code/unavailable`` or
+/// Everything that the daemon does to records it does as well, with the same outcomes and errors: queries are executed
+/// and patches applied by the same code, items are kept as JSON text, names and limits are checked. Writes are atomic,
+/// and so are transactions; every call lets other tasks run first, so that they interleave as they do with a daemon.
+/// Nothing outlives the process, and no call fails with ``CRUDError/Code/unavailable`` or
 /// ``CRUDError/Code/outcomeUnknown``.
 ///
 /// Copies share their records. For several collections in one place, and transactions over them, see
@@ -38,28 +38,28 @@ public struct InMemoryRepository: RecordStore {
     // MARK: Reading
 
     public func readVersioned<Item: Decodable>(id: String, as type: Item.Type) async throws -> Versioned<Item> {
-        try await turn()
+        try await yield()
         return try database.record(id, in: collection).versioned()
     }
 
     public func readVersioned<Item: Decodable>(ids: [String], as type: Item.Type) async throws -> [Versioned<Item>] {
-        try await turn()
+        try await yield()
         return try database.records(ids, in: collection).map { try $0.versioned() }
     }
 
     public func exists(id: String) async throws -> Bool {
-        try await turn()
+        try await yield()
         return try !database.records([id], in: collection, "id").isEmpty
     }
 
     public func query<Item: Decodable>(_ query: RecordQuery, as type: Item.Type) async throws -> RecordPage<Item> {
-        try await turn()
+        try await yield()
         let page = try database.page(query, in: collection)
         return RecordPage(records: try page.records.map { try $0.versioned() }, next: page.next)
     }
 
     public func count(_ selection: RecordSelection) async throws -> Int {
-        try await turn()
+        try await yield()
         return try database.count(selection, in: collection)
     }
 
@@ -81,7 +81,7 @@ public struct InMemoryRepository: RecordStore {
     }
 
     public func delete(id: String, ifRevision: Revision?) async throws {
-        try await turn()
+        try await yield()
         try database.write(id, in: collection) { tables throws(CRUDError) in
             try tables.delete(id, collection, ifRevision: ifRevision)
         }
@@ -90,7 +90,7 @@ public struct InMemoryRepository: RecordStore {
     public func patch<Item: Decodable>(
         id: String, with patch: EncodedItem, ifRevision: Revision?, upsert: Bool, as type: Item.Type
     ) async throws -> Versioned<Item> {
-        try await turn()
+        try await yield()
         let precondition: Tables.Precondition = upsert ? .unchanged(ifRevision) : .present(ifRevision)
         let record = try database.write(id, in: collection, patch) { tables throws(CRUDError) in
             try tables.patch(patch, id, collection, if: precondition)
@@ -100,19 +100,19 @@ public struct InMemoryRepository: RecordStore {
 
     @discardableResult
     public func deleteMatching(_ selection: RecordSelection) async throws -> Int {
-        try await turn()
+        try await yield()
         return try database.delete(selection, in: collection)
     }
 
     @discardableResult
     public func batch(_ operations: [RecordOperation]) async throws -> [Result<RecordOutcome, CRUDError>] {
-        try await turn()
+        try await yield()
         return try database.batch(operations, in: collection)
     }
 
     @discardableResult
     public func transaction(_ operations: [RecordOperation]) async throws -> [RecordOutcome] {
-        try await turn()
+        try await yield()
         return try database.transaction(operations, in: collection)
     }
 
@@ -120,14 +120,14 @@ public struct InMemoryRepository: RecordStore {
         _ item: some Encodable, _ id: String, if precondition: Tables.Precondition
     ) async throws -> Revision {
         let item = try EncodedItem(item)
-        try await turn()
+        try await yield()
         return try database.write(id, in: collection, item) { tables throws(CRUDError) in
             try tables.put(item, id, collection, if: precondition).revision
         }
     }
 
-    /// What every call begins with.
-    private func turn() async throws {
+    /// Lets other tasks run, as every call does first.
+    private func yield() async throws {
         try Task.checkCancellation()
         await Task.yield()
     }

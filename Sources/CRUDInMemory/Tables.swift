@@ -1,17 +1,17 @@
 import CRUDClient
 import CRUDJSON
 
-/// The records of all collections, and what is done to them.
+/// The records of all collections, and how they are changed.
 struct Tables {
-    /// By name, and in each by id; both as UTF-8, for String's own equality takes canonically equivalent texts for one.
-    private var tables: [[UInt8]: [[UInt8]: Record]] = [:]
+    /// By name, in UTF-8: String's own equality takes canonically equivalent texts for one.
+    private var tables: [[UInt8]: Table] = [:]
     /// The last revision that was given; none is given twice.
     private var revisions: UInt64 = 0
 
-    /// The records of a collection, by id.
-    subscript(collection: String) -> [[UInt8]: Record] {
-        get { tables[Array(collection.utf8), default: [:]] }
-        _modify { yield &tables[Array(collection.utf8), default: [:]] }
+    /// The records of a collection.
+    subscript(collection: String) -> Table {
+        get { tables[Array(collection.utf8), default: Table()] }
+        _modify { yield &tables[Array(collection.utf8), default: Table()] }
     }
 
     /// A record, if it is there.
@@ -67,8 +67,8 @@ struct Tables {
         self[id, collection] = nil
     }
 
-    /// Carries out an operation of a batch.
-    mutating func carryOut(_ operation: RecordOperation, in collection: String) throws(CRUDError) -> RecordOutcome {
+    /// Executes an operation of a batch.
+    mutating func execute(_ operation: RecordOperation, in collection: String) throws(CRUDError) -> RecordOutcome {
         let id = operation.id
         let collection = operation.collection ?? collection
         switch operation.action {

@@ -1,41 +1,41 @@
-/// Brings items into the form that they are stored in: no object has two members of one name, of which the last counts,
-/// and names are spelt with those escapes alone that JSON demands.
+/// Converts items to the form in which they are stored: no object has two members with the same name (the last one
+/// counts), and names contain only those escapes that JSON requires.
 ///
-/// So everybody who looks at a stored item, tools of the storage included, sees the same members. Nearly every item is
-/// in that form; telling so is one pass that looks at names and passes over all else. The rest is done for the few.
+/// So all readers of a stored item, tools of the storage included, see the same members. Nearly every item already has
+/// this form; one pass that compares names and skips everything else finds that out. Only the others are rewritten.
 ///
-/// Items must be JSON already, as a ``JSONScanner`` has found; anything else is as normal as it can be.
+/// Items must be valid JSON, as a ``JSONScanner`` has found; other text is returned unchanged.
 package struct ItemNormalization: ~Copyable {
-    /// A member's name: where its content stands, and a key that differs where names do, up to collisions.
+    /// A member's name: the range of its content, and a hash of it.
     private struct Name {
         var start: Int
         var end: Int
         var key: UInt64
     }
 
-    /// The names of all objects that are open, outermost first.
+    /// The names of all open objects, outermost first.
     private var names: [Name] = []
-    /// For each open container the first of its names; −1 for an array.
+    /// For each open container the index of its first name; −1 for an array.
     private var containers: [Int] = []
 
-    /// Up to so many names are compared each with each as they come; more are sorted in the end.
+    /// Up to so many names of an object are compared in pairs; more are sorted at its end.
     private static let maximumCompared = 32
 
     package init() {}
 
-    /// The item in normal form; nil where it is in it as it is.
+    /// The item in normal form; nil if it already has it.
     package mutating func normalized(_ item: Span<UInt8>) -> [UInt8]? {
         isPlain(item) ? nil : ItemRewriting.normalized(item)
     }
 
-    /// Whether an item is seen to be in normal form: it has neither duplicates nor any escape in a name.
+    /// Whether an item is certainly in normal form: it has neither duplicates nor any escape in a name.
     private mutating func isPlain(_ item: Span<UInt8>) -> Bool {
         names.removeAll(keepingCapacity: true)
         containers.removeAll(keepingCapacity: true)
         var index = 0
-        /// The first name of the innermost container; −1 in an array and outside of all.
+        /// The index of the innermost object's first name; −1 in an array and outside of all containers.
         var first = -1
-        /// Whether a string would be a name here.
+        /// Whether a string at this place is a name.
         var isName = false
         while index < item.count {
             switch item[index] {
@@ -72,7 +72,7 @@ package struct ItemNormalization: ~Copyable {
 
     // MARK: Names
 
-    /// Notes a name; false if the object has it already.
+    /// Adds a name; returns false if the object already has it.
     private mutating func insert(_ content: Range<Int>, _ item: Span<UInt8>, _ first: Int) -> Bool {
         let name = Name(start: content.lowerBound, end: content.upperBound, key: Self.key(item, content))
         if names.count - first <= Self.maximumCompared {
@@ -84,13 +84,13 @@ package struct ItemNormalization: ~Copyable {
         return true
     }
 
-    /// Whether two of the names from `first` on are the same.
+    /// Whether two of the names from index `first` on are equal.
     private mutating func hasDuplicate(_ first: Int, _ item: Span<UInt8>) -> Bool {
         let sorted = names[first...].sorted { Self.isBefore($0, $1, item) }
         return zip(sorted, sorted.dropFirst()).contains { Self.areEqual($0, $1, item) }
     }
 
-    /// The name's first eight bytes, its last one and its length.
+    /// A hash of the name's first seven bytes, its last one and its length.
     private static func key(_ item: Span<UInt8>, _ content: Range<Int>) -> UInt64 {
         var key: UInt64 = 0
         for index in content.prefix(7) { key = key << 8 | UInt64(item[index]) }
@@ -117,7 +117,7 @@ package struct ItemNormalization: ~Copyable {
 
     // MARK: Strings
 
-    /// Where the string ends whose content begins at `start`: the place of its quote.
+    /// The index of the closing quote of the string whose content begins at `start`.
     @inline(__always)
     private static func endOfString(_ item: Span<UInt8>, _ start: Int) -> (end: Int, hasEscapes: Bool) {
         let raw = item.bytes
@@ -144,7 +144,7 @@ package struct ItemNormalization: ~Copyable {
         return (index, hasEscapes)
     }
 
-    /// A set top bit in the lowest byte that is a quote or a backslash; higher ones may be wrong.
+    /// The top bit of the lowest byte that is a quote or a backslash is set; bits of higher bytes may be wrong.
     @inline(__always)
     private static func marks(_ word: UInt64) -> UInt64 {
         let ones: UInt64 = 0x0101_0101_0101_0101

@@ -1,13 +1,14 @@
-/// The second half of ``ItemNormalization``: writes an item anew that is not in normal form.
+/// The second half of ``ItemNormalization``: rewrites an item that is not in normal form.
 ///
-/// One pass finds what has to change, at the end of each object: a member whose name comes again later goes, with the
-/// comma behind it, and a name that is spelt otherwise than it need be is replaced. What is left is copied.
+/// One pass finds the edits, at the end of each object: a member whose name is repeated later is removed, with the
+/// comma behind it, and a name with unnecessary escapes is replaced. Everything else is copied.
 struct ItemRewriting {
     private struct Member {
-        /// The name with its quotes, as it stands and as it should be spelt.
+        /// The name with its quotes.
         var key: Range<Int>
-        var spelling: [UInt8]
-        var isSpeltSo: Bool
+        /// The name with its quotes, as it is written in normal form.
+        var normalized: [UInt8]
+        var isNormalized: Bool
     }
 
     private struct Edit {
@@ -16,10 +17,10 @@ struct ItemRewriting {
     }
 
     private var edits: [Edit] = []
-    /// The members of the objects that are open, nil for an array, outermost first.
+    /// The members of the open objects, nil for an open array, outermost first.
     private var containers: [[Member]?] = []
 
-    /// The item in normal form; nil where there is nothing to change, or where it is no JSON.
+    /// The item in normal form; nil if it needs no change, or if it is not valid JSON.
     static func normalized(_ item: Span<UInt8>) -> [UInt8]? {
         var rewriting = ItemRewriting()
         do throws(JSONSyntaxError) {
@@ -32,7 +33,7 @@ struct ItemRewriting {
 
     private mutating func findEdits(_ item: Span<UInt8>) throws(JSONSyntaxError) {
         var scanner = JSONScanner()
-        /// Whether the innermost container has had no member or element yet.
+        /// Whether the innermost container has had no member or element so far.
         var isFirst = true
         repeat {
             // Here a value starts.
@@ -50,35 +51,35 @@ struct ItemRewriting {
             }
             // Here a value has ended, or a container has begun.
             while !containers.isEmpty, try !hasNext(&scanner, item, &isFirst) {
-                if let members = containers.popLast(), let members { settle(members) }
+                if let members = containers.popLast(), let members { addEdits(for: members) }
                 isFirst = false
             }
         } while !containers.isEmpty
     }
 
-    /// Whether the innermost container has another value, its name passed.
+    /// Whether the innermost container has another value. Its name is skipped.
     private mutating func hasNext(
         _ scanner: inout JSONScanner, _ item: Span<UInt8>, _ isFirst: inout Bool
     ) throws(JSONSyntaxError) -> Bool {
         let last = containers.count - 1
         guard containers[last] != nil else { return try scanner.nextElement(item, isFirst: &isFirst) }
         guard let key = try scanner.nextKey(item, isFirst: &isFirst) else { return false }
-        var spelling: [UInt8] = []
-        spelling.appendJSONString(key.decodedString(item))
-        let isSpeltSo = !key.hasEscapes || item.extracting(key.range).elementsEqual(spelling)
-        containers[last]?.append(Member(key: key.range, spelling: spelling, isSpeltSo: isSpeltSo))
+        var name: [UInt8] = []
+        name.appendJSONString(key.decodedString(item))
+        let isNormalized = !key.hasEscapes || item.extracting(key.range).elementsEqual(name)
+        containers[last]?.append(Member(key: key.range, normalized: name, isNormalized: isNormalized))
         return true
     }
 
-    /// Notes what has to change among the members of an object.
-    private mutating func settle(_ members: [Member]) {
-        var later: Set<[UInt8]> = []
+    /// Adds the edits of an object's members.
+    private mutating func addEdits(for members: [Member]) {
+        var laterNames: Set<[UInt8]> = []
         for (index, member) in members.enumerated().reversed() {
-            if !later.insert(member.spelling).inserted {
-                // The same name comes later, so there is a next member.
+            if !laterNames.insert(member.normalized).inserted {
+                // The name is repeated later, so there is a next member.
                 edits.append(Edit(range: member.key.lowerBound..<members[index + 1].key.lowerBound, replacement: []))
-            } else if !member.isSpeltSo {
-                edits.append(Edit(range: member.key, replacement: member.spelling))
+            } else if !member.isNormalized {
+                edits.append(Edit(range: member.key, replacement: member.normalized))
             }
         }
     }
@@ -88,7 +89,7 @@ struct ItemRewriting {
         var output: [UInt8] = []
         output.reserveCapacity(item.count)
         var position = 0
-        // An edit inside of what has gone is none.
+        // Edits within a removed member are skipped.
         for edit in edits where edit.range.lowerBound >= position {
             for index in position..<edit.range.lowerBound { output.append(item[index]) }
             output += edit.replacement

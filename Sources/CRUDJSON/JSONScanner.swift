@@ -1,13 +1,13 @@
 /// A strict scanner for JSON text (RFC 8259) over bytes.
 ///
-/// It decodes nothing: one pass validates the text, UTF-8 included, and notes where values begin and end, so that an
-/// item travels from a request to storage and back as the bytes it came in. The caller pulls: it enters an object,
-/// asks for one key after the other, and either takes the value's range whole or enters it in turn. Nesting is
-/// followed in a bit stack, not by recursion, so that no depth of input can exhaust the thread's stack.
+/// It decodes nothing: one pass validates the text, UTF-8 included, and returns where values begin and end, so that an
+/// item is passed from a request to storage and back as the bytes in which it was sent. The caller pulls: it enters an
+/// object, asks for one key after another, and either skips the value, which returns its range, or enters it. Nesting
+/// is tracked in a bit stack, not by recursion, so that deep input cannot exhaust the thread's stack.
 ///
-/// Strings are scanned eight bytes at a time while they are plain ASCII: `item` is most of every request.
+/// Strings are scanned eight bytes at a time while they are plain ASCII, because `item` is most of every request.
 package struct JSONScanner: ~Copyable {
-    /// The next byte to look at.
+    /// The index of the next byte.
     package private(set) var position: Int
 
     /// One bit for each open array (0) or object (1) inside the value being skipped, 64 to a word.
@@ -17,17 +17,17 @@ package struct JSONScanner: ~Copyable {
         self.position = position
     }
 
-    /// Starts anew at `position`, keeping its memory.
+    /// Continues at `position`; memory is reused.
     package mutating func reset(at position: Int = 0) {
         self.position = position
     }
 
     // MARK: Values
 
-    /// What kind of value comes next, by its first byte; white space before it is passed over.
+    /// The kind of the next value, according to its first byte; white space before it is skipped.
     package mutating func peekKind(_ text: Span<UInt8>) throws(JSONSyntaxError) -> JSONKind {
         skipWhiteSpace(text)
-        guard position < text.count else { throw fault(.unexpectedEnd) }
+        guard position < text.count else { throw error(.unexpectedEnd) }
         switch text[position] {
         case UInt8(ascii: "{"): return .object
         case UInt8(ascii: "["): return .array
@@ -36,11 +36,11 @@ package struct JSONScanner: ~Copyable {
         case UInt8(ascii: "f"): return .false
         case UInt8(ascii: "n"): return .null
         case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): return .number
-        default: throw fault(.unexpectedByte)
+        default: throw error(.unexpectedByte)
         }
     }
 
-    /// Passes over one value of any kind and tells where it stood.
+    /// Skips one value of any kind and returns its range.
     package mutating func value(_ text: Span<UInt8>) throws(JSONSyntaxError) -> JSONSlice {
         let kind = try peekKind(text)
         let start = position
@@ -60,25 +60,39 @@ package struct JSONScanner: ~Copyable {
         return JSONSlice(start: start, end: position, kind: kind)
     }
 
-    /// Passes over white space and says whether the text ends there.
+    /// Scans a text that must be exactly one value, white space around it apart. Begins at the start of the text.
+    @discardableResult
+    package mutating func document(_ text: Span<UInt8>) throws(JSONSyntaxError) -> JSONSlice {
+        reset()
+        let value = try value(text)
+        try expectEnd(text)
+        return value
+    }
+
+    /// Skips white space and returns whether the text ends there.
     package mutating func isAtEnd(_ text: Span<UInt8>) -> Bool {
         skipWhiteSpace(text)
         return position == text.count
     }
 
-    // MARK: Objects and arrays, pulled
+    /// Skips white space, which must be all that is left of the text.
+    package mutating func expectEnd(_ text: Span<UInt8>) throws(JSONSyntaxError) {
+        guard isAtEnd(text) else { throw error(.trailingBytes) }
+    }
 
-    /// Passes over the `{` or `[` that ``peekKind(_:)`` has announced.
+    // MARK: Objects and arrays
+
+    /// Skips the `{` or `[` that ``peekKind(_:)`` has found.
     package mutating func enter() {
         position += 1
     }
 
-    /// The key of an object's next member, its colon passed; nil once the object is closed.
+    /// The key of an object's next member; nil at the end of the object. The next value is the member's.
     ///
     /// - Parameter isFirst: true for the first call after ``enter()``; becomes false.
     package mutating func nextKey(_ text: Span<UInt8>, isFirst: inout Bool) throws(JSONSyntaxError) -> JSONSlice? {
         skipWhiteSpace(text)
-        guard position < text.count else { throw fault(.unexpectedEnd) }
+        guard position < text.count else { throw error(.unexpectedEnd) }
         if text[position] == UInt8(ascii: "}") {
             position += 1
             return nil
@@ -91,13 +105,14 @@ package struct JSONScanner: ~Copyable {
         return try key(text)
     }
 
-    /// Whether an array has a further element, the comma before it passed; false once the array is closed.
-    /// The caller takes the element before it asks again, so that a comma before the `]` is found there.
+    /// Whether an array has another element; false at the end of the array. The next value is that element.
+    ///
+    /// The caller must scan the element before it asks again: that finds a comma before the `]`.
     ///
     /// - Parameter isFirst: true for the first call after ``enter()``; becomes false.
     package mutating func nextElement(_ text: Span<UInt8>, isFirst: inout Bool) throws(JSONSyntaxError) -> Bool {
         skipWhiteSpace(text)
-        guard position < text.count else { throw fault(.unexpectedEnd) }
+        guard position < text.count else { throw error(.unexpectedEnd) }
         if text[position] == UInt8(ascii: "]") {
             position += 1
             return false
@@ -110,21 +125,21 @@ package struct JSONScanner: ~Copyable {
     // MARK: Parts
 
     private mutating func key(_ text: Span<UInt8>) throws(JSONSyntaxError) -> JSONSlice {
-        guard position < text.count else { throw fault(.unexpectedEnd) }
-        guard text[position] == UInt8(ascii: "\"") else { throw fault(.unexpectedByte) }
+        guard position < text.count else { throw error(.unexpectedEnd) }
+        guard text[position] == UInt8(ascii: "\"") else { throw error(.unexpectedByte) }
         let key = try string(text)
         skipWhiteSpace(text)
         try expect(UInt8(ascii: ":"), text)
         return key
     }
 
-    private func fault(_ reason: JSONSyntaxError.Reason) -> JSONSyntaxError {
+    private func error(_ reason: JSONSyntaxError.Reason) -> JSONSyntaxError {
         JSONSyntaxError(reason: reason, offset: position)
     }
 
     private mutating func expect(_ byte: UInt8, _ text: Span<UInt8>) throws(JSONSyntaxError) {
-        guard position < text.count else { throw fault(.unexpectedEnd) }
-        guard text[position] == byte else { throw fault(.unexpectedByte) }
+        guard position < text.count else { throw error(.unexpectedEnd) }
+        guard text[position] == byte else { throw error(.unexpectedByte) }
         position += 1
     }
 
@@ -141,13 +156,13 @@ package struct JSONScanner: ~Copyable {
     private mutating func skipLiteral(_ literal: StaticString, _ text: Span<UInt8>) throws(JSONSyntaxError) {
         var index = 0
         while index < literal.utf8CodeUnitCount {
-            // A StaticString's bytes outlive everything, and `index` is below their count.
+            // A StaticString's bytes live as long as the process, and `index` is below their count.
             try expect(unsafe literal.utf8Start[index], text)
             index += 1
         }
     }
 
-    /// Passes over an array or object and tells how deeply it nests (1 for `[]`).
+    /// Skips an array or object and returns how deeply it nests (1 for `[]`).
     private mutating func skipContainer(_ text: Span<UInt8>) throws(JSONSyntaxError) -> Int {
         var depth = 0
         var deepest = 0
@@ -177,11 +192,11 @@ package struct JSONScanner: ~Copyable {
             case .false: try skipLiteral("false", text)
             case .null: try skipLiteral("null", text)
             }
-            // Here a value has ended, or an empty container waits for its end.
+            // Here a value has ended, or a container is empty.
             var another = false
             while depth > 0, !another {
                 skipWhiteSpace(text)
-                guard position < text.count else { throw fault(.unexpectedEnd) }
+                guard position < text.count else { throw error(.unexpectedEnd) }
                 let isObject = isObject(at: depth - 1)
                 let byte = text[position]
                 if byte == (isObject ? UInt8(ascii: "}") : UInt8(ascii: "]")) {
@@ -195,7 +210,7 @@ package struct JSONScanner: ~Copyable {
                     }
                     another = true
                 } else {
-                    throw fault(.unexpectedByte)
+                    throw error(.unexpectedByte)
                 }
             }
             if depth == 0 { return deepest }
@@ -215,7 +230,7 @@ package struct JSONScanner: ~Copyable {
 
     private mutating func skipNumber(_ text: Span<UInt8>) throws(JSONSyntaxError) {
         if text[position] == UInt8(ascii: "-") { position += 1 }
-        guard position < text.count else { throw fault(.unexpectedEnd) }
+        guard position < text.count else { throw error(.unexpectedEnd) }
         if text[position] == UInt8(ascii: "0") {
             position += 1
         } else {
@@ -234,16 +249,16 @@ package struct JSONScanner: ~Copyable {
         }
     }
 
-    /// Passes over one digit or more.
+    /// Skips at least one digit.
     private mutating func skipDigits(_ text: Span<UInt8>) throws(JSONSyntaxError) {
-        guard position < text.count else { throw fault(.unexpectedEnd) }
-        guard text[position] &- UInt8(ascii: "0") < 10 else { throw fault(.unexpectedByte) }
+        guard position < text.count else { throw error(.unexpectedEnd) }
+        guard text[position] &- UInt8(ascii: "0") < 10 else { throw error(.unexpectedByte) }
         repeat { position += 1 } while position < text.count && text[position] &- UInt8(ascii: "0") < 10
     }
 
     // MARK: Strings
 
-    /// Passes over the string whose opening quote is the next byte.
+    /// Skips the string whose opening quote is the next byte.
     private mutating func string(_ text: Span<UInt8>) throws(JSONSyntaxError) -> JSONSlice {
         let start = position
         let raw = text.bytes
@@ -256,7 +271,7 @@ package struct JSONScanner: ~Copyable {
                 if Self.hasSpecialByte(word) { break }
                 position &+= 8
             }
-            guard position < text.count else { throw fault(.unexpectedEnd) }
+            guard position < text.count else { throw error(.unexpectedEnd) }
             switch text[position] {
             case UInt8(ascii: "\""):
                 position += 1
@@ -264,7 +279,7 @@ package struct JSONScanner: ~Copyable {
             case UInt8(ascii: "\\"):
                 hasEscapes = true
                 try skipEscape(text)
-            case 0..<0x20: throw fault(.controlCharacter)
+            case 0..<0x20: throw error(.controlCharacter)
             case 0x80...: try skipMultibyteScalar(text)
             default: position += 1
             }
@@ -277,48 +292,48 @@ package struct JSONScanner: ~Copyable {
         let ones: UInt64 = 0x0101_0101_0101_0101
         let quote = word ^ (ones &* 0x22)
         let backslash = word ^ (ones &* 0x5C)
-        // (x - n) sets a byte's top bit where that byte was below n (or an earlier one borrowed, which only errs towards
-        // the careful path); `word` itself brings in the top bits of bytes that are not ASCII.
+        // (x - n) sets a byte's top bit if the byte was below n (or if an earlier one borrowed, in which case the slow
+        // path is taken needlessly); `word` itself has the top bits of bytes that are not ASCII.
         let found = (quote &- ones) | (backslash &- ones) | (word &- ones &* 0x20) | word
         return found & (ones &* 0x80) != 0
     }
 
     private mutating func skipEscape(_ text: Span<UInt8>) throws(JSONSyntaxError) {
-        guard position + 1 < text.count else { throw fault(.unexpectedEnd) }
+        guard position + 1 < text.count else { throw error(.unexpectedEnd) }
         switch text[position + 1] {
         case UInt8(ascii: "u"):
             let unit = try hexUnit(text, at: position + 2)
             switch unit {
             case 0xD800..<0xDC00:
-                guard position + 7 < text.count else { throw fault(.unexpectedEnd) }
+                guard position + 7 < text.count else { throw error(.unexpectedEnd) }
                 guard text[position + 6] == UInt8(ascii: "\\"), text[position + 7] == UInt8(ascii: "u"),
                     case 0xDC00..<0xE000 = try hexUnit(text, at: position + 8)
-                else { throw fault(.loneSurrogate) }
+                else { throw error(.loneSurrogate) }
                 position += 12
-            case 0xDC00..<0xE000: throw fault(.loneSurrogate)
+            case 0xDC00..<0xE000: throw error(.loneSurrogate)
             default: position += 6
             }
         case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"), UInt8(ascii: "b"), UInt8(ascii: "f"),
             UInt8(ascii: "n"), UInt8(ascii: "r"), UInt8(ascii: "t"):
             position += 2
-        default: throw fault(.unexpectedByte)
+        default: throw error(.unexpectedByte)
         }
     }
 
     private func hexUnit(_ text: Span<UInt8>, at start: Int) throws(JSONSyntaxError) -> UInt32 {
-        guard start + 4 <= text.count else { throw fault(.unexpectedEnd) }
+        guard start + 4 <= text.count else { throw error(.unexpectedEnd) }
         var unit: UInt32 = 0
         for index in start..<start + 4 {
-            guard let digit = hexDigit(text[index]) else { throw fault(.unexpectedByte) }
+            guard let digit = hexDigit(text[index]) else { throw error(.unexpectedByte) }
             unit = unit << 4 | UInt32(digit)
         }
         return unit
     }
 
-    /// Passes over one scalar of two bytes or more; the table is Unicode's 3-7, "Well-Formed UTF-8 Byte Sequences".
+    /// Skips one UTF-8 sequence of two bytes or more.
     private mutating func skipMultibyteScalar(_ text: Span<UInt8>) throws(JSONSyntaxError) {
         let length = wellFormedScalarLength(text, at: position)
-        guard length > 0 else { throw fault(.invalidUTF8) }
+        guard length > 0 else { throw error(.invalidUTF8) }
         position += length
     }
 }

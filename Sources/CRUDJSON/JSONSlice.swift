@@ -3,14 +3,14 @@ package enum JSONKind: UInt8, Sendable {
     case null, `false`, `true`, number, string, array, object
 }
 
-/// Where a value stands in its text, quotes and brackets included.
+/// The range of a value in its text, quotes and brackets included.
 package struct JSONSlice: Sendable, Equatable {
     package var start: Int
     package var end: Int
     package var kind: JSONKind
-    /// For a string: some of its characters are written as escapes, so that its bytes are not its value.
+    /// For a string: it contains escapes, so that its bytes are not its value.
     package var hasEscapes = false
-    /// For an array or object: how deeply it nests; 1 where nothing inside it is an array or object. Else 0.
+    /// For an array or object: how deeply it nests; 1 if it contains no array or object. Else 0.
     package var depth = 0
 
     package init(start: Int, end: Int, kind: JSONKind, hasEscapes: Bool = false, depth: Int = 0) {
@@ -21,14 +21,14 @@ package struct JSONSlice: Sendable, Equatable {
         self.depth = depth
     }
 
-    /// The slice with the quotes of a string left out.
+    /// The range of a string without its quotes.
     package var content: Range<Int> { start + 1..<end - 1 }
 
     package var range: Range<Int> { start..<end }
     package var count: Int { end - start }
 }
 
-/// Why a text is not JSON.
+/// Why a text is not valid JSON.
 package struct JSONSyntaxError: Error, Equatable {
     package enum Reason: String, Sendable {
         case unexpectedEnd = "the text ends too early"
@@ -40,7 +40,7 @@ package struct JSONSyntaxError: Error, Equatable {
     }
 
     package var reason: Reason
-    /// The byte at which it shows, from 0.
+    /// The index of the first invalid byte.
     package var offset: Int
 
     package init(reason: Reason, offset: Int) {

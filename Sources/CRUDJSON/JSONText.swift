@@ -1,7 +1,7 @@
 extension JSONSlice {
-    /// The string that this slice spells, as UTF-8 without quotes and escapes.
+    /// The value of a string, as UTF-8 without quotes and escapes.
     ///
-    /// The slice must come from a ``JSONScanner`` over the same text, which has checked every escape.
+    /// The slice must come from a ``JSONScanner`` over the same text, which has validated every escape.
     package func decodedString(_ text: Span<UInt8>) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(count)
@@ -9,7 +9,7 @@ extension JSONSlice {
         return bytes
     }
 
-    /// Appends the string that this slice spells, as UTF-8 without quotes and escapes.
+    /// Appends the value of a string, as UTF-8 without quotes and escapes.
     package func appendDecodedString(_ text: Span<UInt8>, to bytes: inout [UInt8]) {
         var index = start + 1
         let end = end - 1
@@ -40,7 +40,7 @@ extension JSONSlice {
         }
     }
 
-    /// Whether this string's value is `literal`, escapes understood.
+    /// Whether this string's value is `literal`, escapes decoded.
     package func equals(_ literal: StaticString, _ text: Span<UInt8>) -> Bool {
         let size = literal.utf8CodeUnitCount
         if hasEscapes {
@@ -50,7 +50,7 @@ extension JSONSlice {
             return true
         }
         guard count == size + 2 else { return false }
-        // A StaticString's bytes outlive everything, and the index is below their count.
+        // A StaticString's bytes live as long as the process, and the index is below their count.
         for index in 0..<size where text[start + 1 + index] != (unsafe literal.utf8Start[index]) { return false }
         return true
     }
@@ -91,9 +91,9 @@ package func hexDigit(_ byte: UInt8) -> UInt8? {
     }
 }
 
-/// How many bytes the well-formed UTF-8 scalar at `start` takes; 0 if there is none.
+/// The length of the well-formed UTF-8 sequence at `start`; 0 if there is none.
 ///
-/// The ranges are table 3-7 of the Unicode standard, "Well-Formed UTF-8 Byte Sequences".
+/// The ranges are those of table 3-7 of the Unicode standard, "Well-Formed UTF-8 Byte Sequences".
 package func wellFormedScalarLength(_ text: Span<UInt8>, at start: Int) -> Int {
     let length: Int
     var second: ClosedRange<UInt8> = 0x80...0xBF

@@ -1,4 +1,4 @@
-/// Appends JSON text to bytes; commas come by themselves.
+/// Appends JSON text to bytes and inserts the commas.
 package struct JSONWriter {
     package var bytes: [UInt8]
     /// Whether the next key or element needs a comma before it.
@@ -13,12 +13,12 @@ package struct JSONWriter {
         container(UInt8(ascii: "{"), UInt8(ascii: "}"), members)
     }
 
-    /// `[…]` with what `elements` writes.
+    /// `[…]` with the elements that `elements` writes.
     package mutating func array(_ elements: (inout JSONWriter) -> Void) {
         container(UInt8(ascii: "["), UInt8(ascii: "]"), elements)
     }
 
-    /// A member's key; its value is to be written next.
+    /// A member's key; its value must be written next.
     package mutating func key(_ key: String) {
         separate()
         bytes.appendJSONString(key.utf8)
@@ -51,7 +51,7 @@ package struct JSONWriter {
         bytes.append(contentsOf: "null".utf8)
     }
 
-    /// A value that is JSON already.
+    /// A value that is JSON text already.
     package mutating func raw(_ value: some Sequence<UInt8>) {
         separate()
         bytes.append(contentsOf: value)
@@ -93,14 +93,34 @@ package struct JSONWriter {
 }
 
 extension [UInt8] {
-    /// Appends a JSON string with this value, quotes included; only what JSON demands is escaped.
+    /// Appends a JSON string with this value, quotes included. Only what JSON requires is escaped.
     package mutating func appendJSONString(_ utf8: some Sequence<UInt8>) {
+        // Nearly every sequence is stored contiguously, and is copied without a call for each byte.
+        let isDone: Void? = utf8.withContiguousStorageIfAvailable { appendJSONString($0.span) }
+        if isDone == nil { appendJSONString(Array(utf8).span) }
+    }
+
+    /// Appends a JSON string with this value, quotes included. Only what JSON requires is escaped.
+    package mutating func appendJSONString(_ utf8: Span<UInt8>) {
         append(UInt8(ascii: "\""))
-        for byte in utf8 { appendJSONEscaped(byte) }
+        var start = 0
+        for index in utf8.indices {
+            let byte = utf8[index]
+            guard byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") else { continue }
+            append(utf8.extracting(start..<index))
+            appendJSONEscaped(byte)
+            start = index + 1
+        }
+        append(utf8.extracting(start..<utf8.count))
         append(UInt8(ascii: "\""))
     }
 
-    /// Appends one byte of a JSON string's content, escaped where JSON demands it.
+    /// Appends the bytes of a span.
+    package mutating func append(_ bytes: Span<UInt8>) {
+        bytes.withUnsafeBufferPointer { append(contentsOf: $0) }
+    }
+
+    /// Appends one byte of a JSON string's content, escaped if JSON requires it.
     package mutating func appendJSONEscaped(_ byte: UInt8) {
         switch byte {
         case UInt8(ascii: "\""), UInt8(ascii: "\\"):

@@ -1,14 +1,14 @@
 extension MergePatch {
-    /// The patch that makes `after` of `before`; nil where there is nothing to do.
+    /// The patch that changes `before` into `after`; nil if they are equal.
     ///
-    /// It names the members that differ and no others, in the order of `after`, so that it leaves alone whatever else the
-    /// value that it is applied to may hold. Members are told apart by their names, not by their order; of repeated ones
-    /// the last counts. Numbers are equal if they are spelt the same.
+    /// It has only the members that differ, in the order of `after`, so that it does not affect other members of the
+    /// value to which it is applied. Members are compared by name, not by order; of repeated ones the last one counts.
+    /// Numbers are equal if their texts are.
     ///
-    /// A merge patch cannot make a member null, only remove it: a member of `after` that is null counts as one that is not
-    /// there.
+    /// A merge patch cannot set a member to null, only remove it: a null member of `after` counts as missing.
     ///
-    /// The work recurses as deep as the values nest: they must come from a coding, which did so before, not from a peer.
+    /// The depth of recursion is that of the values: they must come from an encoder, which has the same limit, not from
+    /// a peer.
     package static func difference(from before: [UInt8], to after: [UInt8]) throws(JSONSyntaxError) -> [UInt8]? {
         guard let patch = try JSONTree(after).difference(from: JSONTree(before)) else { return nil }
         var text: [UInt8] = []
@@ -17,15 +17,15 @@ extension MergePatch {
     }
 }
 
-/// A value taken apart, so that two can be compared member by member.
+/// A parsed value, for comparison member by member.
 private indirect enum JSONTree: Equatable, Sendable {
     case object(Members)
     case array([JSONTree])
     case string([UInt8])
-    /// Null, true, false, or a number, as it is written.
+    /// The text of null, true, false, or a number.
     case verbatim([UInt8])
 
-    /// The members of an object. Their order tells nothing.
+    /// The members of an object. Equality ignores their order.
     struct Members: Equatable, Sendable {
         var names: [[UInt8]] = []
         var values: [[UInt8]: JSONTree] = [:]
@@ -66,7 +66,7 @@ private indirect enum JSONTree: Equatable, Sendable {
         }
     }
 
-    /// The patch that makes this value of `before`; nil where there is nothing to do.
+    /// The patch that changes `before` into this value; nil if they are equal.
     func difference(from before: JSONTree) -> JSONTree? {
         guard case .object(let new) = self, case .object(let old) = before else { return self == before ? nil : self }
         var patch = Members()

@@ -1,20 +1,20 @@
 /// Applies a JSON Merge Patch (RFC 7396) to an item, byte for byte.
 ///
-/// What the patch does not touch is copied: digits of numbers, spelling of strings, order of members. A member that the
-/// patch sets stays at its place, new ones follow in the patch's order; of members with one name the patch's last one
-/// counts. White space between the members of objects that the patch leads through goes.
+/// What the patch does not change is copied: digits of numbers, escapes of strings, order of members. A member that the
+/// patch sets keeps its place, new ones follow in the patch's order; of repeated members of the patch the last one
+/// counts. White space between the members of changed objects is removed.
 ///
-/// Patch and item are gone through once each, the item in step with the patch's members, so that the time is that of
-/// reading both. Nesting of the patch is followed by recursion: whoever takes a patch from a peer bounds its depth.
+/// Patch and item are scanned once each. The depth of recursion is that of the patch: whoever accepts a patch from a
+/// peer must limit it.
 package struct MergePatch {
     /// The members of an object of the patch.
     private struct Members {
         var members: [(key: JSONSlice, change: Change)] = []
-        /// Where in `members` each name stands.
-        var places: [[UInt8]: Int] = [:]
+        /// The index in `members` of each name.
+        var indexes: [[UInt8]: Int] = [:]
     }
 
-    /// What the patch does with a value.
+    /// How the patch changes a value.
     private indirect enum Change {
         case remove
         case replace(JSONSlice)
@@ -24,12 +24,12 @@ package struct MergePatch {
     /// The result of applying a patch.
     ///
     /// - Parameter item: the value it is applied to; a missing record's is `{}`.
-    /// - Throws: JSONSyntaxError where either is no JSON.
+    /// - Throws: JSONSyntaxError if either is not valid JSON.
     /// - SeeAlso: <https://www.rfc-editor.org/rfc/rfc7396>
     package static func apply(_ patch: Span<UInt8>, to item: Span<UInt8>) throws(JSONSyntaxError) -> [UInt8] {
         var scanner = JSONScanner()
         let change = try change(&scanner, patch)
-        try expectEnd(&scanner, patch)
+        try scanner.expectEnd(patch)
         var output: [UInt8] = []
         output.reserveCapacity(item.count + patch.count)
         scanner.reset()
@@ -42,14 +42,8 @@ package struct MergePatch {
             output.append(patch, value.range)
         case .merge(let members): try merge(members, patch, into: &scanner, item, &output)
         }
-        try expectEnd(&scanner, item)
+        try scanner.expectEnd(item)
         return output
-    }
-
-    private static func expectEnd(_ scanner: inout JSONScanner, _ text: Span<UInt8>) throws(JSONSyntaxError) {
-        guard scanner.isAtEnd(text) else {
-            throw JSONSyntaxError(reason: .trailingBytes, offset: scanner.position)
-        }
     }
 
     // MARK: The patch
@@ -70,10 +64,10 @@ package struct MergePatch {
         while let key = try scanner.nextKey(patch, isFirst: &isFirst) {
             let change = try change(&scanner, patch)
             let name = key.decodedString(patch)
-            if let place = members.places[name] {
-                members.members[place].change = change
+            if let index = members.indexes[name] {
+                members.members[index].change = change
             } else {
-                members.places[name] = members.members.count
+                members.indexes[name] = members.members.count
                 members.members.append((key, change))
             }
         }
@@ -82,7 +76,7 @@ package struct MergePatch {
 
     // MARK: The item
 
-    /// Appends the item's next value as the patch's members change it.
+    /// Appends the item's next value with the changes of the patch.
     private static func merge(
         _ changes: Members, _ patch: Span<UInt8>, into scanner: inout JSONScanner, _ item: Span<UInt8>,
         _ output: inout [UInt8]
@@ -91,7 +85,7 @@ package struct MergePatch {
             _ = try scanner.value(item)
             return append(changes, patch, &output)
         }
-        var isMet = [Bool](repeating: false, count: changes.members.count)
+        var isFound = [Bool](repeating: false, count: changes.members.count)
         var separator = UInt8(ascii: "{")
         func begin(_ key: JSONSlice, of text: Span<UInt8>) {
             output.append(separator)
@@ -102,13 +96,13 @@ package struct MergePatch {
         scanner.enter()
         var isFirst = true
         while let key = try scanner.nextKey(item, isFirst: &isFirst) {
-            guard let place = changes.places[key.decodedString(item)] else {
+            guard let index = changes.indexes[key.decodedString(item)] else {
                 begin(key, of: item)
                 output.append(item, try scanner.value(item).range)
                 continue
             }
-            isMet[place] = true
-            switch changes.members[place].change {
+            isFound[index] = true
+            switch changes.members[index].change {
             case .remove: _ = try scanner.value(item)
             case .replace(let value):
                 _ = try scanner.value(item)
@@ -119,7 +113,7 @@ package struct MergePatch {
                 try merge(members, patch, into: &scanner, item, &output)
             }
         }
-        for (place, member) in changes.members.enumerated() where !isMet[place] {
+        for (index, member) in changes.members.enumerated() where !isFound[index] {
             if case .remove = member.change { continue }
             begin(member.key, of: patch)
             append(member.change, patch, &output)
@@ -128,7 +122,7 @@ package struct MergePatch {
         output.append(UInt8(ascii: "}"))
     }
 
-    /// Appends what a change makes of nothing.
+    /// Appends the value that a change creates where there was none.
     private static func append(_ change: Change, _ patch: Span<UInt8>, _ output: inout [UInt8]) {
         switch change {
         case .remove: break
@@ -155,6 +149,6 @@ package struct MergePatch {
 extension [UInt8] {
     /// Appends a part of a text.
     fileprivate mutating func append(_ text: Span<UInt8>, _ range: Range<Int>) {
-        for index in range { append(text[index]) }
+        append(text.extracting(range))
     }
 }

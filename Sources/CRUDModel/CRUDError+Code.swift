@@ -1,5 +1,5 @@
 extension CRUDError {
-    /// A code of the wire protocol. A code that this version does not know is kept as it came.
+    /// A code of the wire protocol. A code that this version does not know is kept.
     public struct Code: RawRepresentable, Hashable, Sendable {
         public let rawValue: Int
 
@@ -7,9 +7,9 @@ extension CRUDError {
             self.rawValue = rawValue
         }
 
-        /// A frame was not JSON.
+        /// A frame was not valid JSON.
         public static let parseError = Code(rawValue: -32700)
-        /// JSON, but no JSON-RPC 2.0 request.
+        /// JSON, but not a JSON-RPC 2.0 request.
         public static let invalidRequest = Code(rawValue: -32600)
         /// No method has that name.
         public static let methodNotFound = Code(rawValue: -32601)
@@ -19,29 +19,29 @@ extension CRUDError {
         public static let internalError = Code(rawValue: -32603)
         /// There is no record with that id.
         public static let recordNotFound = Code(rawValue: -32001)
-        /// There is a record with that id already.
+        /// A record with that id exists already.
         public static let recordExists = Code(rawValue: -32002)
         /// The record has another revision; see ``Details/revision``.
         public static let revisionMismatch = Code(rawValue: -32003)
-        /// No rule of the configuration maps that collection.
+        /// The configuration has no rule for that collection.
         public static let collectionNotFound = Code(rawValue: -32004)
         /// The access rules do not allow it.
         public static let permissionDenied = Code(rawValue: -32005)
-        /// The backend lacks it, or the format cannot hold that item; see ``Details/path``.
+        /// The backend cannot do it, or the format cannot represent that item; see ``Details/path``.
         public static let unsupported = Code(rawValue: -32006)
         /// More than the configuration allows; see ``Details/limit`` and ``Details/maximum``.
         public static let limitExceeded = Code(rawValue: -32007)
-        /// Backend or daemon down, draining or overloaded. Nothing was applied.
+        /// The backend or the daemon is down, draining or overloaded. Nothing was applied.
         public static let unavailable = Code(rawValue: -32008)
-        /// A write was lost sight of: it may or may not have been applied.
+        /// The outcome of a write is unknown: it may or may not have been applied.
         public static let outcomeUnknown = Code(rawValue: -32009)
-        /// A filter, sort or cursor that means nothing; see ``Details/node``.
+        /// A filter, sort or cursor is invalid; see ``Details/node``.
         public static let invalidQuery = Code(rawValue: -32010)
         /// Stored bytes cannot be decoded.
         public static let corrupt = Code(rawValue: -32011)
-        /// Storage is full. Nothing was applied.
+        /// The storage is full. Nothing was applied.
         public static let noSpace = Code(rawValue: -32012)
-        /// The configuration has a fault; see ``Details/file``, ``Details/line`` and ``Details/column``.
+        /// The configuration is invalid; see ``Details/file``, ``Details/line`` and ``Details/column``.
         public static let invalidConfiguration = Code(rawValue: -32013)
 
         /// Every code of protocol version 1 with its name on the wire, in the order of the protocol's table.
@@ -61,7 +61,7 @@ extension CRUDError {
             Self.all.first { $0.code == self }?.name ?? "error_\(rawValue)"
         }
 
-        /// Whether the protocol promises that nothing was applied.
+        /// Whether the protocol guarantees that nothing was applied.
         public var isRetryable: Bool { self == .unavailable || self == .noSpace }
     }
 }

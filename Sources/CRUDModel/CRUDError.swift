@@ -1,16 +1,16 @@
-/// What went wrong with a call: a code to decide on, a message for people, and what the code's row of the protocol
-/// promises beside it.
+/// Why a call failed: a code to decide on, a message for people, and the details that the protocol defines for the
+/// code.
 ///
-/// The codes and names are those of section 5 of the wire protocol; they never change meaning. Compare
+/// Codes and names are those of the wire protocol (PROTOCOL.md, "Errors"); their meaning never changes. Compare
 /// ``code``, never ``message``.
 public struct CRUDError: Error, Sendable {
-    /// What happened. Decide on this.
+    /// What happened; the part to decide on.
     public var code: Code
     /// For people, in English; its wording may change.
     public var message: String
-    /// Facts that belong to the code, such as the member that was wrong.
+    /// Facts that belong to the code, such as the name of the invalid member.
     public var details: Details
-    /// The error beneath this one, where there is one (a connection's, say). It does not travel on the wire.
+    /// The underlying error, if there is one (of a connection, for example). It is not sent on the wire.
     public var cause: (any Error)?
 
     public init(_ code: Code, _ message: String, details: Details = Details(), cause: (any Error)? = nil) {
@@ -20,26 +20,26 @@ public struct CRUDError: Error, Sendable {
         self.cause = cause
     }
 
-    /// Whether the protocol promises that nothing was applied, so that the same call may be made again.
+    /// Whether the protocol guarantees that nothing was applied, so that the same call may be made again.
     public var isRetryable: Bool { code.isRetryable }
 
-    /// Facts beside an error's code; those that the code does not speak of are nil.
+    /// Facts about an error; those that its code does not define are nil.
     public struct Details: Sendable, Equatable {
         /// `invalid_params`: the member that is unknown, missing or of the wrong type.
         public var member: String?
         /// `limit_exceeded`: the limit's name in the configuration.
         public var limit: String?
-        /// `limit_exceeded`: the most that the limit allows.
+        /// `limit_exceeded`: the limit's value.
         public var maximum: Int?
-        /// `revision_mismatch`: the revision that the record has; nil where there is no record.
+        /// `revision_mismatch`: the record's revision; nil if there is no record.
         public var revision: String?
         /// The element of `operations` that failed, from 0.
         public var index: Int?
-        /// `unsupported`: the path in the item that the format cannot hold.
+        /// `unsupported`: the path of the value that the format cannot represent.
         public var path: String?
-        /// `invalid_query`: the offending node, as JSON text.
+        /// `invalid_query`: the invalid node, as JSON text.
         public var node: String?
-        /// `invalid_configuration`: where.
+        /// `invalid_configuration`: the path of the file.
         public var file: String?
         /// `invalid_configuration`: from 1.
         public var line: Int?

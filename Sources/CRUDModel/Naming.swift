@@ -1,4 +1,4 @@
-/// The rule that ids and collection names share: UTF-8, so many bytes, no control characters.
+/// The rule for ids and for names of collections: UTF-8 of limited length without control characters.
 package enum Naming {
     /// The most bytes of a record's id.
     package static let maximumIDBytes = 512
@@ -7,10 +7,10 @@ package enum Naming {
     /// The most bytes of a revision.
     package static let maximumRevisionBytes = 64
 
-    /// Why `bytes` are no id or name of at most `maximum` bytes; nil if they are one.
+    /// How an id or name of at most `maximum` bytes violates the rule, as the end of a sentence; nil if it does not.
     ///
-    /// The bytes must be UTF-8 already, as a JSON scanner's are.
-    package static func fault(_ bytes: Span<UInt8>, maximum: Int) -> String? {
+    /// - Parameter bytes: well-formed UTF-8, as a JSON scanner's strings are.
+    package static func violation(_ bytes: Span<UInt8>, maximum: Int) -> String? {
         if bytes.isEmpty { return "is empty" }
         if bytes.count > maximum { return "is longer than \(maximum) bytes" }
         for index in bytes.indices where bytes[index] < 0x20 || bytes[index] == 0x7F {

@@ -12,10 +12,22 @@ public struct Capabilities: OptionSet, Sendable {
     public static let readsConcurrently = Capabilities(rawValue: UInt64(CRUDD_CAN_READ_CONCURRENTLY))
     /// A read of a few ids takes microseconds, so that the host may make it on its event loop.
     public static let readsFast = Capabilities(rawValue: UInt64(CRUDD_CAN_READ_FAST))
-    /// ``WriteBatch/isAtomic`` is understood, over several collections too.
+    /// ``WriteBatch/isAtomic`` is supported, over several collections too.
     public static let transactions = Capabilities(rawValue: UInt64(CRUDD_HAS_TRANSACTIONS))
-    /// A write that was answered survives power loss.
+    /// A write that was acknowledged survives power loss.
     public static let durable = Capabilities(rawValue: UInt64(CRUDD_IS_DURABLE))
-    /// ``StorageReader/query(_:of:)`` and ``StorageReader/count(matching:in:)`` are there.
-    public static let queries = Capabilities(rawValue: UInt64(CRUDD_CAN_QUERY))
+    /// Index keys are stored and kept in order: ``RecordRange/Order/key(_:)``, ``RecordRange/isUnkeyed`` and
+    /// ``Mutation/Kind/setKeys`` are supported.
+    public static let indexes = Capabilities(rawValue: UInt64(CRUDD_HAS_INDEXES))
+    /// ``RecordRange/Order/sequence`` is supported.
+    public static let sequences = Capabilities(rawValue: UInt64(CRUDD_HAS_SEQUENCES))
+    /// The time at which a record expires is stored.
+    public static let expiry = Capabilities(rawValue: UInt64(CRUDD_HAS_EXPIRY))
+}
+
+extension Capabilities {
+    /// Refuses what the plugin has not declared; the host does not ask for it.
+    func require(_ capability: Capabilities, for what: String) throws(StorageFailure) {
+        if !isSuperset(of: capability) { throw StorageFailure(.unsupported, "this plugin does not support \(what)") }
+    }
 }

@@ -1,31 +1,29 @@
-public import CRUDPluginABI
+import CRUDPluginABI
 
 /// How a collection is to be opened.
-public struct CollectionSpecification: ~Copyable {
-    private let specification: UnsafePointer<crudd_collection_spec>
+public struct CollectionSpecification: ~Copyable, CallRequest {
+    public let call: CallContext
+    private let specification: crudd_collection_spec
 
-    init(_ specification: UnsafePointer<crudd_collection_spec>) {
+    init(_ specification: crudd_collection_spec, _ call: CallContext) {
         self.specification = specification
+        self.call = call
     }
 
     /// Make the collection if it is not there.
-    public var creates: Bool { specification.pointee.flags & UInt32(CRUDD_OPEN_CREATE) != 0 }
+    public var creates: Bool { specification.flags & UInt32(CRUDD_OPEN_CREATE) != 0 }
+    /// The records will be scanned by sequence number.
+    public var keepsSequences: Bool { specification.flags & UInt32(CRUDD_OPEN_SEQUENCES) != 0 }
     /// 1 to 128 bytes of UTF-8 without control characters; any other text is legal.
-    public var name: UnsafeRawBufferPointer { UnsafeRawBufferPointer(specification.pointee.name) }
+    public var name: UnsafeRawBufferPointer { UnsafeRawBufferPointer(specification.name) }
     /// What the items are: "json", "xml" or "plist".
-    public var format: UnsafeRawBufferPointer { UnsafeRawBufferPointer(specification.pointee.format) }
-    /// How many property paths are worth an index.
-    public var indexCount: Int { specification.pointee.index_count }
+    public var format: UnsafeRawBufferPointer { UnsafeRawBufferPointer(specification.format) }
+    /// How many indexes there are.
+    public var indexCount: Int { specification.index_count }
 
-    /// A property path worth an index; `position` is below ``indexCount``.
+    /// The name of an index, a property path; `position` is below ``indexCount`` and is the index's number in all calls
+    /// from then on.
     public func index(at position: Int) -> UnsafeRawBufferPointer {
-        UnsafeRawBufferPointer(specification.pointee.indexes[position])
-    }
-}
-
-extension UnsafeRawBufferPointer {
-    @inlinable
-    init(_ bytes: crudd_bytes) {
-        self.init(start: bytes.data, count: bytes.size)
+        UnsafeRawBufferPointer(specification.indexes[position])
     }
 }

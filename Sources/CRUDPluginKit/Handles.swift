@@ -1,5 +1,7 @@
 import CRUDPluginABI
 
+// Each `!` below unwraps a pointer that the contract says the host gives.
+
 /// What a `crudd_backend *` points to: a backend and the collections that live as long as it.
 final class BackendHandle {
     let backend: any StorageBackend
@@ -9,7 +11,7 @@ final class BackendHandle {
         self.backend = backend
     }
 
-    /// Keeps `collection` until the backend is closed and answers the pointer that stands for it.
+    /// Keeps `collection` until the backend is closed and returns the pointer that stands for it.
     func keep(_ collection: AnyObject) -> OpaquePointer {
         collections[ObjectIdentifier(collection)] = collection
         return OpaquePointer(Unmanaged.passUnretained(collection).toOpaque())
@@ -29,9 +31,12 @@ final class BackendHandle {
 /// What a `crudd_reader *` points to.
 final class ReaderHandle {
     let reader: any StorageReader
+    /// Those that the plugin declares.
+    let capabilities: Capabilities
 
-    init(_ reader: any StorageReader) {
+    init(_ reader: any StorageReader, _ capabilities: Capabilities) {
         self.reader = reader
+        self.capabilities = capabilities
     }
 
     /// The pointer for the host; it owns the handle until `close_reader`.
@@ -52,42 +57,54 @@ extension StorageBackend {
         _ = try Options(text: UnsafeRawBufferPointer(options))
     }
 
-    static func open(_ options: crudd_bytes, _ host: Host) throws(StorageFailure) -> any StorageBackend {
-        try Self(options: Options(text: UnsafeRawBufferPointer(options)), host: host)
+    static func open(
+        _ options: crudd_bytes, _ host: Host, _ call: CallContext
+    ) throws(StorageFailure) -> any StorageBackend {
+        try Self(options: Options(text: UnsafeRawBufferPointer(options)), host: host, call: call)
     }
 
-    func open(_ specification: borrowing CollectionSpecification) throws(StorageFailure) -> AnyObject {
-        try openCollection(specification)
+    /// What the host learns of an open backend.
+    func describe(_ opened: inout crudd_opened) {
+        opened.capabilities = capabilities.rawValue
+        opened.readers = UInt32(clamping: preferredReaders)
+        opened.last_sequence = lastSequence
     }
 
-    func makeReader() throws(StorageFailure) -> any StorageReader {
-        try openReader()
+    func open(_ specification: crudd_collection_spec, _ call: CallContext) throws(StorageFailure) -> AnyObject {
+        let specification = CollectionSpecification(specification, call)
+        if specification.indexCount > 0 { try Self.capabilities.require(.indexes, for: "indexes") }
+        if specification.keepsSequences { try Self.capabilities.require(.sequences, for: "sequence numbers") }
+        return try openCollection(specification)
     }
 
-    func write(_ request: UnsafePointer<crudd_write>) throws(StorageFailure) {
-        try write(WriteBatch(request))
+    func makeReader() throws(StorageFailure) -> ReaderHandle {
+        ReaderHandle(try openReader(), Self.capabilities)
+    }
+
+    func write(_ request: crudd_write, _ call: CallContext) throws(StorageFailure) {
+        try write(WriteBatch(request, call, Self.capabilities))
     }
 }
 
 extension StorageReader {
-    func read(_ request: UnsafePointer<crudd_read>) throws(StorageFailure) {
-        try read(ReadRequest(request), from: collection(request.pointee.collection))
+    func read(_ request: crudd_read, _ call: CallContext) throws(StorageFailure) {
+        try read(ReadRequest(request, call), from: collection(request.collection))
     }
 
-    func scan(_ request: UnsafePointer<crudd_scan>) throws(StorageFailure) {
-        try scan(ScanRequest(request), of: collection(request.pointee.collection))
-    }
-
-    func count(_ request: UnsafePointer<crudd_count>) throws(StorageFailure) -> UInt64 {
-        let collection = collection(request.pointee.collection)
-        guard request.pointee.filter.size == 0 else {
-            return try count(matching: CountRequest(request), in: collection)
+    func scan(_ request: crudd_scan, _ call: CallContext, _ capabilities: Capabilities) throws(StorageFailure) {
+        let range = try RecordRange(request.range!, capabilities)
+        var emittedCount = 0
+        try withUnsafeMutablePointer(to: &emittedCount) { (emittedCount) throws(StorageFailure) in
+            let scan = ScanRequest(request, range, call, emittedCount: emittedCount)
+            try self.scan(scan, of: collection(request.collection))
         }
-        return try count(prefix: UnsafeRawBufferPointer(request.pointee.prefix), in: collection)
     }
 
-    func query(_ request: UnsafePointer<crudd_query>) throws(StorageFailure) {
-        try query(QueryRequest(request), of: collection(request.pointee.collection))
+    func count(
+        _ request: crudd_count, _ call: CallContext, _ capabilities: Capabilities
+    ) throws(StorageFailure) -> UInt64 {
+        let range = try RecordRange(request.range!, capabilities)
+        return try count(CountRequest(request, range, call), in: collection(request.collection))
     }
 
     private func collection(_ pointer: OpaquePointer?) -> Collection {

@@ -1,20 +1,35 @@
 import CRUDPluginABI
 
 /// The host, as a plugin sees it. It lives as long as the backend and may be used from any thread.
-// The contract says that the struct and its functions may be used from any thread while the backend lives.
+// The contract says that the functions may be called from any thread while the backend lives.
 public struct Host: @unchecked Sendable {
-    private let host: UnsafePointer<crudd_host>
+    /// A function that an older host lacks is nil.
+    private let host: crudd_host
 
     init(_ host: UnsafePointer<crudd_host>) {
-        self.host = host
+        self.host = fullStruct(host)
     }
 
     /// Writes a line for the administrator; never the content of a record.
     public func log(_ level: LogLevel, _ message: String) {
         var message = message
-        message.withUTF8 { text in
-            host.pointee.log(host.pointee.context, level.raw, crudd_bytes(data: text.baseAddress, size: text.count))
-        }
+        message.withUTF8 { host.log?(host.context, level.raw, crudd_bytes(UnsafeRawBufferPointer($0))) }
+    }
+
+    /// The call in progress advances, which postpones its timeout.
+    ///
+    /// - Parameter total: 0 where it is not known.
+    public func progress(_ done: UInt64, of total: UInt64 = 0) {
+        host.progress?(host.context, done, total)
+    }
+
+    /// The storage was lost, or is back. While it is down the host makes no calls but ``StorageBackend/idle(_:)``,
+    /// about once a second, in which the backend reconnects.
+    ///
+    /// - Parameter reason: for the administrator.
+    public func state(_ state: State, _ reason: String) {
+        var reason = reason
+        reason.withUTF8 { host.state?(host.context, state.raw, crudd_bytes(UnsafeRawBufferPointer($0))) }
     }
 
     public enum LogLevel: Sendable {
@@ -26,6 +41,18 @@ public struct Host: @unchecked Sendable {
             case .info: CRUDD_LOG_INFO
             case .warning: CRUDD_LOG_WARNING
             case .error: CRUDD_LOG_ERROR
+            }
+        }
+    }
+
+    /// Whether the storage can be used.
+    public enum State: Sendable {
+        case up, down
+
+        var raw: crudd_state {
+            switch self {
+            case .up: CRUDD_UP
+            case .down: CRUDD_DOWN
             }
         }
     }

@@ -1,34 +1,36 @@
-/// The ids of a walk as a half-open range in the order of bytes.
+/// A half-open range of ids in the order of their bytes.
 public struct IDRange: Sendable {
-    /// The least id.
+    /// The least id; empty: no bound.
     public let lower: [UInt8]
     /// Above the greatest; nil: no bound.
     public let upper: [UInt8]?
 
-    /// - Parameters:
-    ///   - after: below the least id; may be empty.
-    ///   - prefix: how every id begins, in UTF-8; may be empty.
-    public init(after: UnsafeRawBufferPointer, prefix: UnsafeRawBufferPointer) {
-        // Nothing lies between a text and the same with a NUL behind it. No id is empty, so this fits an empty one too.
-        let next = Array(after) + [0]
-        let first = Array(prefix)
-        lower = next.lexicographicallyPrecedes(first) ? first : next
-        // The prefix is UTF-8, in which no byte is 0xFF.
-        upper = first.last.map { first.dropLast() + [$0 + 1] }
-    }
-
-    private init(lower: [UInt8], upper: [UInt8]?) {
+    public init(lower: [UInt8], upper: [UInt8]?) {
         self.lower = lower
         self.upper = upper
     }
+
+    /// Whether every id is in it.
+    public var isUnbounded: Bool { lower.isEmpty && upper == nil }
 
     public func contains(_ id: some Sequence<UInt8>) -> Bool {
         if id.lexicographicallyPrecedes(lower) { return false }
         return upper.map { id.lexicographicallyPrecedes($0) } ?? true
     }
 
-    /// The ids of the range that stand after `id`, which is one of them.
-    public func after(_ id: [UInt8]) -> IDRange {
-        IDRange(lower: id + [0], upper: upper)
+    /// The part of the range that a scan has yet to visit.
+    ///
+    /// - Parameters:
+    ///   - id: the last one visited; empty: none.
+    ///   - isReversed: whether the scan is descending.
+    public func resumed(after id: some Collection<UInt8>, isReversed: Bool = false) -> IDRange {
+        if id.isEmpty { return self }
+        if isReversed {
+            let isNarrower = upper.map { id.lexicographicallyPrecedes($0) } ?? true
+            return isNarrower ? IDRange(lower: lower, upper: Array(id)) : self
+        }
+        // Nothing lies between an id and the same with a NUL appended.
+        let next = Array(id) + [0]
+        return next.lexicographicallyPrecedes(lower) ? self : IDRange(lower: next, upper: upper)
     }
 }

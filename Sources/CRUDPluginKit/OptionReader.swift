@@ -1,4 +1,5 @@
 import CRUDJSON
+import CRUDModel
 
 /// The options that the administrator has set, by name and type.
 public struct OptionReader<Key: RawRepresentable<String> & CaseIterable> {
@@ -11,8 +12,8 @@ public struct OptionReader<Key: RawRepresentable<String> & CaseIterable> {
         case other
     }
 
-    /// - Throws: ``StorageFailure`` with `invalidOptions` if the text is no JSON object or has a member that is no
-    ///   `Key`.
+    /// - Throws: ``StorageFailure`` with `invalidOptions` if the text is not a JSON object or has a member that is
+    ///   not a `Key`.
     init(text: UnsafeRawBufferPointer) throws(StorageFailure) {
         if text.isEmpty { return }
         do {
@@ -20,7 +21,7 @@ public struct OptionReader<Key: RawRepresentable<String> & CaseIterable> {
         } catch let failure as StorageFailure {
             throw failure
         } catch {
-            throw StorageFailure(.invalidOptions, "the options are no JSON object")
+            throw StorageFailure(.invalidOptions, "the options are not a JSON object")
         }
     }
 
@@ -28,7 +29,7 @@ public struct OptionReader<Key: RawRepresentable<String> & CaseIterable> {
 
     /// A string that must be given.
     public func string(_ key: Key) throws(StorageFailure) -> String {
-        guard let value = try stringIfPresent(key) else { throw fault(key, "is missing") }
+        guard let value = try stringIfPresent(key) else { throw invalid(key, "is missing") }
         return value
     }
 
@@ -40,7 +41,7 @@ public struct OptionReader<Key: RawRepresentable<String> & CaseIterable> {
     public func absolutePath(_ key: Key) throws(StorageFailure) -> String {
         let path = try string(key)
         guard path.utf8.first == UInt8(ascii: "/"), !path.utf8.contains(0) else {
-            throw fault(key, "must be an absolute path")
+            throw invalid(key, "must be an absolute path")
         }
         return path
     }
@@ -52,8 +53,8 @@ public struct OptionReader<Key: RawRepresentable<String> & CaseIterable> {
         guard let name = try stringIfPresent(key) else { return value }
         guard let choice = Choice(rawValue: name) else {
             let names = Choice.allCases.map(\.rawValue)
-            let hint = nearestName(to: name, among: names).map { "; did you mean \($0)?" } ?? ""
-            throw fault(key, "must be one of \(names.joined(separator: ", "))\(hint)")
+            let hint = nearestName(to: name.utf8, among: names).map { "; did you mean \($0)?" } ?? ""
+            throw invalid(key, "must be one of \(names.joined(separator: ", "))\(hint)")
         }
         return choice
     }
@@ -62,7 +63,7 @@ public struct OptionReader<Key: RawRepresentable<String> & CaseIterable> {
         switch values[key.rawValue] {
         case nil: return value
         case .bool(let value): return value
-        default: throw fault(key, "must be true or false")
+        default: throw invalid(key, "must be true or false")
         }
     }
 
@@ -72,7 +73,7 @@ public struct OptionReader<Key: RawRepresentable<String> & CaseIterable> {
     ) throws(StorageFailure) -> Int {
         guard let given = values[key.rawValue] else { return value }
         guard case .number(let text) = given, let number = Int(text), range.contains(number) else {
-            throw fault(key, "must be an integer from \(range.lowerBound) to \(range.upperBound)")
+            throw invalid(key, "must be an integer from \(range.lowerBound) to \(range.upperBound)")
         }
         return number
     }
@@ -85,14 +86,14 @@ public struct OptionReader<Key: RawRepresentable<String> & CaseIterable> {
         case nil: return nil
         case .number(let digits): text = digits + "B"
         case .string(let size): text = size
-        default: throw fault(key, Self.sizeRule)
+        default: throw invalid(key, Self.sizeRule)
         }
         let units = [("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("B", 1)]
         guard let (suffix, unit) = units.first(where: { text.hasSuffix($0.0) }),
             let count = Int(text.dropLast(suffix.utf8.count)), count > 0
-        else { throw fault(key, Self.sizeRule) }
+        else { throw invalid(key, Self.sizeRule) }
         let (size, overflows) = count.multipliedReportingOverflow(by: unit)
-        guard !overflows else { throw fault(key, Self.sizeRule) }
+        guard !overflows else { throw invalid(key, Self.sizeRule) }
         return size
     }
 
@@ -100,8 +101,8 @@ public struct OptionReader<Key: RawRepresentable<String> & CaseIterable> {
 
     /// A failure that points to `key`, for rules of the plugin's own.
     ///
-    /// - Parameter rule: goes on after the option's name, as in "must be …".
-    public func fault(_ key: Key, _ rule: String) -> StorageFailure {
+    /// - Parameter rule: what follows the option's name, as in "must be …".
+    public func invalid(_ key: Key, _ rule: String) -> StorageFailure {
         StorageFailure(.invalidOptions, "option \"\(key.rawValue)\" \(rule)", pointer: pointer(to: key.rawValue))
     }
 
@@ -111,14 +112,14 @@ public struct OptionReader<Key: RawRepresentable<String> & CaseIterable> {
         switch values[key.rawValue] {
         case nil: return nil
         case .string(let value): return value
-        default: throw fault(key, "must be a string")
+        default: throw invalid(key, "must be a string")
         }
     }
 
     private mutating func read(_ text: Span<UInt8>) throws {
         var scanner = JSONScanner()
         guard try scanner.peekKind(text) == .object else {
-            throw StorageFailure(.invalidOptions, "the options are no JSON object")
+            throw StorageFailure(.invalidOptions, "the options are not a JSON object")
         }
         scanner.enter()
         var isFirst = true
@@ -128,13 +129,13 @@ public struct OptionReader<Key: RawRepresentable<String> & CaseIterable> {
             try checkName(name)
             values[name] = Self.decode(value, text)
         }
-        guard scanner.isAtEnd(text) else { throw StorageFailure(.invalidOptions, "the options are no JSON object") }
+        guard scanner.isAtEnd(text) else { throw StorageFailure(.invalidOptions, "the options are not a JSON object") }
     }
 
     private func checkName(_ name: String) throws(StorageFailure) {
         if Key(rawValue: name) == nil {
             let names = Key.allCases.map(\.rawValue)
-            let hint = nearestName(to: name, among: names).map { "did you mean \"\($0)\"?" }
+            let hint = nearestName(to: name.utf8, among: names).map { "did you mean \"\($0)\"?" }
             throw StorageFailure(
                 .invalidOptions,
                 "unknown option \"\(name)\"; \(hint ?? "there are \(names.joined(separator: ", "))")",

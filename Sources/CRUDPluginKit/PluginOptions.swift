@@ -13,8 +13,8 @@
 ///     }
 /// }
 /// ```
-/// It must not touch storage: the host checks options before it opens any. Options that are no `Key` are refused before
-/// `init` is called.
+/// It must not touch storage: the host checks options before it opens any. Options that are not a `Key` are refused
+/// before `init` is called.
 public protocol PluginOptions {
     /// The names of all options.
     associatedtype Key: RawRepresentable<String>, CaseIterable

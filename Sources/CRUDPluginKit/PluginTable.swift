@@ -7,7 +7,7 @@ import Synchronization
 /// or `any StorageReader`; a call costs some nanoseconds over the backend's own work, and copies and allocates nothing.
 /// Options are checked before there is a backend, hence the one global: a shared object is one plugin.
 public enum PluginTable {
-    /// The table for `backend`, for `crudd_plugin_entry` to answer; it lives as long as the process.
+    /// The table for `backend`, for `crudd_plugin_entry` to return; it lives as long as the process.
     ///
     /// - Returns: nil if the same shared object has exported another type before.
     public static func export<Backend: StorageBackend>(_ backend: Backend.Type) -> UnsafePointer<crudd_plugin>? {
@@ -39,7 +39,6 @@ public enum PluginTable {
         table.pointee.setBackendFunctions()
         table.pointee.setCollectionFunctions()
         table.pointee.setReaderFunctions()
-        if backend.capabilities.contains(.queries) { table.pointee.setQueryFunction() }
         return UnsafePointer(table)
     }
 
@@ -57,12 +56,13 @@ public enum PluginTable {
 extension crudd_plugin {
     fileprivate mutating func setBackendFunctions() {
         check_options = { options, failure in
-            answer(failure) { () throws(StorageFailure) in try exportedBackend().check(options) }
+            status(failure) { () throws(StorageFailure) in try exportedBackend().check(options) }
         }
-        open = { options, host, backend, failure in
-            answer(failure) { () throws(StorageFailure) in
-                let opened = try exportedBackend().open(options, Host(host!))
-                backend!.pointee = BackendHandle(opened).pointer()
+        open = { options, host, call, backend, opened, failure in
+            status(failure) { () throws(StorageFailure) in
+                let new = try exportedBackend().open(options, Host(host!), CallContext(call!))
+                new.describe(&opened!.pointee)
+                backend!.pointee = BackendHandle(new).pointer()
             }
         }
         close = { backend in
@@ -70,29 +70,31 @@ extension crudd_plugin {
             let handle = unsafe Unmanaged<BackendHandle>.fromOpaque(UnsafeRawPointer(backend!))
             handle.takeRetainedValue().backend.close()
         }
-        write = { backend, request, failure in
-            answer(failure) { () throws(StorageFailure) in try BackendHandle.of(backend).backend.write(request!) }
+        write = { backend, call, request, failure in
+            status(failure) { () throws(StorageFailure) in
+                try BackendHandle.of(backend).backend.write(fullStruct(request!), CallContext(call!))
+            }
         }
-        idle = { backend in BackendHandle.of(backend).backend.idle() }
-        backend_capabilities = { backend in BackendHandle.of(backend).backend.capabilities.rawValue }
+        idle = { backend, call in BackendHandle.of(backend).backend.idle(CallContext(call!)) }
     }
 
     fileprivate mutating func setCollectionFunctions() {
-        open_collection = { backend, specification, collection, failure in
-            answer(failure) { () throws(StorageFailure) in
+        open_collection = { backend, call, specification, collection, failure in
+            status(failure) { () throws(StorageFailure) in
                 let handle = BackendHandle.of(backend)
-                let opened = try handle.backend.open(CollectionSpecification(specification!))
+                let opened = try handle.backend.open(fullStruct(specification!), CallContext(call!))
                 collection!.pointee = handle.keep(opened)
             }
         }
-        drop_collection = { backend, name, failure in
-            answer(failure) { () throws(StorageFailure) in
-                try BackendHandle.of(backend).backend.dropCollection(named: UnsafeRawBufferPointer(name))
+        drop_collection = { backend, call, name, failure in
+            status(failure) { () throws(StorageFailure) in
+                let backend = BackendHandle.of(backend).backend
+                try backend.dropCollection(named: UnsafeRawBufferPointer(name), CallContext(call!))
             }
         }
-        list_collections = { backend, emit, context, failure in
-            answer(failure) { () throws(StorageFailure) in
-                try BackendHandle.of(backend).backend.listCollections { name in
+        list_collections = { backend, call, emit, context, failure in
+            status(failure) { () throws(StorageFailure) in
+                try BackendHandle.of(backend).backend.listCollections(CallContext(call!)) { name in
                     // The host reads the name before `emit` returns.
                     unsafe name.withUnsafeBytes { emit!(context, crudd_bytes($0)) }
                 }
@@ -102,8 +104,8 @@ extension crudd_plugin {
 
     fileprivate mutating func setReaderFunctions() {
         open_reader = { backend, reader, failure in
-            answer(failure) { () throws(StorageFailure) in
-                reader!.pointee = ReaderHandle(try BackendHandle.of(backend).backend.makeReader()).pointer()
+            status(failure) { () throws(StorageFailure) in
+                reader!.pointee = try BackendHandle.of(backend).backend.makeReader().pointer()
             }
         }
         close_reader = { reader in
@@ -112,22 +114,24 @@ extension crudd_plugin {
             handle.takeRetainedValue().reader.close()
         }
         end_snapshot = { reader in ReaderHandle.of(reader).reader.endSnapshot() }
-        read = { reader, request, failure in
-            answer(failure) { () throws(StorageFailure) in try ReaderHandle.of(reader).reader.read(request!) }
-        }
-        scan = { reader, request, failure in
-            answer(failure) { () throws(StorageFailure) in try ReaderHandle.of(reader).reader.scan(request!) }
-        }
-        count = { reader, request, count, failure in
-            answer(failure) { () throws(StorageFailure) in
-                count!.pointee = try ReaderHandle.of(reader).reader.count(request!)
+        data_version = { reader in ReaderHandle.of(reader).reader.dataVersion() }
+        read = { reader, call, request, failure in
+            status(failure) { () throws(StorageFailure) in
+                try ReaderHandle.of(reader).reader.read(fullStruct(request!), CallContext(call!))
             }
         }
-    }
-
-    fileprivate mutating func setQueryFunction() {
-        query = { reader, request, failure in
-            answer(failure) { () throws(StorageFailure) in try ReaderHandle.of(reader).reader.query(request!) }
+        scan = { reader, call, request, failure in
+            status(failure) { () throws(StorageFailure) in
+                let handle = ReaderHandle.of(reader)
+                try handle.reader.scan(fullStruct(request!), CallContext(call!), handle.capabilities)
+            }
+        }
+        count = { reader, call, request, count, failure in
+            status(failure) { () throws(StorageFailure) in
+                let handle = ReaderHandle.of(reader)
+                count!.pointee = try handle.reader.count(
+                    fullStruct(request!), CallContext(call!), handle.capabilities)
+            }
         }
     }
 }
@@ -140,8 +144,8 @@ private func exportedBackend() throws(StorageFailure) -> any StorageBackend.Type
     return export.backend
 }
 
-/// Makes what a call throws into its status and failure.
-private func answer(
+/// The status of a call, which reports what it throws.
+private func status(
     _ failure: UnsafeMutablePointer<crudd_failure>?, _ call: () throws(StorageFailure) -> Void
 ) -> crudd_status {
     do {

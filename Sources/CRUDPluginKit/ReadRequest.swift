@@ -1,83 +1,58 @@
 public import CRUDPluginABI
 
-/// Ids to look up.
-public struct ReadRequest: ~Copyable {
-    @usableFromInline let request: UnsafePointer<crudd_read>
+/// Records to read by id.
+public struct ReadRequest: ~Copyable, CallRequest {
+    public let call: CallContext
+    @usableFromInline let request: crudd_read
 
-    init(_ request: UnsafePointer<crudd_read>) {
+    init(_ request: crudd_read, _ call: CallContext) {
         self.request = request
+        self.call = call
     }
 
     /// How many ids there are; the same one may stand at several positions.
-    @inlinable public var count: Int { request.pointee.count }
-    /// Whether the items are wanted, not just the revisions.
-    @inlinable public var wantsItems: Bool { request.pointee.flags & UInt32(CRUDD_READ_WITHOUT_ITEMS) == 0 }
+    @inlinable public var count: Int { request.count }
+    /// Whether the items are wanted, not just what else there is of a record.
+    @inlinable public var wantsItems: Bool { request.flags & UInt32(CRUDD_READ_WITHOUT_ITEMS) == 0 }
 
     /// The id at `position`, which is below ``count``.
     @inlinable
     public func id(at position: Int) -> UnsafeRawBufferPointer {
-        UnsafeRawBufferPointer(request.pointee.ids[position])
+        UnsafeRawBufferPointer(request.ids[position])
     }
 
-    /// Hands the record with the id at `position` to the host, which copies what it keeps.
-    ///
-    /// - Parameter item: empty where ``wantsItems`` is false.
-    /// - Returns: false if the host has had enough: return at once.
-    @inlinable
-    public func emit(_ position: Int, item: RawSpan, revision: RawSpan) -> Bool {
-        emitted(
-            request.pointee.emit, request.pointee.context, position, request.pointee.ids[position], item, revision)
-    }
-}
-
-/// A walk over records by id, ascending by byte.
-public struct ScanRequest: ~Copyable {
-    @usableFromInline let request: UnsafePointer<crudd_scan>
-
-    init(_ request: UnsafePointer<crudd_scan>) {
-        self.request = request
-    }
-
-    /// Only ids greater than this; empty: from the start.
-    @inlinable public var after: UnsafeRawBufferPointer { UnsafeRawBufferPointer(request.pointee.after) }
-    /// Only ids that begin with this; empty: all.
-    @inlinable public var prefix: UnsafeRawBufferPointer { UnsafeRawBufferPointer(request.pointee.prefix) }
-    /// At most so many records; nil: no limit.
-    @inlinable public var limit: Int? { request.pointee.limit == 0 ? nil : request.pointee.limit }
-    /// Whether the items are wanted, not just ids and revisions.
-    @inlinable public var wantsItems: Bool { request.pointee.flags & UInt32(CRUDD_READ_WITHOUT_ITEMS) == 0 }
-
-    /// Hands a record to the host, which copies what it keeps.
+    /// Hands the record with the id at `position` to the host, which copies what it keeps. One that has expired is
+    /// skipped.
     ///
     /// - Parameters:
-    ///   - position: counts from 0.
     ///   - item: empty where ``wantsItems`` is false.
+    ///   - expiresAt: milliseconds since 1970-01-01 UTC; 0: never.
+    ///   - sequence: as it was stored; 0: written by somebody else.
     /// - Returns: false if the host has had enough: return at once.
     @inlinable
-    public func emit(_ position: Int, id: RawSpan, item: RawSpan, revision: RawSpan) -> Bool {
-        // The host reads the bytes before `emit` returns.
-        unsafe id.withUnsafeBytes { id in
-            emitted(request.pointee.emit, request.pointee.context, position, crudd_bytes(id), item, revision)
-        }
+    public func emit(_ position: Int, item: RawSpan, revision: RawSpan, expiresAt: Int64, sequence: UInt64) -> Bool {
+        if call.hasExpired(expiresAt) { return true }
+        var record = crudd_record()
+        record.id = request.ids[position]
+        record.expires_at = expiresAt
+        record.sequence = sequence
+        return emitted(request.emit, request.context, position, &record, item, revision)
     }
 }
 
+/// Completes the record and hands it to the host.
 @inlinable
 func emitted(
-    _ emit: crudd_emit, _ context: UnsafeMutableRawPointer?, _ position: Int, _ id: crudd_bytes, _ item: RawSpan,
-    _ revision: RawSpan
+    _ emit: crudd_emit, _ context: UnsafeMutableRawPointer?, _ position: Int, _ record: inout crudd_record,
+    _ item: RawSpan, _ revision: RawSpan
 ) -> Bool {
     // The host reads the bytes before `emit` returns.
     unsafe item.withUnsafeBytes { item in
         unsafe revision.withUnsafeBytes { revision in
-            emit(context, position, id, crudd_bytes(item), crudd_bytes(revision)) == 0
+            record.struct_size = UInt32(MemoryLayout<crudd_record>.size)
+            record.item = crudd_bytes(item)
+            record.revision = crudd_bytes(revision)
+            return emit(context, position, &record) == 0
         }
-    }
-}
-
-extension crudd_bytes {
-    @inlinable
-    init(_ bytes: UnsafeRawBufferPointer) {
-        self.init(data: bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), size: bytes.count)
     }
 }

@@ -2,7 +2,7 @@
 ///
 /// Each call is synchronous and may block; the host owns threads and scheduling. The rules are those of the plugin
 /// contract (`crudd_plugin.h` and the README beside it): per backend the host makes one call at a time, except that
-/// with ``Capabilities/readsConcurrently`` the readers are used beside each other and beside the backend's own calls.
+/// with ``Capabilities/readsConcurrently`` the readers are used at the same time as each other and as the backend.
 ///
 /// Bytes that the host hands over (`UnsafeRawBufferPointer`) are valid until the call returns.
 ///
@@ -20,22 +20,32 @@ public protocol StorageBackend: AnyObject {
     /// The plugin's name and version, for people.
     static var name: String { get }
     static var version: String { get }
-    /// What the plugin can do. The host never calls what is not declared.
+    /// What the plugin can do. What is not declared is refused by the kit and never reaches the plugin.
     static var capabilities: Capabilities { get }
 
     /// Opens storage.
     ///
     /// - Throws: ``StorageFailure`` with `unavailable` where a later attempt may succeed, `invalidOptions` where none
     ///   can.
-    init(options: Options, host: Host) throws(StorageFailure)
+    init(options: Options, host: Host, call: CallContext) throws(StorageFailure)
 
     /// What this backend can do of what the plugin declares: options may take something away. By default all of it.
     var capabilities: Capabilities { get }
 
+    /// No record that was ever stored here has a higher sequence number, removed ones included. It may be an upper
+    /// bound. The host asks once, after the backend was opened, and numbers its mutations from there.
+    var lastSequence: UInt64 { get }
+
+    /// How many readers, other than those of event loops, serve it best, such as several connections to a server. By
+    /// default 1.
+    var preferredReaders: Int { get }
+
     /// Closes storage. All readers are closed by then.
     func close()
 
-    /// Opens a collection; for one that is open already answers the same object and brings its indexes up to date.
+    /// Opens a collection. For one that is open already returns the same object and brings its indexes up to date.
+    ///
+    /// It may not take long: the keys of new indexes are the host's to fill in.
     ///
     /// - Throws: ``StorageFailure`` with `notFound` if it is not there and the host did not ask to create it.
     func openCollection(_ specification: borrowing CollectionSpecification) throws(StorageFailure) -> Collection
@@ -43,64 +53,53 @@ public protocol StorageBackend: AnyObject {
     /// Removes a collection with its records; the host does not use it any more.
     ///
     /// - Throws: ``StorageFailure`` with `notFound` if it is not there.
-    func dropCollection(named name: UnsafeRawBufferPointer) throws(StorageFailure)
+    func dropCollection(named name: UnsafeRawBufferPointer, _ call: CallContext) throws(StorageFailure)
 
     /// Names every collection that is there, each once.
-    func listCollections(_ emit: (RawSpan) -> Void) throws(StorageFailure)
+    func listCollections(_ call: CallContext, _ emit: (RawSpan) -> Void) throws(StorageFailure)
 
-    /// Makes a reader. With ``Capabilities/readsConcurrently`` several may be made at once, beside other calls, and be
-    /// closed likewise.
+    /// Makes a reader. With ``Capabilities/readsConcurrently`` several may be made or closed at once, and at the same
+    /// time as other calls.
     func openReader() throws(StorageFailure) -> Reader
 
-    /// Applies mutations in order, each seeing those before it, and settles each of them in the batch.
+    /// Applies mutations in order, each seeing those before it, and gives each of them an outcome in the batch.
     ///
-    /// Returning means that every mutation settled as applied is as durable as the plugin promises. With
+    /// Returning means that every mutation whose outcome is success is as durable as the plugin promises. With
     /// ``WriteBatch/isAtomic`` the first other outcome undoes all and ends the batch.
     ///
     /// - Throws: ``StorageFailure`` if no mutation was applied (`outcomeUnknown`: if some may have been).
     func write(_ batch: borrowing WriteBatch<Collection>) throws(StorageFailure)
 
-    /// Work for a quiet moment, called between writes when nothing is queued. By default nothing.
-    func idle()
+    /// Maintenance while nothing is queued, called between writes. By default nothing.
+    func idle(_ call: CallContext)
 }
 
 extension StorageBackend {
     public var capabilities: Capabilities { Self.capabilities }
-    public func idle() {}
+    public var preferredReaders: Int { 1 }
+    public func idle(_ call: CallContext) {}
 }
 
-/// One view of a backend's records; the host makes one call at a time on each.
+/// A reader of a backend's records, which may hold a snapshot of them; the host makes one call at a time on each.
 public protocol StorageReader<Collection>: AnyObject {
     associatedtype Collection: AnyObject
 
-    /// Emits the records that are there, for each position of the request that asks for one.
+    /// Emits the records that are there, once for each position of the request that asks for one.
     func read(_ request: borrowing ReadRequest, from collection: Collection) throws(StorageFailure)
 
-    /// Emits records by id, ascending by byte.
+    /// Emits the records of a range, in its order.
     func scan(_ request: borrowing ScanRequest, of collection: Collection) throws(StorageFailure)
 
-    /// Counts the records whose ids begin with `prefix`; all of them if it is empty.
-    func count(prefix: UnsafeRawBufferPointer, in collection: Collection) throws(StorageFailure) -> UInt64
+    /// Counts the records of a range, without those that have expired.
+    func count(_ request: borrowing CountRequest, in collection: Collection) throws(StorageFailure) -> UInt64
 
-    /// Emits the records that match the request's filter, in the order of its sort, as the protocol's rules for both
-    /// say. By default refuses everything.
-    ///
-    /// Called only where ``Capabilities/queries`` is declared, for collections whose format is `json`.
-    ///
-    /// - Throws: ``StorageFailure`` with `unsupported`, before anything is emitted, for a filter or a sort that cannot
-    ///   be evaluated exactly so: the host then scans and evaluates itself. `unavailable` when it is interrupted.
-    func query(_ request: borrowing QueryRequest, of collection: Collection) throws(StorageFailure)
-
-    /// Counts the records that match a filter. By default refuses everything.
-    ///
-    /// Called only where ``Capabilities/queries`` is declared, for collections whose format is `json`.
-    ///
-    /// - Throws: ``StorageFailure`` as ``query(_:of:)`` does.
-    func count(matching request: borrowing CountRequest, in collection: Collection) throws(StorageFailure) -> UInt64
-
-    /// Lets go of the view, so that the next call sees every write answered by then. By default nothing: for readers
-    /// that hold no view.
+    /// Releases the snapshot, so that the next call sees every write that was acknowledged by then. By default nothing:
+    /// for readers that hold none.
     func endSnapshot()
+
+    /// A number that differs from the last one whenever somebody beside this backend has written since; 0: that cannot
+    /// be told. It takes microseconds. By default 0.
+    func dataVersion() -> UInt64
 
     /// Ends the reader.
     func close()
@@ -108,14 +107,5 @@ public protocol StorageReader<Collection>: AnyObject {
 
 extension StorageReader {
     public func endSnapshot() {}
-
-    public func query(_ request: borrowing QueryRequest, of collection: Collection) throws(StorageFailure) {
-        throw StorageFailure(.unsupported, "this plugin evaluates no queries")
-    }
-
-    public func count(
-        matching request: borrowing CountRequest, in collection: Collection
-    ) throws(StorageFailure) -> UInt64 {
-        throw StorageFailure(.unsupported, "this plugin evaluates no filters")
-    }
+    public func dataVersion() -> UInt64 { 0 }
 }

@@ -6,7 +6,7 @@ public struct StorageFailure: Error, Sendable {
     public var status: Status
     /// For the administrator, in English, at most 511 bytes of it; never the content of a record.
     public var message: String
-    /// A JSON pointer (RFC 6901) to the option that is at fault; empty for failures of other kinds.
+    /// A JSON pointer (RFC 6901) to the option that is wrong; empty for failures of other kinds.
     public var pointer: String
 
     public init(_ status: Status, _ message: String, pointer: String = "") {
@@ -33,19 +33,24 @@ public struct StorageFailure: Error, Sendable {
         public static let outcomeUnknown = Status(rawValue: crudd_status(CRUDD_OUTCOME_UNKNOWN))
         /// Storage is full, and nothing was applied.
         public static let noSpace = Status(rawValue: crudd_status(CRUDD_NO_SPACE))
-        /// Stored bytes cannot be understood.
+        /// Stored bytes cannot be decoded.
         public static let corrupt = Status(rawValue: crudd_status(CRUDD_CORRUPT))
-        /// The plugin does not do this.
+        /// The plugin lacks this capability.
         public static let unsupported = Status(rawValue: crudd_status(CRUDD_UNSUPPORTED))
         /// The options can never work.
         public static let invalidOptions = Status(rawValue: crudd_status(CRUDD_INVALID_OPTIONS))
         /// Anything else; a bug.
         public static let `internal` = Status(rawValue: crudd_status(CRUDD_INTERNAL))
+        /// ``CallContext/isInterrupted`` was true, and nothing was applied.
+        public static let interrupted = Status(rawValue: crudd_status(CRUDD_INTERRUPTED))
     }
+
+    /// ``CallContext/isInterrupted`` was true.
+    public static var interrupted: StorageFailure { StorageFailure(.interrupted, "interrupted") }
 }
 
 extension StorageFailure {
-    /// Writes message and pointer where the host reads them, and answers the status.
+    /// Writes message and pointer where the host reads them, and returns the status.
     func report(to failure: UnsafeMutablePointer<crudd_failure>?) -> crudd_status {
         if let failure {
             // The host owns the struct until the call returns, and each text is cut to the size of its array.

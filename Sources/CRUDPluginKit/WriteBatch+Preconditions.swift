@@ -1,27 +1,40 @@
 extension WriteBatch {
-    /// Whether a mutation may take effect on what is there; one that may not is settled by this.
+    /// Whether a mutation may take effect on what is there. If not, this is its outcome.
     ///
     /// - Parameters:
     ///   - mutation: the one at `position`.
-    ///   - current: the revision that is there; nil: there is no record.
+    ///   - current: revision and expiry of the record that is there; nil: there is none. One that has expired counts as
+    ///     none.
     public func permits(
-        _ mutation: Mutation<Collection>, at position: Int, current: UnsafeRawBufferPointer?
+        _ mutation: Mutation<Collection>, at position: Int,
+        current: (revision: UnsafeRawBufferPointer, expiresAt: Int64)?
     ) -> Bool {
-        if mutation.kind == .check, !isAtomic { return refused(position, .unsupported) }
-        // A check is settled like a put.
-        switch (mutation.kind == .check ? .put : mutation.kind, mutation.precondition, current) {
-        case (.put, .none, _), (.put, .absent, nil), (.put, .present, .some), (.remove, .none, .some),
-            (.remove, .present, .some):
+        guard supports(mutation) else { return refused(position, .unsupported) }
+        let revision = current.flatMap { call.hasExpired($0.expiresAt) ? nil : $0.revision }
+        let isRemoval = mutation.kind == .remove
+        switch (mutation.precondition, revision) {
+        case (.none, nil), (.absent, nil):
+            return isRemoval ? refused(position, .notFound) : true
+        case (.none, .some), (.present, .some):
             return true
-        case (.put, .absent, .some), (.remove, .absent, .some):
+        case (.absent, .some):
             return refused(position, .exists)
-        case (.put, .present, nil), (.put, .revision, nil), (.remove, .none, nil), (.remove, .absent, nil),
-            (.remove, .present, nil), (.remove, .revision, nil):
-            return refused(position, .notFound)
-        case (.put, .revision, .some(let current)), (.remove, .revision, .some(let current)):
-            return current.elementsEqual(mutation.expected) || mismatched(position, current: current)
+        case (.revision, .some(let revision)):
+            return revision.elementsEqual(mutation.expected) || mismatched(position, current: revision)
         default:
-            return refused(position, .unsupported)
+            return refused(position, .notFound)
+        }
+    }
+
+    /// Whether kind and precondition of a mutation are known and fit together.
+    private func supports(_ mutation: Mutation<Collection>) -> Bool {
+        guard [.none, .absent, .present, .revision].contains(mutation.precondition) else { return false }
+        switch mutation.kind {
+        case .put: return mutation.expiresAt == 0 || capabilities.contains(.expiry)
+        case .remove: return true
+        case .check: return isAtomic
+        case .setKeys: return mutation.precondition == .revision && capabilities.contains(.indexes)
+        default: return false
         }
     }
 }

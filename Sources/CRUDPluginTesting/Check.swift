@@ -1,56 +1,75 @@
 import CRUDPluginABI
 
-/// One thing that the plugin contract asks.
+/// One requirement of the plugin contract.
 package struct Check: Sendable {
     /// What it looks at, in a few words.
     package let name: String
+    package let scope: Scope
     /// The capabilities without which there is nothing to check; 0: every plugin is checked.
     let capabilities: UInt64
-    let body: @Sendable (Trial) throws -> Void
+    let body: @Sendable (CheckContext) throws -> Void
 
-    init(_ name: String, needs capabilities: Int = 0, _ body: @escaping @Sendable (Trial) throws -> Void) {
+    /// What a check is about.
+    package enum Scope: Sendable {
+        /// The plugin, while no storage was opened yet.
+        case plugin
+        /// A backend, whatever the format of its items.
+        case backend
+        /// Records, in each format.
+        case records
+    }
+
+    private init(
+        _ scope: Scope, _ name: String, needs capabilities: Int = 0,
+        _ body: @escaping @Sendable (CheckContext) throws -> Void
+    ) {
         self.name = name
+        self.scope = scope
         self.capabilities = UInt64(capabilities)
         self.body = body
     }
 
-    /// Those that look at the plugin while no storage was opened yet.
-    package static let beforeOpening: [Check] = [
-        Check("function table", TableChecks.table),
-        Check("check_options touches no storage", TableChecks.options),
-        Check("options of other kinds", TableChecks.oddOptions),
-    ]
+    /// In the order in which they run.
+    package static let all: [Check] = [
+        Check(.plugin, "function table", PluginChecks.table),
+        Check(.plugin, "check_options touches no storage", PluginChecks.options),
+        Check(.plugin, "options of other kinds", PluginChecks.oddOptions),
 
-    package static let ofBackend: [Check] = [
-        Check("capabilities of a backend", TableChecks.capabilities)
-    ]
+        Check(.backend, "capabilities of a backend", BackendChecks.capabilities),
+        Check(.backend, "refusal of what is not declared", BackendChecks.undeclared),
+        Check(.backend, "structs of another size", BackendChecks.growth),
+        Check(.backend, "deadlines", BackendChecks.deadlines),
+        Check(.backend, "interrupts", InterruptChecks.scans),
+        Check(.backend, "data version", BackendChecks.dataVersion),
 
-    /// Those that write records, run in each format.
-    package static let ofRecords: [Check] = [
-        Check("collections", CollectionChecks.lifeCycle),
-        Check("odd names of collections", CollectionChecks.oddNames),
-        Check("formats apart", CollectionChecks.formats),
-        Check("failures", CollectionChecks.failures),
-        Check("preconditions", WriteChecks.preconditions),
-        Check("batches in order", WriteChecks.order),
-        Check("large batches", WriteChecks.large),
-        Check("batches over collections", WriteChecks.collections),
-        Check("atomic batches", needs: CRUDD_HAS_TRANSACTIONS, WriteChecks.atomic),
-        Check("checks in atomic batches", needs: CRUDD_HAS_TRANSACTIONS, WriteChecks.checks),
-        Check("refusal of what is not declared", WriteChecks.undeclared),
-        Check("reading by id", ReadChecks.read),
-        Check("walking by id", ReadChecks.scan),
-        Check("counting", ReadChecks.count),
-        Check("seeing writes", ReadChecks.visibility),
-        Check("reading fast", needs: CRUDD_CAN_READ_FAST, ReadChecks.speed),
-        Check("reading beside writes", needs: CRUDD_CAN_READ_CONCURRENTLY, ConcurrencyChecks.readers),
-        Check("filters", needs: CRUDD_CAN_QUERY, QueryChecks.filters),
-        Check("sorts", needs: CRUDD_CAN_QUERY, QueryChecks.sorts),
-        Check("odd ids", TextChecks.ids),
-        Check("odd items", TextChecks.items),
-        Check("odd revisions", TextChecks.revisions),
-        Check("large items", TextChecks.largeItems),
-        Check("reopening", DurabilityChecks.reopening),
-        Check("reopening after kill -9", DurabilityChecks.kill),
+        Check(.records, "collections", CollectionChecks.lifeCycle),
+        Check(.records, "odd names of collections", CollectionChecks.oddNames),
+        Check(.records, "formats apart", CollectionChecks.formats),
+        Check(.records, "failures", CollectionChecks.failures),
+        Check(.records, "preconditions", WriteChecks.preconditions),
+        Check(.records, "batches in order", WriteChecks.order),
+        Check(.records, "large batches", WriteChecks.large),
+        Check(.records, "batches over collections", WriteChecks.collections),
+        Check(.records, "atomic batches", needs: CRUDD_HAS_TRANSACTIONS, AtomicWriteChecks.batches),
+        Check(.records, "checks in atomic batches", needs: CRUDD_HAS_TRANSACTIONS, AtomicWriteChecks.checks),
+        Check(.records, "reading by id", ReadChecks.read),
+        Check(.records, "seeing writes", ReadChecks.visibility),
+        Check(.records, "reading fast", needs: CRUDD_CAN_READ_FAST, ReadChecks.speed),
+        Check(.records, "reading beside writes", needs: CRUDD_CAN_READ_CONCURRENTLY, ConcurrencyChecks.readers),
+        Check(.records, "scanning by id", ScanChecks.byID),
+        Check(.records, "scanning by key", needs: CRUDD_HAS_INDEXES, ScanChecks.byKey),
+        Check(.records, "scanning by sequence", needs: CRUDD_HAS_SEQUENCES, ScanChecks.bySequence),
+        Check(.records, "counting", ScanChecks.count),
+        Check(.records, "keys of written records", needs: CRUDD_HAS_INDEXES, IndexChecks.writes),
+        Check(.records, "setting keys", needs: CRUDD_HAS_INDEXES, IndexChecks.setKeys),
+        Check(.records, "changing indexes", needs: CRUDD_HAS_INDEXES, IndexChecks.changes),
+        Check(.records, "sequence numbers", SequenceChecks.stored),
+        Check(.records, "expiry", needs: CRUDD_HAS_EXPIRY, ExpiryChecks.expiry),
+        Check(.records, "odd ids", TextChecks.ids),
+        Check(.records, "odd items", TextChecks.items),
+        Check(.records, "odd revisions", TextChecks.revisions),
+        Check(.records, "large items", TextChecks.largeItems),
+        Check(.records, "reopening", DurabilityChecks.reopening),
+        Check(.records, "reopening after kill -9", DurabilityChecks.kill),
     ]
 }

@@ -1,28 +1,25 @@
-/// Finds out whether a plugin keeps the plugin contract.
+/// Determines whether a plugin conforms to the plugin contract.
 ///
 /// The checks work on collections of their own, which are dropped afterwards, and open and close the storage as they
 /// need it: the plugin must not be in use elsewhere, and its other collections are left alone.
 package final class ConformanceSuite {
     private let plugin: ExportedPlugin
     private let options: String
-    private let storm: StormProgram?
-    /// What the backend declares, which its options may have made less than the plugin does.
+    private let crashWorkload: CrashWorkloadProgram?
+    /// What the backend declares; its options may have taken away some of what the plugin does.
     private var declared: UInt64
-
-    /// The formats in which records are checked.
-    package static let formats = ["json", "xml", "plist"]
 
     /// - Parameters:
     ///   - options: a JSON object.
-    ///   - storm: the program that writes until it is killed; without one, nothing is killed.
-    package init(_ plugin: ExportedPlugin, options: String, storm: StormProgram?) {
+    ///   - crashWorkload: the program that writes until it is killed; without one, nothing is killed.
+    package init(_ plugin: ExportedPlugin, options: String, crashWorkload: CrashWorkloadProgram?) {
         self.plugin = plugin
         self.options = options
-        self.storm = storm
+        self.crashWorkload = crashWorkload
         declared = plugin.capabilities
     }
 
-    /// What one check came to.
+    /// The outcome of one check.
     package enum Verdict: Equatable, Sendable {
         case passed
         /// Why, a line each.
@@ -33,7 +30,7 @@ package final class ConformanceSuite {
 
     /// One line of the report.
     package struct Row: Sendable {
-        /// Nil for what has none.
+        /// Nil for a check that does not depend on it.
         package let format: String?
         package let check: String
         package let verdict: Verdict
@@ -42,42 +39,40 @@ package final class ConformanceSuite {
     /// Runs every check.
     ///
     /// - Parameters:
-    ///   - began: is told what comes next.
-    ///   - ended: is told what it came to.
+    ///   - began: is told which check comes next.
+    ///   - ended: is told its outcome.
     /// - Throws: why the storage cannot be opened at all.
     package func run(
         began: (_ format: String?, _ check: String) -> Void, ended: (Row) -> Void
-    ) throws(CallFault) {
-        func run(_ check: Check, _ format: String?) {
-            began(format, check.name)
-            ended(Row(format: format, check: check.name, verdict: verdict(check, format: format)))
+    ) throws(CallError) {
+        func run(_ scope: Check.Scope, _ format: String?) {
+            for check in Check.all where check.scope == scope {
+                began(format, check.name)
+                ended(Row(format: format, check: check.name, verdict: verdict(check, format: format)))
+            }
         }
-        for check in Check.beforeOpening { run(check, nil) }
+        run(.plugin, nil)
         declared = try PluginBackend(plugin, options: options).capabilities
-        for check in Check.ofBackend { run(check, nil) }
-        for format in Self.formats {
-            for check in Check.ofRecords { run(check, format) }
-        }
+        run(.backend, nil)
+        for format in Sample.formats { run(.records, format) }
     }
 
-    /// Runs one check, and has what it leaves behind removed.
+    /// Runs one check, and removes what it leaves behind.
+    ///
+    /// - Parameter format: nil for a check that does not depend on it.
     package func verdict(_ check: Check, format: String? = nil) -> Verdict {
-        let trial = Trial(plugin, options: options, format: format ?? "json", storm: storm)
         guard check.capabilities & ~declared == 0 else { return .notApplicable("not declared") }
+        let context = CheckContext(
+            plugin, options: options, format: format ?? Sample.formats[0], crashWorkload: crashWorkload)
+        if check.scope != .plugin { context.removeCollections() }
+        defer { if check.scope != .plugin { context.removeCollections() } }
         do {
-            if format != nil { trial.tidy() }
-            try check.body(trial)
+            try check.body(context)
         } catch let reason as NotApplicable {
             return .notApplicable(reason.text)
         } catch {
-            trial.add("\(error)")
+            context.add("\(error)")
         }
-        if format != nil { trial.tidy() }
-        return trial.faults.isEmpty ? .passed : .failed(trial.faults)
+        return context.failures.isEmpty ? .passed : .failed(context.failures)
     }
-}
-
-/// Thrown by a check that finds nothing to check.
-struct NotApplicable: Error {
-    let text: String
 }

@@ -1,6 +1,8 @@
 import CRUDConfiguration
-import CRUDCore
+import CRUDModel
 import CRUDPluginHost
+import CRUDStorage
+import CRUDThreads
 import Logging
 
 /// Makes the backends of a configuration and opens them.
@@ -9,36 +11,37 @@ struct BackendFactory: Sendable {
     let loopCount: Int
     let logger: Logger
 
-    /// How long the daemon waits for first openings before it serves without those backends. What is asked of them waits
-    /// until they are open, or until its own time is up.
-    private static let patience = Duration.seconds(2)
+    /// How long the daemon waits for first openings before it serves without those backends. Their requests wait until
+    /// they are open, or until their own time is up.
+    private static let openingTimeout = Duration.seconds(2)
 
-    /// What the first try to open a backend came to.
+    /// The outcome of the first attempt to open a backend.
     enum Opening: Sendable {
         case open
         case failed(PluginFailure)
-        /// It takes its time, or hangs.
-        case undecided
+        /// It has not ended yet.
+        case pending
     }
 
     func make(_ definition: BackendConfiguration, _ plugin: Plugin) -> Backend {
         Backend(
             name: definition.name, plugin: plugin, options: definition.options, loopCount: loopCount, logger: logger
         ) { [catalog] collection in
-            catalog.admit(.init(name: collection.name, backend: definition.name, format: collection.format))
+            catalog.admit(
+                .init(name: collection.name, backend: definition.name, format: collection.format.rawValue))
         }
     }
 
     /// Opens backends, all at the same time.
     static func open(_ backends: [Backend]) throws(ThreadFailure) -> [Opening] {
-        let openings = backends.map { _ in Handover<PluginFailure?>() }
-        for (backend, opening) in zip(backends, openings) { try backend.start { opening.give($0) } }
-        let deadline = ContinuousClock.now + patience
+        let openings = backends.map { _ in OneShot<PluginFailure?>() }
+        for (backend, opening) in zip(backends, openings) { try backend.start { opening.resolve($0) } }
+        let deadline = ContinuousClock.now + openingTimeout
         return openings.map { opening in
             switch opening.wait(atMost: deadline - .now) {
             case .some(.none): .open
             case .some(.some(let failure)): .failed(failure)
-            case .none: .undecided
+            case .none: .pending
             }
         }
     }

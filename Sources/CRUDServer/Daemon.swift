@@ -1,8 +1,9 @@
 package import CRUDConfiguration
-import CRUDCore
 import CRUDEventLoop
 import CRUDModel
 import CRUDPluginHost
+import CRUDStorage
+import CRUDThreads
 import Glibc
 import Logging
 
@@ -12,8 +13,6 @@ package struct Daemon {
     private let manager: ServiceManager
     private let logger: Logger
     private let reloader: Reloader
-    /// Half the cores are the applications'; more than four loops have not been seen to help.
-    private static let loopCount = max(1, min(4, sysconf(CInt(_SC_NPROCESSORS_ONLN)) / 2))
 
     /// - Parameter load: reads the configuration; called again at each reload.
     /// - Throws: what `load` throws.
@@ -29,48 +28,50 @@ package struct Daemon {
 
     /// Loads the plugins and has them check their options; no storage is touched.
     ///
-    /// - Throws: `InvalidConfiguration` with every fault and its place in the file; ``StartFailure`` where a plugin could
-    ///   not be asked, which is no fault that a daemon would not start with.
+    /// - Throws: `InvalidConfiguration` with every error and its place in the file; ``StartFailure`` where a plugin
+    ///   could not be asked, with which a daemon would start all the same.
     package static func check(_ configuration: Configuration) throws {
         let threshold = LogThreshold(Logger.Level(configuration.logLevel))
         let logger = Logger(label: "crudd") { _ in JournalLogHandler(threshold: threshold) }
-        let unanswered = try PluginSet(configuration, loopCount: loopCount, logger: logger).unanswered
-        if !unanswered.isEmpty { throw StartFailure(.unavailable, lines: unanswered.map(\.description)) }
+        let plugins = try PluginSet(configuration, loopCount: configuration.loopCount, logger: logger)
+        if !plugins.unchecked.isEmpty {
+            throw StartFailure(.unavailable, lines: plugins.unchecked.map(\.description))
+        }
     }
 
     /// Starts, serves until SIGTERM or SIGINT, and stops.
     ///
-    /// - Throws: ``StartFailure`` or `InvalidConfiguration` where the daemon cannot begin.
-    ///
-    /// - Parameter force: whether collections may lose sight of their records.
+    /// - Parameter force: whether records may be orphaned.
+    /// - Throws: ``StartFailure`` or `InvalidConfiguration` where the daemon cannot start.
     package func run(force: Bool) throws {
         let shutdown = try handleSignals()
         raiseDescriptorLimit()
-        let plugins = try PluginSet(configuration, loopCount: Self.loopCount, logger: logger)
+        let plugins = try PluginSet(configuration, loopCount: configuration.loopCount, logger: logger)
         for warning in plugins.warnings { logger.warning("\(warning)") }
-        // The place is taken before any storage is touched, the catalog included: a second daemon must not open the
-        // first one's databases, nor mend its catalog.
+        // The socket path is locked before any storage is touched, the catalog included: a second daemon must not open
+        // the first one's databases, nor repair its catalog.
         let listening = try Listening(configuration, manager)
         defer { listening.close() }
         let catalog = try openCatalog()
-        let factory = BackendFactory(catalog: catalog, loopCount: Self.loopCount, logger: logger)
+        let factory = BackendFactory(catalog: catalog, loopCount: configuration.loopCount, logger: logger)
         let backends = configuration.backends.compactMap { definition in
             plugins[definition].map { factory.make(definition, $0) }
         }
         do {
             try open(backends)
-            try checkSight(of: catalog, backends, force: force)
+            try checkOrphans(catalog, backends, force: force)
         } catch {
             for backend in backends { backend.stop() }
             throw error
         }
         let service = Service(
             configuration: configuration, plugins: plugins.all, backends: backends, catalog: catalog,
-            reloader: reloader, loopCount: Self.loopCount, logger: logger)
+            loopCount: configuration.loopCount, logger: logger
+        ) { [reloader] force, completion in reloader.reload(force: force, completion: completion) }
         let hasFinished = try serve(service, listening, shutdown)
         guard hasFinished, let last = reloader.finish() else {
             // A backend hangs; waiting for it would hang as well. What was acknowledged is durable.
-            logger.critical("not everything under way could be finished")
+            logger.critical("not every request in flight could be finished")
             return
         }
         for backend in last.backends { backend.stop() }
@@ -100,7 +101,7 @@ package struct Daemon {
     }
 
     private func openCatalog() throws(StartFailure) -> CollectionCatalog {
-        do throws(SystemFault) {
+        do throws(SystemError) {
             return try CollectionCatalog(
                 directory: configuration.stateDirectory, rules: configuration.collections,
                 maximumBornByGlob: configuration.limits.collections)
@@ -109,8 +110,8 @@ package struct Daemon {
         }
     }
 
-    /// Opens every backend. One that is not available now stays down and is tried again, one that takes its time is left
-    /// to it; one that can never be opened ends the start.
+    /// Opens every backend. One that is not available now stays down and is retried, one that takes long is not waited
+    /// for; one that can never be opened ends the start.
     private func open(_ backends: [Backend]) throws {
         let openings: [BackendFactory.Opening]
         do throws(ThreadFailure) {
@@ -118,22 +119,22 @@ package struct Daemon {
         } catch {
             throw StartFailure(.system, "the system has no thread for each backend (errno \(error.code))")
         }
-        var faults: [ConfigurationFault] = []
+        var diagnostics: [ConfigurationDiagnostic] = []
         for (definition, opening) in zip(configuration.backends, openings) {
             switch opening {
             case .failed(let failure) where failure.isFinal:
-                faults.append(configuration.fault(of: failure, opening: definition))
-            case .undecided: logger.warning("backend \(definition.name) is not open yet")
+                diagnostics.append(configuration.diagnostic(of: failure, opening: definition))
+            case .pending: logger.warning("backend \(definition.name) is not open yet; its requests wait")
             case .open, .failed: break
             }
         }
-        if !faults.isEmpty { throw InvalidConfiguration(faults) }
+        if !diagnostics.isEmpty { throw InvalidConfiguration(diagnostics) }
     }
 
-    private func checkSight(of catalog: CollectionCatalog, _ backends: [Backend], force: Bool) throws {
-        let faults = force ? [] : SightCheck(configuration, backends: backends).faults(in: catalog)
-        if !faults.isEmpty { throw InvalidConfiguration(faults) }
-        do throws(SystemFault) {
+    private func checkOrphans(_ catalog: CollectionCatalog, _ backends: [Backend], force: Bool) throws {
+        let diagnostics = force ? [] : OrphanCheck(configuration, backends: backends).diagnostics(catalog)
+        if !diagnostics.isEmpty { throw InvalidConfiguration(diagnostics) }
+        do throws(SystemError) {
             try catalog.follow(configuration.collections, maximumBornByGlob: configuration.limits.collections)
         } catch {
             logger.warning("\(error)")
@@ -142,11 +143,11 @@ package struct Daemon {
 
     // MARK: Serving
 
-    /// Serves until the daemon is told to stop; false if something under way could not be finished.
+    /// Serves until the daemon is told to stop; false if a request in flight could not be finished.
     private func serve(_ service: Service, _ listening: Listening, _ shutdown: Shutdown) throws(StartFailure) -> Bool {
         do {
             let first = try ServiceLoop(service, number: 0)
-            let others = try (1..<Self.loopCount).map { try LoopThread(service, number: $0) }
+            let others = try (1..<service.loopCount).map { try LoopThread(service, number: $0) }
             let mailboxes = [first.mailbox] + others.map(\.mailbox)
             try first.listen(at: listening.descriptors, Acceptor(mailboxes, logger: logger))
             if let interval = manager.watchdogInterval { first.every(interval) { manager.alive() } }
@@ -154,7 +155,8 @@ package struct Daemon {
             manager.ready(service.summary)
             logger.notice("crudd \(CRUDVersion.current) is ready")
             let fixed = FixedSettings(
-                socket: listening.isOwn ? configuration.socket : nil, stateDirectory: configuration.stateDirectory)
+                socket: listening.isOwn ? configuration.socket : nil, stateDirectory: configuration.stateDirectory,
+                loops: configuration.loops)
             try reloader.start(service, mailboxes, fixed: fixed)
             let hasFinished = first.run()
             return others.map { $0.join() }.allSatisfy(\.self) && hasFinished
@@ -162,4 +164,10 @@ package struct Daemon {
             throw StartFailure(.system, "\(error)")
         }
     }
+}
+
+extension Configuration {
+    /// How many event loops serve. Half of the processors are the applications', and more than four loops have not been
+    /// seen to help.
+    fileprivate var loopCount: Int { loops ?? max(1, min(4, sysconf(CInt(_SC_NPROCESSORS_ONLN)) / 2)) }
 }

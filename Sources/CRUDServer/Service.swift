@@ -1,35 +1,41 @@
 import CRUDConfiguration
-import CRUDCore
+import CRUDModel
 import CRUDPluginHost
+import CRUDStorage
 import Logging
 
 /// What all event loops of a daemon share, under one configuration. A reload makes another one, which takes its place.
-package final class Service: Sendable {
+final class Service: Sendable {
     let configuration: Configuration
     let plugins: [Plugin]
     /// In the order of the configuration.
     let backends: [Backend]
     let catalog: CollectionCatalog
-    let sessions: SessionCensus
-    let reloader: Reloader
-    /// How many event loops there are.
+    let sessions: SessionLimiter
+    let reload: Reloading
     let loopCount: Int
     let logger: Logger
     let started: ContinuousClock.Instant
 
+    /// Has the configuration read again; callable on any thread.
+    ///
+    /// Its parameters are whether records may be orphaned, and what is called once, on another thread, with what has
+    /// changed, or with why nothing has: `invalid_configuration` or `unavailable`.
+    typealias Reloading = @Sendable (Bool, @escaping @Sendable (Result<[String], CRUDError>) -> Void) -> Void
+
     init(
         configuration: Configuration, plugins: [Plugin], backends: [Backend], catalog: CollectionCatalog,
-        reloader: Reloader, loopCount: Int, logger: Logger
+        loopCount: Int, logger: Logger, reload: @escaping Reloading
     ) {
         self.configuration = configuration
         self.plugins = plugins
         self.backends = backends
         self.catalog = catalog
-        self.reloader = reloader
+        self.reload = reload
         self.loopCount = loopCount
         self.logger = logger
         started = .now
-        sessions = SessionCensus(limits: configuration.limits)
+        sessions = SessionLimiter(limits: configuration.limits)
     }
 
     /// What comes after `service`: another configuration, the same daemon.
@@ -39,7 +45,7 @@ package final class Service: Sendable {
         self.backends = backends
         catalog = service.catalog
         sessions = service.sessions
-        reloader = service.reloader
+        reload = service.reload
         loopCount = service.loopCount
         logger = service.logger
         started = service.started

@@ -2,14 +2,15 @@ import CRUDJSON
 package import CRUDModel
 
 extension CRUDError {
-    /// Reads an `error` object that stands somewhere else than in a response; nil if it is none.
+    /// Reads an `error` object outside of a response; nil if it is not one.
     package init?(errorObject text: [UInt8]) {
         var scanner = JSONScanner()
         guard let slice = try? scanner.value(text.span) else { return nil }
         self.init(errorObject: slice, text.span)
     }
 
-    /// Reads the `error` object of a response; nil if it is none. Details that this version does not know are left out.
+    /// Reads the `error` object of a response; nil if it is not one. Details that this version does not know are
+    /// dropped.
     init?(errorObject slice: JSONSlice, _ text: Span<UInt8>) {
         guard let members = JSONMembers(of: slice, text), let code = members.integer("code", text),
             let message = members.string("message", text)

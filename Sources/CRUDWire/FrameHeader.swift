@@ -1,8 +1,8 @@
-/// The four bytes before every frame: how long its JSON is, unsigned, big-endian.
+/// The four bytes before every frame: the length of its JSON, unsigned, big-endian.
 package enum FrameHeader {
     package static let size = 4
 
-    /// The length that the header at the start of `bytes` tells; `bytes` has at least ``size`` of them.
+    /// The length in the header at the start of `bytes`, of which there are at least ``size``.
     package static func length(_ bytes: Span<UInt8>) -> Int {
         Int(bytes[0]) << 24 | Int(bytes[1]) << 16 | Int(bytes[2]) << 8 | Int(bytes[3])
     }

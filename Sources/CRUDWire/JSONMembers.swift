@@ -1,10 +1,10 @@
 package import CRUDJSON
 
-/// Where the members of a JSON object stand in its text, to be looked up by name. Of a repeated member the last counts.
+/// The positions of a JSON object's members in its text, by name. Of a repeated member the last one counts.
 package struct JSONMembers: Sendable {
     private var members: [(key: JSONSlice, value: JSONSlice)] = []
 
-    /// Finds the members of the object at `slice`; nil if there is something else.
+    /// Finds the members of the object at `slice`; nil if that is not an object.
     package init?(of slice: JSONSlice, _ text: Span<UInt8>) {
         guard slice.kind == .object else { return nil }
         var scanner = JSONScanner(at: slice.start)
@@ -42,12 +42,12 @@ package struct JSONMembers: Sendable {
 }
 
 extension JSONSlice {
-    /// The string that this slice spells; nil where it is no string.
+    /// The value of a string; nil where this is not one.
     package func string(_ text: Span<UInt8>) -> String? {
         kind == .string ? String(decoding: decodedString(text), as: UTF8.self) : nil
     }
 
-    /// The integer that this slice spells; nil where it is none, has a fraction or an exponent, or needs over 64 bits.
+    /// The value of an integer; nil where this is not one, has a fraction or an exponent, or needs more than 64 bits.
     package func integer(_ text: Span<UInt8>) -> Int? {
         kind == .number ? Int(verbatim(text)) : nil
     }
@@ -62,10 +62,8 @@ extension JSONSlice {
         // The buffer is copied before the closure returns.
         text.extracting(range).withUnsafeBufferPointer { unsafe Array($0) }
     }
-}
 
-extension JSONSlice {
-    /// The elements of an array, whose text a scanner has found to be JSON; nil where this is none.
+    /// The elements of an array in text that has been validated; nil where this is not an array.
     package func elements(_ text: Span<UInt8>) -> [JSONSlice]? {
         guard kind == .array else { return nil }
         var elements: [JSONSlice] = []

@@ -1,5 +1,5 @@
 /// Versions of the wire protocol.
 package enum ProtocolVersion {
-    /// The one that this code speaks.
+    /// The version that this code implements.
     package static let current = 1
 }

@@ -1,8 +1,8 @@
 package import CRUDJSON
 
-/// Writes requests as a client sends them: one frame each, with an integer id.
+/// Encodes a client's requests: one frame each, with an integer id.
 package enum RequestEncoder {
-    /// A whole frame, its header included.
+    /// A whole frame, header included.
     ///
     /// - Parameter params: writes the value of `params`.
     package static func frame(id: Int, method: String, params: (inout JSONWriter) -> Void) -> [UInt8] {

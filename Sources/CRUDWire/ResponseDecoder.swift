@@ -1,24 +1,24 @@
 import CRUDJSON
 import CRUDModel
 
-/// Reads frames as a client receives them, strictly: one JSON-RPC 2.0 response with an integer id or null.
+/// Decodes the frames that a client receives, strictly: one JSON-RPC 2.0 response with an integer id or null.
 ///
-/// The result is checked and its place noted, not decoded.
+/// The result is validated and located, not decoded.
 package struct ResponseDecoder: ~Copyable {
     private var scanner = JSONScanner()
 
     package init() {}
 
-    /// Reads the JSON of one frame.
-    package mutating func decode(_ text: Span<UInt8>) throws(ResponseFault) -> Response {
+    /// Decodes the JSON of one frame.
+    package mutating func decode(_ text: Span<UInt8>) throws(ProtocolViolation) -> Response {
         let envelope: Envelope
         do throws(JSONSyntaxError) {
             envelope = try scan(text)
         } catch {
-            throw ResponseFault("not JSON: \(error.reason.rawValue) (byte \(error.offset))")
+            throw ProtocolViolation("not valid JSON: \(error.reason.rawValue) (byte \(error.offset))")
         }
-        if let fault = envelope.fault { throw ResponseFault(fault) }
-        guard envelope.hasVersion, let id = envelope.id else { throw ResponseFault("no JSON-RPC 2.0 response") }
+        if let violation = envelope.violation { throw ProtocolViolation(violation) }
+        guard envelope.hasVersion, let id = envelope.id else { throw ProtocolViolation(Self.noResponse) }
         return Response(id: try Self.id(id, text), outcome: try Self.outcome(envelope, text))
     }
 
@@ -28,11 +28,11 @@ package struct ResponseDecoder: ~Copyable {
         var id: JSONSlice?
         var result: JSONSlice?
         var error: JSONSlice?
-        var fault: String?
+        var violation: String?
 
-        /// Notes `value` unless the member was there before.
-        mutating func note(_ value: JSONSlice, as member: WritableKeyPath<Envelope, JSONSlice?>) {
-            if self[keyPath: member] != nil { fault = "a member of the response is there twice" }
+        /// Stores `value`; a repeated member is a violation.
+        mutating func set(_ value: JSONSlice, as member: WritableKeyPath<Envelope, JSONSlice?>) {
+            if self[keyPath: member] != nil { violation = "a member of the response occurs twice" }
             self[keyPath: member] = value
         }
     }
@@ -46,38 +46,41 @@ package struct ResponseDecoder: ~Copyable {
             while let key = try scanner.nextKey(text, isFirst: &isFirst) {
                 let value = try scanner.value(text)
                 if key.equals("id", text) {
-                    envelope.note(value, as: \.id)
+                    envelope.set(value, as: \.id)
                 } else if key.equals("result", text) {
-                    envelope.note(value, as: \.result)
+                    envelope.set(value, as: \.result)
                 } else if key.equals("error", text) {
-                    envelope.note(value, as: \.error)
+                    envelope.set(value, as: \.error)
                 } else if key.equals("jsonrpc", text) {
                     envelope.hasVersion = value.kind == .string && value.equals("2.0", text)
                 }
             }
         } else {
             _ = try scanner.value(text)
-            envelope.fault = "no JSON-RPC 2.0 response"
+            envelope.violation = Self.noResponse
         }
-        guard scanner.isAtEnd(text) else {
-            throw JSONSyntaxError(reason: .trailingBytes, offset: scanner.position)
-        }
+        try scanner.expectEnd(text)
         return envelope
     }
 
-    private static func id(_ slice: JSONSlice, _ text: Span<UInt8>) throws(ResponseFault) -> Int? {
+    private static let noResponse = "not a JSON-RPC 2.0 response"
+
+    private static func id(_ slice: JSONSlice, _ text: Span<UInt8>) throws(ProtocolViolation) -> Int? {
         if slice.kind == .null { return nil }
-        guard let id = slice.integer(text) else { throw ResponseFault("an id that no request had") }
+        guard let id = slice.integer(text) else { throw ProtocolViolation("an id that no request had") }
         return id
     }
 
-    private static func outcome(_ envelope: Envelope, _ text: Span<UInt8>) throws(ResponseFault) -> Response.Outcome {
+    private static func outcome(_ envelope: Envelope, _ text: Span<UInt8>) throws(ProtocolViolation) -> Response.Outcome
+    {
         switch (envelope.result, envelope.error) {
         case (let result?, nil): return .result(result)
         case (nil, let slice?):
-            guard let error = CRUDError(errorObject: slice, text) else { throw ResponseFault("a malformed error") }
+            guard let error = CRUDError(errorObject: slice, text) else {
+                throw ProtocolViolation("a malformed error")
+            }
             return .error(error)
-        default: throw ResponseFault("neither a result nor an error, or both")
+        default: throw ProtocolViolation("neither a result nor an error, or both")
         }
     }
 }

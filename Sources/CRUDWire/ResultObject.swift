@@ -1,12 +1,12 @@
 import CRUDJSON
 
-/// The result of a call that is a JSON object, with its members at hand.
+/// The result of a call that is a JSON object, with access to its members.
 package struct ResultObject: Sendable {
     /// The object's text.
     package let text: [UInt8]
     private let members: JSONMembers
 
-    /// Nil if `text`, which is JSON, is no object.
+    /// Nil if `text`, which is valid JSON, is not an object.
     package init?(_ text: [UInt8]) {
         var scanner = JSONScanner()
         guard let slice = try? scanner.value(text.span), let members = JSONMembers(of: slice, text.span) else {
@@ -43,18 +43,6 @@ package struct ResultObject: Sendable {
 
     /// The elements of the member `name`, as they are written, where it is an array.
     package func elements(_ name: StaticString) -> [ArraySlice<UInt8>]? {
-        guard let array = members.value(name, text.span), array.kind == .array else { return nil }
-        var scanner = JSONScanner(at: array.start)
-        scanner.enter()
-        var elements: [ArraySlice<UInt8>] = []
-        var isFirst = true
-        do throws(JSONSyntaxError) {
-            while try scanner.nextElement(text.span, isFirst: &isFirst) {
-                elements.append(text[try scanner.value(text.span).range])
-            }
-        } catch {
-            return nil
-        }
-        return elements
+        members.value(name, text.span)?.elements(text.span)?.map { text[$0.range] }
     }
 }

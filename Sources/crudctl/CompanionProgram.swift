@@ -1,27 +1,27 @@
 import CRUDClient
 import Glibc
 
-/// A program that is installed together with this one, so that crudctl itself needs neither YAML nor plugins.
+/// A program that is installed together with crudctl, which itself needs neither YAML nor plugins.
 struct CompanionProgram {
     let name: String
-    /// Where it lies from the `bin` that this program is installed in.
+    /// Its folder, relative to the `bin` in which crudctl is installed.
     let installedFolder: String
 
     static let daemon = CompanionProgram(name: "crudd", installedFolder: "../sbin")
     static let pluginHost = CompanionProgram(name: "crudd-plugin-host", installedFolder: "../lib/crudd")
 
-    /// Takes the place of this process.
+    /// Replaces this process (execvp(3)).
     ///
     /// - Throws: ``CRUDError`` with `unavailable` if it cannot be run.
-    func become(_ arguments: [String]) throws -> Never {
-        // The copies live on until another program has taken this one's place.
+    func execute(_ arguments: [String]) throws -> Never {
+        // The copies are never freed: the other program replaces this process.
         let copies = unsafe ([name] + arguments).map { strdup($0) } + [nil]
         let path = path
         unsafe execvp(path, copies)
         throw CRUDError(.unavailable, "cannot run \(path): \(ErrorNumber.message)")
     }
 
-    /// Beside this program (as it was built), in its folder (as it is installed), or else wherever `$PATH` has it.
+    /// Beside crudctl (after a build), in its folder (when installed), or else in `$PATH`.
     private var path: String {
         guard let own = Self.ownPath, let slash = own.lastIndex(of: "/") else { return name }
         let directory = own[..<slash]

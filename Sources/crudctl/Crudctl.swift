@@ -11,23 +11,25 @@ struct Crudctl: AsyncParsableCommand {
             ITEM is JSON text, @FILE, or - (or nothing) for standard input. Put -- before an ID or ITEM that begins \
             with a dash.
 
-            Exit statuses: 0 done; 64 wrong usage; 65 the request cannot be carried out as it is; 66 no such record or \
-            collection; 69 daemon or backend unavailable; 70 internal error or corrupt data; 73 the record exists \
-            already; 75 revision mismatch, unknown outcome, no space or time-out; 77 permission denied; 78 invalid \
-            configuration.
+            Exit statuses: 0 done; 64 wrong usage; 65 the request is invalid, unsupported or too large; 66 no such \
+            record or collection; 69 daemon or backend unavailable; 70 internal error or corrupt data; 73 the record \
+            exists already; 75 revision mismatch, unknown outcome, no space or timeout; 77 permission denied; 78 \
+            invalid configuration.
             """,
         version: "crudctl \(CRUDVersion.current)",
         groupedSubcommands: [
             CommandGroup(
                 name: "Record",
                 subcommands: [
-                    Create.self, Read.self, Update.self, Upsert.self, Patch.self, Delete.self, Query.self, Count.self,
+                    Create.self, Read.self, Update.self, Upsert.self, Patch.self, Delete.self, QueryCommand.self,
+                    Count.self,
                     DeleteMatching.self,
                 ]),
             CommandGroup(
                 name: "Daemon",
                 subcommands: [
-                    Collections.self, Backends.self, Plugins.self, Ping.self, Status.self, Reload.self, Call.self,
+                    Collections.self, Backends.self, Plugins.self, Ping.self, Status.self, Reload.self,
+                    CallCommand.self,
                     CheckConfig.self, CheckPlugin.self,
                 ]),
         ])

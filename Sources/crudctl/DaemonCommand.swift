@@ -2,14 +2,14 @@ import ArgumentParser
 import CRUDClient
 import CRUDJSON
 
-/// A command that asks the daemon for something and prints the answer.
+/// A command that calls the daemon and prints the result.
 protocol DaemonCommand: AsyncParsableCommand {
     var root: Crudctl { get }
     var options: GlobalOptions { get }
 }
 
 extension DaemonCommand {
-    /// The global options, wherever they stand.
+    /// The global options, given before or after the command's name.
     var settings: GlobalOptions { options.filled(from: root.options) }
 
     /// Calls `method` with the `params` that `members` writes, and returns the result's text.
@@ -24,15 +24,15 @@ extension DaemonCommand {
         try await withClient { try await $0.call(method, json: params) }
     }
 
-    /// Does something with a connection. Each call has as long as `--timeout` says.
+    /// Connects and runs `body`. Each call has the timeout of `--timeout`.
     func withClient<Result: Sendable>(_ body: (Client) async throws -> Result) async throws -> Result {
         let settings = settings
-        let patience = Duration.seconds(settings.timeout ?? 30)
-        let client = try await CRUDClient.withDeadline(in: patience) {
+        let timeout = Duration.seconds(settings.timeout ?? 30)
+        let client = try await CRUDClient.withDeadline(in: timeout) {
             try await CRUDClient.connect(
                 path: settings.socket, options: CRUDClient.Options(name: "crudctl/\(CRUDVersion.current)"))
         }
-        return try await body(Client(client: client, patience: patience))
+        return try await body(Client(client: client, timeout: timeout))
     }
 
     /// How results are printed.
@@ -43,7 +43,29 @@ extension DaemonCommand {
             format: settings.output ?? (terminal.isTerminal ? .table : .json), terminal: terminal)
     }
 
-    /// Prints a result. One that is a list has it in the member `list`.
+    /// Calls a method that writes one record, and prints the result.
+    ///
+    /// - Parameters:
+    ///   - item: the argument ITEM.
+    ///   - name: the member of `params` for the item.
+    ///   - more: writes further members.
+    func write(
+        _ method: String, _ record: RecordArguments, _ item: String?, as name: String = "item",
+        _ more: (inout JSONWriter) -> Void = { _ in }
+    ) async throws {
+        let text = try ItemArgument(item).text()
+        let result = try await call(method) { params in
+            record.write(to: &params)
+            params.key(name)
+            params.raw(text)
+            more(&params)
+        }
+        try show(result)
+    }
+
+    /// Prints a result.
+    ///
+    /// - Parameter list: the member with the elements, if the result is a list.
     func show(_ result: [UInt8], list: StaticString? = nil) throws {
         try StandardOutput.write(printer.text(of: result, list: list))
     }
@@ -52,10 +74,10 @@ extension DaemonCommand {
 /// A connection to the daemon.
 struct Client {
     fileprivate let client: CRUDClient
-    fileprivate let patience: Duration
+    fileprivate let timeout: Duration
 
     /// Calls `method` and returns the result's text.
     func call(_ method: String, json params: [UInt8]) async throws -> [UInt8] {
-        try await CRUDClient.withDeadline(in: patience) { try await client.call(method, json: params) }
+        try await CRUDClient.withDeadline(in: timeout) { try await client.call(method, json: params) }
     }
 }

@@ -2,7 +2,7 @@ import CRUDClient
 import CRUDJSON
 import CRUDWire
 
-/// An error as the person or script at the other end gets it, on standard error.
+/// The form in which an error is printed on standard error.
 struct ErrorReport {
     private let error: CRUDError
 
@@ -10,7 +10,7 @@ struct ErrorReport {
         self.error = error
     }
 
-    /// - Parameter format: what the command line asked for; nil if it did not ask.
+    /// - Parameter format: the value of `--output`; nil if it is not given.
     func print(as format: OutputFormat?) {
         StandardError.write(text(as: format))
     }
@@ -26,7 +26,7 @@ struct ErrorReport {
 }
 
 extension CRUDError {
-    /// The exit status that tells a script what happened, by the numbers of sysexits.h.
+    /// The exit status for scripts, one of sysexits.h.
     var exitStatus: Int32 {
         if cause is DeadlineExceeded { return 75 }
         return switch code {

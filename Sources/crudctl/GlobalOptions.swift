@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// What holds for every command. Each option may stand before or after the command's name.
+/// The options of every command. They may be given before or after the command's name.
 struct GlobalOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -26,7 +26,7 @@ struct GlobalOptions: ParsableArguments {
         }
     }
 
-    /// These options, with those of `outer` where they say nothing.
+    /// These options, completed by those of `outer`.
     func filled(from outer: GlobalOptions) -> GlobalOptions {
         var options = self
         options.socket = socket ?? outer.socket

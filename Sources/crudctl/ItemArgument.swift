@@ -4,7 +4,7 @@ import Glibc
 
 /// The ITEM of a command line: JSON text, `@FILE`, or `-` or nothing for standard input.
 struct ItemArgument {
-    /// The most that any daemon takes.
+    /// The largest item that any daemon accepts.
     private static let maximumBytes = 512 << 20
 
     private let argument: String?
@@ -13,7 +13,7 @@ struct ItemArgument {
         self.argument = argument
     }
 
-    /// The item's text, which is JSON.
+    /// The item's text, checked to be JSON.
     func text() throws -> [UInt8] {
         let text =
             switch argument {
@@ -43,7 +43,7 @@ struct ItemArgument {
         var text: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 64 << 10)
         while true {
-            // The call writes no further than the chunk is long.
+            // The call writes at most the size of the chunk.
             let count = chunk.withUnsafeMutableBytes { unsafe Glibc.read(file, $0.baseAddress, $0.count) }
             if count == 0 { return text }
             if count < 0 {
@@ -52,7 +52,7 @@ struct ItemArgument {
             }
             text += chunk[..<count]
             guard text.count <= Self.maximumBytes else {
-                throw ValidationError("\(name) is longer than any item may be.")
+                throw ValidationError("\(name) is larger than any item may be.")
             }
         }
     }

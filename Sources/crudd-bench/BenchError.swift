@@ -1,6 +1,6 @@
 import Glibc
 
-/// Why a run ended without a figure.
+/// Why a run ended without a result.
 struct BenchError: Error, CustomStringConvertible {
     let description: String
 
@@ -8,7 +8,7 @@ struct BenchError: Error, CustomStringConvertible {
         self.description = description
     }
 
-    /// A system call that failed, with the text of the current `errno`.
+    /// A failed system call, with the message of the current `errno`.
     static func system(_ call: String) -> BenchError {
         BenchError("\(call): \(String(cString: strerror(errno)))")
     }

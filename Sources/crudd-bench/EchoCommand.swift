@@ -2,7 +2,7 @@ import ArgumentParser
 import CLinux
 import Glibc
 
-/// Sends back what it receives: what the kernel and the client alone allow.
+/// Sends back what it receives: the limit of kernel and client.
 struct EchoCommand: ParsableCommand {
     static let configuration = CommandConfiguration(commandName: "echo", abstract: "Serve a raw echo on a socket.")
 
@@ -29,7 +29,7 @@ struct EchoCommand: ParsableCommand {
         }
     }
 
-    /// Sends back what one read brings. False: the peer has gone.
+    /// Sends back what one read returns. Returns false if the peer has closed its socket.
     private func echo(_ peer: Int32, _ buffer: UnsafeMutableRawBufferPointer) -> Bool {
         let count = recv(peer, buffer.baseAddress, buffer.count, 0)
         guard count > 0 else { return count < 0 && (errno == EAGAIN || errno == EINTR) }
@@ -39,7 +39,7 @@ struct EchoCommand: ParsableCommand {
             if more >= 0 {
                 sent += more
             } else if errno == EAGAIN {
-                // The client reads whatever comes before it sends more: this wait is short.
+                // The client reads before it sends more, so that this wait is short.
                 var full = pollfd(fd: peer, events: Int16(POLLOUT), revents: 0)
                 _ = poll(&full, 1, -1)
             } else if errno != EINTR {

@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// One line of the results: what was found out, as JSON that `crudd-bench report` reads again.
+/// One line of the results, as JSON that `crudd-bench report` reads.
 enum Finding: Codable {
     case measurement(Measurement)
     case start(Start)
@@ -26,19 +26,20 @@ enum Finding: Codable {
         var p999Microseconds: Double
         /// Processor time of the load generator for each request.
         var clientMicroseconds: Double?
-        /// Of a long run: what went on beside it, the count of each second, the most that the watched file held.
+        /// Of a long run: its concurrent load, the requests of each second, the largest size of the watched file.
         var beside: String?
         var pace: [Int]?
         var watchedBytesMaximum: Int?
-        /// Of a run beside a child that may be killed: how often it was.
+        /// Of a run with a child that may be killed: how often it was killed.
         var kills: Int?
-        /// Of a run on the backend that is killed: what was answered so, and the longest time without a success.
+        /// Of a run on the backend whose child is killed: the replies with these errors, and the longest time without a
+        /// success.
         var unavailable: Int?
         var outcomeUnknown: Int?
         var longestPauseMilliseconds: Double?
     }
 
-    /// How a daemon started, several times over.
+    /// Several starts of a daemon.
     struct Start: Codable {
         var target: String
         /// From its exec to its READY=1.
@@ -51,13 +52,13 @@ enum Finding: Codable {
         var bytes: Int
     }
 
-    /// How many records a filter without an index looks at.
+    /// How many records a filter without an index scans.
     struct Scan: Codable {
         var target: String
         var recordsPerSecond: Double
     }
 
-    /// A circumstance that a reader of the figures should know.
+    /// A circumstance of the measurement.
     struct Note: Codable {
         var name: String
         var value: String
@@ -102,14 +103,14 @@ enum Finding: Codable {
         }
     }
 
-    /// The line, without its end.
+    /// The line, without the line feed.
     func line() throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         return String(decoding: try encoder.encode(self), as: UTF8.self)
     }
 
-    /// What the lines of `path` say, in their order.
+    /// The lines of a file.
     static func read(_ path: String) throws -> [Finding] {
         let decoder = JSONDecoder()
         return try Data(contentsOf: URL(filePath: path)).split(separator: UInt8(ascii: "\n")).map {

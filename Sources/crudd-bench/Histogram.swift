@@ -1,4 +1,4 @@
-/// Latencies in log-linear buckets: 64 to each power of two, so that a quantile is off by at most 1.6 %.
+/// Latencies in log-linear buckets, 64 for each power of two, so that the error of a quantile is at most 1.6 %.
 ///
 /// Recording is a count of leading zeros, a shift and an increment.
 struct Histogram {
@@ -22,7 +22,7 @@ struct Histogram {
         return 0
     }
 
-    /// Values under 64 have a bucket each; above, the six bits after the leading one choose it.
+    /// Values under 64 have a bucket each; for larger ones the six bits after the leading one select it.
     private static func bucket(_ value: UInt64) -> Int {
         let magnitude = 63 - (value | 1).leadingZeroBitCount
         guard magnitude >= subBits else { return Int(value) }

@@ -1,6 +1,6 @@
-/// What the other backends notice of a child that is killed again and again, and how soon its own backend is back.
+/// How repeated kills of a child affect the other backends, and how soon its own backend is available again.
 struct KillReport {
-    /// One backend and what it is asked.
+    /// One backend and one operation.
     private struct Row: Hashable {
         let target: String
         let operation: String
@@ -30,12 +30,12 @@ struct KillReport {
     }
 
     var markdown: String {
-        // They end in any order.
+        // The runs end in any order.
         let others = rows.filter { $0.target != "killed" }
         let lines = others.sorted { ($0.target, $1.operation) < ($1.target, $0.operation) }.compactMap(line)
         guard !lines.isEmpty else { return "" }
         let most = Promise.slowdownBesideKills.text(digits: 0)
-        return "Beside a child that is killed every ½ s (p50 / p99, µs; medians of the rounds):\n\n"
+        return "With a child that is killed every ½ s (p50 / p99, µs; medians of the rounds):\n\n"
             + "| backend | operation | without kills | with kills | p99, times | ≤ \(most) |\n"
             + "|\(String(repeating: " --- |", count: 6))\n"
             + lines.joined(separator: "\n") + (loss.map { "\n\n\($0)" } ?? "")
@@ -61,15 +61,15 @@ struct KillReport {
         return "\(p50.text(digits: 0)) / \(p99.text(digits: 0))"
     }
 
-    /// What its own clients notice.
+    /// The effect on its own clients.
     private var loss: String? {
         let own = runs.filter { $0.key.target == "killed" }.flatMap(\.value.disturbed.values)
         guard !own.isEmpty else { return nil }
         func sum(_ value: (Finding.Measurement) -> Int?) -> Int { own.reduce(0) { $0 + (value($1) ?? 0) } }
         let pause = own.compactMap(\.longestPauseMilliseconds).max() ?? 0
         return "- its own backend, \(sum(\.kills)) kills: longest time without a success \(pause.text(digits: 0)) ms "
-            + "(promised ≤ \(Promise.backMilliseconds.text(digits: 0)), "
-            + "kept: \(Report.verdict(pause <= Promise.backMilliseconds))); of \(sum(\.requests)) requests "
+            + "(promised ≤ \(Promise.recoveryMilliseconds.text(digits: 0)), "
+            + "kept: \(Report.verdict(pause <= Promise.recoveryMilliseconds))); of \(sum(\.requests)) requests "
             + "\(sum(\.unavailable)) `unavailable`, \(sum(\.outcomeUnknown)) `outcome_unknown`"
     }
 }

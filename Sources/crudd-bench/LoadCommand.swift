@@ -5,51 +5,51 @@ struct LoadCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "load", abstract: "Measure one workload; also fills and verifies a data set.")
 
-    @Option(help: "Path of the server's socket; a server that is only starting is waited for.")
+    @Option(help: "Path of the server's socket; waits for a server that is starting.")
     var socket: String
     @Option(name: .customLong("protocol"), help: "crudd, resp or echo.")
     var language: Workload.Language
-    @Option(help: "read, create, query or scan; the last two of crudd alone.")
+    @Option(help: "read, create, query or scan; the last two for crudd only.")
     var operation: Workload.Operation = .read
     @Option(help: "rising or random.")
     var ids: Workload.Order = .random
-    @Option(help: "Collection that crudd's records live in.")
+    @Option(help: "Collection of crudd's records.")
     var collection = "bench"
     @Option(name: .shortAndLong, help: "Connections.")
     var connections = 1
     @Option(name: .shortAndLong, help: "Requests in flight on each connection.")
     var depth = 1
-    @Option(help: "Records that are there to be read.")
+    @Option(help: "Records in the data set.")
     var records: UInt64 = 1_000_000
     @Option(help: "Bytes of a value.")
     var valueBytes = 200
-    @Option(help: "The record that creates begin with.")
+    @Option(help: "First record of creates.")
     var first: UInt64 = 0
     @Option(help: "Seed of random reads.")
     var seed: UInt64 = 1
-    @Option(help: "Seconds before the measuring begins.")
+    @Option(help: "Seconds of warm-up.")
     var warmUp = 1.0
     @Option(help: "Seconds to measure.")
     var seconds = 5.0
     @Option(help: "Send so many requests instead, without warm-up.")
     var requests: Int?
-    @Option(help: "Send a round of requests every so many milliseconds, and rest in between.")
+    @Option(help: "Send a round of requests every so many milliseconds, and none in between.")
     var every: Int?
-    @Flag(help: "Check the value in every reply to a read; else those of a sample.")
+    @Flag(help: "Check the value in every reply to a read (default: of a sample).")
     var checkAll = false
-    @Flag(help: "Count creates that are answered unavailable or outcome_unknown; else they end the run.")
+    @Flag(help: "Count creates that fail with unavailable or outcome_unknown (default: they end the run).")
     var mayFail = false
-    @Flag(help: "Keep the count of each second.")
+    @Flag(help: "Record the requests of each second.")
     var pace = false
-    @Option(help: "A file whose size is looked at every second.")
+    @Option(help: "A file whose size is read every second.")
     var watch: String?
     @Option(help: "Name of the target in the results; default: the protocol.")
     var target: String?
-    @Option(help: "On which CPUs client and server run, for the results.")
+    @Option(help: "The CPUs of client and server, for the results.")
     var placement = "free"
     @Option(help: "Number of the round in the results.")
     var round = 1
-    @Option(help: "What goes on beside this run, for the results.")
+    @Option(help: "The concurrent load, for the results.")
     var beside: String?
     @Option(help: "How often the child of a backend is killed during this run, for the results.")
     var kills: Int?
@@ -59,11 +59,11 @@ struct LoadCommand: ParsableCommand {
             throw ValidationError("--may-fail is for crudd's creates")
         }
         guard language == .crudd || [.read, .create].contains(operation) else {
-            throw ValidationError("--operation \(operation.rawValue) is measured of crudd alone")
+            throw ValidationError("--operation \(operation.rawValue) is for crudd only")
         }
         guard connections >= 1 else { throw ValidationError("--connections must be at least 1") }
-        guard 1...Connection.maximumDepth ~= depth else {
-            throw ValidationError("--depth must be 1 to \(Connection.maximumDepth)")
+        guard 1...LoadConnection.maximumDepth ~= depth else {
+            throw ValidationError("--depth must be 1 to \(LoadConnection.maximumDepth)")
         }
         guard RequestTemplate.minimumValueBytes...1 << 20 ~= valueBytes else {
             throw ValidationError("--value-bytes must be \(RequestTemplate.minimumValueBytes) to \(1 << 20)")

@@ -3,17 +3,17 @@ import Glibc
 /// Runs a workload: keeps every slot of every connection in flight until time or requests are used up, then waits for
 /// the last replies.
 struct LoadGenerator {
-    /// When a run ends, and what it looks at on the way.
+    /// When a run ends, and what it observes.
     struct Schedule {
         var warmUpSeconds: Double
         var seconds: Double
-        /// Not nil: so many requests, without warm-up, however long they take.
+        /// Not nil: the number of requests, without warm-up, regardless of time.
         var requests: Int?
-        /// Not nil: every connection sends one round of requests each time so much has passed, and rests in between.
+        /// Not nil: every connection sends one round of requests in each interval of so many milliseconds.
         var roundMilliseconds: Int?
-        /// Keep the count of each second.
+        /// Whether to record the requests of each second.
         var keepsPace: Bool
-        /// A file whose size is looked at every second.
+        /// A file whose size is read every second.
         var watchedFile: String?
     }
 
@@ -30,11 +30,11 @@ struct LoadGenerator {
         var longestPauseSeconds: Double
     }
 
-    /// A server that says nothing for so long has failed the run.
-    private static let patienceSeconds: UInt64 = 60
+    /// A run fails if no reply comes for so long.
+    private static let timeoutSeconds: UInt64 = 60
 
     private let schedule: Schedule
-    private let connections: [Connection]
+    private let connections: [LoadConnection]
     private var blocked: [Bool]
     private let poller: Poller
     private var progress: LoadProgress
@@ -50,7 +50,7 @@ struct LoadGenerator {
 
     init(_ workload: Workload, _ schedule: Schedule) throws {
         self.schedule = schedule
-        connections = try (0..<workload.connections).map { _ in try Connection(workload) }
+        connections = try (0..<workload.connections).map { _ in try LoadConnection(workload) }
         blocked = Array(repeating: false, count: connections.count)
         poller = try Poller()
         for (number, connection) in connections.enumerated() { try poller.add(connection.socket, number: number) }
@@ -69,18 +69,18 @@ struct LoadGenerator {
             let ready = try poller.wait(milliseconds: waitMilliseconds)
             for index in 0..<ready { try serve(index) }
             progress.now = MonotonicClock.now()
-            watchTime(begun)
+            updatePhase(begun)
             if let outcome, connections.allSatisfy({ $0.inFlight == 0 }) { return outcome }
             if progress.isPaced, progress.now >= nextRound { try beginRound() }
-            guard progress.now - progress.lastReplyAt < patience else {
-                throw BenchError("no reply for \(Self.patienceSeconds) s")
+            guard progress.now - progress.lastReplyAt < timeout else {
+                throw BenchError("no reply for \(Self.timeoutSeconds) s")
             }
         }
     }
 
-    /// How long nothing may come, in nanoseconds: who rests between rounds hears nothing meanwhile.
-    private var patience: UInt64 {
-        Self.patienceSeconds * 1_000_000_000 + UInt64(schedule.roundMilliseconds ?? 0) * 1_000_000
+    /// How long no reply may come, in nanoseconds; between rounds of requests none is expected.
+    private var timeout: UInt64 {
+        Self.timeoutSeconds * 1_000_000_000 + UInt64(schedule.roundMilliseconds ?? 0) * 1_000_000
     }
 
     private var waitMilliseconds: Int32 {
@@ -103,7 +103,7 @@ struct LoadGenerator {
         }
     }
 
-    private mutating func flush(_ connection: Connection, _ number: Int) throws {
+    private mutating func flush(_ connection: LoadConnection, _ number: Int) throws {
         let isBlocked = try !connection.flush()
         guard isBlocked != blocked[number] else { return }
         try poller.awaitWritable(connection.socket, number: number, isBlocked)
@@ -117,11 +117,11 @@ struct LoadGenerator {
         processorTimeAtStart = MonotonicClock.processorTime()
     }
 
-    /// Moves from one phase to the next and takes note of every second.
-    private mutating func watchTime(_ begun: UInt64) {
+    /// Changes the phase, and records the requests of every second.
+    private mutating func updatePhase(_ begun: UInt64) {
         if progress.now >= nextSecond {
             nextSecond += 1_000_000_000
-            takeSecond()
+            recordSecond()
         }
         switch progress.phase {
         case .warming:
@@ -137,7 +137,7 @@ struct LoadGenerator {
         }
     }
 
-    private mutating func takeSecond() {
+    private mutating func recordSecond() {
         watchFile()
         guard schedule.keepsPace, progress.phase == .measuring else { return }
         pace.append(progress.measured - countedBefore)

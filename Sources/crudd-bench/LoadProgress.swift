@@ -1,11 +1,11 @@
-/// How far a run has come: what may still be sent, what has been measured.
+/// The progress of a run: the requests that may still be sent, and the measurements.
 struct LoadProgress {
     enum Phase {
         case warming, measuring, draining
     }
 
     var phase = Phase.warming
-    /// The time of the last look at the clock, in nanoseconds.
+    /// The time when the clock was last read, in nanoseconds.
     var now: UInt64 = MonotonicClock.now()
     var records: RecordSequence
     /// Replies within the measured time.
@@ -13,14 +13,14 @@ struct LoadProgress {
     private(set) var histogram = Histogram()
     private(set) var replies = 0
     private(set) var lastReplyAt: UInt64 = 0
-    /// Replies within the measured time that were no successes, and the longest time without one, in nanoseconds.
+    /// Failures within the measured time, and the longest time without a success, in nanoseconds.
     private(set) var failures: [ReplyFormat.FailureCode: Int] = [:]
     private(set) var longestPause: UInt64 = 0
     private var lastSuccessAt: UInt64 = 0
-    /// Requests that may still be sent; nil without a bound.
+    /// Requests that may still be sent; nil: any number.
     private var remaining: Int?
     private let checksEveryValue: Bool
-    /// Requests go out at the beat of a clock, not as replies come in.
+    /// Whether requests are sent at a fixed rate, not in response to replies.
     let isPaced: Bool
 
     init(_ workload: Workload, requests: Int?, isPaced: Bool) {
@@ -31,7 +31,7 @@ struct LoadProgress {
         lastReplyAt = now
     }
 
-    /// True: one more request may be sent, and is counted.
+    /// Counts a request; returns false if no further one may be sent.
     mutating func takeRequest() -> Bool {
         guard phase != .draining else { return false }
         guard let remaining else { return true }
@@ -55,13 +55,13 @@ struct LoadProgress {
         histogram.record(nanoseconds: now - sentAt)
     }
 
-    /// The measured time is over. A time without a success that has not come to its end counts as far as it goes.
+    /// Ends the measured time. A time without a success that has not ended yet counts up to now.
     mutating func finishMeasuring(begunAt: UInt64) {
         longestPause = max(longestPause, now - max(lastSuccessAt, begunAt))
         phase = .draining
     }
 
-    /// Whether the reply just recorded is one whose value is looked at: each of the first thousand, then one in 256.
+    /// Whether the value of the last reply is checked: each of the first thousand, then one in 256.
     var isSample: Bool {
         replies <= 1000 || replies & 255 == 0 || checksEveryValue
     }

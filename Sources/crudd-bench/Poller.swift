@@ -19,7 +19,7 @@ final class Poller {
         try control(EPOLL_CTL_ADD, socket, number, EPOLLIN.rawValue)
     }
 
-    /// Asks for the moment when `socket` takes bytes again, or no longer asks for it.
+    /// Starts or stops waiting until `socket` is writable.
     func awaitWritable(_ socket: Int32, number: Int, _ wanted: Bool) throws {
         try control(EPOLL_CTL_MOD, socket, number, EPOLLIN.rawValue | (wanted ? EPOLLOUT.rawValue : 0))
     }
@@ -29,7 +29,8 @@ final class Poller {
         guard epoll_ctl(descriptor, operation, socket, &event) == 0 else { throw BenchError.system("epoll_ctl") }
     }
 
-    /// Waits for at most `milliseconds` and answers how many descriptors are ready, to be asked for by `number(at:)`.
+    /// Waits for at most `milliseconds`; returns how many descriptors are ready, of which `number(at:)` returns the
+    /// numbers.
     func wait(milliseconds: Int32) throws -> Int {
         let count = epoll_wait(descriptor, &events, Int32(events.count), milliseconds)
         if count >= 0 { return Int(count) }

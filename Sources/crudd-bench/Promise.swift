@@ -1,4 +1,4 @@
-/// A ratio that crudd is meant to reach, at least.
+/// A ratio that crudd has to reach.
 struct Promise {
     private let operation: String
     private let ids: String
@@ -7,10 +7,12 @@ struct Promise {
     let target: String
     let peer: String
     let atLeast: Double
+    /// The CPUs of client and server; nil: any.
+    private let placement: String?
 
     private init(
         _ operation: String, _ ids: String, _ connections: Int, _ depth: Int, _ peer: String, _ floor: Double,
-        target: String = "crudd"
+        target: String = "crudd", placement: String? = nil
     ) {
         self.target = target
         self.operation = operation
@@ -19,11 +21,13 @@ struct Promise {
         self.depth = depth
         self.peer = peer
         atLeast = floor
+        self.placement = placement
     }
 
-    /// Whether it holds for that workload; it does on any CPUs.
+    /// Whether it applies to a workload.
     func covers(_ row: Report.Row) -> Bool {
         (operation, ids) == (row.operation, row.ids) && (connections, depth) == (row.connections, row.depth)
+            && (placement == nil || placement == row.placement)
     }
 
     static let all = [
@@ -39,19 +43,21 @@ struct Promise {
         Promise("create", "rising", 1, 1, "postgresql", 1),
         Promise("create", "rising", 16, 1, "postgresql", 2),
         Promise("create", "rising", 50, 1, "postgresql", 2),
-        Promise("query", "random", 1, 1, "postgresql", 0.5),
-        // What isolation costs.
+        Promise("query", "random", 1, 1, "postgresql", 0.5, placement: "one"),
+        Promise("query", "random", 1, 1, "postgresql", 1, placement: "free"),
+        // The cost of isolation.
         Promise("read", "random", 1, 1, "crudd", 0.5, target: "isolated"),
         Promise("read", "random", 16, 1, "crudd", 0.7, target: "isolated"),
         Promise("create", "rising", 1, 1, "crudd", 0.5, target: "isolated"),
         Promise("create", "rising", 16, 1, "crudd", 0.7, target: "isolated"),
     ]
 
-    /// How much longer another backend's requests may take while a child is killed again and again.
+    /// The ratio by which latencies of other backends may grow while a child is killed repeatedly.
     static let slowdownBesideKills = 2.0
-    static let backMilliseconds = 1000.0
+    static let recoveryMilliseconds = 1000.0
     static let readyMilliseconds = 100.0
     static let residentMiB = 30.0
     static let writeAheadLogMiB = 64.0
-    static let scannedPerSecond = 500_000.0
+    /// By target.
+    static let scannedPerSecond = ["crudd": 2_000_000.0, "isolated": 1_000_000.0]
 }

@@ -1,27 +1,27 @@
 import Glibc
 
-/// How a successful reply is known, by its length and by bytes at fixed places, without parsing it.
+/// The form of a successful reply: its length, and bytes at fixed offsets, so that it need not be parsed.
 enum ReplyFormat {
-    /// A frame; its JSON begins with `before`, ten digits of the request's tag and `after`, or what a failure has there.
+    /// A frame; its JSON begins with `before`, ten digits of the request's tag, and `after` or that of a failure.
     case framed(before: [UInt8], after: [UInt8], failures: [Failure] = [])
-    /// A reply of always the same length and beginning; replies come in the order of the requests.
+    /// A reply of constant length and beginning; replies come in the order of the requests.
     case fixed(beginning: [UInt8], length: Int)
 
     struct Reply {
         let length: Int
-        /// The tag of the request that this answers; nil where order alone tells.
+        /// The tag of the request; nil if only the order identifies it.
         let tag: UInt64?
         /// Nil for a success.
         var failure: FailureCode?
     }
 
-    /// The failures that a run may allow, by the protocol's codes.
+    /// The errors that a run may allow, by the protocol's codes.
     enum FailureCode: Int, CaseIterable {
         case unavailable = -32008
         case outcomeUnknown = -32009
     }
 
-    /// How a failure that is allowed is known.
+    /// The form of an allowed error.
     struct Failure {
         let code: FailureCode
         let after: [UInt8]
@@ -55,14 +55,14 @@ enum ReplyFormat {
         }
     }
 
-    /// The reply that `input` begins with; nil while it is incomplete.
+    /// The reply at the beginning of `input`; nil if it is incomplete.
     ///
-    /// - throws: ``BenchError`` with the beginning of the reply where it is not the success that was asked for.
+    /// - Throws: ``BenchError`` with the beginning of the reply if it is not a success.
     func parse(_ input: UnsafeRawBufferPointer) throws -> Reply? {
         switch self {
         case .fixed(let beginning, let length):
             guard input.count >= beginning.count else {
-                // An error of RESP may be all that the peer has to say.
+                // An error of RESP may be shorter.
                 guard input.matches(beginning.prefix(input.count), at: 0) else { throw Self.unexpected(input) }
                 return nil
             }
@@ -88,18 +88,18 @@ enum ReplyFormat {
     }
 
     private static func unexpected(_ reply: UnsafeRawBufferPointer) -> BenchError {
-        BenchError("not the reply of a success: \(String(decoding: reply.prefix(400), as: UTF8.self))")
+        BenchError("not a success: \(String(decoding: reply.prefix(400), as: UTF8.self))")
     }
 }
 
 extension UnsafeRawBufferPointer {
-    /// Whether `marker` stands at `offset`.
+    /// Whether `marker` is at `offset`.
     fileprivate func matches(_ marker: ArraySlice<UInt8>, at offset: Int) -> Bool {
         guard offset + marker.count <= count else { return false }
         return marker.withUnsafeBytes { Self.areEqual(self.baseAddress?.advanced(by: offset), $0) }
     }
 
-    /// Whether these bytes stand anywhere in `text`.
+    /// Whether `text` contains these bytes.
     func isWithin(_ text: UnsafeRawBufferPointer) -> Bool {
         guard count <= text.count else { return false }
         return (0...text.count - count).contains { Self.areEqual(text.baseAddress?.advanced(by: $0), self) }

@@ -1,7 +1,7 @@
 /// The results of a run: medians over its rounds, and ratios.
 ///
-/// A ratio is the median of the rounds' ratios, not the ratio of two medians: the targets of one row are measured
-/// right after one another in each round, so that a machine that grows slower from round to round moves both alike.
+/// A ratio is the median of the rounds' ratios, not the ratio of two medians: the targets of a row are measured
+/// directly one after another in each round, so that a machine that becomes slower affects both.
 struct Report {
     /// One workload, whatever the target.
     struct Row: Hashable {
@@ -20,8 +20,8 @@ struct Report {
         }
 
         fileprivate var title: String {
-            "\(operation), \(ids) ids\(placement == "free" ? "" : ", on \(placement) CPU\(placement == "one" ? "" : "s")") "
-                + "| \(connections) | \(depth)"
+            let cpus = placement == "free" ? "" : ", on \(placement) CPU\(placement == "one" ? "" : "s")"
+            return "\(operation), \(ids) ids\(cpus) | \(connections) | \(depth)"
         }
     }
 
@@ -61,7 +61,7 @@ struct Report {
     }
 
     var markdown: String {
-        [title, figures, promises, rest, longRun, kills.markdown].filter { !$0.isEmpty }.joined(separator: "\n\n")
+        [title, figures, promises, others, longRun, kills.markdown].filter { !$0.isEmpty }.joined(separator: "\n\n")
     }
 
     private var title: String {
@@ -97,7 +97,7 @@ struct Report {
             + " (\(median(\.p50Microseconds).text(digits: 0)) / \(median(\.p99Microseconds).text(digits: 0)))"
     }
 
-    /// The pace of `target` over that of `peer`.
+    /// The throughput of `target` divided by that of `peer`.
     private func ratio(_ row: Row, _ target: String, _ peer: String) -> Double? {
         guard let runs = runs[row]?[target], let others = self.runs[row]?[peer] else { return nil }
         let ratios = runs.flatMap { run in
@@ -124,8 +124,8 @@ struct Report {
             + lines.joined(separator: "\n")
     }
 
-    /// What is neither pace nor latency.
-    private var rest: String {
+    /// Results that are neither throughput nor latency.
+    private var others: String {
         var lines: [String] = []
         for start in starts {
             let ready = Self.median(start.readyMilliseconds)
@@ -135,14 +135,16 @@ struct Report {
                     + "(promised ≤ \(Promise.readyMilliseconds.text(digits: 0)), "
                     + "kept: \(Self.verdict(ready <= Promise.readyMilliseconds)))")
             lines.append(
-                "- \(start.target) resident memory at rest: \(resident.text(digits: 1)) MiB "
+                "- \(start.target) resident memory when idle: \(resident.text(digits: 1)) MiB "
                     + "(promised ≤ \(Promise.residentMiB.text(digits: 0)), "
                     + "kept: \(Self.verdict(resident <= Promise.residentMiB)))")
         }
-        lines += scans.map {
-            "- \($0.target) looks at \(($0.recordsPerSecond / 1000).text(digits: 0)) k records/s for a filter without an "
-                + "index (promised ≥ \((Promise.scannedPerSecond / 1000).text(digits: 0)), "
-                + "kept: \(Self.verdict($0.recordsPerSecond >= Promise.scannedPerSecond)))"
+        lines += scans.map { scan in
+            let promised = Promise.scannedPerSecond[scan.target] ?? 0
+            return
+                "- \(Self.name(scan.target)) scans \((scan.recordsPerSecond / 1000).text(digits: 0)) k records/s for a "
+                + "filter without an index (promised ≥ \((promised / 1000).text(digits: 0)), "
+                + "kept: \(Self.verdict(scan.recordsPerSecond >= promised)))"
         }
         lines += sizes.map { "- \($0.name): \((Double($0.bytes) / 1_048_576).text(digits: 1)) MiB" }
         return lines.joined(separator: "\n")
@@ -163,7 +165,7 @@ struct Report {
             return "| \(cells.joined(separator: " | ")) |"
         }
         let head = [
-            "beside it", "k/s", "first quarter", "last quarter", "slowest second", "p99, µs", "largest WAL, MiB",
+            "concurrent load", "k/s", "first quarter", "last quarter", "slowest second", "p99, µs", "largest WAL, MiB",
             "≤ \(Promise.writeAheadLogMiB.text(digits: 0)) MiB",
         ]
         return "Long run of creates, c\(longRuns[0].connections) d\(longRuns[0].depth), "

@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// Turns the lines of a run into tables.
+/// Prints the results of a run as tables.
 struct ReportCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "report", abstract: "Print the results of a run as Markdown tables, with medians and ratios.")

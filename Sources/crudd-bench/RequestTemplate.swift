@@ -1,8 +1,7 @@
-/// A request that is built once; only digits are written for each one sent.
+/// A request that is built once; only digits are written for each one that is sent.
 ///
-/// Record n has the id 1000000000 + n in ten digits. A create with random ids takes one of the n records by chance and
-/// adds ten digits that no other create has: it lands beside that record, so that over a run every page of a B-tree
-/// over the whole data set is met, and no id twice.
+/// Record n has the id 1000000000 + n in ten digits. The id of a create with random ids is that of a random record,
+/// followed by ten unique digits: it is next to that record in a B-tree, so that a run changes pages of the whole tree.
 struct RequestTemplate {
     enum Part {
         case text(String)
@@ -10,9 +9,9 @@ struct RequestTemplate {
         case tag
         /// The record's id, ten or twenty digits.
         case id
-        /// The record's number as its value holds it, ten digits.
+        /// The record's number in its value, ten digits.
         case number
-        /// What ten records have in common, nine digits: the number without its last.
+        /// The group of ten records, nine digits: the number without its last digit.
         case group
     }
 
@@ -44,7 +43,7 @@ struct RequestTemplate {
         }
     }
 
-    /// Appends digits to be written later, and answers where.
+    /// Appends digits that are written later, and returns their offset.
     private mutating func reserve(_ digits: Int) -> Int {
         bytes += [UInt8](repeating: UInt8(ascii: "0"), count: digits)
         return bytes.count - digits
@@ -53,7 +52,7 @@ struct RequestTemplate {
     /// The length of an id.
     var idDigits: Int { scatteredOver == nil ? Self.digits : 2 * Self.digits }
 
-    /// Writes the request for record `number` to the beginning of `buffer`, which must hold `bytes.count` bytes.
+    /// Writes the request for record `number` to the beginning of `buffer`, which must have `bytes.count` bytes.
     func write(to buffer: UnsafeMutableRawBufferPointer, tag: UInt64, number: UInt64) {
         buffer.copyBytes(from: bytes)
         if let tagOffset { Self.put(tag, at: tagOffset, in: buffer) }
@@ -79,7 +78,7 @@ struct RequestTemplate {
         }
     }
 
-    /// The finaliser of MurmurHash3: one-to-one on 32 bits, hence never the same answer for two numbers.
+    /// The finaliser of MurmurHash3, a bijection on 32 bits: different numbers have different results.
     private static func mixed(_ number: UInt64) -> UInt64 {
         var mixed = UInt32(truncatingIfNeeded: number)
         mixed = (mixed ^ (mixed >> 16)) &* 0x85eb_ca6b
@@ -98,7 +97,7 @@ extension RequestTemplate {
         return [.text(head), .number, .text(middle), .group, .text(tail + note + #""}"#)]
     }
 
-    /// Values shorter than this have no room for what `value(bytes:)` puts into all of them.
+    /// The minimum length of what `value(bytes:)` returns.
     static let minimumValueBytes = 80
 
     init(_ workload: Workload) {
@@ -118,7 +117,7 @@ extension RequestTemplate {
             let filter = #","limit":10,"filter":{"op":"=","args":[{"property":"group"},"#
             parts = Self.call("record.query", workload.collection) + [.text(filter), .group, .text("]}}}")]
         case (.crudd, .scan):
-            // No record has such a number: all are looked at and none is counted.
+            // No record has such a number: all are scanned and none is counted.
             let filter = #","filter":{"op":"<","args":[{"property":"number"},0]}"#
             parts = Self.call("record.count", workload.collection) + [.text(filter + "}}")]
         case (.crudd, .create), (.echo, _):

@@ -1,6 +1,6 @@
 import Glibc
 
-/// stderr, where lines for people go; stdout is for results.
+/// stderr, for people; stdout is for results.
 struct StandardError: TextOutputStream {
     static func print(_ line: String) {
         var stream = StandardError()

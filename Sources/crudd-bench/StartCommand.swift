@@ -3,19 +3,19 @@ import CLinux
 import FoundationEssentials
 import Glibc
 
-/// Measures how a daemon starts, as systemd would see it: from exec to the datagram that says READY=1.
+/// Measures the start of a daemon, as systemd would see it: from exec to the datagram with READY=1.
 struct StartCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "start", abstract: "Start a daemon, measure the time to READY and its resting memory, stop it.")
+        commandName: "start", abstract: "Start a daemon, measure the time to READY and its idle memory, stop it.")
 
-    /// A daemon that is not ready, or not gone, after so long has failed.
-    private static let patienceMilliseconds: Int32 = 10_000
-    /// How long a daemon rests before its memory is read.
-    private static let restMicroseconds: useconds_t = 500_000
+    /// How long a daemon may take to become ready, or to stop.
+    private static let timeoutMilliseconds: Int32 = 10_000
+    /// How long a daemon is idle before its memory is read.
+    private static let idleMicroseconds: useconds_t = 500_000
 
     @Option(help: "How often.")
     var times = 5
-    @Option(help: "Where to make the socket that READY=1 arrives at.")
+    @Option(help: "Path of the socket for READY=1.")
     var notifySocket: String
     @Option(help: "Name of the target in the results.")
     var target = "crudd"
@@ -35,7 +35,7 @@ struct StartCommand: ParsableCommand {
             do {
                 try awaitReady(notifications, daemon)
                 start.readyMilliseconds.append(Double(MonotonicClock.now() - begun) / 1e6)
-                usleep(Self.restMicroseconds)
+                usleep(Self.idleMicroseconds)
                 start.residentKiB.append(try residentKiB(daemon))
                 try stop(daemon)
             } catch {
@@ -65,7 +65,7 @@ struct StartCommand: ParsableCommand {
     }
 
     private func awaitReady(_ notifications: Int32, _ daemon: pid_t) throws {
-        let deadline = MonotonicClock.now() + UInt64(Self.patienceMilliseconds) * 1_000_000
+        let deadline = MonotonicClock.now() + UInt64(Self.timeoutMilliseconds) * 1_000_000
         var message = [UInt8](repeating: 0, count: 4096)
         while MonotonicClock.now() < deadline {
             var arrival = pollfd(fd: notifications, events: Int16(POLLIN), revents: 0)
@@ -77,12 +77,12 @@ struct StartCommand: ParsableCommand {
                 throw BenchError("\(program): ended before it was ready")
             }
         }
-        throw BenchError("\(program): not ready after \(Self.patienceMilliseconds) ms")
+        throw BenchError("\(program): not ready after \(Self.timeoutMilliseconds) ms")
     }
 
     private var program: String { command.first ?? "" }
 
-    /// Whether the daemon has ended, leaving it to be waited for.
+    /// Whether the daemon has ended; it can still be waited for.
     private func hasEnded(_ daemon: pid_t) -> Bool {
         var information = siginfo_t()
         return waitid(P_PID, id_t(daemon), &information, WEXITED | WNOHANG | WNOWAIT) == 0
@@ -101,10 +101,10 @@ struct StartCommand: ParsableCommand {
 
     private func stop(_ daemon: pid_t) throws {
         kill(daemon, SIGTERM)
-        for _ in 0..<Self.patienceMilliseconds {
+        for _ in 0..<Self.timeoutMilliseconds {
             if waitpid(daemon, nil, WNOHANG) == daemon { return }
             usleep(1000)
         }
-        throw BenchError("\(program): still there \(Self.patienceMilliseconds) ms after SIGTERM")
+        throw BenchError("\(program): still there \(Self.timeoutMilliseconds) ms after SIGTERM")
     }
 }

@@ -3,7 +3,7 @@ import Glibc
 
 /// Stream sockets by path, non-blocking.
 enum UnixSocket {
-    /// Connects to `path`. A server that is only starting (no socket yet, nobody listening yet) is waited for.
+    /// Connects to `path`. Waits for a server that is starting (no socket yet, or nobody listening).
     static func connect(_ path: String, within seconds: Double = 10) throws -> Int32 {
         let deadline = MonotonicClock.now() + UInt64(seconds * 1e9)
         while true {
@@ -14,9 +14,9 @@ enum UnixSocket {
                 return descriptor
             }
             let failure = BenchError.system("connect \(path)")
-            let mayComeYet = errno == ENOENT || errno == ECONNREFUSED
+            let mayBeStarting = errno == ENOENT || errno == ECONNREFUSED
             close(descriptor)
-            guard mayComeYet, MonotonicClock.now() < deadline else { throw failure }
+            guard mayBeStarting, MonotonicClock.now() < deadline else { throw failure }
             usleep(1000)
         }
     }

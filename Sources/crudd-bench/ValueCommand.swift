@@ -1,7 +1,7 @@
 import ArgumentParser
 import Glibc
 
-/// Prints a value, for load generators that are not ours.
+/// Prints a value, for other load generators.
 struct ValueCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "value", abstract: "Print the value of a record, the same that load writes.")

@@ -1,13 +1,13 @@
 import ArgumentParser
 
-/// What a run asks of which target.
+/// The requests of a run, and their target.
 struct Workload {
     enum Language: String, ExpressibleByArgument, CaseIterable {
         /// JSON-RPC 2.0 behind a four-byte length.
         case crudd
         /// The Redis serialization protocol, version 2.
         case resp
-        /// crudd's frames, sent back as they came.
+        /// crudd's frames, sent back unchanged.
         case echo
     }
 
@@ -15,7 +15,7 @@ struct Workload {
         case read, create
         /// The ten records of a group, by a property that has an index.
         case query
-        /// A count by a property that has none, which every record is looked at for.
+        /// A count by a property without an index, for which every record is scanned.
         case scan
     }
 
@@ -31,19 +31,19 @@ struct Workload {
     var connections: Int
     /// Requests in flight on each connection.
     var depth: Int
-    /// Records 0 ..< records are there; reads choose among them.
+    /// Records 0 ..< records exist; reads choose among them.
     var records: UInt64
     var valueBytes: Int
-    /// The record that a run of creates begins with.
+    /// The first record of a run of creates.
     var first: UInt64
     var seed: UInt64
-    /// Check the value of every reply to a read, and not of a sample only.
+    /// Whether to check the value of every reply to a read, not only of a sample.
     var checksEveryValue: Bool
-    /// Count creates that are answered `unavailable` or `outcome_unknown`; else they end the run.
+    /// Whether to count creates that fail with `unavailable` or `outcome_unknown`; else they end the run.
     var mayFail = false
 }
 
-/// The records that requests name, one after another. Record n is known to every target under the same id.
+/// The records of requests, one after another. Record n has the same id in every target.
 struct RecordSequence {
     private let operation: Workload.Operation
     private let order: Workload.Order

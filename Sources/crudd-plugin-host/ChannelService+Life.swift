@@ -1,75 +1,84 @@
+import CRUDModel
 import CRUDPluginABI
 import CRUDPluginHost
+import CRUDStorage
 
 /// The methods that concern the plugin as a whole, and collections.
 extension ChannelService {
-    func hello(_ request: inout FrameReader) throws(Refusal) {
+    func hello(_ request: inout FrameReader) throws(PluginFailure) {
         var version = 0
         var frameBytes: Int?
-        try request.parameters { (request, key) throws(FrameFault) in
-            if request.isKey(key, "protocol") {
-                version = try request.count()
-            } else if request.isKey(key, "limits") {
-                try request.object { (request, key) throws(FrameFault) in
-                    if request.isKey(key, "frameBytes") { frameBytes = try request.count() } else { try request.skip() }
+        try request.parameters { (request, key) throws(ProtocolViolation) in
+            switch key {
+            case "protocol": version = try request.count()
+            case "limits":
+                try request.object(with: "frameBytes") { (request) throws(ProtocolViolation) in
+                    frameBytes = try request.count()
                 }
-            } else {
-                try request.skip()
+            default: try request.skip()
             }
         }
-        guard version == 1 else {
-            throw Refusal(
+        guard version == Child.protocolVersion else {
+            throw PluginFailure(
                 status: CRUDD_UNSUPPORTED,
-                message: "this crudd-plugin-host speaks version 1 of the child protocol, the daemon version \(version)")
+                message: "this crudd-plugin-host speaks version \(Child.protocolVersion) of the child protocol, the "
+                    + "daemon version \(version)")
         }
-        if let frameBytes { storage.maximumItemBytes = RecordWriter.maximumItemBytes(inFramesOf: frameBytes) }
-        reply.raw(#""protocol":1,"name":"#)
-        reply.string(table.pointee.name.map { String(cString: $0) } ?? "")
+        if let frameBytes { storage.maximumItemBytes = Emission.maximumItemBytes(inFramesOf: frameBytes) }
+        reply.raw(#""protocol":"#)
+        reply.integer(Child.protocolVersion)
+        reply.raw(#","name":"#)
+        reply.string(String(cString: table.pointee.name))
         reply.raw(#","version":"#)
         reply.string(storage.plugin.version)
         reply.raw(",")
-        write(storage.plugin.capabilities)
+        write(storage.plugin.capabilities.names + ["queries"])
     }
 
-    func checkOptions(_ request: inout FrameReader) throws(Refusal) {
-        let options = try options(&request)
-        try check { table.pointee.check_options(options, $0) }
+    func checkOptions(_ request: inout FrameReader) throws(PluginFailure) {
+        try storage.plugin.check(options: try options(&request))
     }
 
-    func open(_ request: inout FrameReader) throws(Refusal) {
+    func open(_ request: inout FrameReader) throws(PluginFailure) {
         let options = try options(&request)
-        guard storage.backend == nil else { throw Refusal(status: CRUDD_INTERNAL, message: "it is open already") }
-        var opened: OpaquePointer?
-        try check { table.pointee.open(options, StandardErrorLog.host, &opened, $0) }
-        guard let opened else { throw Refusal(status: CRUDD_INTERNAL, message: "the plugin opened nothing") }
-        storage.backend = opened
-        var capabilities = storage.plugin.capabilities
-        if let ask = table.pointee.backend_capabilities {
-            capabilities.formIntersection(Plugin.Capabilities(rawValue: ask(opened)))
+        guard storage.opened == nil else {
+            throw PluginFailure(status: CRUDD_INTERNAL, message: "the storage is open already")
         }
-        write(capabilities)
+        let opened = try storage.plugin.open(options: options, host: daemon.host)
+        storage.opened = opened
+        write(opened.capabilities.names)
+        reply.raw(#","lastSequence":"#)
+        reply.integer(opened.lastSequence)
     }
 
-    /// Work for a quiet moment.
-    func idle(_ request: inout FrameReader) throws(Refusal) {
-        try request.parameters { (request, _) throws(FrameFault) in try request.skip() }
+    func idle(_ request: inout FrameReader) throws(PluginFailure) {
         guard let idle = table.pointee.idle else {
-            throw Refusal(status: CRUDD_UNSUPPORTED, message: "the plugin has nothing to do in a quiet moment")
+            throw PluginFailure(status: CRUDD_UNSUPPORTED, message: "the plugin has no maintenance to do")
         }
-        idle(try backend())
+        try request.parameters { (request, _) throws(ProtocolViolation) in try request.skip() }
+        idle(try backend(), context.begin())
     }
 
-    private func options(_ request: inout FrameReader) throws(Refusal) -> crudd_bytes {
-        var options: FrameText?
-        try request.parameters { (request, key) throws(FrameFault) in
-            if request.isKey(key, "options") { options = try request.json() } else { try request.skip() }
+    func version(_ request: inout FrameReader) throws(PluginFailure) {
+        guard let version = table.pointee.data_version else {
+            throw PluginFailure(status: CRUDD_UNSUPPORTED, message: "the plugin cannot tell")
         }
-        return crudd_bytes(options.map { request.bytes($0) } ?? UnsafeRawBufferPointer(start: nil, count: 0))
+        try request.parameters { (request, _) throws(ProtocolViolation) in try request.skip() }
+        reply.raw(#""version":"#)
+        reply.integer(version(try reader().beginRead()))
     }
 
-    private func write(_ capabilities: Plugin.Capabilities) {
+    private func options(_ request: inout FrameReader) throws(PluginFailure) -> [UInt8] {
+        var options: [UInt8] = []
+        try request.parameters { (request, key) throws(ProtocolViolation) in
+            if "options" ~= key { options = Array(try request.json()) } else { try request.skip() }
+        }
+        return options
+    }
+
+    private func write(_ capabilities: [String]) {
         reply.raw(#""capabilities":["#)
-        for (position, name) in capabilities.names.enumerated() {
+        for (position, name) in capabilities.enumerated() {
             if position > 0 { reply.raw(",") }
             reply.string(name)
         }
@@ -78,82 +87,98 @@ extension ChannelService {
 
     // MARK: Collections
 
-    func openCollection(_ request: inout FrameReader) throws(Refusal) {
+    func openCollection(_ request: inout FrameReader) throws(PluginFailure) {
         var number = 0
-        var name: FrameText?
-        var format: FrameText?
-        var indexes: [FrameText] = []
-        var flags: UInt32 = 0
-        try request.parameters { (request, key) throws(FrameFault) in
-            if request.isKey(key, "collection") {
-                number = try request.count()
-            } else if request.isKey(key, "name") {
-                name = try request.string()
-            } else if request.isKey(key, "format") {
-                format = try request.string()
-            } else if request.isKey(key, "indexes") {
-                try request.array { (request) throws(FrameFault) in indexes.append(try request.string()) }
-            } else if request.isKey(key, "create") {
-                flags = try request.bool() ? UInt32(CRUDD_OPEN_CREATE) : 0
-            } else {
-                try request.skip()
+        var name = ""
+        var format = ""
+        var indexes: [String] = []
+        var flags = 0
+        try request.parameters { (request, key) throws(ProtocolViolation) in
+            switch key {
+            case "collection": number = try request.count()
+            case "name": name = try request.text()
+            case "format": format = try request.text()
+            case "indexes":
+                try request.array { (request) throws(ProtocolViolation) in indexes.append(try request.text()) }
+            case "create": if try request.bool() { flags |= CRUDD_OPEN_CREATE }
+            case "sequences": if try request.bool() { flags |= CRUDD_OPEN_SEQUENCES }
+            default: try request.skip()
             }
         }
-        guard let name, let format else { throw Refusal(status: CRUDD_INTERNAL, message: "a parameter is missing") }
+        var collection: OpaquePointer?
         let backend = try backend()
-        let paths = indexes.map { crudd_bytes(request.bytes($0)) }
-        var specification = crudd_collection_spec()
-        specification.struct_size = UInt32(MemoryLayout<crudd_collection_spec>.size)
-        specification.flags = flags
-        specification.name = crudd_bytes(request.bytes(name))
-        specification.format = crudd_bytes(request.bytes(format))
-        var opened: OpaquePointer?
-        try check { failure in
-            paths.withUnsafeBufferPointer { paths in
-                specification.indexes = paths.baseAddress
-                specification.index_count = paths.count
-                return storage.write { table.pointee.open_collection(backend, &specification, &opened, failure) }
+        try failure.check(
+            withSpecification(name, format, indexes, flags: flags) { specification in
+                storage.clock.write {
+                    table.pointee.open_collection(
+                        backend, context.begin(), specification, &collection, failure.pointer)
+                }
+            })
+        guard let collection else {
+            throw PluginFailure(status: CRUDD_INTERNAL, message: "the plugin opened no collection")
+        }
+        storage.add(
+            OpenCollection(handle: collection, name: name, format: format, indexPaths: indexes), as: number)
+    }
+
+    private func withSpecification<Result>(
+        _ name: String, _ format: String, _ indexes: [String], flags: Int,
+        _ body: (UnsafePointer<crudd_collection_spec>) -> Result
+    ) -> Result {
+        var specification = crudd_collection_spec.sized()
+        specification.flags = UInt32(flags)
+        // All texts one after the other, so that their addresses hold together.
+        let texts = [name, format] + indexes
+        let bytes = texts.flatMap(\.utf8)
+        return bytes.withUnsafeBufferPointer { bytes in
+            var start = 0
+            let places = texts.map { text in
+                defer { start += text.utf8.count }
+                return crudd_bytes(UnsafeBufferPointer(rebasing: bytes[start..<start + text.utf8.count]))
+            }
+            return places.withUnsafeBufferPointer { places in
+                specification.name = places[0]
+                specification.format = places[1]
+                specification.indexes = UnsafeBufferPointer(rebasing: places[2...]).baseAddress
+                specification.index_count = indexes.count
+                return body(&specification)
             }
         }
-        guard let opened else { throw Refusal(status: CRUDD_INTERNAL, message: "the plugin opened no collection") }
-        storage[number] = Storage.OpenCollection(
-            handle: opened, name: Array(request.bytes(name)), isJSON: request.bytes(format).elementsEqual("json".utf8))
     }
 
-    func dropCollection(_ request: inout FrameReader) throws(Refusal) {
-        var name: FrameText?
-        try request.parameters { (request, key) throws(FrameFault) in
-            if request.isKey(key, "name") { name = try request.string() } else { try request.skip() }
+    func dropCollection(_ request: inout FrameReader) throws(PluginFailure) {
+        var name = ""
+        try request.parameters { (request, key) throws(ProtocolViolation) in
+            if "name" ~= key { name = try request.text() } else { try request.skip() }
         }
-        guard let name else { throw Refusal(status: CRUDD_INTERNAL, message: "a parameter is missing") }
         let backend = try backend()
-        let bytes = crudd_bytes(request.bytes(name))
-        try check { failure in storage.write { table.pointee.drop_collection(backend, bytes, failure) } }
-        storage.forgetCollections(named: request.bytes(name))
+        try failure.check(
+            name.withUTF8 { name in
+                storage.clock.write {
+                    table.pointee.drop_collection(backend, context.begin(), crudd_bytes(name), failure.pointer)
+                }
+            })
+        storage.removeCollections(named: name)
     }
 
-    func listCollections(_ request: inout FrameReader) throws(Refusal) {
-        try request.parameters { (request, _) throws(FrameFault) in try request.skip() }
-        let backend = try backend()
-        let names = NameList()
-        try check { failure in
+    func listCollections(_ request: inout FrameReader) throws(PluginFailure) {
+        try request.parameters { (request, _) throws(ProtocolViolation) in try request.skip() }
+        state.emission = Emission()
+        reply.raw(#""names":["#)
+        try failure.check(
             table.pointee.list_collections(
-                backend,
+                try backend(), context.begin(),
                 { context, name in
                     guard let context else { return }
-                    // `context` is the list below, which outlives the call.
-                    Unmanaged<NameList>.fromOpaque(context).takeUnretainedValue().names.append(Array(name.buffer))
-                }, Unmanaged.passUnretained(names).toOpaque(), failure)
-        }
-        reply.raw(#""names":["#)
-        for (position, name) in names.names.enumerated() {
-            if position > 0 { reply.raw(",") }
-            name.withUnsafeBytes { reply.string($0) }
-        }
+                    // The context is the service that makes the call.
+                    Unmanaged<ChannelService>.fromOpaque(context).takeUnretainedValue().write(name: name.buffer)
+                }, Unmanaged.passUnretained(self).toOpaque(), failure.pointer))
         reply.raw("]")
     }
 
-    private final class NameList {
-        var names: [[UInt8]] = []
+    private func write(name: UnsafeRawBufferPointer) {
+        if !state.emission.isFirst { reply.raw(",") }
+        state.emission.isFirst = false
+        reply.string(name)
     }
 }

@@ -1,122 +1,95 @@
 import CRUDPluginABI
 import CRUDPluginHost
+import CRUDStorage
 
 /// The methods that read.
 extension ChannelService {
-    func read(_ request: inout FrameReader) throws(Refusal) {
-        var collection = 0
-        var ids: [FrameText] = []
-        var flags = 0
-        try request.parameters { (request, key) throws(FrameFault) in
-            if request.isKey(key, "collection") {
-                collection = try request.count()
-            } else if request.isKey(key, "ids") {
-                try request.array { (request) throws(FrameFault) in ids.append(try request.string()) }
-            } else if request.isKey(key, "items") {
-                flags = try request.bool() ? 0 : CRUDD_READ_WITHOUT_ITEMS
-            } else {
-                try request.skip()
+    func read(_ request: inout FrameReader) throws(PluginFailure) {
+        var number = 0
+        var call = crudd_read.sized()
+        var now: Int64 = 0
+        state.ids.removeAll(keepingCapacity: true)
+        try request.parameters { (request, key) throws(ProtocolViolation) in
+            switch key {
+            case "collection": number = try request.count()
+            case "ids":
+                try request.array { (request) throws(ProtocolViolation) in
+                    state.ids.append(crudd_bytes(try request.bytes()))
+                }
+            case "items": call.flags = try request.bool() ? 0 : UInt32(CRUDD_READ_WITHOUT_ITEMS)
+            case "now": now = Int64(try request.count())
+            default: try request.skip()
             }
         }
-        let reader = try readerOfPlugin()
-        let opened = try self.collection(collection)
-        let sink = RecordWriter(self, isJSON: opened.isJSON, withItems: flags == 0, names: .index)
-        let places = ids.map { crudd_bytes(request.bytes($0)) }
-        sink.begin()
-        try check { failure in
-            places.withUnsafeBufferPointer { places in
-                var call = crudd_read()
-                call.struct_size = UInt32(MemoryLayout<crudd_read>.size)
-                call.flags = UInt32(flags)
-                call.collection = opened.handle
-                call.ids = places.baseAddress
-                call.count = places.count
-                call.emit = RecordWriter.emit
-                call.context = Unmanaged.passUnretained(sink).toOpaque()
-                return table.pointee.read(reader, &call, failure)
-            }
+        let reader = try reader()
+        call.collection = try collection(number).handle
+        let emission = Emission(isByIndex: true, withItems: call.flags == 0)
+        try emitRecords(emission) { (emit, emitContext) throws(PluginFailure) in
+            call.emit = emit
+            call.context = emitContext
+            try failure.check(
+                state.ids.withUnsafeBufferPointer { ids in
+                    call.ids = ids.baseAddress
+                    call.count = ids.count
+                    return table.pointee.read(reader.beginRead(), context.begin(now: now), &call, failure.pointer)
+                })
         }
-        try sink.end()
     }
 
-    func scan(_ request: inout FrameReader) throws(Refusal) {
-        var collection = 0
-        var after: FrameText?
-        var prefix: FrameText?
-        var limit = 0
-        var flags = 0
-        try request.parameters { (request, key) throws(FrameFault) in
-            if request.isKey(key, "collection") {
-                collection = try request.count()
-            } else if request.isKey(key, "after") {
-                after = try request.string()
-            } else if request.isKey(key, "prefix") {
-                prefix = try request.string()
-            } else if request.isKey(key, "limit") {
-                limit = try request.count()
-            } else if request.isKey(key, "items") {
-                flags = try request.bool() ? 0 : CRUDD_READ_WITHOUT_ITEMS
-            } else {
-                try request.skip()
+    func scan(_ request: inout FrameReader) throws(PluginFailure) {
+        var number = 0
+        var range = crudd_range.sized()
+        var call = crudd_scan.sized()
+        var now: Int64 = 0
+        try request.parameters { (request, key) throws(ProtocolViolation) in
+            switch key {
+            case "collection": number = try request.count()
+            case "afterKey": call.after_key = crudd_bytes(try request.bytes())
+            case "afterId": call.after_id = crudd_bytes(try request.bytes())
+            case "reverse": if try request.bool() { call.flags |= UInt32(CRUDD_SCAN_REVERSE) }
+            case "limit": call.limit = try request.count()
+            case "items": if try !request.bool() { call.flags |= UInt32(CRUDD_SCAN_WITHOUT_ITEMS) }
+            case "now": now = Int64(try request.count())
+            default: try request.member(key, of: &range)
             }
         }
-        let reader = try readerOfPlugin()
-        let opened = try self.collection(collection)
-        let sink = RecordWriter(self, isJSON: opened.isJSON, withItems: flags == 0, names: .id)
-        var call = crudd_scan()
-        call.struct_size = UInt32(MemoryLayout<crudd_scan>.size)
-        call.flags = UInt32(flags)
-        call.collection = opened.handle
-        if let after { call.after = crudd_bytes(request.bytes(after)) }
-        if let prefix { call.prefix = crudd_bytes(request.bytes(prefix)) }
-        call.limit = limit
-        call.emit = RecordWriter.emit
-        call.context = Unmanaged.passUnretained(sink).toOpaque()
-        sink.begin()
-        try check { table.pointee.scan(reader, &call, $0) }
-        try sink.end()
+        let reader = try reader()
+        call.collection = try collection(number).handle
+        let emission = Emission(withItems: Int(call.flags) & CRUDD_SCAN_WITHOUT_ITEMS == 0)
+        try emitRecords(emission) { (emit, emitContext) throws(PluginFailure) in
+            call.emit = emit
+            call.context = emitContext
+            try failure.check(
+                withUnsafePointer(to: range) { range in
+                    call.range = range
+                    return table.pointee.scan(reader.beginRead(), context.begin(now: now), &call, failure.pointer)
+                })
+        }
     }
 
-    func count(_ request: inout FrameReader) throws(Refusal) {
-        var collection = 0
-        var prefix: FrameText?
-        var filter: FrameText?
-        try request.parameters { (request, key) throws(FrameFault) in
-            if request.isKey(key, "collection") {
-                collection = try request.count()
-            } else if request.isKey(key, "prefix") {
-                prefix = try request.string()
-            } else if request.isKey(key, "filter") {
-                filter = try request.json()
-            } else {
-                try request.skip()
+    func count(_ request: inout FrameReader) throws(PluginFailure) {
+        var number = 0
+        var range = crudd_range.sized()
+        var call = crudd_count.sized()
+        var now: Int64 = 0
+        try request.parameters { (request, key) throws(ProtocolViolation) in
+            switch key {
+            case "collection": number = try request.count()
+            case "limit": call.limit = try request.integer()
+            case "now": now = Int64(try request.count())
+            default: try request.member(key, of: &range)
             }
         }
-        let reader = try readerOfPlugin()
-        var call = crudd_count()
-        call.struct_size = UInt32(MemoryLayout<crudd_count>.size)
-        call.collection = try self.collection(collection).handle
-        if let prefix { call.prefix = crudd_bytes(request.bytes(prefix)) }
-        if let filter { call.filter = crudd_bytes(request.bytes(filter)) }
-        call.interrupt = ChannelService.interrupt
-        call.context = Unmanaged.passUnretained(self).toOpaque()
+        let reader = try reader()
+        call.collection = try collection(number).handle
         var count: UInt64 = 0
-        try check { table.pointee.count(reader, &call, &count, $0) }
+        try failure.check(
+            withUnsafePointer(to: range) { range in
+                call.range = range
+                return table.pointee.count(
+                    reader.beginRead(), context.begin(now: now), &call, &count, failure.pointer)
+            })
         reply.raw(#""count":"#)
         reply.integer(count)
-    }
-
-    private static let interrupt: crudd_interrupt = { context in
-        guard let context else { return 0 }
-        // `context` is the service that makes the call.
-        return Unmanaged<ChannelService>.fromOpaque(context).takeUnretainedValue().isInterrupted ? 1 : 0
-    }
-
-    /// The collection that a request means by a number.
-    func collection(_ number: Int) throws(Refusal) -> Storage.OpenCollection {
-        guard let collection = storage[number] else {
-            throw Refusal(status: CRUDD_INTERNAL, message: "the collection is not open")
-        }
-        return collection
     }
 }

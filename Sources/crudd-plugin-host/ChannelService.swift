@@ -1,220 +1,229 @@
-import CRUDJSON
 import CRUDPluginABI
 import CRUDPluginHost
-import Glibc
+import CRUDStorage
+import CRUDThreads
 
 /// Serves one channel, on one thread: a request, its reply, and so on until the daemon closes it.
 final class ChannelService {
     let storage: Storage
-    var table: UnsafePointer<crudd_plugin> { storage.table }
-    // Those that every request needs are not checked for exclusive access at run time, which a profile shows: one thread
-    // uses them, and nothing that is called during an access comes back to them.
-
+    let daemon: DaemonReference
+    private let sender: ChannelSender
+    // Not checked for exclusive access at run time, which a profile of reads shows: one thread uses it, and nothing
+    // that is called during an access comes back to the same part of it.
     @exclusivity(unchecked) private var socket: FramedSocket
     @exclusivity(unchecked) var reply = FrameWriter()
-    /// The number of the request under way.
-    @exclusivity(unchecked) private var number = 0
+    @exclusivity(unchecked) var state = State()
+    /// What every call of the plugin is told.
+    private(set) var context = CallContext()
+    let failure = FailureReport()
     private var request = FrameReader()
-    /// A frame of a reply that is as long is sent, and the reply goes on in another.
-    static let frameBytes = 1 << 20
-    @exclusivity(unchecked) private var reader: ChannelReader?
-    /// Whether waiting for a request ends when a view has been held for long enough.
-    @exclusivity(unchecked) private var isWatchful = false
-    let failure = UnsafeMutablePointer<crudd_failure>.allocate(capacity: 1)
 
-    init(_ descriptor: CInt, _ storage: Storage) {
-        // The daemon vouches for the size of what it sends.
+    struct State {
+        /// The number of the request that is being executed.
+        var number = 0
+        /// What is done with the records that the plugin emits.
+        var emission = Emission()
+        /// Kept for their memory.
+        var ids: [crudd_bytes] = []
+        /// The plugin's reader, made when something is first read, and what holds its snapshot.
+        var pluginReader: OpaquePointer?
+        var reader: SnapshotReader?
+        /// Until when its snapshot may be held; nil: none is held.
+        var snapshotEnd: Duration?
+        /// Whether waiting for a request ends when a snapshot has been held for long enough.
+        var isReceivingLimited = false
+        /// The failure of the last call that a search has made.
+        var searchFailure: PluginFailure?
+    }
+
+    /// A frame of a reply that is as long is sent, and the reply continues in another.
+    static let partBytes = 1 << 20
+
+    /// - Parameter descriptor: closed with the object.
+    init(_ descriptor: CInt, _ sender: ChannelSender, _ storage: Storage, _ daemon: DaemonReference) {
+        // The daemon is trusted with the size of what it sends.
         socket = FramedSocket(owning: descriptor, maximumFrameBytes: Int(UInt32.max))
+        self.sender = sender
         self.storage = storage
+        self.daemon = daemon
+        context = CallContext(
+            interrupted: { context in
+                guard let context else { return 0 }
+                // The context is the service that makes the call.
+                return Unmanaged<ChannelService>.fromOpaque(context).takeUnretainedValue().isInterrupted ? 1 : 0
+            }, context: Unmanaged.passUnretained(self).toOpaque())
     }
 
-    deinit { failure.deallocate() }
-
-    /// Why a call is not answered with a result.
-    struct Refusal: Error {
-        var status: Int
-        var message: String
-        var pointer = ""
-    }
+    var table: UnsafePointer<crudd_plugin> { storage.table }
 
     func run() {
-        do throws(FramedSocket.Fault) {
+        sender.attachThread()
+        do throws(ChannelError) {
             while true {
-                guard answer(try receive()) else { continue }
-                try socket.send(reply.bytes, until: nil)
+                let frame = try receive()
+                if sender.execute({ execute(frame) }) { try sender.send(&reply) }
             }
         } catch {
-            if error != .ended { fail("the daemon cannot be understood: \(error)") }
+            if error != .closed { fail("the channel to the daemon failed: \(error)") }
         }
-        reader = nil
+        releaseSnapshot()
+        if let reader = state.pluginReader { table.pointee.close_reader(reader) }
     }
 
-    /// Waits for a request, and lets go of the view if none comes.
-    private func receive() throws(FramedSocket.Fault) -> UnsafeBufferPointer<UInt8> {
-        if reader?.holdsView == true, !isWatchful {
-            socket.setReceivingPatience(BackendReader.maximumSnapshotAge)
-            isWatchful = true
-        }
-        do throws(FramedSocket.Fault) {
-            return try socket.receive(until: nil)
-        } catch {
-            guard error == .overdue else { throw error }
-        }
-        reader?.endView()
-        socket.setReceivingPatience(nil)
-        isWatchful = false
-        return try socket.receive(until: nil)
-    }
+    /// Whether the daemon has sent something during a call: that the rest of the reply is of no use.
+    var isInterrupted: Bool { socket.isReadable(within: .zero) }
 
-    /// The channel's own reader, to read with once.
-    func readerOfPlugin() throws(Refusal) -> OpaquePointer {
-        if reader == nil {
-            let backend = try backend()
-            var opened: OpaquePointer?
-            try check { table.pointee.open_reader(backend, &opened, $0) }
-            guard let opened else { throw Refusal(status: CRUDD_INTERNAL, message: "the plugin made no reader") }
-            reader = ChannelReader(opened, of: table)
-        }
-        // It has just been made, if it was not there.
-        return reader!.forReading(storage)
-    }
+    // MARK: Requests
 
-    func backend() throws(Refusal) -> OpaquePointer {
-        guard let backend = storage.backend else {
-            throw Refusal(status: CRUDD_INTERNAL, message: "nothing is open")
-        }
-        return backend
-    }
-
-    /// Makes a call of the plugin.
-    func check(_ call: (UnsafeMutablePointer<crudd_failure>) -> crudd_status) throws(Refusal) {
-        failure.initialize(to: crudd_failure())
-        failure.pointee.struct_size = UInt32(MemoryLayout<crudd_failure>.size)
-        let status = call(failure)
-        guard Int(status) != CRUDD_OK else { return }
-        throw Refusal(
-            status: Int(status), message: Self.text(failure.pointee.message),
-            pointer: Self.text(failure.pointee.pointer))
-    }
-
-    /// The text in a C array of characters, up to its terminator or its end.
-    private static func text<Characters>(_ characters: Characters) -> String {
-        withUnsafeBytes(of: characters) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
-    }
-
-    // MARK: The envelope
-
-    /// Carries out a request; its reply, or the last frame of it, is ready to be sent then. False for what is not answered.
-    private func answer(_ frame: UnsafeBufferPointer<UInt8>) -> Bool {
-        var hasAnswered = false
-        do throws(FrameFault) {
+    /// Executes a request; its reply, or the last frame of it, is ready to be sent then. False for what has no reply.
+    private func execute(_ frame: UnsafeRawBufferPointer) -> Bool {
+        do throws(ProtocolViolation) {
             var number: Int?
-            var method: FrameText?
-            request.begin(frame)
-            try request.object { (request, key) throws(FrameFault) in
-                if request.isKey(key, "id") {
-                    number = try request.count()
-                } else if request.isKey(key, "method") {
-                    method = try request.string()
-                } else if request.isKey(key, "params"), let number, let method {
-                    try answer(String(decoding: request.bytes(method), as: UTF8.self), number, &request)
-                    hasAnswered = true
-                } else {
-                    try request.skip()
+            var method: FrameString?
+            var isExecuted = false
+            try request.begin(frame)
+            try request.object { (request, key) throws(ProtocolViolation) in
+                switch key {
+                case "id": number = try request.count()
+                case "method": method = try request.string()
+                case "params":
+                    guard let number, let method else { return try request.skip() }
+                    try execute(method, number, &request)
+                    isExecuted = true
+                default: try request.skip()
                 }
             }
             // An interrupt that has come too late.
             if number == nil { return false }
-            guard hasAnswered else { throw FrameFault("the daemon writes `id`, `method`, `params`, in this order") }
+            guard isExecuted else { throw ProtocolViolation("the daemon writes id, method and params, in this order") }
         } catch {
-            fail("the daemon cannot be understood: \(error)")
+            fail("the daemon's request cannot be read: \(error)")
         }
-        reply.end()
         return true
     }
 
-    private func answer(_ method: String, _ number: Int, _ request: inout FrameReader) throws(FrameFault) {
+    private func execute(
+        _ method: FrameString, _ number: Int, _ request: inout FrameReader
+    ) throws(ProtocolViolation) {
         let parameters = request.position
-        self.number = number
-        beginReply()
-        do throws(Refusal) {
-            try carryOut(method, &request)
-            reply.raw("}}")
+        state.number = number
+        reply.beginReply(to: number)
+        do throws(PluginFailure) {
+            try dispatch(method, &request)
+            reply.endReply()
         } catch {
-            refuse(error)
-            request.go(to: parameters)
+            reply.failure(error, to: number)
+            request.move(to: parameters)
             try request.skip()
         }
     }
 
-    private func beginReply() {
-        reply.begin()
-        reply.raw(#"{"id":"#)
-        reply.integer(number)
-        reply.raw(#","result":{"#)
-    }
-
-    /// Sends what there is of a result; the reply goes on in another frame.
-    ///
-    /// - Parameter closing: what the result's members lack.
-    func sendPart(closing: StaticString) {
-        reply.raw(closing)
-        reply.raw(#"},"more":true}"#)
-        reply.end()
-        do throws(FramedSocket.Fault) {
-            try socket.send(reply.bytes, until: nil)
-        } catch {
-            fail("the daemon does not listen: \(error)")
-        }
-        beginReply()
-    }
-
-    /// Whether the daemon has said something while a call is under way: that it is not interested any more.
-    var isInterrupted: Bool { socket.isReadable(within: .zero) }
-
-    private func refuse(_ refusal: Refusal) {
-        reply.begin()
-        reply.raw(#"{"id":"#)
-        reply.integer(number)
-        reply.raw(#","error":{"status":""#)
-        reply.raw(StatusName.name(of: refusal.status))
-        reply.raw(#"","message":"#)
-        reply.string(refusal.message)
-        if !refusal.pointer.isEmpty {
-            reply.raw(#","pointer":"#)
-            reply.string(refusal.pointer)
-        }
-        reply.raw("}}")
-    }
-
-    private func carryOut(_ method: String, _ request: inout FrameReader) throws(Refusal) {
+    private func dispatch(_ method: FrameString, _ request: inout FrameReader) throws(PluginFailure) {
         switch method {
         case "read": try read(&request)
         case "write": try write(&request)
+        case "scan": try scan(&request)
+        case "search": try search(&request)
+        case "searchContinue": try continueSearch(&request)
+        case "searchEnd": try endSearch(&request)
+        case "count": try count(&request)
+        case "version": try version(&request)
+        case "idle": try idle(&request)
         case "hello": try hello(&request)
         case "checkOptions": try checkOptions(&request)
         case "open": try open(&request)
         case "openCollection": try openCollection(&request)
         case "dropCollection": try dropCollection(&request)
         case "listCollections": try listCollections(&request)
-        case "scan": try scan(&request)
-        case "count": try count(&request)
-        case "query": try query(&request)
-        case "idle": try idle(&request)
-        default: throw Refusal(status: CRUDD_UNSUPPORTED, message: "there is no method \(method)")
+        default: throw PluginFailure(status: CRUDD_UNSUPPORTED, message: "there is no method \(method.text)")
         }
+    }
+
+    /// Sends what there is of a result; the reply continues in another frame.
+    func sendPart() {
+        reply.endReply(hasMore: true)
+        do throws(ChannelError) {
+            try sender.send(&reply)
+        } catch {
+            fail("the daemon does not receive: \(error)")
+        }
+        reply.beginReply(to: state.number)
+    }
+
+    // MARK: The plugin
+
+    /// The storage.
+    func backend() throws(PluginFailure) -> OpaquePointer {
+        guard let opened = storage.opened else {
+            throw PluginFailure(status: CRUDD_INTERNAL, message: "the storage is not open")
+        }
+        return opened.storage
+    }
+
+    /// The collection that a request means by a number.
+    func collection(_ number: Int) throws(PluginFailure) -> OpenCollection {
+        guard let collection = storage.collection(number) else {
+            throw PluginFailure(status: CRUDD_INTERNAL, message: "the collection is not open")
+        }
+        return collection
+    }
+
+    // MARK: The snapshot
+
+    /// The channel's own reader, for one call.
+    ///
+    /// As in the daemon's event loops, its snapshot is kept from one read to the next, for no longer than
+    /// ``SnapshotReader/maximumSnapshotAge``.
+    func reader() throws(PluginFailure) -> SnapshotReader {
+        if let reader = state.reader {
+            guard table.pointee.end_snapshot != nil else { return reader }
+            if let end = state.snapshotEnd, MonotonicTime.now >= end { releaseSnapshot() }
+            if state.snapshotEnd == nil { state.snapshotEnd = MonotonicTime.now + SnapshotReader.maximumSnapshotAge }
+            return reader
+        }
+        var opened: OpaquePointer?
+        try failure.check(table.pointee.open_reader(try backend(), &opened, failure.pointer))
+        guard let opened else { throw PluginFailure(status: CRUDD_INTERNAL, message: "the plugin made no reader") }
+        let reader = SnapshotReader(PluginHandle(pointer: opened), of: table, clock: storage.clock) {
+            [unowned self] failure, _ in report(failure)
+        }
+        (state.pluginReader, state.reader) = (opened, reader)
+        return try self.reader()
+    }
+
+    /// Releases the snapshot, which keeps a database from reusing its log.
+    func releaseSnapshot() {
+        state.reader?.releaseSnapshot()
+        state.snapshotEnd = nil
+    }
+
+    /// Waits for a request, and releases the snapshot if none comes.
+    private func receive() throws(ChannelError) -> UnsafeRawBufferPointer {
+        if state.snapshotEnd != nil, !state.isReceivingLimited {
+            socket.setReceivingTimeout(SnapshotReader.maximumSnapshotAge)
+            state.isReceivingLimited = true
+        }
+        do throws(ChannelError) {
+            return try socket.receive(until: nil)
+        } catch {
+            guard error == .timedOut else { throw error }
+        }
+        releaseSnapshot()
+        socket.setReceivingTimeout(nil)
+        state.isReceivingLimited = false
+        return try socket.receive(until: nil)
     }
 }
 
 extension FrameReader {
-    /// Reads the members of `params`.
+    /// Reads the members of `params`: has `member` take the value of each, or pass over it.
     mutating func parameters(
-        _ member: (inout FrameReader, JSONSlice) throws(FrameFault) -> Void
-    ) throws(ChannelService.Refusal) {
-        do throws(FrameFault) {
+        _ member: (inout FrameReader, FrameString) throws(ProtocolViolation) -> Void
+    ) throws(PluginFailure) {
+        do throws(ProtocolViolation) {
             try object(member)
         } catch {
-            throw ChannelService.Refusal(status: CRUDD_INTERNAL, message: "the request is wrong: \(error)")
+            throw PluginFailure(status: CRUDD_INTERNAL, message: "the request is invalid: \(error)")
         }
     }
 }

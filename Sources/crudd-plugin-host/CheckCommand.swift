@@ -4,7 +4,7 @@ import CRUDPluginTesting
 import Glibc
 import Logging
 
-/// Finds out whether a plugin keeps the plugin contract, and prints a report.
+/// Checks whether a plugin conforms to the plugin contract, and prints a report.
 enum CheckCommand {
     static let usage = """
         Usage: crudd-plugin-host --check PATH [--in-child] [--options YAML]
@@ -14,11 +14,11 @@ enum CheckCommand {
 
           --in-child      run a shared object in a child process, as an executable always is
 
-        Exit statuses: 0 it keeps the contract, 64 wrong usage, 69 its storage is not available, 70 it does not keep the
-        contract, 78 the plugin or its options have a fault.
+        Exit statuses: 0 it conforms, 64 wrong usage, 69 its storage is not available, 70 it does not conform, 78 the
+        plugin cannot be loaded or its options are invalid.
         """
 
-    /// How long a child may take over a call: it is what a plugin does that is checked, not how busy the machine is.
+    /// How long a child may take over a call: what a plugin does is checked, not how busy the machine is.
     private static let callTimeout = Duration.seconds(60)
 
     static func run(_ words: some Sequence<String>) -> Int32 {
@@ -28,21 +28,21 @@ enum CheckCommand {
             let plugin = try load(arguments.path, inChild: arguments.isInChild, options: options)
             let suite = ConformanceSuite(
                 ExportedPlugin(plugin), options: String(decoding: options, as: UTF8.self),
-                storm: StormCommand.program(arguments.path, inChild: arguments.isInChild))
+                crashWorkload: CrashWorkloadCommand.program(arguments.path, inChild: arguments.isInChild))
             return try CheckReport(plugin).print(suite) ? EXIT_SUCCESS : 70  // EX_SOFTWARE
-        } catch let fault as UsageFault {
-            StandardStream.error.write("crudd-plugin-host: \(fault.message)\n\(usage)\n")
+        } catch let error as UsageError {
+            StandardStream.error.write("crudd-plugin-host: \(error.message)\n\(usage)\n")
             return 64  // EX_USAGE
         } catch let invalid as InvalidConfiguration {
-            StandardStream.error.write(invalid.faults.map { "\($0)\n" }.joined())
+            StandardStream.error.write("\(invalid)\n")
             return 78  // EX_CONFIG
         } catch let failure as PluginFailure {
             StandardStream.error.write("crudd-plugin-host: \(failure.message)\(place(failure.pointer))\n")
             return 78  // EX_CONFIG
-        } catch let fault as CallFault {
+        } catch let error as CallError {
             StandardStream.error.write(
-                "crudd-plugin-host: the plugin does not open its storage: \(fault)\(place(fault.pointer))\n")
-            return fault.isFinal ? 78 : 69  // EX_CONFIG, EX_UNAVAILABLE
+                "crudd-plugin-host: the plugin does not open its storage: \(error)\(place(error.pointer))\n")
+            return error.isFinal ? 78 : 69  // EX_CONFIG, EX_UNAVAILABLE
         } catch {
             StandardStream.error.write("crudd-plugin-host: \(error)\n")
             return 78  // EX_CONFIG
@@ -53,7 +53,7 @@ enum CheckCommand {
 
     /// Loads a plugin from wherever it lies, or has children run it; it must be trustworthy all the same.
     ///
-    /// - Throws: ``PluginFault``, ``PluginFailure``.
+    /// - Throws: ``PluginLoadingError``, ``PluginFailure``.
     static func load(_ path: String, inChild: Bool, options: [UInt8]) throws -> Plugin {
         let isLibrary = path.hasSuffix(".so")
         if isLibrary, !inChild { return try load(path) }
@@ -67,12 +67,12 @@ enum CheckCommand {
             loopCount: 0, home: getenv("HOME").map { String(cString: $0) } ?? "/",
             launcher: try ChildCommand.findLauncher())
         let (plugin, doubt) = try Plugin.inChild(command, options: options, logger: logger)
-        if let doubt { throw PluginFault(doubt) }
+        if let doubt { throw PluginLoadingError(doubt) }
         return plugin
     }
 
     /// Loads a shared object.
-    static func load(_ path: String) throws(PluginFault) -> Plugin {
+    static func load(_ path: String) throws(PluginLoadingError) -> Plugin {
         let absolute = absolute(path)
         return try Plugin.load(PluginFile(named: absolute, in: [folder(of: absolute)], sha256: nil))
     }
@@ -93,9 +93,9 @@ enum CheckCommand {
         private(set) var options = ""
         private(set) var isInChild = false
 
-        init(_ words: some Sequence<String>) throws(UsageFault) {
+        init(_ words: some Sequence<String>) throws(UsageError) {
             var words = Array(words)[...]
-            guard let path = words.popFirst(), !path.hasPrefix("-") else { throw UsageFault("--check wants a plugin") }
+            guard let path = words.popFirst(), !path.hasPrefix("-") else { throw UsageError("--check wants a plugin") }
             self.path = path
             while let word = words.popFirst() {
                 if word == "--options", let text = words.popFirst() {
@@ -105,14 +105,14 @@ enum CheckCommand {
                 } else if word.hasPrefix("--options=") {
                     options = String(word.dropFirst("--options=".count))
                 } else {
-                    throw UsageFault(word == "--options" ? "--options wants YAML" : "unknown argument \(word)")
+                    throw UsageError(word == "--options" ? "--options wants YAML" : "unknown argument \(word)")
                 }
             }
         }
     }
 
-    /// Why a command line is not understood.
-    private struct UsageFault: Error {
+    /// Why a command line is invalid.
+    private struct UsageError: Error {
         let message: String
 
         init(_ message: String) {

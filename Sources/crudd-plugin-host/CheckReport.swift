@@ -9,10 +9,10 @@ struct CheckReport {
         self.plugin = plugin
     }
 
-    /// Runs the suite and answers whether nothing failed.
+    /// Runs the suite; returns whether nothing failed.
     ///
     /// - Throws: why the storage cannot be opened.
-    func print(_ suite: ConformanceSuite) throws(CallFault) -> Bool {
+    func print(_ suite: ConformanceSuite) throws(CallError) -> Bool {
         let capabilities = plugin.capabilities.names.joined(separator: ", ")
         StandardStream.output.write(
             "\(plugin.name)\nversion \(plugin.version), \(capabilities.isEmpty ? "no capabilities" : capabilities)\n")
@@ -43,7 +43,7 @@ struct CheckReport {
         switch row.verdict {
         case .passed: return "ok      \(title)\n"
         case .notApplicable(let reason): return "-       \(title) (\(reason))\n"
-        case .failed(let faults): return "FAILED  \(title)\n" + faults.map { "            \($0)\n" }.joined()
+        case .failed(let failures): return "FAILED  \(title)\n" + failures.map { "            \($0)\n" }.joined()
         }
     }
 }

@@ -1,3 +1,4 @@
+import CRUDPluginABI
 import CRUDPluginHost
 import Glibc
 
@@ -22,19 +23,15 @@ enum Confinement {
         guard setrlimit(__rlimit_resource_t(resource.rawValue), &limit) == 0 else { fail("setrlimit: \(reason())") }
     }
 
-    /// Becomes an executable; does not return. One that cannot be executed is a fault of the configuration: that is the
-    /// reply to the daemon's greeting.
+    /// Becomes an executable; does not return. That it cannot be executed is a final failure, which the daemon is
+    /// told in the reply to its greeting.
     static func become(_ path: String, _ words: [String]) -> Never {
         let pointers = words.map { strdup($0) } + [nil]
         execv(path, pointers)
         let message = "\(path) cannot be executed: \(reason())"
         var reply = FrameWriter()
-        reply.begin()
-        reply.raw(#"{"id":1,"error":{"status":"unsupported","message":"#)
-        reply.string(message)
-        reply.raw("}}")
-        reply.end()
-        _ = reply.bytes.withUnsafeBytes { write(STDOUT_FILENO, $0.baseAddress, $0.count) }
+        reply.failure(PluginFailure(status: CRUDD_UNSUPPORTED, message: message), to: 1)
+        try? FramedSocket.send(&reply, on: STDOUT_FILENO, until: nil)
         exit(126)
     }
 

@@ -1,5 +1,5 @@
-/// The daemon's command line: a handful of options, read here so that the daemon links no Foundation, which every
-/// argument parser brings along.
+/// The daemon's command line: a handful of options, parsed here so that the daemon links no Foundation, which every
+/// argument parser needs.
 struct Arguments {
     enum Task: Equatable {
         case serve, check, help, version
@@ -8,7 +8,7 @@ struct Arguments {
     private(set) var task = Task.serve
     /// The configuration file.
     private(set) var configuration = "/etc/crudd/crudd.yaml"
-    /// Whether to start although collections would lose sight of their records.
+    /// Whether to start although records would be orphaned.
     private(set) var force = false
 
     static let help = """
@@ -18,17 +18,17 @@ struct Arguments {
 
           --config FILE   the configuration (default: /etc/crudd/crudd.yaml)
           --check [FILE]  check the configuration, its plugins and their options, touching no storage, and exit
-          --force         start although collections would lose sight of their records
+          --force         start although the configuration orphans records
           --version       print the version and exit
           --help          print this and exit
 
-        Exit statuses: 0 done, 64 wrong usage, 69 another daemon is there, or a plugin that is to be checked gives no
-        answer, 71 the system gives no more, 78 the configuration has a fault.
+        Exit statuses: 0 success, 64 wrong usage, 69 another daemon is running, or a plugin that is to be checked does
+        not reply, 71 the system is out of a resource, 78 the configuration has an error.
 
         """
 
-    /// - Throws: ``UsageFault``.
-    init(_ words: some Sequence<String>) throws(UsageFault) {
+    /// - Throws: ``UsageError``.
+    init(_ words: some Sequence<String>) throws(UsageError) {
         var words = Array(words)[...]
         while let word = words.popFirst() {
             let parts = word.split(separator: "=", maxSplits: 1)
@@ -36,7 +36,7 @@ struct Arguments {
             let attached = parts.count == 2 ? String(parts[1]) : nil
             switch option {
             case "--config":
-                guard let file = attached ?? words.popFirst() else { throw UsageFault("--config wants a file") }
+                guard let file = attached ?? words.popFirst() else { throw UsageError("--config needs a file") }
                 configuration = file
             case "--check":
                 task = .check
@@ -48,14 +48,14 @@ struct Arguments {
             case "--force" where attached == nil: force = true
             case "--version" where attached == nil: task = .version
             case "--help" where attached == nil, "-h" where attached == nil: task = .help
-            default: throw UsageFault("unknown argument \(word)")
+            default: throw UsageError("unknown argument \(word)")
             }
         }
     }
 }
 
-/// Why a command line is not understood.
-struct UsageFault: Error {
+/// A command line that cannot be parsed.
+struct UsageError: Error {
     let message: String
 
     init(_ message: String) {

@@ -8,7 +8,7 @@ func print(_ lines: [String], to descriptor: CInt) {
     _ = text.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
 }
 
-/// Does what the command line asks for and answers the exit status, one of sysexits.h.
+/// Executes the command line and returns the exit status, one of sysexits.h.
 func run() -> Int32 {
     do {
         let arguments = try Arguments(CommandLine.arguments.dropFirst())
@@ -25,11 +25,11 @@ func run() -> Int32 {
             try daemon.run(force: arguments.force)
         }
         return EXIT_SUCCESS
-    } catch let fault as UsageFault {
-        print(["crudd: \(fault.message)", "Try crudd --help."], to: STDERR_FILENO)
+    } catch let error as UsageError {
+        print(["crudd: \(error.message)", "Try crudd --help."], to: STDERR_FILENO)
         return 64  // EX_USAGE
     } catch let invalid as InvalidConfiguration {
-        print(invalid.faults.map(\.description), to: STDERR_FILENO)
+        print(invalid.diagnostics.map(\.description), to: STDERR_FILENO)
         return StartFailure.Status.configuration.rawValue
     } catch let failure as StartFailure {
         print(failure.lines, to: STDERR_FILENO)

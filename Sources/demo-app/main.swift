@@ -6,13 +6,12 @@ import Glibc
 import Darwin
 #endif
 
-/// What this application stores. It knows nothing of databases: which one holds a client is for the daemon's
-/// configuration to say.
+/// A model that this application stores. In which database is decided by the daemon's configuration.
 struct Client: Codable, Equatable {
     var name: String
 }
 
-/// What it stores by id, and asks for by what is in it.
+/// A model that it also queries.
 struct Visit: Codable, Identifiable, Queryable {
     var id: Int
     var client: String
@@ -24,7 +23,7 @@ struct Visit: Codable, Identifiable, Queryable {
     static let properties = Properties()
 }
 
-/// Says what is being done, then does it.
+/// Prints a title, runs `work` and prints its result.
 @discardableResult
 func step<Result>(_ title: String, _ work: () async throws -> Result) async throws -> Result {
     print(title.padded(to: 44), terminator: "")
@@ -41,7 +40,7 @@ do {
     let client = try await CRUDClient.connect()
     print("Connected to \(client.path)\n")
     let repository: any CRUDRepository = client.repository("Clients Database")
-    // What an earlier run has left.
+    // Records of an earlier run.
     for id in ["client", "clientArray"] where try await repository.exists(id: id) {
         try await repository.delete(id: id)
     }
@@ -57,10 +56,10 @@ do {
     record = try await step("Reading it again") { try await repository.read(id: "client") }
 
     try await step("Deleting it") { try await repository.delete(id: "client") }
-    try await step("Reading what is gone") {
+    try await step("Reading the deleted record") {
         do {
             let gone: Client = try await repository.read(id: "client")
-            throw CRUDError(.internalError, "\(gone) is still there")
+            throw CRUDError(.internalError, "\(gone) still exists")
         } catch let error as CRUDError where error.code == .recordNotFound {
             return error
         }
@@ -69,7 +68,7 @@ do {
     let clients = [record, Client(name: "Chill Client")]
     try await step("Creating an array of two clients") { try await repository.create(id: "clientArray", item: clients) }
     let read = try await step("Reading the array") { try await repository.read(id: "clientArray", as: [Client].self) }
-    guard read == clients else { throw CRUDError(.internalError, "the array came back changed") }
+    guard read == clients else { throw CRUDError(.internalError, "the array that was read differs") }
 
     let visits = client.repository("visits", of: Visit.self)
     try await visits.removeAll()
@@ -79,14 +78,14 @@ do {
             Visit(id: 3, client: "Cem", minutes: 90),
         ]).count
     }
-    try await step("Ada stays on for a quarter of an hour") {
+    try await step("Extending Ada's visit by 15 minutes") {
         try await visits.modify(id: 1) { $0.minutes += 15 }.minutes
     }
-    try await step("Who stayed between 30 and 60 minutes?") {
+    try await step("Finding visits of 30 to 60 minutes") {
         try await visits.fetch { $0.minutes.between(30, 60) }.map(\.client)
     }
-    print("\nAll went well.")
+    print("\nAll steps succeeded.")
 } catch {
-    print("\nThis went wrong: \(error)")
+    print("\nThis step failed: \(error)")
     exit(1)
 }

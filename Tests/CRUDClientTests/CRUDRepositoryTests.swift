@@ -3,9 +3,9 @@ import Foundation
 import Synchronization
 import Testing
 
-/// What a repository gets that implements the four methods and nothing else.
+/// The default implementations, in a repository that implements only the four required methods.
 @Suite struct CRUDRepositoryTests {
-    /// The least that a third party can write.
+    /// A minimal repository of a third party.
     final class Shelf: CRUDRepository {
         private struct Records {
             var texts: [[UInt8]: (text: Data, revision: Revision)] = [:]
@@ -68,7 +68,7 @@ import Testing
 
     @Test func readsManyInOrderAndEachOnce() async throws {
         let repository: any CRUDRepository = Shelf()
-        // Two ids that String takes for one.
+        // Two ids that are equal as Strings.
         try await repository.create(id: "\u{E9}", item: 1)
         try await repository.create(id: "e\u{301}", item: 2)
         try await repository.create(id: "z", item: 3)

@@ -5,15 +5,15 @@ import Testing
 
 @testable import CRUDClient
 
-/// What becomes of calls, without a connection and without a clock.
+/// The states of calls, without a connection and without a clock.
 @Suite struct CallTableTests {
     enum Ending: Equatable, Sendable {
-        case answered(String)
+        case replied(String)
         case failed(CRUDError.Code, isOverdue: Bool)
         case cancelled
     }
 
-    /// Makes a call, hands it to `events` in a table of its own, and returns how it ended.
+    /// Makes a call in a table of its own, runs `events` on the table, and returns how the call ended.
     private func ending(
         of method: RemoteMethod, deadline: NIODeadline = .distantFuture, _ events: (inout CallTable) -> Void
     ) async throws -> Ending {
@@ -21,12 +21,12 @@ import Testing
             let result = try await withCheckedThrowingContinuation { continuation in
                 var table = CallTable()
                 table.add(
-                    Call(
+                    PendingCall(
                         id: 1, method: method, frame: [0, 0, 0, 1, 0x20], deadline: deadline, continuation: continuation
                     ))
                 events(&table)
             }
-            return .answered(String(decoding: result, as: UTF8.self))
+            return .replied(String(decoding: result, as: UTF8.self))
         } catch let error as CRUDError {
             return .failed(error.code, isOverdue: error.cause is DeadlineExceeded)
         } catch is CancellationError {
@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    @Test func beforeItLeft() async throws {
+    @Test func beforeItIsSent() async throws {
         for method in [RemoteMethod.read, .create] {
             #expect(try await ending(of: method) { $0.cancel(1) } == .cancelled)
             let overdue = try await ending(of: method, deadline: .uptimeNanoseconds(5)) { table in
@@ -49,20 +49,20 @@ import Testing
         }
     }
 
-    @Test func afterItLeft() async throws {
+    @Test func afterItIsSent() async throws {
         for (method, isWrite) in [(RemoteMethod.read, false), (.create, true)] {
             let cancelled = try await ending(of: method) { table in
                 table.sendAll()
                 table.cancel(1)
-                let takes = table.takesLateAnswer(to: 1)
-                #expect(takes)
+                let isExpected = table.expectsLateReply(to: 1)
+                #expect(isExpected)
             }
             #expect(cancelled == (isWrite ? .failed(.outcomeUnknown, isOverdue: false) : .cancelled))
             let overdue = try await ending(of: method, deadline: .uptimeNanoseconds(5)) { table in
                 table.sendAll()
                 _ = table.expire(at: .uptimeNanoseconds(5), obstacle: nil)
-                let takes = table.takesLateAnswer(to: 1)
-                #expect(takes)
+                let isExpected = table.expectsLateReply(to: 1)
+                #expect(isExpected)
             }
             #expect(overdue == .failed(isWrite ? .outcomeUnknown : .unavailable, isOverdue: true))
             let closed = try await ending(of: method) { table in
@@ -72,7 +72,7 @@ import Testing
             #expect(closed == .failed(isWrite ? .outcomeUnknown : .unavailable, isOverdue: false))
             let broken = try await ending(of: method) { table in
                 table.sendAll()
-                table.protocolBroken(CRUDError(.internalError, "nonsense"))
+                table.protocolViolated(CRUDError(.internalError, "invalid"))
                 #expect(!table.hasWaiting)
             }
             #expect(broken == .failed(isWrite ? .outcomeUnknown : .internalError, isOverdue: false))
@@ -92,12 +92,12 @@ import Testing
             table.connectionLost(lost)
             let again = table.sendAll()
             #expect(again == frame)
-            table.takeAnswered(1)??.continuation.resume(returning: Array("x".utf8))
+            table.takeReplied(1)??.continuation.resume(returning: Array("x".utf8))
         }
-        #expect(read == .answered("x"))
+        #expect(read == .replied("x"))
     }
 
-    @Test func readsGoAgainInTheirOrderAndBeforeTheRest() async throws {
+    @Test func readsAreSentAgainInOrderAndFirst() async throws {
         await withTaskGroup { group in
             let shared = SharedTable()
             let frames = (1...4).map { [UInt8]([0, 0, 0, 1, UInt8($0)]) }
@@ -107,7 +107,7 @@ import Testing
                     _ = try? await withCheckedThrowingContinuation { continuation in
                         shared.table.withLock {
                             $0.add(
-                                Call(
+                                PendingCall(
                                     id: index, method: .read, frame: frame, deadline: .distantFuture,
                                     continuation: continuation))
                         }
@@ -130,25 +130,25 @@ import Testing
         let table = Mutex(CallTable())
     }
 
-    @Test func onlyKnowsWhatWasAsked() {
+    @Test func onlyKnowsRequestsThatWereSent() {
         var table = CallTable()
-        let takes = table.takesLateAnswer(to: 1)
-        #expect(!takes)
+        let isExpected = table.expectsLateReply(to: 1)
+        #expect(!isExpected)
     }
 }
 
 extension CallTable {
-    /// Sends all that waits and returns it.
+    /// Sends all waiting calls and returns their frames.
     @discardableResult
     fileprivate mutating func sendAll() -> [UInt8] {
         var buffer = ByteBuffer()
-        send(into: &buffer, enough: .max, maximumFrameBytes: 100)
+        send(into: &buffer, targetBytes: .max, maximumFrameBytes: 100)
         return Array(buffer.readableBytesView)
     }
 
-    /// Whether an answer to `id` is one that was asked for and that nobody waits for any more.
-    fileprivate mutating func takesLateAnswer(to id: Int) -> Bool {
-        guard case .some(.none) = takeAnswered(id) else { return false }
+    /// Whether `id` is that of an abandoned request.
+    fileprivate mutating func expectsLateReply(to id: Int) -> Bool {
+        guard case .some(.none) = takeReplied(id) else { return false }
         return true
     }
 }

@@ -33,7 +33,7 @@ import Testing
         let daemon = try ScriptedDaemon { listener in
             let peer = try listener.acceptSilently()
             let hello = try peer.request()
-            try peer.answer(hello, #"{"daemon":"crudd","version":"9","protocol":1,"limits":{}}"#)
+            try peer.reply(to: hello, #"{"daemon":"crudd","version":"9","protocol":1,"limits":{}}"#)
             try peer.awaitClosing()
             return hello
         }
@@ -48,7 +48,7 @@ import Testing
     @Test func refusesAnotherProtocol() async throws {
         let daemon = try ScriptedDaemon { listener in
             let peer = try listener.acceptSilently()
-            try peer.answer(try peer.request(), #"{"daemon":"crudd","version":"9","protocol":2,"limits":{}}"#)
+            try peer.reply(to: try peer.request(), #"{"daemon":"crudd","version":"9","protocol":2,"limits":{}}"#)
             try peer.awaitClosing()
         }
         let error = await #expect(throws: CRUDError.self) { try await CRUDClient.connect(path: daemon.path) }

@@ -3,13 +3,13 @@ import Foundation
 import ScriptedDaemon
 import Testing
 
-/// One connection, many calls: what arrives when, and in which pieces.
+/// Many calls on one connection, with replies in any order and in pieces.
 @Suite struct ConnectionTests {
     @Test func matchesAnswersInAnyOrder() async throws {
         let daemon = try ScriptedDaemon { listener in
             let peer = try listener.accept()
             for request in try peer.requests(100).reversed() {
-                try peer.answer(request, #"{"id":"x","item":"\#(request.strings["id"] ?? "")","revision":"1"}"#)
+                try peer.reply(to: request, #"{"id":"x","item":"\#(request.strings["id"] ?? "")","revision":"1"}"#)
             }
             try peer.awaitClosing()
         }
@@ -47,10 +47,10 @@ import Testing
         let daemon = try ScriptedDaemon { listener in
             let peer = try listener.accept()
             let create = try peer.request()
-            try peer.answer(create, #"{"revision":"1"}"#)
+            try peer.reply(to: create, #"{"revision":"1"}"#)
             let read = try peer.request()
             let item = try #require(create.text.range(of: #"""# + String(repeating: "x", count: 8 << 20) + #"""#))
-            try peer.answer(read, #"{"id":"big","item":\#(create.text[item]),"revision":"1"}"#)
+            try peer.reply(to: read, #"{"id":"big","item":\#(create.text[item]),"revision":"1"}"#)
             try peer.awaitClosing()
         }
         let repository = try await CRUDClient.connect(path: daemon.path).repository("things")
@@ -64,7 +64,7 @@ import Testing
     @Test func refusesFramesThatTheDaemonWouldRefuse() async throws {
         let daemon = try ScriptedDaemon { listener in
             let peer = try listener.accept(frameBytes: 1000)
-            try peer.answer(try peer.request(), "{}")
+            try peer.reply(to: try peer.request(), "{}")
             try peer.awaitClosing()
         }
         let client = try await CRUDClient.connect(path: daemon.path)
@@ -78,8 +78,8 @@ import Testing
         try await daemon.finish()
     }
 
-    /// What a daemon that speaks the protocol never sends.
-    static let nonsense: [[UInt8]] = [
+    /// Frames that violate the protocol.
+    static let violations: [[UInt8]] = [
         [0xFF, 0xFF, 0xFF, 0xFF],
         [0x01, 0x00, 0x00, 0x01],
         ScriptedPeer.frame(""),
@@ -103,15 +103,15 @@ import Testing
         ScriptedPeer.frame(#"{"jsonrpc":"2.0","id":99999999999999999999,"result":{}}"#),
     ]
 
-    @Test(arguments: nonsense)
-    func closesOnNonsenseAndConnectsAgain(_ bytes: [UInt8]) async throws {
+    @Test(arguments: violations)
+    func closesOnAViolationAndConnectsAgain(_ bytes: [UInt8]) async throws {
         let daemon = try ScriptedDaemon { listener in
             let peer = try listener.accept()
             _ = try peer.requests(2)
             try peer.write(bytes)
             try peer.awaitClosing()
             let second = try listener.accept()
-            try second.answer(try second.request(), "{}")
+            try second.reply(to: try second.request(), "{}")
             try second.awaitClosing()
         }
         let client = try await CRUDClient.connect(path: daemon.path)
@@ -119,7 +119,7 @@ import Testing
         let write = Task { try await client.repository("things").delete(id: "x") }
         let readError = await #expect(throws: CRUDError.self) { try await read.value }
         #expect(readError?.code == .internalError)
-        #expect(readError?.message.contains("broke the protocol") == true)
+        #expect(readError?.message.contains("violated the protocol") == true)
         let writeError = await #expect(throws: CRUDError.self) { try await write.value }
         #expect(writeError?.code == .outcomeUnknown)
         try await client.ping()
@@ -130,11 +130,11 @@ import Testing
     @Test func handsOnErrorsWithTheirDetails() async throws {
         let daemon = try ScriptedDaemon { listener in
             let peer = try listener.accept()
-            try peer.refuse(
+            try peer.reject(
                 try peer.request(),
                 #"{"code":-32003,"message":"changed","data":{"name":"revision_mismatch","retryable":false,"#
                     + #""details":{"revision":"r\u0032","new in 2.0":[1]}}}"#)
-            try peer.refuse(try peer.request(), #"{"code":-31999,"message":"new in 2.0"}"#)
+            try peer.reject(try peer.request(), #"{"code":-31999,"message":"new in 2.0"}"#)
             try peer.awaitClosing()
         }
         let repository = try await CRUDClient.connect(path: daemon.path).repository("things")
@@ -168,7 +168,7 @@ import Testing
             }
             return await group.reduce(into: []) { $0.append($1) }
         }
-        // The daemon reads nothing: what fits into the socket is lost sight of, the rest never leaves.
+        // The daemon reads nothing: the outcome of calls that fit into the socket is unknown, the others are not sent.
         #expect(codes.contains(.outcomeUnknown))
         #expect(codes.contains(.unavailable))
         #expect(codes.allSatisfy { $0 == .outcomeUnknown || $0 == .unavailable })

@@ -67,7 +67,7 @@ import Testing
         let repository = client.repository("c")
         try await repository.create(id: "x", item: 1)
         try daemon.kill()
-        // It waits, connects to the next daemon, and is answered by that.
+        // It waits, and is sent to the next daemon.
         async let item = repository.read(id: "x", as: Int.self)
         let next = try daemon.restarted()
         #expect(try await item == 1)

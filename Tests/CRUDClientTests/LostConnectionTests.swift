@@ -2,7 +2,7 @@ import CRUDClient
 import ScriptedDaemon
 import Testing
 
-/// What becomes of calls when the connection goes, their deadline comes or their task is cancelled.
+/// Calls whose connection is lost, whose deadline passes or whose task is cancelled.
 @Suite struct LostConnectionTests {
     @Test func sendsReadsAgainWhoseAnswerWasLost() async throws {
         let daemon = try ScriptedDaemon { listener in
@@ -11,7 +11,7 @@ import Testing
             first.close()
             let second = try listener.accept()
             let again = try second.requests(3)
-            for request in again { try second.answer(request, #"{"exists":true}"#) }
+            for request in again { try second.reply(to: request, #"{"exists":true}"#) }
             try second.awaitClosing()
             return (lost.map(\.text).sorted(), again.map(\.text).sorted())
         }
@@ -37,7 +37,7 @@ import Testing
             first.close()
             let second = try listener.accept()
             let next = try second.request()
-            try second.answer(next, "{}")
+            try second.reply(to: next, "{}")
             try second.awaitClosing()
             return next.method
         }
@@ -48,11 +48,11 @@ import Testing
         #expect(error?.code == .outcomeUnknown)
         try await client.ping()
         await client.close()
-        // The write was not made twice.
+        // The write was not sent twice.
         #expect(try await daemon.finish() == "daemon.ping")
     }
 
-    /// A client whose daemon goes at the gate, and that has noticed.
+    /// A client whose daemon stops at the gate, after it has noticed that.
     private func orphan(path: String, gone: Gate) async throws -> CRUDClient {
         let client = try await CRUDClient.connect(path: path)
         gone.open()
@@ -61,7 +61,7 @@ import Testing
                 try await CRUDClient.withDeadline(in: .milliseconds(50)) { try await client.ping() }
             }
             #expect(error?.code == .unavailable)
-            if error?.message.contains("no daemon answers") == true { return client }
+            if error?.message.contains("cannot connect to the daemon") == true { return client }
         }
     }
 
@@ -79,7 +79,7 @@ import Testing
             try back.pass()
             try listener.listen()
             let second = try listener.accept()
-            try second.answer(try second.request(), #"{"revision":"7"}"#)
+            try second.reply(to: try second.request(), #"{"revision":"7"}"#)
             try second.awaitClosing()
         }
         let client = try await orphan(path: daemon.path, gone: gone)
@@ -115,7 +115,7 @@ import Testing
             try listener.listen()
             let second = try listener.accept()
             let request = try second.request()
-            try second.answer(request, "{}")
+            try second.reply(to: request, "{}")
             try second.awaitClosing()
             return request.method
         }
@@ -137,9 +137,9 @@ import Testing
             let requests = try peer.requests(2)
             received.send()
             try gate.pass()
-            // The late answers must not disturb anybody.
-            for request in requests { try peer.answer(request, #"{"exists":true,"revision":"1"}"#) }
-            try peer.answer(try peer.request(), "{}")
+            // The late replies must have no effect.
+            for request in requests { try peer.reply(to: request, #"{"exists":true,"revision":"1"}"#) }
+            try peer.reply(to: try peer.request(), "{}")
             try peer.awaitClosing()
         }
         let client = try await CRUDClient.connect(path: daemon.path)
@@ -163,8 +163,8 @@ import Testing
             let peer = try listener.accept()
             let requests = try peer.requests(2)
             try gate.pass()
-            for request in requests { try peer.answer(request, #"{"exists":true,"revision":"1"}"#) }
-            try peer.answer(try peer.request(), "{}")
+            for request in requests { try peer.reply(to: request, #"{"exists":true,"revision":"1"}"#) }
+            try peer.reply(to: try peer.request(), "{}")
             try peer.awaitClosing()
         }
         let client = try await CRUDClient.connect(path: daemon.path)

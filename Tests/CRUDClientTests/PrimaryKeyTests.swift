@@ -3,7 +3,7 @@ import Foundation
 import ScriptedDaemon
 import Testing
 
-/// Under which id models are stored.
+/// The ids under which models are stored.
 @Suite struct PrimaryKeyTests {
     struct Pair: Encodable, Persistable {
         static let primaryKey = PrimaryKey(\Pair.team, \Pair.number, \Pair.device)
@@ -11,7 +11,7 @@ import Testing
         var team: String
         var number: Int8
         var device = UUID(uuid: (0xAB, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16))
-        /// Not what the record goes by.
+        /// Not the record's id.
         var id = 99
     }
 
@@ -53,7 +53,7 @@ import Testing
         let daemon = try ScriptedDaemon { listener in
             let peer = try listener.accept()
             let request = try peer.request()
-            try peer.answer(request, #"{"revision":"1"}"#)
+            try peer.reply(to: request, #"{"revision":"1"}"#)
             try peer.awaitClosing()
             return request.strings["id"] ?? ""
         }

@@ -22,7 +22,7 @@ import Testing
 
     @Test func bringsDatesBackEqual() {
         for _ in 0..<10_000 {
-            // From 1900 to 2100, but for the months around 2001, when a Date is finer than a nanosecond.
+            // From 1900 to 2100, except the months around 2001, when a Date is more precise than a nanosecond.
             let seconds = Double.random(in: 1e7...3.2e9) * (Bool.random() ? 1 : -1)
             let date = Date(timeIntervalSinceReferenceDate: seconds)
             #expect(RFC3339.text(of: date).flatMap(RFC3339.date) == date, "\(seconds)")
@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test func agreesWithFoundation() throws {
-        // Foundation's calendar is the Julian one before October 1582, RFC 3339's never.
+        // Foundation uses the Julian calendar before October 1582, RFC 3339 never does.
         for day in stride(from: -152_000, to: 2_900_000, by: 97) {
             let date = Date(timeIntervalSinceReferenceDate: Double(day) * 86_400 + 3661)
             #expect(RFC3339.text(of: date) == date.formatted(.iso8601).dropLast() + ".000000000Z")

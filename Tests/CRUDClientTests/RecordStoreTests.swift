@@ -3,17 +3,17 @@ import Foundation
 import ScriptedDaemon
 import Testing
 
-/// What the queries, patches and batches of a RemoteRepository are on the wire.
+/// The requests for queries, patches and batches of a RemoteRepository.
 @Suite struct RecordStoreTests {
-    /// Has a daemon give these answers, one to each request, and hands on the `params` that came, method in front.
+    /// Runs a daemon that sends these replies, one to each request; returns the `params` of the requests, method first.
     private func sent(
-        answering answers: [String], _ calls: (RemoteRepository) async throws -> Void
+        replying replies: [String], _ calls: (RemoteRepository) async throws -> Void
     ) async throws -> [String] {
         let daemon = try ScriptedDaemon { listener in
             let peer = try listener.accept()
-            let requests = try answers.map { answer in
+            let requests = try replies.map { reply in
                 let request = try peer.request()
-                try peer.answer(request, answer)
+                try peer.reply(to: request, reply)
                 let start = try #require(request.text.range(of: #""params":"#)).upperBound
                 return "\(request.method) \(request.text[start...].dropLast())"
             }
@@ -27,8 +27,8 @@ import Testing
     }
 
     @Test func patches() async throws {
-        let answer = #"{"revision":"2","item":{"a":1}}"#
-        let requests = try await sent(answering: [answer, answer]) { store in
+        let reply = #"{"revision":"2","item":{"a":1}}"#
+        let requests = try await sent(replying: [reply, reply]) { store in
             let patch = try EncodedItem(json: #"{"a":1.0,"b":null}"#)
             let record = try await store.patch(
                 id: "i", with: patch, ifRevision: Revision("1"), upsert: true, as: [String: Int].self)
@@ -44,13 +44,13 @@ import Testing
     }
 
     @Test func queries() async throws {
-        let answers = [
+        let replies = [
             #"{"records":[{"id":"a","item":7,"revision":"1"}],"cursor":"more"}"#, #"{"records":[]}"#, #"{"count":3}"#,
             #"{"count":4}"#, #"{"deleted":5}"#, #"{"deleted":6}"#,
         ]
         let path = PropertyPath(names: ["a", "b.c"])
         let selection = RecordSelection(filter: .comparison(.less, path, 18), prefix: "p")
-        let requests = try await sent(answering: answers) { store in
+        let requests = try await sent(replying: replies) { store in
             let sort = SortOrder([SortKey(path, isDescending: true)])
             let first = RecordQuery(selection, sort: sort, limit: 1, cursor: Cursor("here"))
             let page = try await store.query(first, as: Int.self)
@@ -76,8 +76,8 @@ import Testing
         let failure = #"{"error":{"code":-32002,"message":"m","data":{"name":"record_exists","retryable":false}}}"#
         let done = #"{"result":{"revision":"3"}},{"result":{"revision":"4"}}"#
         let others = #"{"result":{"revision":"5","item":{"a":2}}},{"result":{}},{"result":{}},{"result":{}}"#
-        let answers = [#"{"results":[\#(failure),\#(done),\#(others)]}"#, #"{"results":[{"result":{}}]}"#]
-        let requests = try await sent(answering: answers) { store in
+        let replies = [#"{"results":[\#(failure),\#(done),\#(others)]}"#, #"{"results":[{"result":{}}]}"#]
+        let requests = try await sent(replying: replies) { store in
             let item = try EncodedItem(1)
             let results = try await store.batch([
                 RecordOperation(.create(item), id: "a"),
@@ -112,10 +112,10 @@ import Testing
             ])
     }
 
-    /// An answer that lacks what it must have, and one with too few results.
+    /// Replies that lack a required member, and one with too few results.
     @Test func tellsAMalformedAnswer() async throws {
-        let answers = ["{}", "{}", "[]", "{}", #"{"results":[]}"#, #"{"results":[{"error":{}}]}"#]
-        _ = try await sent(answering: answers) { store in
+        let replies = ["{}", "{}", "[]", "{}", #"{"results":[]}"#, #"{"results":[{"error":{}}]}"#]
+        _ = try await sent(replying: replies) { store in
             let operation = RecordOperation(.delete(), id: "x")
             let calls: [() async throws -> Void] = [
                 { _ = try await store.patch(id: "i", with: [1], as: Int.self) },
@@ -131,15 +131,15 @@ import Testing
     }
 
     @Test func asksForPagesUntilTheLast() async throws {
-        let answers = [
+        let replies = [
             #"{"records":[{"id":"a","item":1,"revision":"1"}],"cursor":"x"}"#, #"{"records":[],"cursor":"y"}"#,
             #"{"records":[{"id":"b","item":2,"revision":"1"},{"id":"c","item":3,"revision":"1"}]}"#,
         ]
-        let requests = try await sent(answering: answers + [answers[0], answers[2]]) { store in
+        let requests = try await sent(replying: replies + [replies[0], replies[2]]) { store in
             let numbers = Repository<Int>(store)
             let all = try await numbers.fetchAll()
             #expect(all == [1, 2, 3])
-            // A store that gives more than it is asked for does not make a query longer.
+            // A store that returns more than the limit does not make a query longer.
             let two = try await numbers.fetch(Query().limited(to: 2))
             #expect(two == [1, 2])
         }

@@ -13,15 +13,15 @@ import Testing
         var website: URL?
     }
 
-    /// Answers one `record.create` or `record.update`, then a `record.read` with the item that came.
+    /// Replies to one `record.create` or `record.update`, then to a `record.read` with the item that was sent.
     private func keeper() throws -> ScriptedDaemon<String> {
         try ScriptedDaemon { listener in
             let peer = try listener.accept()
             let write = try peer.request()
-            try peer.answer(write, #"{"revision":"1"}"#)
+            try peer.reply(to: write, #"{"revision":"1"}"#)
             let start = try #require(write.text.range(of: #","item":"#)).upperBound
             let item = String(write.text[start...].dropLast(2))
-            try peer.answer(try peer.request(), #"{"id":"x","item":\#(item),"revision":"1"}"#)
+            try peer.reply(to: try peer.request(), #"{"id":"x","item":\#(item),"revision":"1"}"#)
             try peer.awaitClosing()
             return item
         }
@@ -70,7 +70,7 @@ import Testing
     @Test func letsADecodingErrorPass() async throws {
         let daemon = try ScriptedDaemon { listener in
             let peer = try listener.accept()
-            try peer.answer(try peer.request(), #"{"id":"x","item":{"name":7},"revision":"1"}"#)
+            try peer.reply(to: try peer.request(), #"{"id":"x","item":{"name":7},"revision":"1"}"#)
             try peer.awaitClosing()
         }
         let client = try await CRUDClient.connect(path: daemon.path)
@@ -82,16 +82,16 @@ import Testing
     }
 
     @Test func sendsWhatTheProtocolAsksFor() async throws {
-        let answers = [
+        let replies = [
             #"{"revision":"1"}"#, #"{"revision":"2"}"#, #"{"revision":"3"}"#, #"{"revision":"4","created":false}"#,
             #"{"revision":"5","created":true}"#, #"{"exists":false}"#, "{}", "{}",
             #"{"records":[{"id":"b","item":1,"revision":"8"},{"id":"a","item":2,"revision":"9"}],"missing":["c"]}"#,
         ]
         let daemon = try ScriptedDaemon { listener in
             let peer = try listener.accept()
-            let sent = try answers.map { answer in
+            let sent = try replies.map { reply in
                 let request = try peer.request()
-                try peer.answer(request, answer)
+                try peer.reply(to: request, reply)
                 return request.text
             }
             try peer.awaitClosing()
@@ -133,7 +133,7 @@ import Testing
             let peer = try listener.accept()
             let received = try ids.map { _ in
                 let request = try peer.request()
-                try peer.answer(request, #"{"exists":true}"#)
+                try peer.reply(to: request, #"{"exists":true}"#)
                 return Array((request.strings["id"] ?? "").utf8)
             }
             try peer.awaitClosing()
@@ -149,7 +149,7 @@ import Testing
         let daemon = try ScriptedDaemon { listener in
             let peer = try listener.accept()
             let request = try peer.request()
-            try peer.answer(request, #"{"number":1.50e+0}"#)
+            try peer.reply(to: request, #"{"number":1.50e+0}"#)
             try peer.awaitClosing()
             return request.text
         }

@@ -1,4 +1,4 @@
-/// Tells a test that its script has got somewhere.
+/// Signals progress of a script to its test.
 struct Signal: Sendable {
     private let channel = AsyncStream<Void>.makeStream()
 

@@ -1,4 +1,5 @@
 import CRUDConfiguration
+import CRUDModel
 import Glibc
 import Testing
 
@@ -50,7 +51,7 @@ import Testing
         Question(uid: 1003, groups: [], collection: "clients", expected: .all),
         // The first match decides, though a later rule allows more.
         Question(uid: 1001, groups: [1003], collection: "clients", expected: [.read, .write]),
-        // Rules about collections do not speak of the daemon.
+        // Rules about collections do not apply to the daemon.
         Question(uid: 1001, groups: [1003], collection: nil, expected: .all),
         Question(uid: 1001, groups: [], collection: nil, expected: []),
         Question(uid: 54_321, groups: [], collection: nil, expected: []),

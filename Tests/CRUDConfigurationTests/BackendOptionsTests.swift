@@ -1,4 +1,5 @@
 import CRUDConfiguration
+import CRUDModel
 import Testing
 
 @Suite struct BackendOptionsTests {
@@ -43,7 +44,7 @@ import Testing
     @Test(arguments: [
         ("", 5, 7), ("/path", 5, 13), ("/pool", 7, 9), ("/pool/size", 7, 15), ("/pool/hosts/1", 8, 20),
         ("/pool/hosts/2", 8, 16), ("/pool/hosts/-", 8, 16), ("/pool/missing/deeper", 7, 9), ("/missing", 5, 7),
-        ("/a~1b", 9, 14), ("/m~0n", 10, 12), ("/~01", 11, 13), ("/", 12, 11), ("nonsense", 5, 7), ("/path/x", 5, 13),
+        ("/a~1b", 9, 14), ("/m~0n", 10, 12), ("/~01", 11, 13), ("/", 12, 11), ("unknown", 5, 7), ("/path/x", 5, 13),
     ])
     func haveAPositionForEveryPointer(pointer: String, line: Int, column: Int) throws {
         let backend = try backend(

@@ -1,4 +1,5 @@
 import CRUDConfiguration
+import CRUDModel
 import Testing
 
 @Suite struct CollectionRulesTests {

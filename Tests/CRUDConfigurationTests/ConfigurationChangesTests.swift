@@ -1,4 +1,5 @@
 import CRUDConfiguration
+import CRUDModel
 import Testing
 
 /// How a configuration differs from the one before, in words.
@@ -23,6 +24,7 @@ import Testing
     @Test(arguments: [
         ("plugins: {directories: [/a, /b]}", "plugins.directories: now /a, /b"), ("access: []", "access: added"),
         ("log: {level: debug}", "log.level: from info to debug"),
+        ("loops: 2", "loops: stays auto until the daemon is started again, then 2"),
         ("limits: {frame_bytes: 32MiB}", "limits.frame_bytes: from 16MiB to 32MiB"),
         ("limits: {item_bytes: 1000B}", "limits.item_bytes: from 4MiB to 1000B"),
         ("limits: {json_depth: 9}", "limits.json_depth: from 128 to 9"),

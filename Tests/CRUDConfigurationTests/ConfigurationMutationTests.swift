@@ -1,12 +1,15 @@
 import CRUDConfiguration
+import CRUDModel
 import Testing
 
-/// Whatever becomes of the sample under random edits, the answer is a configuration or faults in their order, each in
-/// one line at a place that is in the file.
+import struct CRUDTestSupport.SeededGenerator
+
+/// After any random edits of the sample the result is a configuration or diagnostics in the order of the file, each one
+/// line at a position inside the file.
 @Suite struct ConfigurationMutationTests {
     @Test(arguments: [1, 2, 3, 4] as [UInt64])
-    func answersEveryMutation(seed: UInt64) {
-        var random = SplitMix64(state: seed)
+    func survivesEveryMutation(seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
         let original = Array(sample.utf8)
         for round in 0..<2500 {
             var text = original
@@ -23,16 +26,16 @@ import Testing
     private func check(_ error: InvalidConfiguration, _ text: [UInt8], _ context: Comment) {
         // libyaml counts the line breaks of YAML 1.1, U+0085 and U+2028 among them; all of them are counted here.
         let lines = text.count { [0x0A, 0x0D, 0x85, 0xA8, 0xA9].contains($0) } + 1
-        #expect(!error.faults.isEmpty, context)
-        #expect(error.faults.map(\.position) == error.faults.map(\.position).sorted(), context)
-        for fault in error.faults {
-            #expect((1...lines).contains(fault.line), context)
-            #expect((1...text.count + 1).contains(fault.column), context)
-            #expect(!fault.message.utf8.contains { $0 < 0x20 }, context)
+        #expect(!error.diagnostics.isEmpty, context)
+        #expect(error.diagnostics.map(\.position) == error.diagnostics.map(\.position).sorted(), context)
+        for diagnostic in error.diagnostics {
+            #expect((1...lines).contains(diagnostic.line), context)
+            #expect((1...text.count + 1).contains(diagnostic.column), context)
+            #expect(!diagnostic.message.utf8.contains { $0 < 0x20 }, context)
         }
     }
 
-    private func mutate(_ text: inout [UInt8], using random: inout SplitMix64) {
+    private func mutate(_ text: inout [UInt8], using random: inout SeededGenerator) {
         let special = Array("{}[]:,-?*&!|>'\"%@`#~\\<\n\t \0".utf8) + [0xC3, 0xE2, 0xF0, 0xFF, 0x80]
         let index = Int.random(in: 0..<max(text.count, 1), using: &random)
         let range = index..<min(text.count, index + Int.random(in: 1...40, using: &random))
@@ -44,19 +47,5 @@ import Testing
         case 4: text.removeLast(text.count / 2)
         default: text.insert(contentsOf: "- {a: [\"".utf8, at: min(index, text.count))
         }
-    }
-}
-
-/// A random generator of which the seed decides everything.
-/// Source: [Steele, Lea, Flood 2014](https://doi.org/10.1145/2660193.2660195).
-private struct SplitMix64: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var bits = state
-        bits = (bits ^ bits >> 30) &* 0xBF58_476D_1CE4_E5B9
-        bits = (bits ^ bits >> 27) &* 0x94D0_49BB_1331_11EB
-        return bits ^ bits >> 31
     }
 }

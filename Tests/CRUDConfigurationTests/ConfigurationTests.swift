@@ -1,4 +1,5 @@
 import CRUDConfiguration
+import CRUDModel
 import Glibc
 import Testing
 
@@ -13,6 +14,7 @@ import Testing
         #expect(configuration.socket.group?.id == getgrnam("daemon")?.pointee.gr_gid)
         #expect(configuration.pluginDirectories == ["/usr/lib/crudd/plugins"])
         #expect(configuration.limits == Configuration.Limits())
+        #expect(configuration.loops == nil)
         #expect(configuration.logLevel == .info)
 
         try #require(configuration.backends.map(\.name) == ["main", "files", "legacy"])
@@ -84,6 +86,7 @@ import Testing
               12: {backend: 007}
               null: {backend: "yes"}
               "a": {backend: yes, format: "json"}
+            loops: "3"
             limits: {batch: "12", frame_bytes: '64KiB', item_bytes: 32768B, idle_timeout: 1500ms, request_timeout: 2h}
             """)
         #expect(configuration.socket.mode == 0o600)
@@ -92,6 +95,7 @@ import Testing
         #expect(configuration.backends[1].implementation == .command(["/bin/true", "1.50", "", "~"]))
         #expect(configuration.collections.rules.map(\.pattern.text) == ["12", "null", "a"])
         #expect(configuration.collections.rules.map(\.backend) == ["007", "yes", "yes"])
+        #expect(configuration.loops == 3)
         #expect(configuration.limits.batch == 12)
         #expect(configuration.limits.frameBytes == 65_536)
         #expect(configuration.limits.itemBytes == 32_768)
@@ -106,7 +110,7 @@ import Testing
 
     @Test func acceptsByteOrderMarkDirectiveAndDocumentMarks() throws {
         #expect(try configuration("\u{FEFF}%YAML 1.2\n---\n\(minimal)...\n").backends.count == 1)
-        #expect(faults("\u{FEFF}bakends: {}\n").first?.hasPrefix("1:1: ") == true)
+        #expect(diagnostics("\u{FEFF}bakends: {}\n").first?.hasPrefix("1:1: ") == true)
     }
 
     @Test func acceptsPluginPathsBeneathItsDirectories() throws {
@@ -125,7 +129,7 @@ import Testing
 }
 
 @Suite struct ConfigurationFileTests {
-    @Test func loadsAFileAndNamesItInFaults() throws {
+    @Test func loadsAFileAndNamesItInDiagnostics() throws {
         var template = Array("/tmp/crudd-configuration-XXXXXX".utf8CString)
         let descriptor = mkstemp(&template)
         try #require(descriptor >= 0)
@@ -142,7 +146,7 @@ import Testing
         let error = #expect(throws: InvalidConfiguration.self) { try Configuration.load(path: path, environment: [:]) }
         #expect(error?.description == #"\#(path):2:1: unknown key "lgo", did you mean "log"?"#)
 
-        // Sparse: costs no disk, and is over the bound all the same.
+        // A sparse file takes no disk space, but is too long.
         try #require(ftruncate(descriptor, Configuration.maximumFileBytes + 1) == 0)
         let long = #expect(throws: InvalidConfiguration.self) { try Configuration.load(path: path, environment: [:]) }
         #expect(long?.description == "\(path):1:1: the file is longer than 4MiB")

@@ -1,5 +1,6 @@
 import CRUDConfiguration
 import CRUDJSON
+import CRUDModel
 
 /// The sample of the documentation, with users and groups that every Linux has.
 let sample = #"""
@@ -30,6 +31,7 @@ let sample = #"""
     access:
       - {users: [daemon, 1000], groups: [bin], collections: [clients], allow: [read, write]}
       - {groups: [root], allow: [read, write, admin]}
+    loops: auto
     limits:
       frame_bytes: 16MiB
       item_bytes: 4MiB
@@ -50,24 +52,24 @@ let sample = #"""
 /// The least that is a configuration, on one line.
 let minimal = "backends: {main: {plugin: sqlite}}\n"
 
-/// The configuration that `yaml` is.
+/// The configuration in `yaml`.
 func configuration(
     _ yaml: String, environment: [String: String] = [:]
 ) throws(InvalidConfiguration) -> Configuration {
     try Configuration(yaml: Array(yaml.utf8), file: "crudd.yaml", environment: environment)
 }
 
-/// What is wrong with `yaml`, each fault as `LINE:COLUMN: message`.
-func faults(_ yaml: [UInt8]) -> [String] {
+/// The errors of `yaml`, each as `LINE:COLUMN: message`.
+func diagnostics(_ yaml: [UInt8]) -> [String] {
     do {
         _ = try Configuration(yaml: yaml, file: "crudd.yaml", environment: [:])
         return []
     } catch {
-        return error.faults.map { "\($0.line):\($0.column): \($0.message)" }
+        return error.diagnostics.map { "\($0.line):\($0.column): \($0.message)" }
     }
 }
 
-func faults(_ yaml: String) -> [String] { faults(Array(yaml.utf8)) }
+func diagnostics(_ yaml: String) -> [String] { diagnostics(Array(yaml.utf8)) }
 
 /// Whether these bytes are one JSON value.
 func isJSON(_ bytes: [UInt8]) -> Bool {

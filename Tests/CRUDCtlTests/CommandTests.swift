@@ -3,7 +3,7 @@ import CRUDTestSupport
 import ScriptedDaemon
 import Testing
 
-/// What each command sends and prints.
+/// The requests and the output of each command.
 @Suite struct CommandTests {
     @Test(arguments: [
         (
@@ -41,8 +41,9 @@ import Testing
                 "--fields", "name", "--cursor", "k", "--explain",
             ],
             #"record.query","params":{"collection":"c","filter":{"op":">=","args":[{"property":"age"},18]},"#
-                + #""prefix":"a/","sort":[{"property":"name","order":"asc"},{"property":"address.city","order":"desc"}],"#
-                + #""limit":5,"fields":["name"],"cursor":"k","explain":true}}"#
+                + #""prefix":"a/","sort":[{"property":"name","order":"asc"},"#
+                + #"{"property":"address.city","order":"desc"}],"limit":5,"#
+                + #""fields":["name"],"cursor":"k","explain":true}}"#
         ),
         (
             ["query", "c", "--sort", "-age"],
@@ -51,7 +52,8 @@ import Testing
         (["count", "c", "--prefix", "a"], #"record.count","params":{"collection":"c","prefix":"a"}}"#),
         (
             ["delete-matching", "c", "--where", "gone IS NULL", "--yes"],
-            #"record.deleteMatching","params":{"collection":"c","filter":{"op":"isNull","args":[{"property":"gone"}]}}}"#
+            #"record.deleteMatching","params":{"collection":"c","filter":{"op":"isNull","#
+                + #""args":[{"property":"gone"}]}}}"#
         ),
         (
             ["delete-matching", "c", "--all", "--yes"],
@@ -68,17 +70,17 @@ import Testing
         (["call", "a.b", #"{"x": [1]}"#], #"a.b","params":{"x": [1]}}"#),
     ])
     func sends(_ arguments: [String], _ request: String) async throws {
-        let daemon = try ScriptedDaemon(answering: #"{"the": "result"}"#)
+        let daemon = try ScriptedDaemon(replying: #"{"the": "result"}"#)
         let run = try CrudctlProgram.run(["--socket", daemon.path] + arguments)
         #expect(run.status == .exited(0))
-        // Printed to a pipe, a result is JSON as it came.
+        // A result that is printed to a pipe is the JSON text of the reply.
         #expect(run.output == #"{"the": "result"}"# + "\n")
         #expect(run.errors == "")
         #expect(try await daemon.finish() == [#"{"jsonrpc":"2.0","id":1,"method":""# + request])
     }
 
     @Test func readsTheItemFromFileAndStandardInput() async throws {
-        let daemon = try ScriptedDaemon(answering: "{}", "{}", "{}")
+        let daemon = try ScriptedDaemon(replying: "{}", "{}", "{}")
         let directory = try TemporaryDirectory()
         let item = String(repeating: #"["😀"], "#, count: 50_000)
         try Files.write(Array("[\n\(item)0]\n".utf8), to: directory.path + "/item")
@@ -101,17 +103,17 @@ import Testing
         ("{\n  \"é\": 01}", "2, column 9"),
         ("1 2", "1, column 3"),
     ])
-    func refusesAnItemThatIsNoJSON(_ item: String, _ place: String) async throws {
+    func rejectsAnItemThatIsNotJSON(_ item: String, _ place: String) async throws {
         let run = try CrudctlProgram.run(["create", "c", "x", item], environment: ["CRUDD_SOCKET": "/nowhere"])
         #expect(run.status == .exited(65))
-        #expect(run.errors.hasPrefix("crudctl: parse_error: the item is not JSON: "))
+        #expect(run.errors.hasPrefix("crudctl: parse_error: the item is not valid JSON: "))
         #expect(run.errors.hasSuffix("at line \(place)\n"))
         #expect(run.output == "")
     }
 
     @Test func printsTheItemAlone() async throws {
         let daemon = try ScriptedDaemon(
-            answering: #"{"id":"x","item": {"n": 1e400, "d":0.10} ,"revision":"1"}"#)
+            replying: #"{"id":"x","item": {"n": 1e400, "d":0.10} ,"revision":"1"}"#)
         let run = try CrudctlProgram.run(["read", "c", "x", "--raw", "--socket", daemon.path])
         #expect(run.output == #"{"n": 1e400, "d":0.10}"# + "\n")
         _ = try await daemon.finish()
@@ -122,11 +124,11 @@ import Testing
             ["-o", "yaml", "ping"], ["ping", "-o", "yaml"], ["--output=yaml", "--timeout", "5", "ping", "--no-color"],
         ]
         for line in lines {
-            let daemon = try ScriptedDaemon(answering: #"{"a":[1]}"#)
+            let daemon = try ScriptedDaemon(replying: #"{"a":[1]}"#)
             let before = try CrudctlProgram.run(["--socket", daemon.path] + line)
             #expect(before.output == "a:\n  - 1\n")
             _ = try await daemon.finish()
-            let other = try ScriptedDaemon(answering: #"{"a":[1]}"#)
+            let other = try ScriptedDaemon(replying: #"{"a":[1]}"#)
             let after = try CrudctlProgram.run(line + ["--socket", other.path])
             #expect(after.output == "a:\n  - 1\n")
             _ = try await other.finish()
@@ -147,7 +149,7 @@ import Testing
         }
     }
 
-    /// Copies of the program, installed with companions that tell what they were asked.
+    /// Copies of the program, installed with companions that print their arguments.
     @Test(arguments: [
         ("sbin", "crudd", ["check-config"], "--check"),
         ("sbin", "crudd", ["check-config", "my file.yaml"], "--check my file.yaml"),
@@ -163,8 +165,8 @@ import Testing
         let installed = "\(directory.path)/bin/crudctl"
         let script = "\(directory.path)/script"
         try Files.write(Array("#!/bin/sh\necho \"$@\"\nexit 78\n".utf8), to: script, mode: 0o755)
-        // By cp(1): a file that this process had open for writing might be so still in a child that another test is just
-        // starting, and could not be executed then.
+        // By cp(1): a file that this process had open for writing may still be open in a child that another test is
+        // starting, and could not be executed.
         #expect(try Command.run("/bin/cp", [CrudctlProgram.path, installed]).status == .exited(0))
         #expect(try Command.run("/bin/cp", [script, "\(directory.path)/\(folder)/\(name)"]).status == .exited(0))
         let run = try Command.run(installed, words)

@@ -2,7 +2,7 @@ import CRUDTestSupport
 import Glibc
 import ScriptedDaemon
 
-/// The real `crudctl`, run to its end.
+/// The real `crudctl`, run until it exits.
 enum CrudctlProgram {
     static var path: String {
         get throws { try BuildProducts.path(of: "crudctl") }
@@ -14,7 +14,7 @@ enum CrudctlProgram {
         try Command.run(path, arguments, environment: environment, input: input)
     }
 
-    /// Runs `crudctl` on a terminal of so many columns, and returns what shows there.
+    /// Runs `crudctl` on a terminal of so many columns, and returns its output.
     static func run(
         _ arguments: [String], columns: UInt16, typing: String = "", environment: [String: String] = [:]
     ) throws -> String {
@@ -28,7 +28,7 @@ enum CrudctlProgram {
         let process = try ChildProcess(
             path, arguments, environment: environment, descriptors: (0..<3).map { (terminal.number, $0) })
         guard try process.waitForExit() == .exited(0) else { throw Failure("crudctl failed") }
-        // All that it wrote is in the terminal's queue by now.
+        // All of its output is in the terminal's queue now.
         var text: [UInt8] = []
         while try screen.wait(for: POLLIN, until: Deadline(.zero)) != 0 {
             var chunk = [UInt8](repeating: 0, count: 4096)
@@ -42,17 +42,17 @@ enum CrudctlProgram {
 }
 
 extension ScriptedDaemon where Value == [String] {
-    /// A daemon that answers each of its clients' one request with the next of `answers`, results or errors, and returns
-    /// what was sent.
-    convenience init(answering answers: String...) throws {
+    /// A daemon that replies to the only request of each client with the next of `replies`, results or errors, and
+    /// returns the requests.
+    convenience init(replying replies: String...) throws {
         try self.init { listener in
-            try answers.map { answer in
+            try replies.map { reply in
                 let peer = try listener.accept()
                 let request = try peer.request()
-                if answer.hasPrefix(#"{"code""#) {
-                    try peer.refuse(request, answer)
+                if reply.hasPrefix(#"{"code""#) {
+                    try peer.reject(request, reply)
                 } else {
-                    try peer.answer(request, answer)
+                    try peer.reply(to: request, reply)
                 }
                 try peer.drain()
                 return request.text

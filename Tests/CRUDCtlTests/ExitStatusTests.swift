@@ -2,7 +2,7 @@ import CRUDTestSupport
 import ScriptedDaemon
 import Testing
 
-/// How `crudctl` ends when something goes wrong.
+/// Exit statuses and errors of `crudctl`.
 @Suite struct ExitStatusTests {
     @Test(arguments: [
         (-32700, "parse_error", 65), (-32600, "invalid_request", 65), (-32601, "method_not_found", 65),
@@ -14,7 +14,7 @@ import Testing
     ])
     func saysWhatHappened(_ code: Int, _ name: String, _ status: Int32) async throws {
         let error = #"{"code":\#(code),"message":"so\nit is","data":{"name":"\#(name)","retryable":false}}"#
-        let daemon = try ScriptedDaemon(answering: error)
+        let daemon = try ScriptedDaemon(replying: error)
         let run = try CrudctlProgram.run(["read", "c", "x", "--socket", daemon.path])
         #expect(run.status == .exited(status))
         #expect(run.output == "")
@@ -26,7 +26,7 @@ import Testing
         let error =
             #"{"code":-32003,"message":"changed","data":{"name":"revision_mismatch","retryable":false,"#
             + #""details":{"revision":"7"}}}"#
-        let daemon = try ScriptedDaemon(answering: error)
+        let daemon = try ScriptedDaemon(replying: error)
         let run = try CrudctlProgram.run(["-o", "json", "delete", "c", "x", "--socket", daemon.path])
         #expect(run.status == .exited(75))
         #expect(run.output == "")
@@ -35,10 +35,11 @@ import Testing
     }
 
     @Test func saysWhereNoDaemonIs() async throws {
-        let run = try CrudctlProgram.run(["ping"], environment: ["CRUDD_SOCKET": "/nowhere/crudd.sock"])
+        let path = "/nowhere/crudd.sock"
+        let run = try CrudctlProgram.run(["ping"], environment: ["CRUDD_SOCKET": path])
         #expect(run.status == .exited(69))
-        #expect(
-            run.errors == "crudctl: unavailable: no daemon answers at /nowhere/crudd.sock: No such file or directory\n")
+        let message = "cannot connect to the daemon at \(path): No such file or directory"
+        #expect(run.errors == "crudctl: unavailable: \(message)\n")
     }
 
     @Test func givesUpAfterTheTimeout() async throws {
@@ -49,12 +50,12 @@ import Testing
         }
         let run = try CrudctlProgram.run(["ping", "--timeout", "1", "--socket", daemon.path])
         #expect(run.status == .exited(75))
-        #expect(run.errors == "crudctl: unavailable: daemon.ping was not answered by its deadline\n")
+        #expect(run.errors == "crudctl: unavailable: daemon.ping got no reply by its deadline\n")
         try await daemon.finish()
     }
 
     @Test(arguments: [
-        ["frobnicate"], ["read"], ["read", "c"], ["read", "c", "x", "y"], ["ping", "--nonsense"],
+        ["frobnicate"], ["read"], ["read", "c"], ["read", "c", "x", "y"], ["ping", "--unknown"],
         ["ping", "-o", "xml"], ["ping", "--timeout", "0"], ["ping", "--timeout", "soon"], ["ping", "--timeout", "-1"],
         ["create", "c", "x", "@/nowhere/item.json"],
     ])
@@ -71,16 +72,16 @@ import Testing
     }
 
     @Test func diesQuietlyOfABrokenPipe() async throws {
-        let daemon = try ScriptedDaemon(answering: "[" + String(repeating: "0,", count: 200_000) + "0]")
+        let daemon = try ScriptedDaemon(replying: "[" + String(repeating: "0,", count: 200_000) + "0]")
         let run = try shell(#"{ "$0" call x --socket "$1"; echo $? >&2; } | head -c 1"#, daemon)
         #expect(run.output == "[")
-        // 128 and SIGPIPE, and not a word.
+        // 128 + SIGPIPE, without a message.
         #expect(run.errors == "141\n")
         _ = try await daemon.finish()
     }
 
     @Test func saysThatTheResultCannotBeWritten() async throws {
-        let daemon = try ScriptedDaemon(answering: "{}")
+        let daemon = try ScriptedDaemon(replying: "{}")
         let run = try shell(#""$0" ping --socket "$1" > /dev/full"#, daemon)
         #expect(run.status == .exited(74))
         #expect(run.errors == "crudctl: cannot write the result: No space left on device\n")

@@ -46,7 +46,7 @@ import Testing
     func fitsTheTerminal(_ width: Int) throws {
         let lines = try text(Self.list, .table, width: width, list: "collections").split(separator: "\n")
         #expect(lines.count == 3)
-        // Four columns of six and the gaps between them are the least.
+        // The minimum is four columns of six characters and the gaps between them.
         #expect(lines.allSatisfy { String($0).displayWidth <= max(width, 30) })
         let widths = [30: "clien…  main", 40: "clients     main"]
         if let start = widths[width] { #expect(lines[1].hasPrefix(start)) }
@@ -93,7 +93,7 @@ import Testing
     }
 
     @Test func showsATableOnATerminal() async throws {
-        let daemon = try ScriptedDaemon(answering: Self.list)
+        let daemon = try ScriptedDaemon(replying: Self.list)
         let lines = try CrudctlProgram.run(["collections", "--socket", daemon.path, "--no-color"], columns: 40)
             .split(separator: "\n")
         #expect(lines.count == 3)
@@ -104,7 +104,7 @@ import Testing
 
     @Test(arguments: [(["NO_COLOR": "1"], false), (["NO_COLOR": ""], true), ([:], true)])
     func honoursNoColor(_ environment: [String: String], _ hasColor: Bool) async throws {
-        let daemon = try ScriptedDaemon(answering: Self.list)
+        let daemon = try ScriptedDaemon(replying: Self.list)
         let screen = try CrudctlProgram.run(
             ["collections", "--socket", daemon.path], columns: 80, environment: environment)
         #expect(screen.contains("\u{1B}[1m") == hasColor)
@@ -112,7 +112,7 @@ import Testing
     }
 
     @Test func saysWhatItWaitsForOnATerminal() async throws {
-        let daemon = try ScriptedDaemon(answering: #"{"revision":"1"}"#)
+        let daemon = try ScriptedDaemon(replying: #"{"revision":"1"}"#)
         let screen = try CrudctlProgram.run(
             ["create", "c", "x", "--socket", daemon.path], columns: 80, typing: "[1]\n\u{04}")
         #expect(screen.contains("crudctl: reading the item (JSON) from the terminal; end it with Ctrl-D\n"))

@@ -2,7 +2,7 @@ import CRUDTestSupport
 import ScriptedDaemon
 import Testing
 
-/// How `crudctl query`, `count` and `delete-matching` ask and print.
+/// The requests and the output of `crudctl query`, `count` and `delete-matching`.
 @Suite struct QueryCommandTests {
     private static let pages = [
         #"{"records":[{"id":"a","item":{"n":1},"revision":"r"},{"id":"b","item":2,"revision":"s"}],"cursor":"k"}"#,
@@ -10,13 +10,13 @@ import Testing
         #"{"records":[{"id":"c","item":{"id":"x","n":"3"},"revision":"t"}]}"#,
     ]
 
-    /// A daemon that answers one connection page by page, and returns the cursors that it was asked with.
-    private static func walk() throws -> ScriptedDaemon<[String]> {
+    /// A daemon that sends page after page to one connection, and returns the cursors of the requests.
+    private static func pagingDaemon() throws -> ScriptedDaemon<[String]> {
         try ScriptedDaemon { listener in
             let peer = try listener.accept()
             let requests = try pages.map { page in
                 let request = try peer.request()
-                try peer.answer(request, page)
+                try peer.reply(to: request, page)
                 return request.text
             }
             try peer.drain()
@@ -37,8 +37,8 @@ import Testing
         ),
         ("table", "ID  N  ITEM\na   1  \nb      2\nID  ITEM.ID  N\nc   x        3\n"),
     ])
-    func walksEveryPageOverOneConnection(_ format: String, _ expected: String) async throws {
-        let daemon = try Self.walk()
+    func readsEveryPageOverOneConnection(_ format: String, _ expected: String) async throws {
+        let daemon = try Self.pagingDaemon()
         let run = try CrudctlProgram.run(["--socket", daemon.path, "query", "c", "--all", "-o", format])
         #expect(run.status == .exited(0))
         #expect(run.output == expected)
@@ -48,15 +48,15 @@ import Testing
     }
 
     @Test func saysThatThereIsMore() async throws {
-        let daemon = try ScriptedDaemon(answering: Self.pages[0])
+        let daemon = try ScriptedDaemon(replying: Self.pages[0])
         let run = try CrudctlProgram.run(["--socket", daemon.path, "query", "c", "-o", "table"])
         #expect(run.output == "ID  N  ITEM\na   1  \nb      2\n")
-        #expect(run.errors == "crudctl: there are more records; --all prints every one\n")
+        #expect(run.errors == "crudctl: there are more records; use --all to print them\n")
         _ = try await daemon.finish()
     }
 
     @Test func aCountIsANumberAloneInATable() async throws {
-        let daemon = try ScriptedDaemon(answering: #"{"count":42}"#, #"{"count":42}"#)
+        let daemon = try ScriptedDaemon(replying: #"{"count":42}"#, #"{"count":42}"#)
         #expect(try CrudctlProgram.run(["--socket", daemon.path, "count", "c", "-o", "table"]).output == "42\n")
         #expect(try CrudctlProgram.run(["--socket", daemon.path, "count", "c"]).output == #"{"count":42}"# + "\n")
         _ = try await daemon.finish()
@@ -82,22 +82,22 @@ import Testing
     }
 
     @Test(arguments: [("y\n", true), ("yes\n", true), ("n\n", false), ("\n", false)])
-    func asksOnATerminal(_ answer: String, _ isMeant: Bool) async throws {
-        let answers = [#"{"count":3}"#] + (isMeant ? [#"{"deleted":3}"#] : [])
+    func asksForConfirmationOnATerminal(_ reply: String, _ isConfirmed: Bool) async throws {
+        let replies = [#"{"count":3}"#] + (isConfirmed ? [#"{"deleted":3}"#] : [])
         let daemon = try ScriptedDaemon { listener in
-            try answers.map { answer in
+            try replies.map { reply in
                 let peer = try listener.accept()
                 let request = try peer.request()
-                try peer.answer(request, answer)
+                try peer.reply(to: request, reply)
                 try peer.drain()
                 return request.text
             }
         }
         let screen = try CrudctlProgram.run(
-            ["--socket", daemon.path, "delete-matching", "c", "--all"], columns: 80, typing: answer,
+            ["--socket", daemon.path, "delete-matching", "c", "--all"], columns: 80, typing: reply,
             environment: ["NO_COLOR": "1"])
         #expect(screen.contains("Delete 3 records of c? [y/N]"))
-        #expect(screen.contains(isMeant ? "deleted  3" : "nothing has been deleted"))
-        #expect(try await daemon.finish().count == answers.count)
+        #expect(screen.contains(isConfirmed ? "deleted  3" : "nothing has been deleted"))
+        #expect(try await daemon.finish().count == replies.count)
     }
 }

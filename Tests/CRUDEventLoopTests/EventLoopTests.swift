@@ -1,10 +1,11 @@
+import CRUDThreads
 import Synchronization
 import Testing
 
 @testable import CRUDEventLoop
 
 @Suite struct EventLoopTests {
-    @Test func takesTheStepsOfATurnInOrder() throws {
+    @Test func executesTheStepsOfAnIterationInOrder() throws {
         let test = try TestLoop()
         defer { test.finish() }
         var order: [String] = []
@@ -18,18 +19,18 @@ import Testing
         handler.onDrained = { _ in order.append("drained") }
         handler.onClosed = { _ in order.append("closed") }
         test.onWoken = { order.append("woken") }
-        test.onTurnDidRead = {
-            order.append("turnDidRead")
+        test.onInputWasRead = {
+            order.append("inputWasRead")
             stream.pause()
             stream.closeWhenFlushed()
         }
-        test.onTurnWillEnd = { order.append("turnWillEnd") }
+        test.onIterationWillEnd = { order.append("iterationWillEnd") }
         let timer = Timer(on: test.loop) { order.append("timer") }
         timer.schedule(after: .zero)
         peer.send("x")
         test.loop.waker.wake()
-        try test.turn()
-        #expect(order == ["woken", "timer", "received", "turnDidRead", "closed", "turnWillEnd"])
+        try test.iterate()
+        #expect(order == ["woken", "timer", "received", "inputWasRead", "closed", "iterationWillEnd"])
         #expect(peer.text == "reply")
     }
 
@@ -38,7 +39,7 @@ import Testing
         let handlers = (0..<20).map { _ in Recorder() }
         let ends = try handlers.map { try Peer.connected(to: test.loop, $0) }
         for end in ends.prefix(10) { end.peer.send("x") }
-        test.onTurnDidRead = {
+        test.onInputWasRead = {
             for end in ends { end.stream.output.append("bye") }
             test.loop.stop()
         }
@@ -48,43 +49,43 @@ import Testing
             #expect(end.peer.text == "bye")
             #expect(end.peer.hasReachedEnd)
         }
-        #expect(test.turns == 1)
+        #expect(test.iterations == 1)
     }
 
     @Test func nothingOutlivesALoopThatHasRun() throws {
         weak var loop: EventLoop?
         weak var stream: Stream?
         do {
-            let turns = Turns()
+            let iterations = Iterations()
             let handler = Recorder()
             let running = try EventLoop()
             let (peer, open) = try Peer.connected(to: running, handler)
             (loop, stream) = (running, open)
             Timer(on: running) {}.schedule(after: .seconds(60))
-            turns.onTurnWillEnd = { [weak open, weak running] in
+            iterations.onIterationWillEnd = { [weak open, weak running] in
                 open?.output.append("too late")
-                open?.continueNextTurn()
+                open?.resumeNextIteration()
                 running?.stop()
             }
             peer.send("x")
-            running.run(turns)
+            running.run(iterations)
             #expect(handler.isClosed)
         }
         #expect(stream == nil)
         #expect(loop == nil)
     }
 
-    private final class Turns: TurnHandler {
-        var onTurnWillEnd: () -> Void = {}
+    private final class Iterations: IterationHandler {
+        var onIterationWillEnd: () -> Void = {}
         func woken() {}
-        func turnDidRead() {}
-        func turnWillEnd() { onTurnWillEnd() }
+        func inputWasRead() {}
+        func iterationWillEnd() { onIterationWillEnd() }
     }
 
     @Test func severalLoopsRunInOneProcess() throws {
         let sums = Mutex<[Int]>([])
-        let threads = (0..<3).map { number in
-            TestThread {
+        let threads = try (0..<3).map { number in
+            try Thread(named: "loop") {
                 // A failure leaves a sum out.
                 guard let test = try? TestLoop() else { return }
                 let handler = Recorder()
@@ -95,7 +96,7 @@ import Testing
                 }
                 for round in 1...100 {
                     peer.send(String(number))
-                    try? test.turn { peer.receive() == round }
+                    try? test.iterate { peer.receive() == round }
                 }
                 test.finish()
                 sums.withLock { $0.append(peer.received.count) }

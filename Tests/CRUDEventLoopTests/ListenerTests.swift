@@ -1,21 +1,22 @@
 import CLinux
+import CRUDThreads
 import Glibc
 import Testing
 
 @testable import CRUDEventLoop
 
-/// A listening Unix socket at an address of its own in the abstract namespace, and those who came to it.
+/// A listening Unix socket at an address of its own in the abstract namespace, with the connections it has accepted.
 private final class Reception: ListenerHandler {
     private var address = sockaddr_un()
     private var addressSize: socklen_t = 0
     let descriptor: CInt
     private(set) var guests: [Peer] = []
-    private(set) var turnedAway = 0
+    private(set) var rejected = 0
     var onAccepted: (Listener) -> Void = { _ in }
 
     init() throws {
         descriptor = Self.socket()
-        // An address without a name has the kernel choose one that nobody else has.
+        // An address without a name makes the kernel choose a unique one.
         address.sun_family = sa_family_t(AF_UNIX)
         let familySize = socklen_t(MemoryLayout<sa_family_t>.size)
         guard withAddress({ bind(descriptor, $0, familySize) }) == 0, listen(descriptor, 512) == 0 else {
@@ -48,22 +49,22 @@ private final class Reception: ListenerHandler {
         onAccepted(listener)
     }
 
-    func turnedAway(_ descriptor: CInt, by listener: Listener) {
-        turnedAway += 1
+    func rejected(_ descriptor: CInt, by listener: Listener) {
+        rejected += 1
         send(descriptor, "full", 4, CInt(MSG_NOSIGNAL))
     }
 }
 
 @Suite struct ListenerTests {
-    @Test func acceptsEverybodyThoughNotAllInOneTurn() throws {
+    @Test func acceptsAllButNotInOneIteration() throws {
         let test = try TestLoop()
         defer { test.finish() }
         let reception = try Reception()
         _ = try Listener(reception.descriptor, on: test.loop, handler: reception)
         let callers = try (0..<100).map { _ in try reception.connect() }
-        try test.turn()
+        try test.iterate()
         #expect(reception.guests.count == 64)
-        try test.turn { reception.guests.count == callers.count }
+        try test.iterate { reception.guests.count == callers.count }
         for (caller, guest) in zip(callers, reception.guests) {
             caller.send("hello")
             #expect(guest.text == "hello")
@@ -83,7 +84,7 @@ private final class Reception: ListenerHandler {
         }
         let caller = try reception.connect()
         caller.send("hello")
-        try test.turn { handler.text == "hello" }
+        try test.iterate { handler.text == "hello" }
         #expect(listener.descriptor == reception.descriptor)
     }
 
@@ -95,7 +96,7 @@ private final class Reception: ListenerHandler {
         reception.onAccepted = { $0.pause() }
         let callers = try (0..<3).map { _ in try reception.connect() }
         for count in 1...callers.count {
-            #expect(try test.turnUntilIdle() <= 3)
+            #expect(try test.iterateUntilIdle() <= 3)
             #expect(reception.guests.count == count)
             listener.resume()
         }
@@ -108,19 +109,19 @@ private final class Reception: ListenerHandler {
         let listener = try Listener(reception.descriptor, on: test.loop, handler: reception)
         reception.onAccepted = { $0.close() }
         let callers = try (0..<2).map { _ in try reception.connect() }
-        #expect(try test.turnUntilIdle() <= 3)
+        #expect(try test.iterateUntilIdle() <= 3)
         #expect(reception.guests.count == 1)
-        // The one in the queue is told by the kernel.
+        // The kernel closes the one in the queue.
         callers[1].receive()
         #expect(callers[1].hasReachedEnd)
         listener.resume()
         #expect(throws: SystemCallError.self) { try reception.connect() }
     }
 
-    /// The descriptors are used up in a table that belongs to this test's thread alone; the limit is the process's,
-    /// but other tests do not come near it.
-    @Test func turnsCallersAwayWhenThereAreNoDescriptorsLeft() throws {
-        let thread = TestThread {
+    /// The descriptors are used up in a table that belongs to this test's thread alone. The limit is the process's, but
+    /// other tests do not come near it.
+    @Test func rejectsConnectionsWhenThereAreNoDescriptorsLeft() throws {
+        let thread = try Thread(named: "descriptors") {
             #expect(throws: Never.self) { try Self.useUpDescriptors() }
         }
         thread.join()
@@ -147,20 +148,20 @@ private final class Reception: ListenerHandler {
         while case let filler = dup(0), filler >= 0 { fillers.append(filler) }
         #expect(errno == EMFILE)
 
-        // One descriptor is left: one caller comes in, the others are told.
+        // One descriptor is left: one connection is accepted, the others are rejected.
         close(fillers.removeLast())
-        try test.turn { reception.turnedAway == callers.count - 1 }
+        try test.iterate { reception.rejected == callers.count - 1 }
         #expect(reception.guests.count == 1)
         for caller in callers.dropFirst() {
             #expect(caller.text == "full")
             #expect(caller.hasReachedEnd)
         }
-        #expect(try test.turnUntilIdle() <= 3)
+        #expect(try test.iterateUntilIdle() <= 3)
 
         // The reserve is back, and so is everything else once descriptors are.
         for filler in fillers { close(filler) }
         let late = try reception.connect()
-        try test.turn { reception.guests.count == 2 }
+        try test.iterate { reception.guests.count == 2 }
         late.send("hello")
         #expect(reception.guests[1].text == "hello")
     }

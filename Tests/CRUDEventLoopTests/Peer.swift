@@ -3,7 +3,7 @@ import Glibc
 
 @testable import CRUDEventLoop
 
-/// The other end of a stream: a non-blocking socket in the test's hands.
+/// The other end of a stream: a non-blocking socket that the test uses.
 final class Peer {
     let descriptor: CInt
     /// All that has come from the stream.
@@ -26,7 +26,7 @@ final class Peer {
         return (Peer(far), try Stream(near, on: loop, handler: handler))
     }
 
-    /// Sends as much as the socket takes and tells how much that was.
+    /// Sends as much as the socket takes and returns how much that was.
     @discardableResult
     func send(_ bytes: some Sequence<UInt8>) -> Int {
         let bytes = Array(bytes)
@@ -45,7 +45,7 @@ final class Peer {
         send(text.utf8)
     }
 
-    /// Takes in what is there, and tells how much has come so far.
+    /// Receives what is there, and returns how much has come so far.
     @discardableResult
     func receive() -> Int {
         var buffer = [UInt8](repeating: 0, count: 1 << 16)
@@ -78,7 +78,7 @@ final class Peer {
 }
 
 extension Stream {
-    /// How much memory the stream has for bytes left over.
+    /// How much memory the stream has for unconsumed bytes.
     var inputCapacity: Int { kept.capacity }
 
     /// How much memory the stream has for bytes to be written.
@@ -93,7 +93,7 @@ func socketPair() throws -> (CInt, CInt) {
     return (pair[0], pair[1])
 }
 
-/// `count` bytes that show when some of them are missing or swapped: they repeat, but at no round distance.
+/// `count` bytes in which missing or swapped ones are noticed: they repeat, but at no round distance.
 func pattern(_ count: Int) -> [UInt8] {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(count + patternPiece.count)

@@ -1,6 +1,6 @@
 @testable import CRUDEventLoop
 
-/// A stream handler that notes its calls, and does in them what the test says.
+/// A stream handler that records its calls and runs the closures of the test.
 final class Recorder: StreamHandler {
     enum Call: Equatable {
         case received(String)
@@ -14,19 +14,19 @@ final class Recorder: StreamHandler {
     private(set) var bytes: [UInt8] = []
     var isClosed: Bool { calls.last == .closed }
 
-    /// How many of these bytes are consumed; all, if the test does not say.
+    /// Returns how many of these bytes are consumed; nil: all.
     var onReceived: ((Recorder, [UInt8], Stream) -> Int)?
     var onEnd: ((Stream) -> Void)?
     var onDrained: ((Stream) -> Void)?
     var onClosed: ((Stream) -> Void)?
-    /// Whether calls of `received` are noted with their text.
-    var notesText = true
+    /// Whether calls of `received` are recorded with their text.
+    var recordsText = true
 
     var text: String { String(decoding: bytes, as: UTF8.self) }
 
     func received(_ bytes: Span<UInt8>, from stream: Stream) -> Int {
         let bytes = bytes.withUnsafeBufferPointer { Array($0) }
-        if notesText { calls.append(.received(String(decoding: bytes, as: UTF8.self))) }
+        if recordsText { calls.append(.received(String(decoding: bytes, as: UTF8.self))) }
         let consumed = onReceived?(self, bytes, stream) ?? bytes.count
         self.bytes += bytes[..<consumed]
         return consumed

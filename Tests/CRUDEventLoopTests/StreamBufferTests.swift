@@ -3,7 +3,7 @@ import Testing
 @testable import CRUDEventLoop
 
 @Suite struct StreamBufferTests {
-    // The macros of Testing take apart what they are given, and a buffer cannot be copied.
+    // The macros of Testing copy their operands, and a buffer cannot be copied.
 
     private func contents(_ buffer: borrowing StreamBuffer) -> [UInt8] {
         Array(buffer.bytes)
@@ -34,7 +34,7 @@ import Testing
         #expect(contents(buffer) == [UInt8]("before\0\0\0\u{5}hello".utf8))
     }
 
-    @Test func takesBackToAMark() {
+    @Test func truncatesToAMark() {
         var buffer = StreamBuffer()
         buffer.append("kept")
         let mark = buffer.count

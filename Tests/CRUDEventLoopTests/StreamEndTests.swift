@@ -4,21 +4,21 @@ import Testing
 @testable import CRUDEventLoop
 
 @Suite struct StreamEndTests {
-    @Test func aHalfClosedPeerGetsItsAnswers() throws {
+    @Test func aHalfClosedPeerGetsItsReplies() throws {
         let test = try TestLoop()
         defer { test.finish() }
         let handler = Recorder()
         let (peer, stream) = try Peer.connected(to: test.loop, handler)
         peer.send("question")
         peer.shutDownWriting()
-        try test.turn { handler.calls == [.received("question"), .reachedEnd] }
-        #expect(try test.turnUntilIdle() <= 2)
+        try test.iterate { handler.calls == [.received("question"), .reachedEnd] }
+        #expect(try test.iterateUntilIdle() <= 2)
         #expect(stream.isOpen)
-        stream.output.append("answer")
-        try test.turn { peer.text == "answer" }
+        stream.output.append("reply")
+        try test.iterate { peer.text == "reply" }
         #expect(!peer.hasReachedEnd)
         stream.closeWhenFlushed()
-        try test.turn { handler.isClosed }
+        try test.iterate { handler.isClosed }
         peer.receive()
         #expect(peer.hasReachedEnd)
     }
@@ -29,9 +29,9 @@ import Testing
         let handler = Recorder()
         let (peer, _) = try Peer.connected(to: test.loop, handler)
         peer.shutDownWriting()
-        try test.turn { handler.calls == [.reachedEnd] }
+        try test.iterate { handler.calls == [.reachedEnd] }
         peer.close()
-        try test.turn { handler.isClosed }
+        try test.iterate { handler.isClosed }
         #expect(handler.calls == [.reachedEnd, .closed])
     }
 
@@ -39,20 +39,20 @@ import Testing
         let test = try TestLoop()
         defer { test.finish() }
         let handler = Recorder()
-        handler.notesText = false
+        handler.recordsText = false
         handler.onReceived = { _, bytes, stream in
             stream.output.append("to nobody")
-            if bytes.count > 10_000 { stream.continueNextTurn() }
+            if bytes.count > 10_000 { stream.resumeNextIteration() }
             return min(bytes.count, 10_000)
         }
         let (peer, stream) = try Peer.connected(to: test.loop, handler)
-        // What the peer has not read makes its leaving an ECONNRESET.
+        // Unread output iterations the peer's close into an ECONNRESET.
         stream.output.append("unread")
-        try test.turn()
+        try test.iterate()
         let message = pattern(150_000)
         #expect(peer.send(message) == message.count)
         peer.close()
-        try test.turn { handler.isClosed }
+        try test.iterate { handler.isClosed }
         #expect(handler.bytes == message)
         #expect(handler.calls == [.reachedEnd, .closed])
         #expect(test.loop.pendingOutputBytes == 0)
@@ -67,14 +67,14 @@ import Testing
         stream.pause()
         peer.send("last words")
         peer.close()
-        #expect(try test.turnUntilIdle() <= 3)
+        #expect(try test.iterateUntilIdle() <= 3)
         #expect(handler.calls == [])
         stream.resume()
-        try test.turn { handler.isClosed }
+        try test.iterate { handler.isClosed }
         #expect(handler.calls == [.received("last words"), .reachedEnd, .closed])
     }
 
-    @Test func theEndWaitsForARestThatIsPaused() throws {
+    @Test func theEndWaitsForUnconsumedBytesOfAPausedStream() throws {
         let test = try TestLoop()
         defer { test.finish() }
         let handler = Recorder()
@@ -85,17 +85,17 @@ import Testing
         let (peer, stream) = try Peer.connected(to: test.loop, handler)
         peer.send("ab")
         peer.close()
-        #expect(try test.turnUntilIdle() <= 3)
+        #expect(try test.iterateUntilIdle() <= 3)
         #expect(handler.calls == [.received("ab")])
         stream.resume()
-        #expect(try test.turnUntilIdle() <= 3)
+        #expect(try test.iterateUntilIdle() <= 3)
         #expect(handler.calls == [.received("ab"), .received("b")])
         stream.resume()
-        try test.turn { handler.isClosed }
+        try test.iterate { handler.isClosed }
         #expect(handler.calls == [.received("ab"), .received("b"), .reachedEnd, .closed])
     }
 
-    @Test func aRestThatIsNeverConsumedDoesNotHoldTheEndUp() throws {
+    @Test func bytesThatAreNeverConsumedDoNotDelayTheEnd() throws {
         let test = try TestLoop()
         defer { test.finish() }
         let handler = Recorder()
@@ -103,11 +103,11 @@ import Testing
         let (peer, stream) = try Peer.connected(to: test.loop, handler)
         peer.send("half a mess")
         peer.shutDownWriting()
-        try test.turn { handler.calls.last == .reachedEnd }
+        try test.iterate { handler.calls.last == .reachedEnd }
         #expect(stream.bufferedInputBytes == 0)
         #expect(stream.inputCapacity == 0)
         peer.close()
-        try test.turn { handler.isClosed }
+        try test.iterate { handler.isClosed }
         #expect(handler.calls.suffix(2) == [.reachedEnd, .closed])
         #expect(test.loop.bufferedInputBytes == 0)
     }
@@ -120,14 +120,14 @@ import Testing
         shutdown(peer.descriptor, CInt(SHUT_RD))
         stream.output.append("EPIPE, and no signal")
         peer.send("one ")
-        try test.turn { handler.text == "one " }
+        try test.iterate { handler.text == "one " }
         stream.output.append("again")
         peer.send("two")
-        try test.turn { handler.text == "one two" }
+        try test.iterate { handler.text == "one two" }
         #expect(test.loop.pendingOutputBytes == 0)
-        #expect(try test.turnUntilIdle() <= 2)
+        #expect(try test.iterateUntilIdle() <= 2)
         peer.close()
-        try test.turn { handler.isClosed }
+        try test.iterate { handler.isClosed }
     }
 
     @Test func aBlockedStreamNoticesThatItsPeerHasLeft() throws {
@@ -139,10 +139,10 @@ import Testing
         stream.pause()
         stream.output.append(pattern(4 << 20).span)
         peer.send("order")
-        #expect(try test.turnUntilIdle() < 5)
+        #expect(try test.iterateUntilIdle() < 5)
         #expect(test.loop.pendingOutputBytes > 0)
         peer.close()
-        try test.turn { handler.isClosed }
+        try test.iterate { handler.isClosed }
         #expect(handler.calls == [.outputDrained, .received("order"), .reachedEnd, .closed])
         #expect(test.loop.pendingOutputBytes == 0)
     }
@@ -154,9 +154,9 @@ import Testing
         let (peer, stream) = try Peer.connected(to: test.loop, handler)
         stream.output.append(pattern(4 << 20).span)
         stream.closeWhenFlushed()
-        #expect(try test.turnUntilIdle() < 5)
+        #expect(try test.iterateUntilIdle() < 5)
         peer.close()
-        try test.turn { handler.isClosed }
+        try test.iterate { handler.isClosed }
         #expect(handler.calls == [.closed])
     }
 
@@ -180,13 +180,13 @@ import Testing
             let (peer, _) = try Peer.connected(to: test.loop, handler)
             peer.send("abc")
             if place > 0 { peer.shutDownWriting() }
-            try test.turn { handler.isClosed }
+            try test.iterate { handler.isClosed }
             #expect(handler.calls.filter { $0 == .closed }.count == 1)
             #expect(test.loop.bufferedInputBytes == 0)
         }
     }
 
-    @Test func aStreamClosedByAnotherInTheSameTurnHearsNothingMore() throws {
+    @Test func aStreamClosedByAnotherInTheSameIterationIsNotCalledAgain() throws {
         let test = try TestLoop()
         defer { test.finish() }
         let handlers = [Recorder(), Recorder()]
@@ -200,13 +200,13 @@ import Testing
         let ends = try handlers.map { try Peer.connected(to: test.loop, $0) }
         streams = ends.map(\.stream)
         for end in ends { end.peer.send("x") }
-        try test.turn()
+        try test.iterate()
         let calls = handlers.map(\.calls)
         #expect(calls.contains([.received("x")]))
         #expect(calls.contains([.closed]))
     }
 
-    @Test func aDescriptorNumberIsNotGivenAwayBeforeItsTurnHasEnded() throws {
+    @Test func aDescriptorIsNotReusedBeforeTheIterationEnds() throws {
         let test = try TestLoop()
         defer { test.finish() }
         let closing = Recorder()
@@ -223,18 +223,18 @@ import Testing
             return bytes.count
         }
         first.send("x")
-        try test.turn()
+        try test.iterate()
         #expect(victim.calls == [.closed])
         let (near, far) = try #require(newcomer)
         #expect(near != number && far != number)
         let (one, other) = (Peer(near), Peer(far))
 
-        // Now the number is free. Whoever gets it, hears what was meant for him.
+        // Now the number is free. Its new owner gets its own events.
         let heir = Recorder()
         let (third, heirStream) = try Peer.connected(to: test.loop, heir)
         second.send("to the dead")
         third.send("to the heir")
-        try test.turn { heir.text == "to the heir" }
+        try test.iterate { heir.text == "to the heir" }
         #expect(heirStream.descriptor == number || third.descriptor == number)
         #expect(victim.calls == [.closed])
         one.close()

@@ -26,16 +26,16 @@ import Testing
             let before = peer.receive()
             let calls = handler.calls.count
             peer.send(messages[..<split])
-            try test.turn { handler.calls.count > calls }
+            try test.iterate { handler.calls.count > calls }
             peer.send(messages[split...])
-            try test.turn { peer.receive() >= before + messages.count }
+            try test.iterate { peer.receive() >= before + messages.count }
             #expect(peer.received[before...] == messages[...])
         }
         #expect(stream.bufferedInputBytes == 0)
         #expect(test.loop.bufferedInputBytes == 0)
     }
 
-    @Test func takesManyMessagesOfOneWriteInOneTurn() throws {
+    @Test func handlesManyMessagesOfOneWriteInOneIteration() throws {
         let test = try TestLoop()
         defer { test.finish() }
         let handler = Recorder()
@@ -43,24 +43,24 @@ import Testing
         let (peer, _) = try Peer.connected(to: test.loop, handler)
         let messages = Array(repeatElement([3, 1, 2, 3] as [UInt8], count: 5000).joined())
         #expect(peer.send(messages) == messages.count)
-        try test.turn()
+        try test.iterate()
         #expect(handler.calls.count == 1)
         #expect(peer.receive() == messages.count)
         #expect(peer.received == messages)
     }
 
-    @Test func keepsOnlyWhatIsLeftOver() throws {
+    @Test func keepsOnlyWhatIsNotConsumed() throws {
         let test = try TestLoop()
         defer { test.finish() }
         let handler = Recorder()
         handler.onReceived = { _, bytes, _ in bytes.count >= 10 ? 10 : bytes.count >= 6 ? 2 : 0 }
         let (peer, stream) = try Peer.connected(to: test.loop, handler)
         peer.send("abcdef")
-        try test.turn()
+        try test.iterate()
         #expect(stream.bufferedInputBytes == 4)
         #expect(test.loop.bufferedInputBytes == 4)
         peer.send("ghijkl")
-        try test.turn()
+        try test.iterate()
         #expect(handler.calls == [.received("abcdef"), .received("cdefghijkl")])
         #expect(stream.bufferedInputBytes == 0)
         #expect(stream.inputCapacity == 0)
@@ -72,7 +72,7 @@ import Testing
         defer { test.finish() }
         let message = pattern(16 << 20)
         let handler = Recorder()
-        handler.notesText = false
+        handler.recordsText = false
         var calls = 0
         var capacities: Set<Int> = []
         handler.onReceived = { _, bytes, stream in
@@ -85,20 +85,20 @@ import Testing
         let (peer, stream) = try Peer.connected(to: test.loop, handler)
         // A second message begins in the same read as the first one ends.
         var unsent = (message + message.prefix(1000))[...]
-        try test.turn {
+        try test.iterate {
             unsent = unsent.dropFirst(peer.send(unsent.prefix(1 << 20)))
             return unsent.isEmpty && handler.bytes.count == message.count && stream.bufferedInputBytes == 1000
         }
         #expect(handler.bytes == message)
-        // With the hint, one piece of memory has taken it.
+        // With the hint it was collected in one allocation.
         if withHint { #expect(capacities.isSubset(of: [0, message.count])) }
         #expect(test.loop.bufferedInputBytes == 1000)
         peer.close()
-        try test.turn { handler.isClosed }
+        try test.iterate { handler.isClosed }
         #expect(test.loop.bufferedInputBytes == 0)
     }
 
-    @Test func deliversNothingWhilePausedAndTheRestFirstAfterwards() throws {
+    @Test func deliversNothingWhilePausedAndUnconsumedBytesFirstAfterwards() throws {
         let test = try TestLoop()
         defer { test.finish() }
         let handler = Recorder()
@@ -109,17 +109,17 @@ import Testing
         }
         let (peer, stream) = try Peer.connected(to: test.loop, handler)
         peer.send("abcdef")
-        try test.turn()
+        try test.iterate()
         peer.send("ghi")
         // The socket is readable all the time, and the loop does not spin on it.
-        #expect(try test.turnUntilIdle() <= 3)
+        #expect(try test.iterateUntilIdle() <= 3)
         #expect(handler.calls == [.received("abcdef")])
         stream.resume()
-        try test.turn { handler.text == "abcdefghi" }
+        try test.iterate { handler.text == "abcdefghi" }
         #expect(handler.calls == [.received("abcdef"), .received("def"), .received("ghi")])
     }
 
-    @Test func deliversTheRestAfterAPauseThoughNothingNewComes() throws {
+    @Test func deliversUnconsumedBytesAfterAPauseWithoutNewInput() throws {
         let test = try TestLoop()
         defer { test.finish() }
         let handler = Recorder()
@@ -129,15 +129,15 @@ import Testing
         }
         let (peer, stream) = try Peer.connected(to: test.loop, handler)
         peer.send("abc")
-        try test.turn()
+        try test.iterate()
         for length in 2...3 {
             stream.resume()
-            try test.turn { handler.bytes.count == length }
+            try test.iterate { handler.bytes.count == length }
         }
         #expect(handler.calls == [.received("abc"), .received("bc"), .received("c")])
     }
 
-    @Test func aPauseThatEndsWithinTheTurnCostsNothing() throws {
+    @Test func aPauseThatEndsWithinTheIterationCostsNothing() throws {
         let test = try TestLoop()
         defer { test.finish() }
         let handler = Recorder()
@@ -145,19 +145,19 @@ import Testing
         stream.pause()
         stream.resume()
         peer.send("abc")
-        try test.turn()
+        try test.iterate()
         #expect(handler.text == "abc")
     }
 
-    @Test func aFloodDoesNotKeepOthersWaiting() throws {
+    @Test func aBusyPeerDoesNotDelayOthers() throws {
         let test = try TestLoop()
         defer { test.finish() }
         let flooded = Recorder()
-        flooded.notesText = false
+        flooded.recordsText = false
         var order = ""
         flooded.onReceived = { _, bytes, stream in
             order += "f"
-            if bytes.count > 1000 { stream.continueNextTurn() }
+            if bytes.count > 1000 { stream.resumeNextIteration() }
             return min(bytes.count, 1000)
         }
         let quiet = Recorder()
@@ -169,31 +169,31 @@ import Testing
         let (asking, _) = try Peer.connected(to: test.loop, quiet)
         let flood = pattern(100_000)
         #expect(flooding.send(flood) == flood.count)
-        for _ in 0..<5 { try test.turn() }
+        for _ in 0..<5 { try test.iterate() }
         #expect(order == "fffff")
         #expect(floodedStream.bufferedInputBytes == 95_000)
-        // In a turn that it is readable in, the other one even comes first.
+        // In an iteration in which it is readable the other one is even served first.
         asking.send("?")
-        try test.turn()
+        try test.iterate()
         #expect(order == "fffffqf")
-        try test.turn { flooded.bytes.count == flood.count }
+        try test.iterate { flooded.bytes.count == flood.count }
         #expect(flooded.bytes == flood)
         #expect(order.count == 101)
     }
 
-    @Test func nothingIsReadBeforeTheRestIsConsumed() throws {
+    @Test func nothingIsReadBeforeUnconsumedBytesAreDelivered() throws {
         let test = try TestLoop()
         defer { test.finish() }
         let handler = Recorder()
         handler.onReceived = { _, bytes, stream in
-            if bytes.count > 1 { stream.continueNextTurn() }
+            if bytes.count > 1 { stream.resumeNextIteration() }
             return 1
         }
         let (peer, _) = try Peer.connected(to: test.loop, handler)
         peer.send("abc")
-        try test.turn()
+        try test.iterate()
         peer.send("d")
-        for _ in 0..<3 { try test.turn() }
+        for _ in 0..<3 { try test.iterate() }
         #expect(handler.calls == [.received("abc"), .received("bc"), .received("c"), .received("d")])
     }
 }

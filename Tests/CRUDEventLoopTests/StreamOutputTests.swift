@@ -3,7 +3,7 @@ import Testing
 @testable import CRUDEventLoop
 
 @Suite struct StreamOutputTests {
-    @Test func sendsWhatATurnHasToSayInOneWrite() throws {
+    @Test func writesTheOutputOfAnIterationAtOnce() throws {
         let test = try TestLoop()
         defer { test.finish() }
         let handler = Recorder()
@@ -13,28 +13,28 @@ import Testing
             return bytes.count
         }
         let (peer, stream) = try Peer.connected(to: test.loop, handler)
-        test.onTurnDidRead = {
+        test.onInputWasRead = {
             // Nothing has been written yet.
             #expect(peer.receive() == 0)
             stream.output.append("three")
             #expect(test.loop.pendingOutputBytes == 13)
         }
         peer.send("?")
-        try test.turn()
+        try test.iterate()
         #expect(peer.text == "one two three")
         #expect(stream.pendingOutputBytes == 0)
         #expect(stream.outputCapacity == 0)
         #expect(test.loop.pendingOutputBytes == 0)
     }
 
-    @Test func outputOfTheTurnsEndFollowsAtOnce() throws {
+    @Test func outputOfTheIterationsEndFollowsAtOnce() throws {
         let test = try TestLoop()
         defer { test.finish() }
         let (peer, stream) = try Peer.connected(to: test.loop, Recorder())
-        test.onTurnWillEnd = { if test.turns == 1 { stream.output.append("late") } }
+        test.onIterationWillEnd = { if test.iterations == 1 { stream.output.append("late") } }
         peer.send("?")
-        try test.turn { peer.text == "late" }
-        #expect(test.turns == 2)
+        try test.iterate { peer.text == "late" }
+        #expect(test.iterations == 2)
     }
 
     @Test func writesWhatWasAppendedBeforeAnErrorWasThrown() throws {
@@ -48,7 +48,7 @@ import Testing
         let (peer, stream) = try Peer.connected(to: test.loop, Recorder())
         #expect(throws: Failure.self) { try append(to: &stream.output) }
         stream.output.append(" so good")
-        try test.turn()
+        try test.iterate()
         #expect(peer.text == "so far so good")
         #expect(test.loop.pendingOutputBytes == 0)
     }
@@ -70,7 +70,7 @@ import Testing
         defer { test.finish() }
         let limit = 100_000
         let handler = Recorder()
-        handler.notesText = false
+        handler.recordsText = false
         handler.onReceived = { _, bytes, stream in
             stream.output.append(bytes.span)
             if stream.pendingOutputBytes > limit { stream.pause() }
@@ -86,14 +86,14 @@ import Testing
         repeat {
             progress = peer.send(unsent)
             unsent = unsent.dropFirst(progress)
-            #expect(try test.turnUntilIdle() < 10)
+            #expect(try test.iterateUntilIdle() < 10)
             #expect(stream.pendingOutputBytes + stream.bufferedInputBytes <= limit + test.loop.receiveBuffer.count)
         } while progress > 0
         #expect(stream.pendingOutputBytes > limit)
         #expect(test.loop.pendingOutputBytes == stream.pendingOutputBytes)
         #expect(!unsent.isEmpty)
 
-        try test.turn {
+        try test.iterate {
             unsent = unsent.dropFirst(peer.send(unsent.prefix(100_000)))
             return peer.receive() == message.count
         }
@@ -108,10 +108,10 @@ import Testing
         let handler = Recorder()
         let (peer, stream) = try Peer.connected(to: test.loop, handler)
         stream.output.append("not paused")
-        try test.turn()
+        try test.iterate()
         stream.pause()
         stream.output.append(", paused")
-        try test.turn()
+        try test.iterate()
         #expect(peer.text == "not paused, paused")
         #expect(handler.calls == [.outputDrained])
     }
@@ -121,19 +121,19 @@ import Testing
         defer { test.finish() }
         let handler = Recorder()
         let (peer, stream) = try Peer.connected(to: test.loop, handler)
-        let farewell = pattern(2 << 20)
-        stream.output.append(farewell.span)
+        let output = pattern(2 << 20)
+        stream.output.append(output.span)
         stream.closeWhenFlushed()
         peer.send("nobody listens any more")
-        #expect(try test.turnUntilIdle() < 10)
+        #expect(try test.iterateUntilIdle() < 10)
         #expect(!stream.isOpen)
         #expect(handler.calls == [])
-        try test.turn {
+        try test.iterate {
             peer.receive()
             return handler.isClosed
         }
         peer.receive()
-        #expect(peer.received == farewell)
+        #expect(peer.received == output)
         #expect(peer.hasReachedEnd)
         #expect(handler.calls == [.closed])
     }
@@ -149,7 +149,7 @@ import Testing
         stream.closeWhenFlushed()
         stream.output.append("nor this")
         #expect(test.loop.pendingOutputBytes == 0)
-        try test.turn()
+        try test.iterate()
         stream.output.append("nor that")
         #expect(stream.pendingOutputBytes == 0)
         #expect(test.loop.pendingOutputBytes == 0)

@@ -3,15 +3,15 @@ import Testing
 
 @testable import CRUDEventLoop
 
-/// A loop whose turns the test takes itself. Nothing is waited for longer than a minute.
-final class TestLoop: TurnHandler {
+/// A loop that the test iterates itself. No wait lasts longer than a minute.
+final class TestLoop: IterationHandler {
     struct TimedOut: Error {}
 
     let loop: EventLoop
-    private(set) var turns = 0
+    private(set) var iterations = 0
     var onWoken: () -> Void = {}
-    var onTurnDidRead: () -> Void = {}
-    var onTurnWillEnd: () -> Void = {}
+    var onInputWasRead: () -> Void = {}
+    var onIterationWillEnd: () -> Void = {}
     private var hasTimedOut = false
     private var watchdog: Timer?
 
@@ -26,34 +26,34 @@ final class TestLoop: TurnHandler {
     }
 
     func woken() { onWoken() }
-    func turnDidRead() { onTurnDidRead() }
-    func turnWillEnd() {
-        turns += 1
-        onTurnWillEnd()
+    func inputWasRead() { onInputWasRead() }
+    func iterationWillEnd() {
+        iterations += 1
+        onIterationWillEnd()
     }
 
-    func turn() throws {
-        loop.turn(self)
+    func iterate() throws {
+        loop.iterate(self)
         guard !hasTimedOut else { throw TimedOut() }
     }
 
-    /// Takes turns until `condition` holds.
-    func turn(until condition: () throws -> Bool) throws {
-        while try !condition() { try turn() }
+    /// Iterates until `condition` holds.
+    func iterate(until condition: () throws -> Bool) throws {
+        while try !condition() { try iterate() }
     }
 
-    /// Takes turns until the loop has had nothing to do for a while, and tells how many those were.
+    /// Iterates until the loop has been idle for 20 ms, and returns how many iterations that took.
     @discardableResult
-    func turnUntilIdle() throws -> Int {
-        let turnsBefore = turns
+    func iterateUntilIdle() throws -> Int {
+        let iterationsBefore = iterations
         var isOver = false
         let timer = Timer(on: loop) { isOver = true }
         timer.schedule(after: .milliseconds(20))
-        try turn { isOver }
-        return turns - turnsBefore
+        try iterate { isOver }
+        return iterations - iterationsBefore
     }
 
-    /// Runs the loop until somebody stops it.
+    /// Runs the loop until it is stopped.
     func run() throws {
         loop.run(self)
         guard !hasTimedOut else { throw TimedOut() }
@@ -63,30 +63,5 @@ final class TestLoop: TurnHandler {
     func finish() {
         loop.stop()
         loop.run(self)
-    }
-}
-
-/// Runs `body` on a thread of its own.
-final class TestThread {
-    private var thread = pthread_t()
-
-    init(_ body: @escaping @Sendable () -> Void) {
-        let box = Unmanaged.passRetained(Box(body))
-        pthread_create(
-            &thread, nil,
-            { argument in
-                // pthread_create hands on what it was given, which is not nil.
-                Unmanaged<Box>.fromOpaque(argument!).takeRetainedValue().body()
-                return nil
-            }, box.toOpaque())
-    }
-
-    func join() {
-        pthread_join(thread, nil)
-    }
-
-    private final class Box {
-        let body: @Sendable () -> Void
-        init(_ body: @escaping @Sendable () -> Void) { self.body = body }
     }
 }

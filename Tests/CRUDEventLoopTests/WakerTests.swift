@@ -1,3 +1,4 @@
+import CRUDThreads
 import Glibc
 import Synchronization
 import Testing
@@ -11,14 +12,14 @@ import Testing
         var calls = 0
         test.onWoken = { calls += 1 }
         for _ in 0..<1000 { test.loop.waker.wake() }
-        try test.turn()
+        try test.iterate()
         #expect(calls == 1)
         // Nothing is left behind.
-        #expect(try test.turnUntilIdle() == 1)
+        #expect(try test.iterateUntilIdle() == 1)
         #expect(calls == 1)
     }
 
-    @Test func aCallFromTheLoopItselfIsHeardInTheNextTurn() throws {
+    @Test func aCallFromTheLoopItselfReachesTheNextIteration() throws {
         let test = try TestLoop()
         defer { test.finish() }
         var calls = 0
@@ -27,8 +28,8 @@ import Testing
             if calls < 3 { test.loop.waker.wake() }
         }
         test.loop.waker.wake()
-        try test.turn { calls == 3 }
-        #expect(test.turns == 3)
+        try test.iterate { calls == 3 }
+        #expect(test.iterations == 3)
     }
 
     @Test func outlivesItsLoop() throws {
@@ -44,11 +45,11 @@ import Testing
     /// What the threads and the loop have in common.
     private final class Board: Sendable {
         let asked = Atomic(0)
-        let answered = Atomic(0)
+        let replied = Atomic(0)
     }
 
-    /// Each thread asks, wakes the loop, and waits for its answer before it asks again: no call can make up for
-    /// another that was lost.
+    /// Each thread asks, wakes the loop, and waits for the reply before it asks again: no call can make up for another
+    /// that was lost.
     @Test func noCallIsLostWhenEachIsWaitedFor() throws {
         let (threads, rounds) = (4, 5000)
         let test = try TestLoop()
@@ -56,18 +57,18 @@ import Testing
         let hasGivenUp = Atomic(false)
         test.onWoken = {
             for board in boards {
-                board.answered.store(board.asked.load(ordering: .relaxed), ordering: .releasing)
+                board.replied.store(board.asked.load(ordering: .relaxed), ordering: .releasing)
             }
-            if boards.allSatisfy({ $0.answered.load(ordering: .relaxed) == rounds }) { test.loop.stop() }
+            if boards.allSatisfy({ $0.replied.load(ordering: .relaxed) == rounds }) { test.loop.stop() }
         }
         let waker = test.loop.waker
-        let running = boards.map { board in
-            TestThread {
+        let running = try boards.map { board in
+            try Thread(named: "caller") {
                 for round in 1...rounds {
                     // Relaxed on purpose: it is the waker that has to make it visible.
                     board.asked.store(round, ordering: .relaxed)
                     waker.wake()
-                    while board.answered.load(ordering: .acquiring) < round {
+                    while board.replied.load(ordering: .acquiring) < round {
                         if hasGivenUp.load(ordering: .relaxed) { return }
                         sched_yield()
                     }
@@ -79,10 +80,10 @@ import Testing
             for thread in running { thread.join() }
         }
         try test.run()
-        #expect(boards.map { $0.answered.load(ordering: .relaxed) } == Array(repeating: rounds, count: threads))
+        #expect(boards.map { $0.replied.load(ordering: .relaxed) } == Array(repeating: rounds, count: threads))
     }
 
-    @Test func noCallIsLostInAStorm() throws {
+    @Test func noCallIsLostAmongMany() throws {
         let (threads, rounds) = (4, 50_000)
         let test = try TestLoop()
         let board = Board()
@@ -92,8 +93,8 @@ import Testing
             if seen == threads * rounds { test.loop.stop() }
         }
         let waker = test.loop.waker
-        let running = (0..<threads).map { _ in
-            TestThread {
+        let running = try (0..<threads).map { _ in
+            try Thread(named: "caller") {
                 for _ in 0..<rounds {
                     board.asked.add(1, ordering: .relaxed)
                     waker.wake()

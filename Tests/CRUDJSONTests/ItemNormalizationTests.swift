@@ -12,15 +12,15 @@ import Testing
         "1", "null", #""a\u0041""#, "[]", "{}", #"{"a":1}"#, #"{"a":1,"b":2,"ab":3,"":4}"#, #" { "a" : [ 1 , {} ] } "#,
         // Each object has names of its own.
         #"{"a":{"a":{"a":[]}},"b":[{"a":1},{"a":2},["a","a"]]}"#, #"[{"a":1},{"a":1}]"#,
-        // Strings are none of our business, brackets and quotes in them included.
+        // Contents of strings are ignored, brackets and quotes in them included.
         #"{"a":"a\"b\",\"a\":{","b":"}]\\","c":"\u0061","d":["c","c","c"]}"#,
-        // Escapes that JSON demands.
+        // Escapes that JSON requires.
         #"{"\"":1,"\\":2,"\n":3,"\u0001":4,"\u001f":5,"\b\f\r\t":6}"#,
-        // Alike but not the same.
+        // Similar but not equal.
         "{\"\u{E9}\":1,\"e\u{301}\":2,\"\u{7F}\":3}", #"{"abcdefgh1":1,"abcdefgh2":2,"abcdefghi":3,"abcdefgh":4}"#,
         #"{"abcdefg1xyz":1,"abcdefg2xyz":2}"#, #"{"a":1,"A":2,"a ":3}"#,
     ])
-    func mostItemsStayAsTheyAre(item: String) {
+    func mostItemsAreInNormalForm(item: String) {
         #expect(normalized(item) == nil)
     }
 
@@ -31,18 +31,18 @@ import Testing
         (#"{"\u0061":1,"a":2}"#, #"{"a":2}"#), (#"{"\/":1,"\u00e9":2,"\ud83d\ude00":3}"#, #"{"/":1,"é":2,"😀":3}"#),
         (#"{"\u0022":1,"\u005C":2,"\u000A":3,"\u001F":4}"#, #"{"\"":1,"\\":2,"\n":3,"\u001f":4}"#),
         (#"{"\"":1,"\u0022":2}"#, #"{"\"":2}"#),
-        // Nested, in what stays and in what goes.
+        // Nested, in members that are kept and in members that are removed.
         (#"{"x":[{"a":{"b":1,"b":2}}]}"#, #"{"x":[{"a":{"b":2}}]}"#),
         (#"{"a":{"b":1,"b":2},"c":0,"a":{"\u0064":1,"d":1}}"#, #"{"c":0,"a":{"d":1}}"#),
         (#"{"a":"{\"a\"","a":"\u0061,"}"#, #"{"a":"\u0061,"}"#),
         (#"[{"a":1,"a":[]},{"a":1}]"#, #"[{"a":[]},{"a":1}]"#),
     ])
-    func theLastOfAMemberStays(item: String, expected: String) {
+    func theLastOfRepeatedMembersIsKept(item: String, expected: String) {
         #expect(normalized(item) == expected)
         #expect(normalized(expected) == nil)
     }
 
-    /// More names than are compared each with each, and names that only differ late.
+    /// More names than are compared in pairs, and names that differ only at their ends.
     @Test(arguments: [31, 32, 33, 34, 35, 1000])
     func manyMembers(count: Int) {
         let members = (0..<count).map { #""a long name that ends in \#($0)":\#($0)"# }
@@ -56,11 +56,11 @@ import Testing
         }
     }
 
-    /// Whatever bytes there are, it ends and reads nothing outside of them.
+    /// Any bytes: it terminates and reads nothing outside of them.
     @Test(arguments: [
         "", "{", "{\"", "{\"a", "{\"a\\", "{\"a\\\"", "}", "]}", "{\"a\":1,", "[[[", "\"\\", "{]{]", "{\"\\u\"}",
     ])
-    func whatIsNoJSONIsLeftAlone(item: String) {
+    func invalidJSONIsLeftUnchanged(item: String) {
         #expect(normalized(item) == nil)
     }
 

@@ -1,7 +1,7 @@
 import CRUDJSON
 import Testing
 
-/// Objects and arrays, entered and taken member by member.
+/// Objects and arrays, entered and read member by member.
 @Suite struct JSONPullTests {
     /// The members of an object; each as key, value.
     private func members(_ text: String) throws -> [[String]] {
@@ -32,7 +32,7 @@ import Testing
         return scanner.isAtEnd(bytes.span) ? elements : []
     }
 
-    @Test func givesMembersInOrder() throws {
+    @Test func returnsMembersInOrder() throws {
         #expect(try members("{}") == [])
         #expect(try members(" {\n} ") == [])
         #expect(
@@ -40,7 +40,7 @@ import Testing
                 == [["a", "1"], ["", #"{"x":[]}"#], ["a", #""b""#], [#"\"}"#, "null"]])
     }
 
-    @Test func givesElementsInOrder() throws {
+    @Test func returnsElementsInOrder() throws {
         #expect(try elements("[]") == [])
         #expect(try elements(" [\t] ") == [])
         #expect(
@@ -52,16 +52,16 @@ import Testing
         "{\"a\",1}",
         "{]", "{\"a\":1]", "{\"a\":1,,\"b\":2}", "{,\"a\":1}",
     ])
-    func whatIsNoObject(text: String) {
+    func rejectsInvalidObjects(text: String) {
         #expect(throws: JSONSyntaxError.self) { try members(text) }
     }
 
     @Test(arguments: ["[", "[,]", "[1", "[1,", "[1,]", "[1 2]", "[}", "[1}", "[1,,2]", "[,1]", "[1:2]"])
-    func whatIsNoArray(text: String) {
+    func rejectsInvalidArrays(text: String) {
         #expect(throws: JSONSyntaxError.self) { try elements(text) }
     }
 
-    @Test func takesUpWhereItIsTold() throws {
+    @Test func startsAtAGivenPosition() throws {
         let text = Array(#"[1,{"a":[true]},"x"]"#.utf8)
         var scanner = JSONScanner(at: 3)
         let object = try scanner.value(text.span)

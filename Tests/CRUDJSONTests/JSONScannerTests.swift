@@ -2,9 +2,11 @@ import CRUDJSON
 import Foundation
 import Testing
 
-/// The scanner accepts what RFC 8259 calls JSON and nothing else, and tells where values stand.
+import struct CRUDTestSupport.SeededGenerator
+
+/// The scanner accepts JSON text of RFC 8259 and nothing else, and returns where values are.
 @Suite struct JSONScannerTests {
-    /// Scans one value and what is around it; nil if that is no JSON text.
+    /// Scans a text that must be one value; nil if it is not.
     private func scan(_ text: [UInt8]) -> JSONSlice? {
         var scanner = JSONScanner()
         guard let value = try? scanner.value(text.span), scanner.isAtEnd(text.span) else { return nil }
@@ -33,7 +35,7 @@ import Testing
         "{\"a\":1]",
         "'a'", "1 2", "[] []", "// x\n1", "/**/1", "1//", "\u{FEFF}1", "1\0", "\u{A0}1", "1\u{0B}",
     ])
-    func refusesWhatIsNoJSON(text: String) {
+    func rejectsInvalidJSON(text: String) {
         #expect(scan(Array(text.utf8)) == nil)
     }
 
@@ -51,7 +53,7 @@ import Testing
         #expect((scan([0x22] + bytes + [0x22]) != nil) == isWellFormed)
     }
 
-    /// Strings are scanned eight bytes at a time: a byte that ends the fast path may stand anywhere in a word.
+    /// Strings are scanned eight bytes at a time: a byte that ends the fast path may be anywhere in a word.
     @Test(arguments: 0..<40)
     func findsASpecialByteAtEveryOffset(offset: Int) throws {
         let plain = [UInt8](repeating: UInt8(ascii: "x"), count: offset)
@@ -65,7 +67,7 @@ import Testing
     }
 
     @Test(arguments: [("1", 0), ("[]", 1), ("[[],[]]", 2), (#"{"a":[{}]}"#, 3)])
-    func tellsHowDeepAValueNests(text: String, depth: Int) throws {
+    func returnsTheDepthOfAValue(text: String, depth: Int) throws {
         #expect(try #require(scan(Array(text.utf8))).depth == depth)
     }
 
@@ -80,10 +82,10 @@ import Testing
         #expect(scan(mixed + Array(String(repeating: "}]", count: 100_000).utf8)) == nil)
     }
 
-    /// Random edits of a valid text: Foundation's parser and ours agree on what is JSON.
+    /// Random edits of a valid text: the scanner agrees with Foundation's parser.
     @Test(arguments: [1, 2, 3] as [UInt64])
     func agreesWithFoundation(seed: UInt64) {
-        var random = SystemSeed(state: seed)
+        var random = SeededGenerator(seed: seed)
         let original = Array(#"{"a":[1,-2.5e+3,true,null,"x\u00e9\n"],"b":{"c":"é"},"d":[]}"#.utf8)
         let alphabet = Array("{}[]:,\"\\ue+-.0123456789tfn \n".utf8)
         for round in 0..<3000 {
@@ -100,18 +102,5 @@ import Testing
             let comment = "seed \(seed), round \(round): \(String(decoding: text, as: UTF8.self))"
             #expect((scan(text) != nil) == foundation, "\(comment)")
         }
-    }
-}
-
-/// A random generator that a seed decides (SplitMix64, https://doi.org/10.1145/2660193.2660195).
-struct SystemSeed: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var bits = state
-        bits = (bits ^ bits >> 30) &* 0xBF58_476D_1CE4_E5B9
-        bits = (bits ^ bits >> 27) &* 0x94D0_49BB_1331_11EB
-        return bits ^ bits >> 31
     }
 }

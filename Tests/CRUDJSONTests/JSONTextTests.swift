@@ -1,7 +1,7 @@
 import CRUDJSON
 import Testing
 
-/// Strings out of their spelling and back into it.
+/// Decoding and encoding of strings.
 @Suite struct JSONTextTests {
     private func string(_ text: [UInt8]) throws -> JSONSlice {
         var scanner = JSONScanner()
@@ -33,7 +33,7 @@ import Testing
         #expect(try string(text).decodedString(text.span) == value)
     }
 
-    @Test func theWriterPutsCommasWhereTheyBelong() {
+    @Test func theWriterInsertsCommas() {
         var writer = JSONWriter()
         writer.object { object in
             object.member("a", 1)
@@ -51,7 +51,7 @@ import Testing
             String(decoding: writer.bytes, as: UTF8.self) == #"{"a":1,"b":["x",{},null,1.50],"c":true,"d":["y","z"]}"#)
     }
 
-    /// Every code unit, spelt as an escape, in pairs where it is half of one.
+    /// Every code unit as an escape, surrogates in pairs.
     @Test func everyEscapeOfAScalarIsDecoded() throws {
         for value in stride(from: UInt32(0), through: 0x10FFFF, by: 1) where value < 0x3000 || value % 251 < 3 {
             guard let scalar = Unicode.Scalar(value) else { continue }
@@ -76,7 +76,7 @@ import Testing
         #expect(try string(bytes).equals("é", bytes.span) == isEqual)
     }
 
-    @Test func onlyWhatMustBeIsEscaped() {
+    @Test func onlyRequiredEscapesAreWritten() {
         func written(_ byte: UInt8) -> String {
             var text: [UInt8] = []
             text.appendJSONString([byte])
@@ -92,7 +92,7 @@ import Testing
         }
     }
 
-    @Test func theWriterNestsAndGoesOn() {
+    @Test func theWriterNests() {
         var writer = JSONWriter(into: Array("x=".utf8))
         writer.array { array in
             array.array { _ in }

@@ -23,11 +23,11 @@ import Testing
             (#"{"a":1,"a":2}"#, #"{"a":2}"#, nil),
             ("1", "2", "2"), ("1", #"{"a":1}"#, #"{"a":1}"#), (#"{"a":1}"#, "null", "null"), ("[1]", "[1]", nil),
         ] as [(String, String, String?)])
-    func namesWhatDiffers(_ before: String, _ after: String, _ patch: String?) throws {
+    func containsTheDifferences(_ before: String, _ after: String, _ patch: String?) throws {
         let difference = try MergePatch.difference(from: Array(before.utf8), to: Array(after.utf8))
         #expect(difference == patch.map { Array($0.utf8) })
         let patched = try difference.map { try MergePatch.apply($0.span, to: Array(before.utf8).span) }
-        // What a patch has made needs none any more.
+        // After the patch there is no difference.
         if let patched { #expect(try MergePatch.difference(from: patched, to: Array(after.utf8)) == nil) }
     }
 }

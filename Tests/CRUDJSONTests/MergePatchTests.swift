@@ -31,7 +31,7 @@ import Testing
     }
 
     @Test(arguments: [
-        // What is not touched stays as it is spelt and where it is.
+        // What is not changed keeps its text and its place.
         (#"{"a":1.50e+2,"b":"\u0041","c":[1, 2]}"#, #"{"d":1}"#, #"{"a":1.50e+2,"b":"\u0041","c":[1, 2],"d":1}"#),
         (#"{"a":1,"b":2,"c":3}"#, #"{"c":9,"b":8}"#, #"{"a":1,"b":8,"c":9}"#),
         (#"{"a":1,"b":2,"c":3}"#, #"{"b":null}"#, #"{"a":1,"c":3}"#),
@@ -40,22 +40,22 @@ import Testing
             #"{"x":{"a":1,"b":{"c":[],"d":0.10}},"y":2}"#
         ),
         ("{}", #"{"z":1,"a":2}"#, #"{"z":1,"a":2}"#),
-        // White space within the objects that the patch leads through goes, none else.
+        // White space between the members of changed objects is removed, no other.
         (" { \"a\" : 1 , \"b\" : [ 1 ] } ", " { \"c\" : [ 2 ] } ", #"{"a":1,"b":[ 1 ],"c":[ 2 ]}"#),
         // Names are compared by value.
         (#"{"\u0061":1,"é":2}"#, #"{"a":3,"\u00e9":null}"#, #"{"\u0061":3}"#),
         ("{\"e\u{301}\":1}", "{\"\u{E9}\":2}", "{\"e\u{301}\":1,\"\u{E9}\":2}"),
-        // Of members with one name the last counts.
+        // Of repeated members the last one counts.
         (#"{"a":1}"#, #"{"a":2,"a":null}"#, "{}"), (#"{"a":1}"#, #"{"a":null,"\u0061":2}"#, #"{"a":2}"#),
         (#"{"a":{"x":1}}"#, #"{"a":{"y":1},"a":{"z":2}}"#, #"{"a":{"x":1,"z":2}}"#),
         (#"{"a":1,"a":{"b":1}}"#, #"{"a":{"c":2}}"#, #"{"a":{"c":2},"a":{"b":1,"c":2}}"#),
         (#"{"a":1,"a":2}"#, #"{"a":null}"#, "{}"),
-        // Null within what replaces no object goes, null within an array stays.
+        // Null within an object that replaces a scalar is removed, null within an array is kept.
         (#"{"a":1}"#, #"{"a":{"b":null,"c":[null,{"d":null}]}}"#, #"{"a":{"c":[null,{"d":null}]}}"#),
         ("3", #"{"a":{"b":null}}"#, #"{"a":{}}"#), (#"{"a":1}"#, "{}", #"{"a":1}"#), ("[1]", "{}", "{}"),
         ("3", "false", "false"), ("null", #"{"a":null}"#, "{}"),
     ])
-    func keepsWhatItDoesNotTouch(item: String, patch: String, result: String) throws {
+    func keepsWhatItDoesNotChange(item: String, patch: String, result: String) throws {
         #expect(try apply(patch, to: item) == result)
     }
 
@@ -63,11 +63,11 @@ import Testing
         ("{", "{}"), ("{}", #"{"a":1"#), ("{} {}", "{}"), ("{}", "{} {}"), ("", "{}"), ("{}", ""), ("1 2", "3"),
         ("null 1", "3"), (#"{"a":}"#, "{}"), (#"{"a":1}"#, #"{"a":tru}"#),
     ])
-    func whatIsNoJSONIsRefused(patch: String, item: String) {
+    func invalidJSONIsRejected(patch: String, item: String) {
         #expect(throws: JSONSyntaxError.self) { try apply(patch, to: item) }
     }
 
-    /// Nesting must not make anything be read again and again.
+    /// Nested values must not be scanned repeatedly.
     @Test func deepPatchesTakeLinearTime() throws {
         let depth = 1000
         let open = String(repeating: #"{"a":"#, count: depth)

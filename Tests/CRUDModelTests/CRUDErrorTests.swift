@@ -10,7 +10,7 @@ import Testing
         for (code, name) in all { #expect(code.name == name) }
     }
 
-    /// `retryable: true` promises that nothing was applied; nothing but these two may say so.
+    /// `retryable: true` guarantees that nothing was applied; only these two codes may have it.
     @Test func onlyTwoMayBeTriedAgain() {
         #expect(CRUDError.Code.all.map(\.code).filter(\.isRetryable) == [.unavailable, .noSpace])
         #expect(CRUDError(.noSpace, "full").isRetryable)
@@ -26,9 +26,9 @@ import Testing
 
     @Test func describesItselfAndItsCause() {
         let inner = CRUDError(.unavailable, "the connection is closed")
-        let outer = CRUDError(.outcomeUnknown, "no answer came", cause: inner)
+        let outer = CRUDError(.outcomeUnknown, "no reply arrived", cause: inner)
         #expect("\(inner)" == "unavailable: the connection is closed")
-        #expect("\(outer)" == "outcome_unknown: no answer came (unavailable: the connection is closed)")
+        #expect("\(outer)" == "outcome_unknown: no reply arrived (unavailable: the connection is closed)")
     }
 
     @Test func detailsAreComparedByAllTheyHold() {

@@ -1,4 +1,4 @@
-import CRUDDigest
+import CRUDModel
 import CRUDTestSupport
 import Glibc
 import Testing
@@ -22,9 +22,9 @@ import Testing
         try PluginFile(named: name, in: [plugins], sha256: sha256).path
     }
 
-    /// The fault that finding a plugin comes to.
-    private func fault(_ name: String, sha256: String? = nil) throws -> String {
-        try #require(throws: PluginFault.self) { _ = try find(name, sha256: sha256) }.description
+    /// The error that finding a plugin comes to.
+    private func error(_ name: String, sha256: String? = nil) throws -> String {
+        try #require(throws: PluginLoadingError.self) { _ = try find(name, sha256: sha256) }.description
     }
 
     @Test func isFoundByNameOrPath() throws {
@@ -44,29 +44,29 @@ import Testing
     }
 
     @Test func isNotFound() throws {
-        #expect(try fault("bad") == "there is no plugin bad: looked for \(plugins)/bad.so")
-        #expect(try fault("\(plugins)/bad.so").contains("there is no plugin"))
-        #expect(try fault("").contains("there is no plugin"))
-        #expect(throws: PluginFault.self) { try PluginFile(named: "good", in: [], sha256: nil) }
+        #expect(try error("bad") == "there is no plugin bad: looked for \(plugins)/bad.so")
+        #expect(try error("\(plugins)/bad.so").contains("there is no plugin"))
+        #expect(try error("").contains("there is no plugin"))
+        #expect(throws: PluginLoadingError.self) { try PluginFile(named: "good", in: [], sha256: nil) }
     }
 
     @Test func mustLieInAPluginDirectory() throws {
-        #expect(try fault("../elsewhere").contains("none of the plugin directories"))
-        #expect(try fault("\(directory.path)/elsewhere.so").contains("none of the plugin directories"))
-        #expect(try fault("\(plugins)/../elsewhere.so").contains("none of the plugin directories"))
+        #expect(try error("../elsewhere").contains("none of the plugin directories"))
+        #expect(try error("\(directory.path)/elsewhere.so").contains("none of the plugin directories"))
+        #expect(try error("\(plugins)/../elsewhere.so").contains("none of the plugin directories"))
         // A directory whose name begins alike is another one.
         try Files.makeDirectory("\(plugins)-old")
         try Files.write("old", to: "\(plugins)-old/good.so")
-        #expect(try fault("\(plugins)-old/good.so").contains("none of the plugin directories"))
+        #expect(try error("\(plugins)-old/good.so").contains("none of the plugin directories"))
     }
 
     @Test func aLinkCountsForWhatItPointsAt() throws {
         #expect(symlink("\(directory.path)/elsewhere.so", "\(plugins)/link.so") == 0)
-        #expect(try fault("link").contains("none of the plugin directories"))
+        #expect(try error("link").contains("none of the plugin directories"))
         #expect(symlink("good.so", "\(plugins)/alias.so") == 0)
         #expect(try find("alias") == "\(plugins)/good.so")
         #expect(symlink("circle.so", "\(plugins)/circle.so") == 0)
-        #expect(try fault("circle").contains("there is no plugin"))
+        #expect(try error("circle").contains("there is no plugin"))
         #expect(symlink(plugins, "\(directory.path)/entrance") == 0)
         #expect(
             try PluginFile(named: "good", in: ["\(directory.path)/entrance"], sha256: nil).path == "\(plugins)/good.so")
@@ -75,34 +75,34 @@ import Testing
     @Test(arguments: [0o664, 0o646, 0o622, 0o777] as [mode_t])
     func othersMustNotBeAbleToWriteIt(mode: mode_t) throws {
         try Files.setMode(mode, of: "\(plugins)/good.so")
-        #expect(try fault("good") == "\(plugins)/good.so can be written by others: chmod go-w")
+        #expect(try error("good") == "\(plugins)/good.so can be written by others: chmod go-w")
     }
 
     @Test(arguments: [0o775, 0o757, 0o777, 0o1777] as [mode_t])
     func norTheFoldersAboveIt(mode: mode_t) throws {
         try Files.setMode(mode, of: plugins)
-        #expect(try fault("good") == "\(plugins) can be written by others: chmod go-w")
+        #expect(try error("good") == "\(plugins) can be written by others: chmod go-w")
         try Files.setMode(0o755, of: plugins)
         try Files.makeDirectory("\(plugins)/deep")
         try Files.makeDirectory("\(plugins)/deep/deeper")
         try Files.write("deep", to: "\(plugins)/deep/deeper/good.so")
         #expect(try find("deep/deeper/good") == "\(plugins)/deep/deeper/good.so")
         try Files.setMode(mode, of: "\(plugins)/deep")
-        #expect(try fault("deep/deeper/good") == "\(plugins)/deep can be written by others: chmod go-w")
+        #expect(try error("deep/deeper/good") == "\(plugins)/deep can be written by others: chmod go-w")
     }
 
     @Test(.enabled(if: geteuid() == 0, "needs root to give a file away"))
     func itsOwnerIsRootOrWeOurselves() throws {
         #expect(chown("\(plugins)/good.so", 12345, 0) == 0)
-        #expect(try fault("good").contains("belongs to user 12345"))
+        #expect(try error("good").contains("belongs to user 12345"))
         #expect(chown("\(plugins)/good.so", 0, 0) == 0)
         #expect(chown(plugins, 12345, 0) == 0)
-        #expect(try fault("good").contains("\(plugins) belongs to user 12345"))
+        #expect(try error("good").contains("\(plugins) belongs to user 12345"))
     }
 
     @Test func mustBeAFile() throws {
         try Files.makeDirectory("\(plugins)/folder.so")
-        #expect(try fault("folder") == "\(plugins)/folder.so is not a regular file")
+        #expect(try error("folder") == "\(plugins)/folder.so is not a regular file")
     }
 
     @Test func itsDigestMayBePinned() throws {
@@ -110,6 +110,6 @@ import Testing
         #expect(try find("good", sha256: digest) == "\(plugins)/good.so")
         let other = SHA256.digest("bad".utf8)
         #expect(
-            try fault("good", sha256: other).contains("has the SHA-256 \(digest), the configuration wants \(other)"))
+            try error("good", sha256: other).contains("has the SHA-256 \(digest), the configuration wants \(other)"))
     }
 }

@@ -15,22 +15,29 @@ import Testing
         try Plugin.load(PluginFile(named: name, in: [directory.path], sha256: nil))
     }
 
-    /// The fault that loading a plugin comes to which is compiled from this text.
-    private func fault(_ text: String) throws -> String {
+    /// The error that loading a plugin comes to which is compiled from this text.
+    private func error(_ text: String) throws -> String {
         try CompiledPlugin.compile(text: text, to: "\(directory.path)/faulty.so")
-        return try #require(throws: PluginFault.self) { _ = try load("faulty") }.description
+        return try #require(throws: PluginLoadingError.self) { _ = try load("faulty") }.description
     }
 
     /// A plugin whose table is whole but for what `change` does to it.
     private func source(changedBy change: String) -> String {
         """
         #include <crudd_plugin.h>
+        #include <string.h>
         static crudd_status any() { return CRUDD_OK; }
+        static crudd_status options(crudd_bytes options, crudd_failure *failure) {
+            if (options.size == 2) return CRUDD_OK;
+            strcpy(failure->message, "no");
+            strcpy(failure->pointer, "/a");
+            return CRUDD_INVALID_OPTIONS;
+        }
         const crudd_plugin *crudd_plugin_entry(void) {
             static crudd_plugin plugin = {
                 sizeof plugin, CRUDD_ABI_VERSION, "p", "1", 0, (void *)any, (void *)any, (void *)any, (void *)any,
                 (void *)any, (void *)any, (void *)any, (void *)any, (void *)any, (void *)any, (void *)any, (void *)any,
-                (void *)any};
+                (void *)any, (void *)any, (void *)any};
             \(change)
             return &plugin;
         }
@@ -52,17 +59,21 @@ import Testing
     }
 
     @Test func tellsWhatItHasLoaded() throws {
-        let plugin = try ScriptedPlugin(capabilities: [.readsConcurrently, .transactions]).loaded
-        #expect(plugin.name == "scripted")
-        #expect(plugin.version == "1.2.3")
-        #expect(plugin.path.hasSuffix("/scripted.so"))
-        #expect(plugin.capabilities == [.readsConcurrently, .transactions])
-        #expect(plugin.capabilities.names == ["concurrentReads", "transactions"])
+        let change = """
+            plugin.capabilities = CRUDD_CAN_READ_CONCURRENTLY | CRUDD_HAS_TRANSACTIONS | 1ull << 40;
+            plugin.check_options = (void *)options;
+            """
+        try CompiledPlugin.compile(text: source(changedBy: change), to: "\(directory.path)/told.so")
+        let plugin = try load("told")
+        #expect(plugin.name == "told")
+        #expect(plugin.version == "1")
+        #expect(plugin.path == "\(directory.path)/told.so")
+        #expect(
+            plugin.capabilities == [.concurrentReads, .transactions], "what this host does not know is left out")
+        #expect(!plugin.isChild && !plugin.isCommand)
         try plugin.check(options: Array("{}".utf8))
-        let failure = try #require(throws: PluginFailure.self) {
-            try plugin.check(options: Array(#"{"refused":1}"#.utf8))
-        }
-        #expect(failure.isFinal && failure.pointer == "/open_status" && !failure.message.isEmpty)
+        let failure = try #require(throws: PluginFailure.self) { try plugin.check(options: Array("{1}".utf8)) }
+        #expect(failure.isFinal && failure.isAboutOptions && failure.pointer == "/a" && failure.message == "no")
         #expect(throws: Never.self) { try plugin.check(options: Array("{}".utf8)) }
     }
 
@@ -70,22 +81,22 @@ import Testing
         try Files.write("#!/bin/sh\n", to: "\(directory.path)/text.so")
         try Files.write("", to: "\(directory.path)/empty.so")
         for name in ["text", "empty"] {
-            let fault = try #require(throws: PluginFault.self) { _ = try load(name) }
-            #expect(fault.description.contains("\(name).so cannot be loaded"))
+            let error = try #require(throws: PluginLoadingError.self) { _ = try load(name) }
+            #expect(error.description.contains("\(name).so cannot be loaded"))
         }
     }
 
     @Test func whatLacksASymbolThatItNeeds() throws {
-        let fault = try fault("int missing(void); int crudd_plugin_entry(void) { return missing(); }")
-        #expect(fault.contains("cannot be loaded") && fault.contains("missing"))
+        let error = try error("int missing(void); int crudd_plugin_entry(void) { return missing(); }")
+        #expect(error.contains("cannot be loaded") && error.contains("missing"))
     }
 
     @Test func whatIsNoPlugin() throws {
-        #expect(try fault("int something(void) { return 1; }").contains("has no symbol crudd_plugin_entry"))
+        #expect(try error("int something(void) { return 1; }").contains("has no symbol crudd_plugin_entry"))
     }
 
     @Test func whatHasNoTable() throws {
-        #expect(try fault(source(changedBy: "return 0;")).contains("has no function table"))
+        #expect(try error(source(changedBy: "return 0;")).contains("has no function table"))
     }
 
     @Test func whatIsWhole() throws {
@@ -95,38 +106,56 @@ import Testing
 
     /// What may be left out, and what a later version may add.
     @Test(arguments: [
-        "plugin.end_snapshot = 0;", "plugin.idle = 0;", "plugin.backend_capabilities = 0;",
-        "plugin.struct_size += 64;", "plugin.capabilities = ~(uint64_t)CRUDD_CAN_QUERY;",
+        "plugin.end_snapshot = 0;", "plugin.data_version = 0;", "plugin.idle = 0;", "plugin.struct_size += 64;",
+        "plugin.capabilities = ~(uint64_t)0;",
     ])
     func whatIsWholeEnough(change: String) throws {
         try CompiledPlugin.compile(text: source(changedBy: change), to: "\(directory.path)/whole.so")
         #expect(throws: Never.self) { try load("whole") }
     }
 
-    @Test(arguments: [0, 2, UInt32.max])
+    /// A table may end behind `write`, and only there: what it lacks is NULL for the host, whatever follows it in
+    /// memory.
+    @Test func aShortTableLacksWhatIsOptional() throws {
+        let change = "plugin.struct_size = __builtin_offsetof(crudd_plugin, end_snapshot);"
+        try CompiledPlugin.compile(text: source(changedBy: change), to: "\(directory.path)/short.so")
+        let table = try load("short").table
+        #expect(Int(table.pointee.struct_size) == MemoryLayout<crudd_plugin>.size)
+        #expect(table.pointee.write != nil)
+        #expect(table.pointee.end_snapshot == nil && table.pointee.data_version == nil && table.pointee.idle == nil)
+        let longer = "plugin.struct_size = __builtin_offsetof(crudd_plugin, idle);"
+        try CompiledPlugin.compile(text: source(changedBy: longer), to: "\(directory.path)/longer.so")
+        let longerTable = try load("longer").table
+        #expect(longerTable.pointee.data_version != nil && longerTable.pointee.idle == nil)
+    }
+
+    @Test(arguments: [0, 1, 3, UInt32.max])
     func anotherVersion(version: UInt32) throws {
         // Nothing else of such a table may be looked at: here there is nothing else.
-        let fault = try fault(
+        let error = try error(
             """
             #include <stdint.h>
             static const uint32_t table[2] = {8, \(version)u};
             const void *crudd_plugin_entry(void) { return table; }
             """)
-        #expect(fault.contains("speaks version \(version)") && fault.contains("speaks version \(CRUDD_ABI_VERSION)"))
+        #expect(error.contains("speaks version \(version)") && error.contains("speaks version \(CRUDD_ABI_VERSION)"))
     }
 
     @Test(
-        arguments: ["struct_size = 0", "struct_size = 8", "struct_size -= 1", "name = 0", "version = 0"]
+        arguments: [
+            "struct_size = 0", "struct_size = 8", "name = 0", "version = 0",
+            "struct_size = __builtin_offsetof(crudd_plugin, end_snapshot) - 1",
+        ]
             + [
                 "check_options", "open", "close", "open_collection", "drop_collection", "list_collections",
                 "open_reader", "close_reader", "read", "scan", "count", "write",
             ].map { "\($0) = 0" })
     func whatIsIncomplete(change: String) throws {
-        #expect(try fault(source(changedBy: "plugin.\(change);")).contains("lacks"))
+        #expect(try error(source(changedBy: "plugin.\(change);")).contains("lacks"))
     }
 
     @Test func fastReadsNeedConcurrentOnes() throws {
         let change = "plugin.capabilities = CRUDD_CAN_READ_FAST;"
-        #expect(try fault(source(changedBy: change)).contains("fast reads without concurrent reads"))
+        #expect(try error(source(changedBy: change)).contains("fast reads without concurrent reads"))
     }
 }

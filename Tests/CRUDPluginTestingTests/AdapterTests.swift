@@ -1,7 +1,7 @@
 import CRUDTestSupport
 import Testing
 
-/// Every adapter keeps the plugin contract, in every format.
+/// Every adapter conforms to the plugin contract, in every format.
 /// One after the other, as each keeps the disk busy.
 @Suite(.serialized) struct AdapterTests {
     /// `$DIRECTORY` stands for a directory of its own.
@@ -11,12 +11,12 @@ import Testing
     ]
 
     @Test(arguments: adapters, [false, true])
-    func keepsTheContract(adapter: (product: String, options: String), inChild: Bool) throws {
+    func conforms(adapter: (product: String, options: String), inChild: Bool) throws {
         try check(CheckedPlugin(product: adapter.product), adapter.options, inChild: inChild)
     }
 
     @Test(arguments: [("memory.c", "", false), ("memory.c", "", true), ("store.py", "path: $DIRECTORY/store.db", true)])
-    func keepsTheContractAsAnExample(file: String, options: String, inChild: Bool) throws {
+    func conformsAsAnExample(file: String, options: String, inChild: Bool) throws {
         try check(CheckedPlugin(example: file), options, inChild: inChild)
     }
 
@@ -25,7 +25,7 @@ import Testing
         ("filesystem", "{directory: $DIRECTORY/files, fsync: false}"),
         ("sqlite", "{path: $DIRECTORY/main.sqlite, synchronous: normal}"),
     ])
-    func keepsTheContractWithLess(product: String, options: String) throws {
+    func conformsWithFewerCapabilities(product: String, options: String) throws {
         try check(CheckedPlugin(product: product), options, inChild: false)
     }
 

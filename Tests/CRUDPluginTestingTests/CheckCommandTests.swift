@@ -7,26 +7,26 @@ import Testing
         try Command.run(BuildProducts.path(of: "crudd-plugin-host"), arguments)
     }
 
-    @Test func tellsWhatFailedAndWhy() throws {
-        let outcome = try CheckedPlugin(fault: "IGNORES_COUNT_PREFIX").check(options: "path: $DIRECTORY/main.sqlite")
+    @Test func reportsWhatFailedAndWhy() throws {
+        let outcome = try CheckedPlugin(fault: "IGNORES_COUNT_RANGE").check(options: "path: $DIRECTORY/main.sqlite")
         #expect(outcome.status == .exited(70))
         let lines = outcome.output.split(separator: "\n").map(String.init)
         #expect(lines.contains("FAILED  json: counting"))
-        #expect(lines.contains(#"            records with prefix "a": 14, expected 6"#))
-        #expect(lines.contains("ok      json: walking by id"))
-        #expect(lines.last?.hasSuffix(" 4 failed") == true)
+        #expect(lines.contains(#"            records by id from "a" (1 B) up to "b" (1 B): 14, expected 6"#))
+        #expect(lines.contains("ok      json: reading by id"))
+        #expect(lines.last?.hasSuffix(" 9 failed") == true)
         #expect(outcome.errors == "")
     }
 
-    @Test func outlivesACrash() throws {
+    @Test func reportsACrash() throws {
         let outcome = try CheckedPlugin(fault: "CRASHES").check(options: "path: $DIRECTORY/main.sqlite")
         #expect(outcome.status == .exited(70))
         #expect(outcome.output.contains("ok      function table\n"))
         #expect(
-            outcome.output.hasSuffix("FAILED  json: odd names of collections\n            the plugin has crashed\n"))
+            outcome.output.hasSuffix("FAILED  refusal of what is not declared\n            the plugin crashed\n"))
     }
 
-    @Test func saysThatStorageIsNotAvailable() throws {
+    @Test func reportsThatStorageIsNotAvailable() throws {
         let plugin = try CheckedPlugin(product: "filesystem")
         try Files.makeDirectory("\(plugin.directory.path)/files")
         try Files.makeDirectory("\(plugin.directory.path)/files/.lock")
@@ -39,7 +39,7 @@ import Testing
         ("path: 1", #"option "path""#), ("{pth: /x}", "pth"), ("[path]", "--options:1:1"),
         ("{path: *a}", "--options:1:8"),
     ])
-    func pointsToFaultyOptions(options: String, words: String) throws {
+    func pointsToWrongOptions(options: String, words: String) throws {
         let outcome = try CheckedPlugin(product: "sqlite").check(options: options)
         #expect(outcome.status == .exited(78))
         #expect(outcome.errors.contains(words))
@@ -49,7 +49,7 @@ import Testing
     @Test(arguments: [
         [], ["--option"], ["--options"], ["extra"], ["--options={}", "extra"],
     ])
-    func saysHowItIsUsed(words: [String]) throws {
+    func printsItsUsage(words: [String]) throws {
         let outcome = try Command.run(
             BuildProducts.path(of: "crudd-plugin-host"), ["--check"] + (words.isEmpty ? [] : ["plugin.so"]) + words)
         #expect(outcome.status == .exited(64))
@@ -57,7 +57,7 @@ import Testing
     }
 
     @Test(arguments: ["/none.so", "/etc/passwd", "/"])
-    func refusesWhatIsNoPlugin(path: String) throws {
+    func refusesOtherFiles(path: String) throws {
         let outcome = try Self.run("--check", path)
         #expect(outcome.status == .exited(78))
         #expect(outcome.errors.contains(path))

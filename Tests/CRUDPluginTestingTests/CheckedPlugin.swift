@@ -3,7 +3,7 @@ import CRUDTestSupport
 /// A copy of a plugin in a directory of its own, for `crudd-plugin-host --check`.
 struct CheckedPlugin {
     /// How long a check of everything may take on a busy machine.
-    private static let patience = Duration.seconds(240)
+    private static let timeout = Duration.seconds(240)
 
     let directory: TemporaryDirectory
     let path: String
@@ -43,6 +43,6 @@ struct CheckedPlugin {
         return try Command.run(
             BuildProducts.path(of: "crudd-plugin-host"),
             ["--check", path, "--options", pieces.joined(separator: directory.path)] + (inChild ? ["--in-child"] : []),
-            environment: ["HOME": directory.path, "XDG_CONFIG_HOME": ""], until: Deadline(Self.patience))
+            environment: ["HOME": directory.path, "XDG_CONFIG_HOME": ""], until: Deadline(Self.timeout))
     }
 }

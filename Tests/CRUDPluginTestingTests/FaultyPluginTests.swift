@@ -3,40 +3,45 @@ import CRUDTestSupport
 import PluginTestSupport
 import Testing
 
-/// The suite finds what a plugin does wrong: each fault, with the check that is there for it.
+/// The suite detects what a plugin does wrong: each fault, by the check that is meant for it.
 @Suite struct FaultyPluginTests {
     static let faults = [
         ("UNKNOWN_CAPABILITY", "function table"), ("MISSING_VERSION", "function table"),
-        ("TOUCHES_STORAGE", "check_options touches no storage"), ("ODD_POINTER", "options of other kinds"),
-        ("UNDECLARED_CAPABILITY", "capabilities of a backend"), ("ALWAYS_CREATES", "collections"),
-        ("LISTS_TWICE", "collections"), ("NEVER_DROPS", "collections"), ("FOLDS_NAMES", "odd names of collections"),
+        ("MISSING_FUNCTION", "function table"), ("TOUCHES_STORAGE", "check_options touches no storage"),
+        ("ODD_POINTER", "options of other kinds"), ("UNDECLARED_CAPABILITY", "capabilities of a backend"),
+        ("TAKES_ATOMIC", "refusal of what is not declared"), ("TAKES_KEYS", "refusal of what is not declared"),
+        ("STRICT_SIZES", "structs of another size"), ("OWN_OUTCOME_SIZE", "structs of another size"),
+        ("WRONG_CLOCK", "deadlines"), ("IGNORES_INTERRUPTS", "interrupts"), ("CHANGES_VERSION", "data version"),
+        ("MISSES_CHANGES", "data version"), ("ALWAYS_CREATES", "collections"), ("LISTS_TWICE", "collections"),
+        ("NEVER_DROPS", "collections"), ("FOLDS_NAMES", "odd names of collections"),
         ("IGNORES_FORMAT", "formats apart"), ("UNTERMINATED_TEXT", "failures"), ("OVERRUNS_FAILURE", "failures"),
         ("IGNORES_ABSENT", "preconditions"), ("NEVER_REPLACES", "batches in order"),
         ("WRITES_A_HUNDRED", "large batches"), ("WRITES_ONE_COLLECTION", "batches over collections"),
         ("IGNORES_ATOMIC", "atomic batches"), ("PASSES_CHECKS", "checks in atomic batches"),
-        ("TAKES_ATOMIC", "refusal of what is not declared"), ("TAKES_FILTER", "refusal of what is not declared"),
-        ("SHIFTS_POSITIONS", "reading by id"),
-        ("ALWAYS_ITEMS", "reading by id"), ("INCLUDES_AFTER", "walking by id"), ("IGNORES_LIMIT", "walking by id"),
-        ("IGNORES_STOP", "walking by id"), ("REVERSES", "walking by id"), ("IGNORES_COUNT_PREFIX", "counting"),
-        ("KEEPS_SNAPSHOT", "seeing writes"), ("READS_SLOWLY", "reading fast"),
-        ("REFUSES_BESIDE_WRITES", "reading beside writes"), ("IGNORES_FILTER", "filters"),
-        ("IGNORES_COUNT_FILTER", "filters"), ("IGNORES_SORT", "sorts"),
-        ("IGNORES_AFTER", "sorts"), ("FOLDS_IDS", "odd ids"), ("CHANGES_ITEMS", "odd items"),
+        ("SHIFTS_POSITIONS", "reading by id"), ("ALWAYS_ITEMS", "reading by id"), ("EMITS_KEYS", "reading by id"),
+        ("UNSIZED_RECORDS", "reading by id"), ("KEEPS_SNAPSHOT", "seeing writes"), ("READS_SLOWLY", "reading fast"),
+        ("REFUSES_BESIDE_WRITES", "reading beside writes"), ("INCLUDES_AFTER", "scanning by id"),
+        ("IGNORES_LIMIT", "scanning by id"), ("IGNORES_STOP", "scanning by id"),
+        ("IGNORES_REVERSE", "scanning by id"), ("IGNORES_UPPER", "scanning by id"),
+        ("INCLUDES_UPPER_KEY", "scanning by key"), ("LISTS_KEYED", "scanning by key"),
+        ("INCLUDES_UPPER_SEQUENCE", "scanning by sequence"), ("IGNORES_COUNT_RANGE", "counting"),
+        ("SWAPS_KEYS", "keys of written records"), ("SETS_KEYS_ANYWAY", "setting keys"),
+        ("NEVER_DROPS_INDEXES", "changing indexes"), ("FORGETS_SEQUENCES", "sequence numbers"),
+        ("EXPIRES_LATE", "expiry"), ("FOLDS_IDS", "odd ids"), ("CHANGES_ITEMS", "odd items"),
         ("CUTS_REVISIONS", "odd revisions"), ("CUTS_ITEMS", "large items"), ("FORGETS", "reopening"),
-        ("LOSES_WRITES", "reopening after kill -9"),
+        ("FORGETS_LAST_SEQUENCE", "reopening"), ("LOSES_WRITES", "reopening after kill -9"),
     ]
 
-    /// Every check is made for something.
+    /// Each check has a fault that it detects.
     @Test func everyCheckHasItsFault() {
-        let all = Set((Check.beforeOpening + Check.ofBackend + Check.ofRecords).map(\.name))
-        #expect(all == Set(Self.faults.map(\.1)))
+        #expect(Set(Check.all.map(\.name)) == Set(Self.faults.map(\.1)))
     }
 
     @Test(arguments: faults)
-    func findsTheFault(fault: String, name: String) throws {
-        let verdict = try Self.verdict(fault: fault, of: name)
+    func detects(fault: String, check: String) throws {
+        let verdict = try Self.verdict(fault: fault, check: check)
         guard case .failed(let reasons) = verdict else {
-            Issue.record("\(name) is \(verdict)")
+            Issue.record("\(check): \(verdict)")
             return
         }
         #expect(reasons.allSatisfy { !$0.isEmpty })
@@ -44,19 +49,31 @@ import Testing
 
     /// The same plugin without a fault.
     @Test(arguments: Set(faults.map(\.1)).sorted())
-    func findsNoFaultWhereNoneIs(name: String) throws {
-        let verdict = try Self.verdict(fault: "NONE", of: name)
-        #expect(verdict == .passed)
+    func acceptsPluginWithoutFault(check: String) throws {
+        #expect(try Self.verdict(fault: "NONE", check: check) == .passed)
     }
 
-    private static func verdict(fault: String, of name: String) throws -> ConformanceSuite.Verdict {
+    /// Tables and records of another version of the contract.
+    @Test(
+        arguments: ["SHORT_TABLE", "LONG_TABLE", "LONG_RECORDS"],
+        ["function table", "structs of another size", "seeing writes", "reading by id", "expiry", "odd ids"])
+    func acceptsOtherSizes(variant: String, check: String) throws {
+        #expect(try Self.verdict(fault: variant, check: check) == .passed)
+    }
+
+    @Test func doesWithoutOptionalFunctions() throws {
+        let verdict = try Self.verdict(fault: "SHORT_TABLE", check: "data version")
+        #expect(verdict == .notApplicable("the plugin has no data_version"))
+    }
+
+    private static func verdict(fault: String, check name: String) throws -> ConformanceSuite.Verdict {
         let faulty = try CheckedPlugin(fault: fault)
         let suite = ConformanceSuite(
             try ExportedPlugin(path: faulty.path), options: #"{"path":"\#(faulty.directory.path)/main.sqlite"}"#,
-            storm: StormProgram(
-                path: try BuildProducts.path(of: "crudd-plugin-host"), arguments: ["--storm", faulty.path, "here"]))
-        let checks = Check.beforeOpening + Check.ofBackend + Check.ofRecords
-        let check = try #require(checks.first { $0.name == name })
-        return suite.verdict(check, format: Check.ofRecords.contains { $0.name == name } ? "json" : nil)
+            crashWorkload: CrashWorkloadProgram(
+                path: try BuildProducts.path(of: "crudd-plugin-host"),
+                arguments: ["--crash-workload", faulty.path, "here"]))
+        let check = try #require(Check.all.first { $0.name == name })
+        return suite.verdict(check, format: check.scope == .records ? "json" : nil)
     }
 }

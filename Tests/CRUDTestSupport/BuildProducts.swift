@@ -1,6 +1,6 @@
 import Glibc
 
-/// What SwiftPM has built. Every product lies in one folder, the one that the tests run from.
+/// The build products of SwiftPM. All of them are in one folder, that of the test program.
 package enum BuildProducts {
     /// The path of a product, such as `crudd` or `libsqlite.so`.
     package static func path(of name: String) throws -> String {
@@ -15,7 +15,7 @@ package enum BuildProducts {
                 if folder.hasSuffix("/.build") { break }
             }
         }
-        throw Failure("\(name) is not beside \(try executable()): has the whole package been built?")
+        throw Failure("\(name) is not in the folder of \(try executable()): has the whole package been built?")
     }
 
     /// The root of the package's sources.

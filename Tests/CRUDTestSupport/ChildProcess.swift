@@ -8,18 +8,18 @@ package enum ExitStatus: Equatable, Sendable {
     case killed(signal: Int32)
 }
 
-/// A process that this one has started. It is killed, if it still runs, when nobody holds it any more.
+/// A process that this one has started. It is killed when the last reference to it is gone.
 package final class ChildProcess: Sendable {
     package let pid: Int32
     /// Readable once the process has ended.
     package let handle: Descriptor
     private let status = Mutex<ExitStatus?>(nil)
 
-    /// Starts `path` (looked up in PATH if it has no slash).
+    /// Starts `path` (searched for in PATH if it has no slash).
     ///
     /// - Parameters:
-    ///   - environment: beside the few variables that every process needs; see ``baseEnvironment``.
-    ///   - descriptors: what the process gets as which number; standard input is `/dev/null` unless it is here.
+    ///   - environment: in addition to the variables that every process needs; see ``baseEnvironment``.
+    ///   - descriptors: the descriptors of the process, with their numbers; standard input is `/dev/null` by default.
     package init(
         _ path: String, _ arguments: [String], environment: [String: String] = [:],
         descriptors: [(source: Int32, target: Int32)]
@@ -50,7 +50,7 @@ package final class ChildProcess: Sendable {
         get throws { try handle.wait(for: POLLIN, until: Deadline(.zero)) == 0 }
     }
 
-    /// Waits for the end of the process. One that overstays is left running, and the wait fails.
+    /// Waits for the end of the process. At the deadline the wait fails, and the process keeps running.
     @discardableResult
     package func waitForExit(until deadline: Deadline = Deadline()) throws -> ExitStatus {
         guard try handle.wait(for: POLLIN, until: deadline) != 0 else { throw Failure("process \(pid) does not end") }
@@ -58,7 +58,7 @@ package final class ChildProcess: Sendable {
             if let known { return known }
             var word: Int32 = 0
             guard waitpid(pid, &word, 0) == pid else { throw Failure.system("waitpid") }
-            // The layout that <sys/wait.h> hides in macros, which Swift does not import.
+            // The macros of <sys/wait.h>, which Swift does not import.
             let signal = word & 0x7F
             let ended = signal == 0 ? ExitStatus.exited(word >> 8 & 0xFF) : .killed(signal: signal)
             known = ended
@@ -66,7 +66,7 @@ package final class ChildProcess: Sendable {
         }
     }
 
-    /// What a process needs to run at all, and nothing that would point it at a daemon of this machine.
+    /// The variables that every process needs, and none that would connect it to a daemon of this machine.
     package static var baseEnvironment: [String: String] {
         var environment = ["LC_ALL": "C.UTF-8", "SWIFT_BACKTRACE": "enable=no"]
         for name in ["PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH"] {
@@ -83,7 +83,7 @@ package final class ChildProcess: Sendable {
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
         posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
-        // From numbers above every target, so that no target overwrites a source that is yet to come.
+        // Via numbers above every target, so that no target overwrites a source that is still needed.
         let sources = try descriptors.map { descriptor in
             let copy = fcntl(descriptor.source, F_DUPFD_CLOEXEC, 64)
             guard copy >= 0 else { throw Failure.system("fcntl F_DUPFD_CLOEXEC") }

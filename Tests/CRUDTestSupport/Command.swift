@@ -1,6 +1,6 @@
 import Glibc
 
-/// A program that is run to its end.
+/// A program that is run until it exits.
 package enum Command {
     package struct Outcome: Sendable {
         package let status: ExitStatus

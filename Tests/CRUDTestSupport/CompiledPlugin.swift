@@ -12,7 +12,7 @@ package enum CompiledPlugin {
         try run(["\(BuildProducts.packageDirectory)/Plugins/Examples/\(example)"], path, "")
     }
 
-    /// Compiles C as it is given.
+    /// Compiles C source text.
     package static func compile(text: String, to path: String) throws {
         try run(["-x", "c", "-"], path, text)
     }

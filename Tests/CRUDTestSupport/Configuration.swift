@@ -13,7 +13,7 @@ package struct Configuration: Sendable {
     /// The lines of `limits:`; nil leaves the section out.
     package var limits: String?
 
-    /// Every collection in one SQLite database, unless told otherwise.
+    /// By default, every collection in one SQLite database.
     package init(
         socket: String = "", pluginDirectories: String = "$DIRECTORY/plugins",
         backends: String = "main: {plugin: sqlite, options: {path: $DIRECTORY/main.sqlite}}",

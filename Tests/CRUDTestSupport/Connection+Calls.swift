@@ -12,13 +12,13 @@ extension Connection {
         return #"{"jsonrpc":"2.0","method":"\#(method)"\#(tail)}"#
     }
 
-    /// The next answer, which must not be an array.
+    /// The next reply, which must not be an array.
     package func receive(until deadline: Deadline = Deadline()) throws -> Reply {
         guard let frame = try receiveFrame(until: deadline) else { throw Failure("the daemon closed the connection") }
         return try Reply(JSON(parsing: frame))
     }
 
-    /// The next answer, which must be an array.
+    /// The next reply, which must be an array.
     package func receiveBatch() throws -> [Reply] {
         guard let frame = try receiveFrame() else { throw Failure("the daemon closed the connection") }
         guard let elements = try JSON(parsing: frame).elements else {
@@ -27,16 +27,16 @@ extension Connection {
         return try elements.map(Reply.init)
     }
 
-    /// Sends a request and waits for its answer. No other may be under way.
+    /// Sends a request and waits for its reply. No other may be in flight.
     package func call(_ method: String, _ params: String? = nil) throws -> Reply {
         lastID += 1
         try sendFrame(Self.request(method, params, id: String(lastID)))
         let reply = try receive()
-        guard reply.id.text == String(lastID) else { throw Failure("an answer to something else: \(reply)") }
+        guard reply.id.text == String(lastID) else { throw Failure("a reply to another request: \(reply)") }
         return reply
     }
 
-    /// Sends all requests in one write and answers their replies in that order.
+    /// Sends all requests in one write and returns their replies in that order.
     package func pipeline(_ requests: [(method: String, params: String)]) throws -> [Reply] {
         let first = lastID + 1
         var bytes: [UInt8] = []
@@ -49,14 +49,14 @@ extension Connection {
         for _ in requests {
             let reply = try receive()
             guard let id = Int(reply.id.text), replies.indices.contains(id - first), replies[id - first] == nil else {
-                throw Failure("an answer to something else: \(reply)")
+                throw Failure("a reply to another request: \(reply)")
             }
             replies[id - first] = reply
         }
         return replies.compactMap { $0 }
     }
 
-    /// Shuts down writing and answers everything that still comes before the daemon closes.
+    /// Shuts down writing and returns everything that comes until the daemon closes.
     package func finish() throws -> [Reply] {
         try shutDownWriting()
         var replies: [Reply] = []
@@ -64,7 +64,7 @@ extension Connection {
         return replies
     }
 
-    /// Whether the daemon still answers here.
+    /// Whether the daemon still replies on this connection.
     package func isUsable() throws -> Bool {
         try call("daemon.ping").result?.text == "{}"
     }

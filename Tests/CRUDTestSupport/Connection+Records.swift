@@ -36,7 +36,7 @@ extension Connection {
     /// The stored item's text; nil if there is no such record.
     package func item(_ collection: String, _ id: String) throws -> String? {
         let reply = try read(collection, id)
-        if reply.fault?.name == "record_not_found" { return nil }
+        if reply.error?.name == "record_not_found" { return nil }
         guard let item = reply.result?["item"] else { throw Failure("no item: \(reply)") }
         return item.text
     }

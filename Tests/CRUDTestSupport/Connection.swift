@@ -1,12 +1,12 @@
 import Glibc
 
-/// A client that speaks bytes and frames, and is able to do everything wrong.
+/// A client that sends bytes and frames, valid or not.
 package final class Connection {
     private var descriptor: Descriptor?
     private var received: [UInt8] = []
     private var consumed = 0
     private var hasEnded = false
-    /// A daemon that nobody holds is killed: a connection holds its own.
+    /// Kept alive: a daemon without references is killed.
     private let daemon: Daemon?
     var lastID = 0
 
@@ -33,30 +33,30 @@ package final class Connection {
         header(UInt32(body.count)) + body
     }
 
-    /// The length alone, whatever follows.
+    /// The length only.
     package static func header(_ length: UInt32) -> [UInt8] {
         [UInt8(length >> 24), UInt8(length >> 16 & 0xFF), UInt8(length >> 8 & 0xFF), UInt8(length & 0xFF)]
     }
 
-    /// Sends all of it, taking in what comes meanwhile, so that two full buffers never wait for each other.
+    /// Sends all bytes and receives meanwhile, so that two full buffers cannot wait for each other.
     package func send(_ bytes: some Collection<UInt8>, until deadline: Deadline = Deadline()) throws {
         var rest = Array(bytes)[...]
         while !rest.isEmpty {
             rest = rest.dropFirst(try sendSome(rest))
             guard !rest.isEmpty else { return }
             let events = try number.wait(for: POLLIN | POLLOUT, until: deadline)
-            guard events != 0 else { throw Failure("the daemon takes nothing more") }
+            guard events != 0 else { throw Failure("the daemon does not read") }
             if events & POLLIN != 0 { try takeIn() }
         }
     }
 
-    /// Sends as much as the daemon takes without ever reading from it; answers how much that was. The daemon counts as
-    /// no longer reading after `patience` without room.
-    package func sendUntilBlocked(_ bytes: [UInt8], patience: Duration = .milliseconds(500)) throws -> Int {
+    /// Sends as much as the daemon reads, without reading its replies; returns how much that was. The daemon is
+    /// considered blocked if there is no room for the time of `timeout`.
+    package func sendUntilBlocked(_ bytes: [UInt8], timeout: Duration = .milliseconds(500)) throws -> Int {
         var rest = bytes[...]
         while !rest.isEmpty {
             rest = rest.dropFirst(try sendSome(rest))
-            guard !rest.isEmpty, try number.wait(for: POLLOUT, until: Deadline(patience)) != 0 else { break }
+            guard !rest.isEmpty, try number.wait(for: POLLOUT, until: Deadline(timeout)) != 0 else { break }
         }
         return bytes.count - rest.count
     }
@@ -65,7 +65,7 @@ package final class Connection {
 
     package func sendFrame(_ body: [UInt8]) throws { try send(Self.frame(body)) }
 
-    /// Ends this side; answers still come.
+    /// Shuts down this side; replies still come.
     package func shutDownWriting() throws {
         guard shutdown(try number.number, Int32(SHUT_WR)) == 0 else { throw Failure.system("shutdown") }
     }
@@ -75,7 +75,7 @@ package final class Connection {
 
     // MARK: Receiving
 
-    /// The next frame's body; nil where the daemon has closed the connection.
+    /// The next frame's body; nil if the daemon has closed the connection.
     package func receiveFrame(until deadline: Deadline = Deadline()) throws -> [UInt8]? {
         while true {
             if let frame = try bufferedFrame() { return frame }
@@ -83,18 +83,18 @@ package final class Connection {
                 guard consumed == received.count else { throw Failure("the daemon closed inside a frame") }
                 return nil
             }
-            guard try number.wait(for: POLLIN, until: deadline) != 0 else { throw Failure("no answer") }
+            guard try number.wait(for: POLLIN, until: deadline) != 0 else { throw Failure("no reply") }
             try takeIn()
         }
     }
 
-    /// Whether a frame has come, or the end, without waiting for it.
+    /// Whether a frame, or the end, has arrived; does not wait.
     package func hasSomethingToRead() throws -> Bool {
         if consumed < received.count || hasEnded { return true }
         return try number.wait(for: POLLIN, until: Deadline(.zero)) != 0
     }
 
-    /// Takes in what has come; for those that poll over ``pollDescriptor`` themselves.
+    /// Receives what has arrived; for callers that poll ``pollDescriptor`` themselves.
     package func takeIn() throws {
         if consumed == received.count {
             received.removeAll(keepingCapacity: true)
@@ -116,7 +116,7 @@ package final class Connection {
         }
     }
 
-    /// A whole frame that has been taken in already.
+    /// A whole frame that has been received already.
     package func bufferedFrame() throws -> [UInt8]? {
         guard received.count - consumed >= 4 else { return nil }
         let length = received[consumed..<consumed + 4].reduce(0) { $0 << 8 | Int($1) }
@@ -137,7 +137,7 @@ package final class Connection {
         }
     }
 
-    /// Sends what there is room for; answers how much. A daemon that has gone takes everything, as a pipe to it would.
+    /// Sends as much as there is room for, and returns how much. If the daemon has gone, everything counts as sent.
     package func sendSome(_ bytes: ArraySlice<UInt8>) throws -> Int {
         let flags = Int32(MSG_DONTWAIT | MSG_NOSIGNAL)
         let count = try bytes.withUnsafeBytes { Glibc.send(try number.number, $0.baseAddress, $0.count, flags) }

@@ -1,11 +1,11 @@
 import Glibc
 
-/// A real crudd on a real socket. It is killed, if it still runs, when nobody holds it any more.
+/// A real crudd on a real socket. It is killed when the last reference to it is gone.
 package final class Daemon: Sendable {
     package let installation: Installation
     package let process: ChildProcess
     package let notifications: NotificationSocket
-    /// How long it took from the start of the process to READY=1.
+    /// The time from the start of the process to READY=1.
     package let startTime: Duration
 
     package var socketPath: String { installation.socketPath }
@@ -18,8 +18,8 @@ package final class Daemon: Sendable {
     /// Starts a daemon and waits for READY=1.
     ///
     /// - Parameters:
-    ///   - listener: a listening socket, handed over as systemd does.
-    ///   - environment: beside the usual; wins over it.
+    ///   - listener: a listening socket, passed as systemd does.
+    ///   - environment: in addition to the usual variables, which it may replace.
     package init(
         on installation: Installation, arguments: [String] = [], environment: [String: String] = [:],
         listener: Descriptor? = nil
@@ -56,20 +56,20 @@ package final class Daemon: Sendable {
         try Connection(to: socketPath, as: peer, of: self)
     }
 
-    /// SIGTERM, and how the daemon ended on it.
+    /// Sends SIGTERM and waits for the end of the daemon.
     @discardableResult
     package func stop(until deadline: Deadline = Deadline()) throws -> ExitStatus {
         process.signal(SIGTERM)
         return try process.waitForExit(until: deadline)
     }
 
-    /// SIGKILL: no farewell.
+    /// Sends SIGKILL and waits for the end of the daemon.
     package func kill() throws {
         process.signal(SIGKILL)
         try process.waitForExit()
     }
 
-    /// What the daemons of this installation have written to standard error, all of them.
+    /// The standard error of all daemons of this installation.
     package var log: String {
         (try? String(decoding: Files.read(Self.logPath(of: installation)), as: UTF8.self)) ?? ""
     }
@@ -87,14 +87,14 @@ package final class Daemon: Sendable {
         }
     }
 
-    /// What its descriptors refer to, in no particular order: paths, and the kinds of what has none.
+    /// The files of its descriptors, in no particular order: paths, or the kinds of files without a path.
     package var openFiles: [String] {
         get throws {
             try Files.names(in: "/proc/\(process.pid)/fd").compactMap { number in
                 var target = [CChar](repeating: 0, count: 4096)
                 let count = readlink("/proc/\(process.pid)/fd/\(number)", &target, target.count)
                 guard count >= 0 else { return nil }
-                // `socket:[1234]`: the number is another each time.
+                // `socket:[1234]`: the number is different each time.
                 let text = target[..<count].map(UInt8.init(bitPattern:)).prefix { $0 != UInt8(ascii: "[") }
                 return String(decoding: text, as: UTF8.self)
             }
@@ -106,7 +106,7 @@ package final class Daemon: Sendable {
         get throws { try Files.names(in: "/proc/\(process.pid)/task").count }
     }
 
-    /// The processes that its threads have started and that are still there.
+    /// The child processes of its threads.
     package var children: [String] {
         get throws {
             try Files.names(in: "/proc/\(process.pid)/task").flatMap { task in

@@ -13,12 +13,12 @@ package final class Descriptor: Sendable {
         close(number)
     }
 
-    /// Waits for `events`; answers those that are there, none if `deadline` passes first.
+    /// Waits for `events`; returns those that have occurred, none if `deadline` passes first.
     package func wait(for events: Int32, until deadline: Deadline) throws -> Int32 {
         try Descriptor.wait(for: [(number, events)], until: deadline)[0]
     }
 
-    /// poll(2) over several descriptors; answers what is there for each, nothing at all if `deadline` passes first.
+    /// poll(2) of several descriptors; returns the events of each, none at all if `deadline` passes first.
     package static func wait(
         for interests: [(descriptor: Int32, events: Int32)], until deadline: Deadline
     ) throws -> [Int32] {
@@ -52,7 +52,7 @@ package final class Descriptor: Sendable {
         return listener
     }
 
-    /// Lets this process have as many descriptors as the kernel allows it: some tests hold a thousand connections.
+    /// Raises this process's limit of descriptors to the maximum: some tests have a thousand connections.
     package static func raiseLimit() throws {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else {

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Why a test could not go on: the system, the build or the daemon did not do what the test stands on.
+/// Why a test could not continue: the system, the build or the daemon did not do what the test requires.
 package struct Failure: Error, CustomStringConvertible {
     package let description: String
 

@@ -26,7 +26,7 @@ package enum Files {
         }
     }
 
-    /// Makes or replaces a file with just that content and mode.
+    /// Creates or replaces a file with that content and mode.
     package static func write(_ content: [UInt8], to path: String, mode: mode_t = 0o644) throws {
         let number = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode)
         guard number >= 0 else { throw Failure.system("open \(path)") }

@@ -1,4 +1,4 @@
-/// A directory with all that a daemon needs: plugins, a configuration, a place for its state and its socket.
+/// A directory with all that a daemon needs: plugins, a configuration, its state and its socket.
 package final class Installation: Sendable {
     private let directory: TemporaryDirectory
 
@@ -7,13 +7,13 @@ package final class Installation: Sendable {
     package var configurationFile: String { "\(path)/crudd.yaml" }
     package var socketPath: String { "\(path)/crudd.sock" }
 
-    /// With the given configuration, the SQLite plugin, and what else of ours it names: other plugins, `example`, which is
-    /// the example in C, and `$DIRECTORY/store.py`, the one in Python.
+    /// With the given configuration, the SQLite plugin, and the other plugins of this package that the configuration
+    /// names: `example` is the example in C, `$DIRECTORY/store.py` the one in Python.
     package convenience init(_ configuration: Configuration = Configuration()) throws {
         try self.init(text: configuration.text)
     }
 
-    /// With a configuration that is written out; `$DIRECTORY` stands for the directory.
+    /// With the text of a configuration; `$DIRECTORY` stands for the directory.
     package init(text: String) throws {
         directory = try TemporaryDirectory()
         try Files.makeDirectory("\(directory.path)/plugins")
@@ -53,7 +53,7 @@ package final class Installation: Sendable {
         try Command.run(BuildProducts.path(of: "crudd"), ["--check", configurationFile])
     }
 
-    /// Runs a daemon that is expected to refuse to start.
+    /// Runs a daemon that is expected to fail to start.
     package func startInVain() throws -> Command.Outcome {
         try Command.run(BuildProducts.path(of: "crudd"), ["--config", configurationFile])
     }

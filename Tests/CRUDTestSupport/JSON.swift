@@ -1,5 +1,4 @@
-/// A JSON text taken apart, of which every part remembers how it was written. It shares nothing with the parser that
-/// it is used to test.
+/// A parsed JSON text that keeps the text of every part. It is independent of the parser that it is used to test.
 package struct JSON {
     package enum Content {
         case null
@@ -10,7 +9,7 @@ package struct JSON {
         case object([Member])
     }
 
-    /// A member of an object, in its place.
+    /// A member of an object, in the order of the text.
     package struct Member {
         package let name: String
         package let value: JSON
@@ -34,7 +33,7 @@ package struct JSON {
         try self.init(parsing: Array(text.utf8))
     }
 
-    /// As it was written.
+    /// Its text.
     package var text: String { String(decoding: bytes, as: UTF8.self) }
 
     package var string: String? { if case .string(let value) = content { value } else { nil } }
@@ -54,7 +53,8 @@ package struct JSON {
         members?.last { $0.name.utf8.elementsEqual(name.utf8) }?.value
     }
 
-    /// Whether both mean the same: order of members aside, the last of duplicate members only, numbers as written.
+    /// Whether both are equal, regardless of the order of members; only the last of repeated members counts, and
+    /// numbers are compared as text.
     package func means(_ other: JSON) -> Bool {
         switch (content, other.content) {
         case (.null, .null): return true

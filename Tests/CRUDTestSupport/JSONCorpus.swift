@@ -1,4 +1,4 @@
-/// Nasty JSON texts: what RFC 8259 allows, and what it does not.
+/// Unusual JSON texts: valid and invalid ones by RFC 8259.
 package enum JSONCorpus {
     /// JSON texts.
     package static let valid: [String] = [
@@ -36,21 +36,21 @@ package enum JSONCorpus {
         "{\"" + String(repeating: "k", count: 5000) + "\":1}",
     ]
 
-    /// What is no JSON, neither alone nor as a member's value.
+    /// Invalid JSON, by itself and as a member's value.
     package static let invalid: [[UInt8]] = invalidTexts.map { Array($0.utf8) } + invalidBytes
 
     private static let invalidTexts: [String] = [
-        // Nothing, and half of something.
+        // Empty and truncated texts.
         "", " ", "\n", "[", "{", "\"", "[1", "[1,", "{\"a\"", "{\"a\":", "{\"a\":1", "{\"a\":1,", "[[]", "{\"a\":{}",
         "\"abc", "\"abc\\", "\"\\u", "\"\\u00", "\"\\\"", "nul", "tru", "fals", "n", "t", "f", "-", "+",
-        // Too much of something.
+        // Additional text.
         "]", "}", "[]]", "{}}", "[1]]", "1 2", "1,", ",1", "\"a\" \"b\"", "\"a\"b", "nulll", "truefalse", "null null",
         "{} {}", "[] []", "1]", "\"a\":1", "[1}", "{\"a\":1]",
         // Commas and colons.
         "[,]", "[1,]", "[,1]", "[1,,2]", "[1 2]", "[1:2]", "{,}", "{\"a\":1,}", "{,\"a\":1}", "{\"a\":1,,\"b\":2}",
         "{\"a\"}", "{\"a\":}", "{:1}", "{\"a\" 1}", "{\"a\",1}", "{\"a\"::1}", "{\"a\":1 \"b\":2}", "{\"a\":1:2}", ":",
         ",",
-        // Names that are no strings.
+        // Names that are not strings.
         "{a:1}", "{'a':1}", "{1:1}", "{null:1}", "{[]:1}", "{{}:1}", "{\"a\":1,b:2}", "{true:1}",
         // Numbers.
         "01", "-01", "00", "1.", ".1", "-.1", "-.", "1.e1", "1e", "1e+", "1e-", "1e1.5", "1E", "+1", "--1", "-+1",
@@ -68,7 +68,7 @@ package enum JSONCorpus {
         "\"\\ud800\"", "\"\\udbff\"", "\"\\udc00\"", "\"\\udfff\"", "\"\\ud800\\ud800\"", "\"\\udc00\\ud800\"",
         "\"\\ud83dx\"", "\"\\ud83d\\n\"", "\"\\ud83d\\u0041\"", "\"\\ud83d\\ude0\"", "\"\\ud83d\\\\ude00\"",
         "\"\\ud83d😀\"", "{\"\\ud800\":1}", "\"\\uD83D\\uD83D\\uDE00\"", "\"\\ude00\\ud83d\"",
-        // Comments, and white space that is none.
+        // Comments, and characters that are not white space.
         "/**/1", "1/**/", "//\n1", "1//", "#\n1", "[1/**/,2]", "<!-- -->1", "\u{FEFF}1", "\u{FEFF}{}", "[\u{FEFF}]",
         "\u{A0}1",
         "1\u{A0}", "[\u{2028}1]", "\u{B}1", "\u{C}1", "[1,\u{C}2]", "\u{85}1", "\u{200B}1", "\u{2060}1", "\u{0}",
@@ -78,19 +78,19 @@ package enum JSONCorpus {
         "(1)", "<a/>", "a: 1", "- 1", "[1;2]", "{\"a\"=1}", "{\"a\"=>1}", "@", "$", "😀", "é", "*", "&", "~", "[...]",
         "[1..2]",
         "1//comment\n", "{\"a\":1}//", "{\"a\":1}#", "[a]", "[1,a]", "[\"a\",\n", "{\"a\":\"b\"\"c\"}", "\"a\"+\"b\"",
-        // A long way down, with no end.
+        // Deep and long texts without an end.
         String(repeating: "[", count: 100) + "1", String(repeating: "{\"a\":", count: 60) + "1",
         "[" + String(repeating: "1,", count: 10000), "\"" + String(repeating: "a", count: 70000),
     ]
 
     private static let quote: [UInt8] = [0x22]
 
-    /// Invalid UTF-8: where a string stands, where a name stands, and where nothing stands.
+    /// Invalid UTF-8: in strings, in names, and outside of them.
     private static let invalidBytes: [[UInt8]] =
         invalidSequences.map { quote + $0 + quote } + invalidSequences.map { quote + Array("a".utf8) + $0 + quote }
         + invalidSequences.map { Array("{\"".utf8) + $0 + Array("\":1}".utf8) } + invalidSequences
         + [
-            // UTF-16 and UTF-32 of valid texts, with and without a mark.
+            // UTF-16 and UTF-32 of valid texts, with and without a byte order mark.
             [0xFF, 0xFE, 0x31, 0x00], [0xFE, 0xFF, 0x00, 0x31], [0x31, 0x00], [0x00, 0x31], [0x00, 0x00, 0x00, 0x31],
             // A sequence that the closing quotation mark cuts short.
             [0x22, 0xE2, 0x82, 0x22], [0x22, 0xF0, 0x9F, 0x98, 0x22], [0x22, 0xC3, 0x22],

@@ -1,4 +1,4 @@
-/// A plain recursive parser for what the daemon sends.
+/// A simple recursive parser for what the daemon sends.
 struct JSONParser {
     private let bytes: [UInt8]
     private var position = 0

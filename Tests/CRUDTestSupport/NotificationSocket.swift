@@ -1,7 +1,7 @@
 import Glibc
 import Synchronization
 
-/// What systemd listens on for READY=1 and the like (sd_notify(3)).
+/// The socket of a service manager for READY=1 and the like (sd_notify(3)).
 package final class NotificationSocket: Sendable {
     package let path: String
     package let descriptor: Descriptor
@@ -17,10 +17,10 @@ package final class NotificationSocket: Sendable {
         self.descriptor = descriptor
     }
 
-    /// Every `NAME=value` that has come so far, in order.
+    /// Every `NAME=value` that has arrived so far, in order.
     package var received: [String] { Array(datagrams.joined()) }
 
-    /// What has come so far, each datagram as its lines.
+    /// The datagrams that have arrived so far, each as its lines.
     package var datagrams: [[String]] {
         var datagram = [UInt8](repeating: 0, count: 8192)
         return storage.withLock { datagrams in
@@ -33,7 +33,7 @@ package final class NotificationSocket: Sendable {
         }
     }
 
-    /// Waits until `condition` holds for what has come; answers whether it does.
+    /// Waits until `condition` holds for the datagrams that have arrived; returns whether it does.
     package func wait(until deadline: Deadline = Deadline(), for condition: ([String]) -> Bool) throws -> Bool {
         while !condition(received) {
             if deadline.hasPassed { return false }

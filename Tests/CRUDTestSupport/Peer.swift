@@ -1,6 +1,6 @@
 package import Glibc
 
-/// Who a connection comes from, where it is not the user that runs the tests.
+/// The user of a connection, if it is not the one that runs the tests.
 package struct Peer: Sendable {
     package var user: uid_t
     package var group: gid_t
@@ -12,10 +12,10 @@ package struct Peer: Sendable {
         self.supplementaryGroups = supplementaryGroups
     }
 
-    /// Whether this process may take on another user.
+    /// Whether this process may become another user.
     package static var canImpersonate: Bool { geteuid() == 0 }
 
-    /// setpriv(1) with what makes a program run as this peer.
+    /// setpriv(1) with the arguments that make a program run as this peer.
     package var command: (path: String, arguments: [String]) {
         let groups = supplementaryGroups.map(String.init).joined(separator: ",")
         return (
@@ -24,8 +24,8 @@ package struct Peer: Sendable {
         )
     }
 
-    /// Connects `descriptor` to `path` as this peer. The kernel notes who called connect(2), so that a short-lived
-    /// process of the peer makes the connection and this process keeps it.
+    /// Connects `descriptor` to `path` as this peer. The kernel records who has called connect(2), so that a
+    /// short-lived process of the peer can connect for this process.
     func connect(_ descriptor: Descriptor, to path: String) throws {
         let program = "open(my $s, '+<&=', 3) or die $!; connect($s, sockaddr_un($ARGV[0])) or die $!"
         let outcome = try Command.run(

@@ -1,11 +1,11 @@
-/// Writes random items and random filters about them, with everything in them that is easily got wrong: names and
-/// values that look alike, numbers at the edges of what 64 bits and binary64 hold, text beyond ASCII, escapes, missing
-/// members and nulls, types that change from item to item.
+/// Writes random items and filters with cases that are easily implemented wrongly: similar names and values, numbers at
+/// the limits of 64 bits and binary64, text beyond ASCII, escapes, missing members and nulls, types that differ from
+/// item to item.
 ///
-/// What it writes is JSON text, so that nothing that it is used to test has a part in it.
+/// It writes JSON text by itself, without any code that it is used to test.
 package struct QueryAuthor {
     private var state: UInt64
-    /// Whether items may have members twice, and names spelt with needless escapes.
+    /// Whether items may have repeated members, and names with unnecessary escapes.
     private let isUntidy: Bool
 
     package init(seed: UInt64, isUntidy: Bool = false) {
@@ -13,7 +13,7 @@ package struct QueryAuthor {
         self.isUntidy = isUntidy
     }
 
-    // MARK: Chance
+    // MARK: Random numbers
 
     /// SplitMix64.
     package mutating func number(below bound: Int) -> Int {
@@ -57,7 +57,7 @@ package struct QueryAuthor {
 
     // MARK: Items
 
-    /// A string as JSON, spelt at random.
+    /// A JSON string with random escapes.
     private mutating func string(_ value: String, isName: Bool = false) -> String {
         guard number(below: 6) == 0, !isName || isUntidy, let scalar = value.unicodeScalars.first, scalar.value < 0x80
         else {

@@ -1,12 +1,12 @@
-/// One answer, checked for the shape that every answer must have.
+/// One reply, checked for the required form.
 package struct Reply: CustomStringConvertible {
     package let json: JSON
-    /// As it came.
+    /// The reply as it was received.
     package let id: JSON
-    /// nil where there is a fault.
+    /// Nil if there is an error.
     package let result: JSON?
-    /// nil where there is a result.
-    package let fault: Fault?
+    /// Nil if there is a result.
+    package let error: ReplyError?
 
     package var description: String { json.text }
 
@@ -19,12 +19,12 @@ package struct Reply: CustomStringConvertible {
         else { throw Failure("not a JSON-RPC 2.0 response: \(json.text)") }
         self.id = id
         result = json["result"]
-        fault = try json["error"].map(Fault.init)
+        error = try json["error"].map(ReplyError.init)
     }
 }
 
-/// The `error` member of an answer, checked against the table of codes.
-package struct Fault {
+/// The `error` member of a reply, checked against the table of codes.
+package struct ReplyError {
     package let code: Int
     package let name: String
     package let isRetryable: Bool
@@ -36,7 +36,7 @@ package struct Fault {
         else { throw Failure("not an error of the protocol: \(json.text)") }
         guard Self.names[code] == name else { throw Failure("no such code and name: \(json.text)") }
         guard isRetryable == (name == "unavailable" || name == "no_space") else {
-            throw Failure("not that retryable: \(json.text)")
+            throw Failure("retryable is wrong: \(json.text)")
         }
         self.code = code
         self.name = name

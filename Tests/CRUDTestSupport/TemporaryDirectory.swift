@@ -1,6 +1,6 @@
 import Glibc
 
-/// A fresh directory that is removed with all that is in it. Others may look into it, as clients of another user must.
+/// A new directory that is removed with its contents. Other users may read it, because some clients run as other users.
 package final class TemporaryDirectory: Sendable {
     package let path: String
 

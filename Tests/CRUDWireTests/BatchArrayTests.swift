@@ -21,20 +21,20 @@ import Testing
             {"jsonrpc":"2.0","id":4,"id":5,"method":"daemon.ping"},
             \(ping)]
             """
-        let invalid = RequestOutcome.fault(.invalidRequest, id: nil, member: nil, isNotification: false)
+        let invalid = RequestOutcome.error(.invalidRequest, id: nil, member: nil, isNotification: false)
         #expect(
             elements(text) == [
                 .request(method: .recordExists, id: #""a""#, parameters: [#""c""#, #""i""#]),
                 .request(method: .recordDelete, id: nil, parameters: [#""d""#, #""j""#]), invalid, invalid, invalid,
-                invalid, invalid, .fault(.methodNotFound, id: "2", member: nil, isNotification: false),
-                .fault(.methodNotFound, id: nil, member: nil, isNotification: true),
-                .fault(.invalidParams, id: nil, member: "params", isNotification: true),
-                .fault(.invalidParams, id: "3", member: "collection", isNotification: false), invalid,
+                invalid, invalid, .error(.methodNotFound, id: "2", member: nil, isNotification: false),
+                .error(.methodNotFound, id: nil, member: nil, isNotification: true),
+                .error(.invalidParams, id: nil, member: "params", isNotification: true),
+                .error(.invalidParams, id: "3", member: "collection", isNotification: false), invalid,
                 .request(method: .daemonPing, id: "1", parameters: []),
             ])
     }
 
-    @Test func depthIsJudgedForEach() {
+    @Test func depthIsCheckedForEach() {
         func create(_ depth: Int) -> String {
             let item = String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
             let params = #"{"collection":"c","id":"i","item":\#(item)}"#
@@ -42,31 +42,31 @@ import Testing
         }
         let outcomes = elements(
             "[\(create(8)),\(create(9)),\(create(100_000)),\(create(0).dropLast(2))1}}]", maximumDepth: 8)
-        let tooDeep = RequestOutcome.fault(.limitExceeded, id: "1", member: nil, isNotification: false)
+        let tooDeep = RequestOutcome.error(.limitExceeded, id: "1", member: nil, isNotification: false)
         #expect(outcomes.count == 4)
         #expect(outcomes[1...2] == [tooDeep, tooDeep])
         for index in [0, 3] {
             if case .request = outcomes[index] { continue }
             Issue.record("element \(index) is fine")
         }
-        // An array of arrays is no request, however deep it is.
+        // An array of arrays is not a request, however deep it is.
         let deep = String(repeating: "[", count: 100_000) + String(repeating: "]", count: 100_000)
         #expect(read(deep, maximumDepth: 8) == .array(1))
-        #expect(elements(deep) == [.fault(.invalidRequest, id: nil, member: nil, isNotification: false)])
+        #expect(elements(deep) == [.error(.invalidRequest, id: nil, member: nil, isNotification: false)])
     }
 
     @Test(arguments: ["[", "[1", "[1,", "[,]", "[1,]", "[1]]", "[1]1", "[1 1]", "[{]", "[{}}]"])
     func whatIsNoArrayIsAParseError(text: String) {
-        #expect(read(text) == .fault(.parseError, id: nil, member: nil, isNotification: false))
+        #expect(read(text) == .error(.parseError, id: nil, member: nil, isNotification: false))
     }
 
     @Test(arguments: ["[]", " [ ] ", "[\n]"])
     func anEmptyArrayIsInvalid(text: String) {
-        #expect(read(text) == .fault(.invalidRequest, id: nil, member: nil, isNotification: false))
+        #expect(read(text) == .error(.invalidRequest, id: nil, member: nil, isNotification: false))
     }
 
-    /// Of an array with too many elements it is enough to know that.
-    @Test func noMoreElementsAreNotedThanNeeded() {
+    /// Of an array with too many elements only that fact is needed.
+    @Test func noMoreElementsAreReturnedThanNeeded() {
         var reading = FrameReading(maximumElements: 3)
         func array(_ count: Int) -> String { "[" + repeatElement(ping, count: count).joined(separator: ",") + "]" }
         #expect(reading.read(array(3)) == .array(3))
@@ -74,11 +74,11 @@ import Testing
         #expect(reading.read(array(5000)) == .array(4))
         #expect(
             reading.read(array(5000).dropLast() + ",]")
-                == .fault(.parseError, id: nil, member: nil, isNotification: false))
+                == .error(.parseError, id: nil, member: nil, isNotification: false))
     }
 
-    /// A reader is used for one frame after the other: nothing of one may show in the next.
-    @Test func nothingIsLeftOfTheFrameBefore() {
+    /// A reader is reused for one frame after another: nothing of one may affect the next.
+    @Test func nothingIsLeftOfThePreviousFrame() {
         let texts = [
             ping, "{", #"{"jsonrpc":"2.0","method":"record.read","params":{"collection":"c","id":"i","fields":["a"]}}"#,
             #"{"jsonrpc":"2.0","id":9,"method":"record.read","params":{"collection":"c"}}"#, "1", "[1]", "[]", "",

@@ -3,14 +3,14 @@ import CRUDWire
 import Foundation
 import Testing
 
-/// `rpc.discover` answers an OpenRPC 1.3 document about every method.
+/// `rpc.discover` returns an OpenRPC 1.3 document that describes every method.
 @Suite struct OpenRPCDocumentTests {
     private func document() throws -> [String: Any] {
         let text = OpenRPCDocument.text(version: "1.2.3")
         return try #require(try JSONSerialization.jsonObject(with: Data(text)) as? [String: Any])
     }
 
-    @Test func hasWhatOpenRPCDemands() throws {
+    @Test func hasWhatOpenRPCRequires() throws {
         let document = try document()
         #expect((document["openrpc"] as? String)?.hasPrefix("1.3.") == true)
         let info = try #require(document["info"] as? [String: Any])
@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    @Test func everyErrorReferredToIsThere() throws {
+    @Test func everyReferencedErrorExists() throws {
         let document = try document()
         let errors = try #require((document["components"] as? [String: Any])?["errors"] as? [String: [String: Any]])
         for definition in MethodTable.definitions {

@@ -3,7 +3,7 @@ import CRUDModel
 import CRUDWire
 import Testing
 
-/// What each method takes, made from the method table itself.
+/// The parameters of each method, according to the method table.
 @Suite struct ParameterTests {
     /// A value that the parameter may have.
     private static func value(_ parameter: Parameter) -> String {
@@ -30,7 +30,7 @@ import Testing
     }
 
     private static func refused(_ parameter: Parameter) -> RequestOutcome {
-        .fault(.invalidParams, id: "1", member: parameter.name.description, isNotification: false)
+        .error(.invalidParams, id: "1", member: parameter.name.description, isNotification: false)
     }
 
     @Test(arguments: Method.allCases)
@@ -65,7 +65,7 @@ import Testing
             let members = definition.required.map(Self.member) + [#""\#(name)":1"#]
             #expect(
                 read(Self.request(method, members))
-                    == .fault(
+                    == .error(
                         .invalidParams, id: "1", member: name == "\\u0000" ? "\0" : name, isNotification: false))
         }
     }
@@ -115,7 +115,7 @@ import Testing
             return read(Self.request(.recordDelete, others + [#""\#(parameter.name)":\#(value)"#]))
         }
         for value in spellings(bytes: maximum) {
-            if case .fault = outcome(value) { Issue.record("\(parameter) of \(maximum) bytes: \(value)") }
+            if case .error = outcome(value) { Issue.record("\(parameter) of \(maximum) bytes: \(value)") }
         }
         for value in spellings(bytes: maximum + 1) { #expect(outcome(value) == Self.refused(parameter)) }
     }
@@ -130,7 +130,7 @@ import Testing
             #expect(outcome(content) == Self.refused(parameter), "\(content)")
         }
         for content in ["a", " ", "../../etc/passwd", "😀", #"\ud83d\ude00"#, #"\""#, #"\\"#, #"\/"#, "\u{80}"] {
-            if case .fault = outcome(content) { Issue.record("\(content)") }
+            if case .error = outcome(content) { Issue.record("\(content)") }
         }
     }
 
@@ -154,7 +154,7 @@ import Testing
         for params in ["null", "[]", "[1]", "0", "false", #""""#] {
             #expect(
                 read(#"{"jsonrpc":"2.0","id":1,"method":"\#(method.name)","params":\#(params)}"#)
-                    == .fault(.invalidParams, id: "1", member: "params", isNotification: false))
+                    == .error(.invalidParams, id: "1", member: "params", isNotification: false))
         }
     }
 }

@@ -2,14 +2,14 @@ import CRUDJSON
 import CRUDModel
 import CRUDWire
 
-/// What reading a frame, or an element of a batch array, comes to; texts as they were sent.
+/// The outcome of reading a frame, or an element of a batch array; texts as they were sent.
 enum RequestOutcome: Equatable {
     case request(method: Method, id: String?, parameters: [String])
     case array(Int)
-    case fault(CRUDError.Code, id: String?, member: String?, isNotification: Bool)
+    case error(CRUDError.Code, id: String?, member: String?, isNotification: Bool)
 }
 
-/// Reads frames, one after the other, as a session does.
+/// Reads frames one after another, as a session does.
 struct FrameReading: ~Copyable {
     private var reader: RequestReader
     private var request = Request()
@@ -20,7 +20,7 @@ struct FrameReading: ~Copyable {
 
     mutating func read(_ text: String) -> RequestOutcome {
         let bytes = Array(text.utf8)
-        do throws(RequestFault) {
+        do throws(RequestError) {
             switch try reader.read(frame: bytes.span, into: &request) {
             case .request: return outcome(bytes)
             case .array(let elements): return .array(elements.count)
@@ -36,7 +36,7 @@ struct FrameReading: ~Copyable {
         guard case .array(let elements) = try? reader.read(frame: bytes.span, into: &request) else { return [] }
         var outcomes: [RequestOutcome] = []
         for element in elements {
-            do throws(RequestFault) {
+            do throws(RequestError) {
                 try reader.read(element: element, of: bytes.span, into: &request)
                 outcomes.append(outcome(bytes))
             } catch {
@@ -54,10 +54,10 @@ struct FrameReading: ~Copyable {
         return .request(method: request.method, id: request.id.map { Self.text($0, bytes) }, parameters: parameters)
     }
 
-    private static func outcome(_ fault: RequestFault, _ bytes: [UInt8]) -> RequestOutcome {
-        .fault(
-            fault.error.code, id: fault.id.map { text($0, bytes) }, member: fault.error.details.member,
-            isNotification: fault.isNotification)
+    private static func outcome(_ error: RequestError, _ bytes: [UInt8]) -> RequestOutcome {
+        .error(
+            error.error.code, id: error.id.map { text($0, bytes) }, member: error.error.details.member,
+            isNotification: error.isNotification)
     }
 
     private static func text(_ slice: JSONSlice, _ bytes: [UInt8]) -> String {

@@ -2,13 +2,15 @@ import CRUDModel
 import CRUDWire
 import Testing
 
-/// Requests are understood whatever the order of their members, and faults name what is wrong and whom to tell.
+/// Requests are read whatever the order of their members; errors have the id of the request and name the member.
 @Suite struct RequestReaderTests {
     @Test(arguments: [
         #"{"jsonrpc":"2.0","id":1,"method":"record.read","params":{"collection":"c","id":"x"}}"#,
         #"{"params":{"id":"x","collection":"c"},"method":"record.read","id":1,"jsonrpc":"2.0"}"#,
-        #" { "id" : 1 , "unknown" : [{}] , "params" : { "collection" : "c" , "id" : "x" } , "method" : "record.read" , "jsonrpc" : "2.0" } "#,
-        #"{"\u006asonrpc":"2.\u0030","i\u0064":1,"metho\u0064":"record.rea\u0064","para\u006ds":{"c\u006fllection":"c","id":"x"}}"#,
+        #" { "id" : 1 , "unknown" : [{}] , "params" : { "collection" : "c" , "id" : "x" } , "#
+            + #""method" : "record.read" , "jsonrpc" : "2.0" } "#,
+        #"{"\u006asonrpc":"2.\u0030","i\u0064":1,"metho\u0064":"record.rea\u0064","#
+            + #""para\u006ds":{"c\u006fllection":"c","id":"x"}}"#,
     ])
     func readsMembersInAnyOrderAndSpelling(text: String) {
         #expect(read(text) == .request(method: .recordRead, id: "1", parameters: [#""c""#, #""x""#]))
@@ -25,7 +27,7 @@ import Testing
     func otherIDsAreInvalid(id: String) {
         #expect(
             read(#"{"jsonrpc":"2.0","id":\#(id),"method":"daemon.ping"}"#)
-                == .fault(.invalidRequest, id: nil, member: nil, isNotification: false))
+                == .error(.invalidRequest, id: nil, member: nil, isNotification: false))
     }
 
     @Test(
@@ -41,7 +43,7 @@ import Testing
             ("\"x\"", nil), ("null", nil), ("[]", nil),
         ] as [(String, String?)])
     func whatIsNoRequestIsInvalid(text: String, id: String?) {
-        #expect(read(text) == .fault(.invalidRequest, id: id, member: nil, isNotification: false))
+        #expect(read(text) == .error(.invalidRequest, id: id, member: nil, isNotification: false))
     }
 
     @Test func everyOrderOfTheMembersIsTheSame() {
@@ -54,7 +56,7 @@ import Testing
                     == .request(method: .recordExists, id: #""x""#, parameters: [#""c""#, #""i""#]))
             #expect(
                 read("{\(order.joined(separator: ",")),\(order[0])}")
-                    == .fault(
+                    == .error(
                         .invalidRequest, id: order[0] == members[1] ? nil : #""x""#, member: nil, isNotification: false)
             )
         }
@@ -78,7 +80,7 @@ import Testing
         let params = [[#""\#(names.0)":1"#], others, [#""\#(names.1)":1"#]].joined().joined(separator: ",")
         #expect(
             read(#"{"jsonrpc":"2.0","id":1,"method":"daemon.ping","params":{\#(params)}}"#)
-                == .fault(.invalidRequest, id: "1", member: nil, isNotification: false))
+                == .error(.invalidRequest, id: "1", member: nil, isNotification: false))
     }
 
     @Test(arguments: [("a", "A"), ("e\u{301}", "\u{E9}"), ("a", "a "), (#"\u0061b"#, "a"), (#"\\u0061"#, "a")])
@@ -93,20 +95,20 @@ import Testing
         let request = #"{"jsonrpc":"2.0","id":1,"method":"daemon.ping",\#(members)"#
         #expect(read(request + "}") == .request(method: .daemonPing, id: "1", parameters: []))
         #expect(
-            read(request + #","m4999":1}"#) == .fault(.invalidRequest, id: "1", member: nil, isNotification: false))
+            read(request + #","m4999":1}"#) == .error(.invalidRequest, id: "1", member: nil, isNotification: false))
     }
 
     @Test(arguments: [
         (#"{"collection":"c"}"#, "id"), (#"{"id":"x"}"#, "collection"), (#"{"collection":"c","id":1}"#, "id"),
         (#"{"collection":null,"id":"x"}"#, "collection"), (#"{"collection":"c","id":""}"#, "id"),
         (#"{"collection":"c","id":"x","item":1}"#, "item"), (#"{"collection":"c","id":"x","fields":"a"}"#, "fields"),
-        (#"{"collection":"c","id":"x","nonsense":1}"#, "nonsense"), (#"{"collection":"c","id":"\u0000"}"#, "id"),
+        (#"{"collection":"c","id":"x","unknown":1}"#, "unknown"), (#"{"collection":"c","id":"\u0000"}"#, "id"),
         (#"{"collection":"c","id":"\u007f"}"#, "id"), ("[]", "params"), ("null", "params"), ("\"c\"", "params"),
     ])
-    func faultyParametersAreNamed(params: String, member: String) {
+    func invalidParametersAreNamed(params: String, member: String) {
         #expect(
             read(#"{"jsonrpc":"2.0","id":1,"method":"record.read","params":\#(params)}"#)
-                == .fault(.invalidParams, id: "1", member: member, isNotification: false))
+                == .error(.invalidParams, id: "1", member: member, isNotification: false))
     }
 
     @Test(arguments: MethodTable.definitions.map(\.method))
@@ -115,7 +117,7 @@ import Testing
         let expected: RequestOutcome =
             required.isEmpty
             ? .request(method: method, id: "1", parameters: [])
-            : .fault(
+            : .error(
                 .invalidParams, id: "1",
                 member: Parameter.allCases.first { required.contains($0) }?.name.description, isNotification: false)
         #expect(read(#"{"jsonrpc":"2.0","id":1,"method":"\#(method.name)"}"#) == expected)
@@ -127,26 +129,26 @@ import Testing
                 == .request(method: .daemonPing, id: nil, parameters: []))
         #expect(
             read(#"{"jsonrpc":"2.0","method":"nope"}"#)
-                == .fault(.methodNotFound, id: nil, member: nil, isNotification: true))
+                == .error(.methodNotFound, id: nil, member: nil, isNotification: true))
     }
 
-    @Test func textsOfTooMuchDepthAreAnsweredWithTheirID() {
+    @Test func errorsOfDeepRequestsHaveTheirID() {
         func request(_ depth: Int) -> String {
             let item = String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
-            return
-                #"{"params":{"collection":"c","item":\#(item),"id":"x"},"method":"record.create","jsonrpc":"2.0","id":9}"#
+            let params = #"{"collection":"c","item":\#(item),"id":"x"}"#
+            return #"{"params":\#(params),"method":"record.create","jsonrpc":"2.0","id":9}"#
         }
-        if case .fault = read(request(8), maximumDepth: 8) { Issue.record("eight levels are allowed") }
+        if case .error = read(request(8), maximumDepth: 8) { Issue.record("eight levels are allowed") }
         #expect(
-            read(request(9), maximumDepth: 8) == .fault(.limitExceeded, id: "9", member: nil, isNotification: false))
+            read(request(9), maximumDepth: 8) == .error(.limitExceeded, id: "9", member: nil, isNotification: false))
         #expect(
             read(request(50_000), maximumDepth: 8)
-                == .fault(.limitExceeded, id: "9", member: nil, isNotification: false))
+                == .error(.limitExceeded, id: "9", member: nil, isNotification: false))
     }
 
     @Test func arraysTellTheirElements() {
         #expect(read("[1,{},[]]") == .array(3))
-        #expect(read("[1,]") == .fault(.parseError, id: nil, member: nil, isNotification: false))
-        #expect(read("[1] x") == .fault(.parseError, id: nil, member: nil, isNotification: false))
+        #expect(read("[1,]") == .error(.parseError, id: nil, member: nil, isNotification: false))
+        #expect(read("[1] x") == .error(.parseError, id: nil, member: nil, isNotification: false))
     }
 }

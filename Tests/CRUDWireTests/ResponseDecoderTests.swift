@@ -28,7 +28,8 @@ import Testing
     @Test func readsErrors() throws {
         let response = try decode(
             #"{"jsonrpc":"2.0","id":null,"error":{"code":-32013,"message":"no \"such\" key","data":{"name":"x","#
-                + #""details":{"file":"a\nb","line":3,"column":4,"node":{"op": "?"},"index":0,"path":"p","member":"m"}}}}"#
+                + #""details":{"file":"a\nb","line":3,"column":4,"node":{"op": "?"},"#
+                + #""index":0,"path":"p","member":"m"}}}}"#
         )
         #expect(response.id == nil)
         #expect(response.error?.code == .invalidConfiguration)
@@ -50,6 +51,6 @@ import Testing
         #"{"jsonrpc":"2.0","id":1,"result":1}{}"#,
     ])
     func refusesWhatIsNoResponse(_ text: String) {
-        #expect(throws: ResponseFault.self) { try decode(text) }
+        #expect(throws: ProtocolViolation.self) { try decode(text) }
     }
 }

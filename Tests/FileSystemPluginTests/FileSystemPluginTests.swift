@@ -27,23 +27,24 @@ import Testing
     }
 
     @Test func declaresDurabilityAsConfigured() throws {
-        let capabilities = UInt64(CRUDD_CAN_READ_CONCURRENTLY | CRUDD_IS_DURABLE)
-        #expect(plugin.capabilities == capabilities)
-        #expect(try directory.open().capabilities == capabilities)
-        #expect(try directory.open(fsync: false).capabilities == UInt64(CRUDD_CAN_READ_CONCURRENTLY))
+        let capabilities = UInt64(CRUDD_CAN_READ_CONCURRENTLY | CRUDD_HAS_EXPIRY)
+        let durable = capabilities | UInt64(CRUDD_IS_DURABLE)
+        #expect(plugin.capabilities == durable)
+        #expect(try directory.open().capabilities == durable)
+        #expect(try directory.open(fsync: false).capabilities == capabilities)
     }
 
     @Test func refusesTransactions() throws {
         let backend = try directory.open()
         let collection = try backend.open("clients")
-        let fault = #expect(throws: CallFault.self) {
+        let error = #expect(throws: CallError.self) {
             try backend.write([.put("id", "1", in: collection)], isAtomic: true)
         }
-        #expect(fault?.status == CRUDD_UNSUPPORTED)
+        #expect(error?.status == CRUDD_UNSUPPORTED)
         #expect(try backend.reader().count(collection) == 0)
     }
 
-    @Test func walksTenThousandRecordsInOrder() throws {
+    @Test func scansTenThousandRecordsInOrder() throws {
         let backend = try directory.open(fsync: false)
         let collection = try backend.open("many")
         let ids = (0..<10_000).map { "\($0 * 7919 % 10_007)/\($0 % 3)" }
@@ -63,6 +64,14 @@ import Testing
         }
         #expect(paged == inOrder)
         #expect(try reader.count(collection) == ids.count)
+        let reversed = try reader.scan(collection, isReversed: true, after: inOrder[5000], limit: 700)
+        #expect(reversed.map(\.id) == inOrder[..<5000].suffix(700).reversed())
+        let part = PluginRange(lower: Array("2".utf8), upper: Array("5".utf8))
+        #expect(try reader.count(collection, part) == ids.count { $0 >= "2" && $0 < "5" })
+        // Asked every few milliseconds.
+        backend.call.isInterrupted = { true }
+        let error = #expect(throws: CallError.self) { try reader.scan(collection) }
+        #expect(error?.status == CRUDD_INTERRUPTED)
     }
 
     @Test func writesManyCollectionsInOneBatch() throws {
@@ -74,7 +83,7 @@ import Testing
         for collection in collections { #expect(try reader.count(collection) == 1) }
     }
 
-    /// While a writer goes on, every read finds one whole state of the record.
+    /// Beside a writer, every read finds one whole state of the record.
     @Test func readsBesideWrites() async throws {
         let backend = try directory.open(fsync: false)
         let collection = try backend.open("clients")

@@ -1,4 +1,4 @@
-import CRUDDigest
+import CRUDModel
 import CRUDPluginABI
 import CRUDPluginTesting
 import CRUDTestSupport
@@ -194,8 +194,8 @@ import Testing
             throw Failure.system("symlink")
         }
         #expect(try backend.collections() == ["clients"])
-        #expect(throws: CallFault.self) { try backend.open("linked", creates: false) }
-        #expect(throws: CallFault.self) { try backend.open("linked") }
+        #expect(throws: CallError.self) { try backend.open("linked", creates: false) }
+        #expect(throws: CallError.self) { try backend.open("linked") }
         #expect(try Files.names(in: "\(directory.path)-elsewhere") == [])
     }
 

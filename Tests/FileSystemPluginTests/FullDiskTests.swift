@@ -26,7 +26,7 @@ final class FullDiskTests {
         guard outcome.status == .exited(0) else { throw Failure("\(program): \(outcome.errors)") }
     }
 
-    private func open() throws(CallFault) -> PluginBackend {
+    private func open() throws(CallError) -> PluginBackend {
         try PluginBackend(plugin, options: #"{"directory": "\#(parent.path)"}"#)
     }
 

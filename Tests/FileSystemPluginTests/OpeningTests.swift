@@ -15,7 +15,7 @@ import Testing
         plugin = try ExportedPlugin("filesystem")
     }
 
-    private func faultOfOpening(_ path: String) -> CallFault? {
+    private func errorOfOpening(_ path: String) -> CallError? {
         do {
             _ = try PluginBackend(plugin, options: #"{"directory": "\#(path)"}"#)
             return nil
@@ -29,14 +29,14 @@ import Testing
         (#"{"directory": 1}"#, "/directory"), (#"{"directory": "/a\u0000b"}"#, "/directory"),
         (#"{"directory": "/a", "fsync": "yes"}"#, "/fsync"), (#"{"directory": "/a", "fsnc": true}"#, "/fsnc"),
     ])
-    func pointsToFaults(options: String, pointer: String) throws {
-        let fault = try #require(plugin.fault(inOptions: options))
-        #expect(fault.status == CRUDD_INVALID_OPTIONS)
-        #expect(fault.pointer == pointer)
+    func pointsToErrors(options: String, pointer: String) throws {
+        let error = try #require(plugin.error(inOptions: options))
+        #expect(error.status == CRUDD_INVALID_OPTIONS)
+        #expect(error.pointer == pointer)
     }
 
     @Test func checksOptionsWithoutTouchingStorage() {
-        #expect(plugin.fault(inOptions: #"{"directory": "\#(directory.path)", "fsync": false}"#) == nil)
+        #expect(plugin.error(inOptions: #"{"directory": "\#(directory.path)", "fsync": false}"#) == nil)
         #expect(!Files.exists(directory.path))
     }
 
@@ -58,7 +58,7 @@ import Testing
 
     @Test func keepsASecondOpenerOut() throws {
         let backend = try directory.open()
-        let second = try #require(faultOfOpening(directory.path))
+        let second = try #require(errorOfOpening(directory.path))
         #expect(second.status == CRUDD_UNAVAILABLE)
         #expect(second.message.contains(".lock"))
         withExtendedLifetime(backend) {}
@@ -66,34 +66,34 @@ import Testing
 
     @Test func opensAgainOnceClosed() throws {
         do { _ = try directory.open() }
-        #expect(faultOfOpening(directory.path) == nil)
+        #expect(errorOfOpening(directory.path) == nil)
     }
 
     @Test func refusesAFile() throws {
         try Files.write("", to: directory.path)
-        let fault = try #require(faultOfOpening(directory.path))
-        #expect(fault.status == CRUDD_INVALID_OPTIONS)
-        #expect(fault.pointer == "/directory")
+        let error = try #require(errorOfOpening(directory.path))
+        #expect(error.status == CRUDD_INVALID_OPTIONS)
+        #expect(error.pointer == "/directory")
     }
 
     @Test func refusesAPlaceWithoutParent() throws {
-        let fault = try #require(faultOfOpening("\(directory.path)/none/files"))
-        #expect(fault.status == CRUDD_INVALID_OPTIONS)
+        let error = try #require(errorOfOpening("\(directory.path)/none/files"))
+        #expect(error.status == CRUDD_INVALID_OPTIONS)
     }
 
     /// /proc has no attributes of users.
     @Test func refusesAFileSystemWithoutAttributes() throws {
-        let fault = try #require(faultOfOpening("/proc"))
-        #expect(fault.status == CRUDD_INVALID_OPTIONS)
-        #expect(fault.pointer == "/directory")
-        #expect(fault.message.contains("extended attributes"))
+        let error = try #require(errorOfOpening("/proc"))
+        #expect(error.status == CRUDD_INVALID_OPTIONS)
+        #expect(error.pointer == "/directory")
+        #expect(error.message.contains("extended attributes"))
     }
 
     @Test func refusesALockThatIsALink() throws {
         try Files.makeDirectory(directory.path)
         let target = "\(directory.path)/target"
         guard symlink(target, "\(directory.path)/.lock") == 0 else { throw Failure.system("symlink") }
-        #expect(faultOfOpening(directory.path)?.status == CRUDD_UNAVAILABLE)
+        #expect(errorOfOpening(directory.path)?.status == CRUDD_UNAVAILABLE)
         #expect(!Files.exists(target))
     }
 

@@ -16,7 +16,7 @@ struct RecordDirectory {
         plugin = try ExportedPlugin("filesystem")
     }
 
-    func open(fsync: Bool = true) throws(CallFault) -> PluginBackend {
+    func open(fsync: Bool = true) throws(CallError) -> PluginBackend {
         try PluginBackend(plugin, options: #"{"directory": "\#(path)", "fsync": \#(fsync)}"#)
     }
 

@@ -16,7 +16,9 @@ import Testing
     }
 
     @Test func declaresWhatItCan() throws {
-        let capabilities = CRUDD_CAN_READ_CONCURRENTLY | CRUDD_CAN_READ_FAST | CRUDD_HAS_TRANSACTIONS
+        let capabilities =
+            CRUDD_CAN_READ_CONCURRENTLY | CRUDD_CAN_READ_FAST | CRUDD_HAS_TRANSACTIONS | CRUDD_HAS_INDEXES
+            | CRUDD_HAS_SEQUENCES | CRUDD_HAS_EXPIRY
         #expect(try open().capabilities == UInt64(capabilities))
     }
 
@@ -25,7 +27,18 @@ import Testing
             let backend = try open()
             _ = try backend.write([.put("id", "1", in: backend.open("clients"))])
         }
-        #expect(try open().collections() == [])
+        let backend = try open()
+        #expect(try backend.collections() == [])
+        #expect(backend.storedLastSequence == 0)
+    }
+
+    @Test func hasAVersionThatNeverChanges() throws {
+        let backend = try open()
+        let reader = try backend.reader()
+        let version = try #require(reader.dataVersion())
+        #expect(version != 0)
+        _ = try backend.write([.put("id", "1", in: backend.open("clients"))])
+        #expect(reader.dataVersion() == version)
     }
 
     // MARK: Options
@@ -34,7 +47,7 @@ import Testing
         "{}", #"{"max_bytes": 1}"#, #"{"max_bytes": "1B"}"#, #"{"max_bytes": "64MiB"}"#, #"{"max_bytes": "2GiB"}"#,
     ])
     func takesOptions(options: String) {
-        #expect(plugin.fault(inOptions: options) == nil)
+        #expect(plugin.error(inOptions: options) == nil)
     }
 
     @Test(arguments: [
@@ -44,19 +57,19 @@ import Testing
         (#"{"max_bytes": true}"#, "/max_bytes"), (#"{"max_bytes": "9223372036854775807KiB"}"#, "/max_bytes"),
         (#"{"maxbytes": 1}"#, "/maxbytes"), ("[]", ""),
     ])
-    func pointsToFaults(options: String, pointer: String) throws {
-        let fault = try #require(plugin.fault(inOptions: options))
-        #expect(fault.status == CRUDD_INVALID_OPTIONS)
-        #expect(fault.pointer == pointer)
+    func pointsToErrors(options: String, pointer: String) throws {
+        let error = try #require(plugin.error(inOptions: options))
+        #expect(error.status == CRUDD_INVALID_OPTIONS)
+        #expect(error.pointer == pointer)
     }
 
     // MARK: The limit
 
-    /// Each record counts its bytes and 64: here 1 + 1 + 34 + 64 = 100.
-    private static let item = String(repeating: "x", count: 34)
+    /// Each record counts its bytes and 96: here 1 + 1 + 22 + 96 = 120.
+    private static let item = String(repeating: "x", count: 22)
 
     @Test func refusesWhatWouldExceedTheLimit() throws {
-        let backend = try open(#"{"max_bytes": 300}"#)
+        let backend = try open(#"{"max_bytes": 360}"#)
         let one = try backend.open("one")
         let other = try backend.open("other")
         let outcomes = try backend.write([
@@ -77,7 +90,7 @@ import Testing
     }
 
     @Test func givesBackWhatAnUndoneBatchTook() throws {
-        let backend = try open(#"{"max_bytes": 200}"#)
+        let backend = try open(#"{"max_bytes": 240}"#)
         let collection = try backend.open("clients")
         for _ in 0..<3 {
             let outcomes = try backend.write(
@@ -89,6 +102,20 @@ import Testing
             #expect(try backend.reader().count(collection) == 0)
         }
         #expect(try backend.write([.put("a", Self.item, in: collection)]) == [.created])
+    }
+
+    /// A key counts its bytes and 32.
+    @Test func countsKeys() throws {
+        let backend = try open(#"{"max_bytes": 160}"#)
+        let collection = try backend.open("one", indexes: ["name"])
+        let record = PluginRecord("a", Self.item)
+        let long = [UInt8](repeating: 1, count: 9)
+        #expect(try backend.write([.put(record, keys: [long], in: collection)]) == [.noSpace])
+        #expect(try backend.write([.put(record, keys: [], in: collection)]) == [.created])
+        #expect(try backend.write([.setKeys("a", [long], ifRevision: "1", in: collection)]) == [.noSpace])
+        let short = Array(long.dropLast())
+        #expect(try backend.write([.setKeys("a", [short], ifRevision: "1", in: collection)]) == [.passed])
+        #expect(try backend.reader().count(collection, PluginRange(.key(index: 0))) == 1)
     }
 
     // MARK: Transactions
@@ -139,7 +166,7 @@ import Testing
             #expect(try reader.scan(collection) == inOrder.map { PluginRecord($0.key, $0.value) })
             #expect(try reader.count(collection) == expected.count)
             #expect(
-                try reader.count(collection, prefix: "12") == expected.keys.count { $0.hasPrefix("12") })
+                try reader.count(collection, .prefix("12")) == expected.keys.count { $0.hasPrefix("12") })
             let after = inOrder[inOrder.count / 2].key
             let next = inOrder[(inOrder.count / 2 + 1)...].prefix(10).map(\.key)
             #expect(try reader.scan(collection, after: after, limit: 10).map(\.id) == next)

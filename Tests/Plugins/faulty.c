@@ -1,37 +1,50 @@
-// A plugin that breaks one rule of the contract, for tests of the conformance suite: all of another plugin, whose shared
-// object is compiled in as -DPLUGIN="…", but for the fault that -DFAULT=… names.
+// A plugin that breaks one rule of the contract, for tests of the conformance suite: it passes every call on to another
+// plugin, whose shared object is compiled in as -DPLUGIN="…", but for the fault that -DFAULT=… names.
 
 #include <crudd_plugin.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdatomic.h>
-#include <stdio.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
     NONE,
-    UNKNOWN_CAPABILITY, MISSING_VERSION, TOUCHES_STORAGE, ODD_POINTER, UNDECLARED_CAPABILITY,
+    // No faults: sizes that the host has to expect.
+    SHORT_TABLE, LONG_TABLE, LONG_RECORDS,
+    UNKNOWN_CAPABILITY, MISSING_VERSION, MISSING_FUNCTION, TOUCHES_STORAGE, ODD_POINTER, UNDECLARED_CAPABILITY,
+    TAKES_ATOMIC, TAKES_KEYS, STRICT_SIZES, OWN_OUTCOME_SIZE, WRONG_CLOCK, IGNORES_INTERRUPTS, CHANGES_VERSION,
+    MISSES_CHANGES,
     ALWAYS_CREATES, LISTS_TWICE, NEVER_DROPS, FOLDS_NAMES, IGNORES_FORMAT, UNTERMINATED_TEXT, OVERRUNS_FAILURE,
     IGNORES_ABSENT, NEVER_REPLACES, WRITES_A_HUNDRED, WRITES_ONE_COLLECTION, IGNORES_ATOMIC, PASSES_CHECKS,
-    TAKES_ATOMIC, SHIFTS_POSITIONS, ALWAYS_ITEMS, INCLUDES_AFTER, IGNORES_LIMIT, IGNORES_STOP, REVERSES,
-    IGNORES_COUNT_PREFIX, KEEPS_SNAPSHOT, READS_SLOWLY, REFUSES_BESIDE_WRITES, FOLDS_IDS, CHANGES_ITEMS,
-    CUTS_REVISIONS, CUTS_ITEMS, FORGETS, LOSES_WRITES, CRASHES, IGNORES_FILTER, IGNORES_COUNT_FILTER, IGNORES_SORT,
-    IGNORES_AFTER, TAKES_FILTER,
+    SHIFTS_POSITIONS, ALWAYS_ITEMS, EMITS_KEYS, UNSIZED_RECORDS, KEEPS_SNAPSHOT, READS_SLOWLY, REFUSES_BESIDE_WRITES,
+    INCLUDES_AFTER, IGNORES_LIMIT, IGNORES_STOP, IGNORES_REVERSE, IGNORES_UPPER, INCLUDES_UPPER_KEY, LISTS_KEYED,
+    INCLUDES_UPPER_SEQUENCE, IGNORES_COUNT_RANGE, SWAPS_KEYS, SETS_KEYS_ANYWAY, NEVER_DROPS_INDEXES,
+    FORGETS_SEQUENCES, EXPIRES_LATE, FOLDS_IDS, CHANGES_ITEMS, CUTS_REVISIONS, CUTS_ITEMS, FORGETS,
+    FORGETS_LAST_SEQUENCE, LOSES_WRITES, CRASHES,
 };
 
 static const crudd_plugin *real;
-static crudd_plugin table;
 static atomic_int writing;
-static crudd_collection *storm;
+static crudd_collection *crash_workload;
 
+static struct {
+    crudd_plugin plugin;
+    void (*unknown)(void);
+} table;
+
+/// A copy, terminated, that is never freed: these processes are short.
 static char *text(crudd_bytes bytes) {
     char *copy = malloc(bytes.size + 1);
     if (bytes.size) memcpy(copy, bytes.data, bytes.size);
     copy[bytes.size] = 0;
     return copy;
 }
+
+static crudd_bytes same(crudd_bytes bytes) { return (crudd_bytes){(uint8_t *)text(bytes), bytes.size}; }
 
 static crudd_bytes folded(crudd_bytes bytes) {
     char *copy = text(bytes);
@@ -41,16 +54,28 @@ static crudd_bytes folded(crudd_bytes bytes) {
     return (crudd_bytes){(uint8_t *)copy, bytes.size};
 }
 
-static crudd_bytes same(crudd_bytes bytes) { return (crudd_bytes){(uint8_t *)text(bytes), bytes.size}; }
+static crudd_call changed_call(const crudd_call *call) {
+    crudd_call changed = *call;
+    if (FAULT == IGNORES_INTERRUPTS) changed.interrupted = NULL;
+    if (FAULT == EXPIRES_LATE) changed.now -= 1;
+    return changed;
+}
+
+/// Whether a call is refused: its structs are longer than here, or it is late by another clock than the host's.
+static int is_refused(const crudd_call *call, size_t struct_size, size_t known_size) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (FAULT == STRICT_SIZES && struct_size != known_size)
+        || (FAULT == WRONG_CLOCK && call->deadline && call->deadline < now.tv_sec * INT64_C(1000000000));
+}
 
 // MARK: Options and storage
 
 /// The value of "path" in the options.
 static char *path(crudd_bytes options) {
-    char *copy = text(options), *found = strstr(copy, "\"path\":\"");
+    char *found = strstr(text(options), "\"path\":\"");
     if (!found) return NULL;
-    char *end = strchr(found + 8, '"');
-    *end = 0;
+    *strchr(found + 8, '"') = 0;
     return found + 8;
 }
 
@@ -61,15 +86,14 @@ static crudd_status check_options(crudd_bytes options, crudd_failure *failure) {
     return status;
 }
 
-static crudd_status open_backend(crudd_bytes options, const crudd_host *host, crudd_backend **backend,
-                                 crudd_failure *failure) {
+static crudd_status open_backend(crudd_bytes options, const crudd_host *host, const crudd_call *call,
+                                 crudd_backend **backend, crudd_opened *opened, crudd_failure *failure) {
     if (FAULT == FORGETS) unlink(path(options));
-    return real->open(options, host, backend, failure);
-}
-
-static uint64_t backend_capabilities(crudd_backend *backend) {
-    uint64_t capabilities = real->backend_capabilities(backend);
-    return FAULT == UNDECLARED_CAPABILITY ? capabilities : capabilities & table.capabilities;
+    crudd_status status = real->open(options, host, call, backend, opened, failure);
+    opened->capabilities &= table.plugin.capabilities;
+    if (FAULT == UNDECLARED_CAPABILITY) opened->capabilities |= CRUDD_IS_DURABLE;
+    if (FAULT == FORGETS_LAST_SEQUENCE) opened->last_sequence = 0;
+    return status;
 }
 
 // MARK: Collections
@@ -81,20 +105,38 @@ static crudd_status failed(crudd_status status, crudd_failure *failure) {
     return status;
 }
 
-static crudd_status open_collection(crudd_backend *backend, const crudd_collection_spec *spec,
+/// Adds those indexes that any collection had before.
+static void keep_indexes(crudd_collection_spec *spec) {
+    static crudd_bytes kept[16];
+    static size_t count;
+    size_t given = spec->index_count;
+    crudd_bytes *indexes = malloc((given + count) * sizeof *indexes);
+    memcpy(indexes, spec->indexes, given * sizeof *indexes);
+    for (size_t old = 0; old < count; old++) {
+        int is_given = 0;
+        for (size_t n = 0; n < given; n++) is_given |= !strcmp(text(spec->indexes[n]), text(kept[old]));
+        if (!is_given) indexes[spec->index_count++] = kept[old];
+    }
+    spec->indexes = indexes;
+    for (count = 0; count < spec->index_count; count++) kept[count] = same(indexes[count]);
+}
+
+static crudd_status open_collection(crudd_backend *backend, const crudd_call *call, const crudd_collection_spec *spec,
                                     crudd_collection **collection, crudd_failure *failure) {
     crudd_collection_spec changed = *spec;
     if (FAULT == ALWAYS_CREATES) changed.flags |= CRUDD_OPEN_CREATE;
     if (FAULT == FOLDS_NAMES) changed.name = folded(spec->name);
     if (FAULT == IGNORES_FORMAT) changed.format = (crudd_bytes){(const uint8_t *)"json", 4};
-    crudd_status status = real->open_collection(backend, &changed, collection, failure);
-    if (status == CRUDD_OK && strstr(text(spec->name), "storm")) storm = *collection;
+    if (FAULT == NEVER_DROPS_INDEXES) keep_indexes(&changed);
+    crudd_status status = real->open_collection(backend, call, &changed, collection, failure);
+    if (status == CRUDD_OK && strstr(text(spec->name), "crash workload")) crash_workload = *collection;
     return failed(status, failure);
 }
 
-static crudd_status drop_collection(crudd_backend *backend, crudd_bytes name, crudd_failure *failure) {
+static crudd_status drop_collection(crudd_backend *backend, const crudd_call *call, crudd_bytes name,
+                                    crudd_failure *failure) {
     if (FAULT == NEVER_DROPS) return CRUDD_OK;
-    return failed(real->drop_collection(backend, FAULT == FOLDS_NAMES ? folded(name) : name, failure), failure);
+    return failed(real->drop_collection(backend, call, FAULT == FOLDS_NAMES ? folded(name) : name, failure), failure);
 }
 
 typedef struct names {
@@ -108,11 +150,11 @@ static void emit_twice(void *context, crudd_bytes name) {
     names->emit(names->context, name);
 }
 
-static crudd_status list_collections(crudd_backend *backend, crudd_emit_name emit, void *context,
-                                     crudd_failure *failure) {
-    if (FAULT != LISTS_TWICE) return real->list_collections(backend, emit, context, failure);
+static crudd_status list_collections(crudd_backend *backend, const crudd_call *call, crudd_emit_name emit,
+                                     void *context, crudd_failure *failure) {
+    if (FAULT != LISTS_TWICE) return real->list_collections(backend, call, emit, context, failure);
     names names = {emit, context};
-    return real->list_collections(backend, emit_twice, &names, failure);
+    return real->list_collections(backend, call, emit_twice, &names, failure);
 }
 
 // MARK: Reading
@@ -121,130 +163,168 @@ static void end_snapshot(crudd_reader *reader) {
     if (FAULT != KEEPS_SNAPSHOT && real->end_snapshot) real->end_snapshot(reader);
 }
 
+/// Begins a call of a reader. Without end_snapshot the host may expect to see every write.
+static crudd_call enter(crudd_reader *reader, const crudd_call *call) {
+    if (FAULT == SHORT_TABLE && real->end_snapshot) real->end_snapshot(reader);
+    return changed_call(call);
+}
+
+static uint64_t data_version(crudd_reader *reader) {
+    static uint64_t calls;
+    if (FAULT == CHANGES_VERSION) return ++calls;
+    return FAULT == MISSES_CHANGES ? 7 : real->data_version ? real->data_version(reader) : 0;
+}
+
 typedef struct sink {
     crudd_emit emit;
     void *context;
-    int is_stopped;
-    size_t count;
-    struct { crudd_bytes id, item, revision; } kept[1100];
 } sink;
 
-static int32_t emit(void *context, size_t index, crudd_bytes id, crudd_bytes item, crudd_bytes revision) {
+static int32_t emit(void *context, size_t index, const crudd_record *record) {
+    static const crudd_bytes key = {(const uint8_t *)"key", 3};
     sink *sink = context;
-    if (FAULT == REVERSES) {
-        sink->kept[sink->count].id = same(id);
-        sink->kept[sink->count].item = same(item);
-        sink->kept[sink->count++].revision = same(revision);
-        return 0;
-    }
+    struct { crudd_record record; uint8_t unknown[64]; } changed;
+    memset(&changed, 0xA5, sizeof changed);
+    changed.record = *record;
+    if (FAULT == LONG_RECORDS) changed.record.struct_size = sizeof changed;
+    if (FAULT == UNSIZED_RECORDS) changed.record.struct_size = 0;
+    if (FAULT == EMITS_KEYS) changed.record.keys = &key;
     if (FAULT == SHIFTS_POSITIONS) index += 1;
-    int32_t answer = sink->emit(sink->context, index, id, item, revision);
-    return FAULT == IGNORES_STOP ? 0 : answer;
+    int32_t result = sink->emit(sink->context, index, &changed.record);
+    return FAULT == IGNORES_STOP ? 0 : result;
 }
 
-static crudd_status read_records(crudd_reader *reader, const crudd_read *request, crudd_failure *failure) {
+static crudd_status read_records(crudd_reader *reader, const crudd_call *call, const crudd_read *request,
+                                 crudd_failure *failure) {
     if (FAULT == READS_SLOWLY) usleep(3000);
     if (FAULT == REFUSES_BESIDE_WRITES && writing) return CRUDD_UNAVAILABLE;
+    if (is_refused(call, request->struct_size, sizeof *request)) return CRUDD_INTERNAL;
     crudd_read changed = *request;
     if (FAULT == ALWAYS_ITEMS) changed.flags = 0;
-    if (FAULT == SHIFTS_POSITIONS) {
-        sink sink = {request->emit, request->context};
-        changed.emit = emit;
-        changed.context = &sink;
-        return real->read(reader, &changed, failure);
-    }
     crudd_bytes *ids = malloc((request->count + 1) * sizeof *ids);
     for (size_t at = 0; at < request->count; at++) {
         ids[at] = FAULT == FOLDS_IDS ? folded(request->ids[at]) : request->ids[at];
     }
     changed.ids = ids;
-    crudd_status status = real->read(reader, &changed, failure);
+    sink sink = {request->emit, request->context};
+    changed.emit = emit;
+    changed.context = &sink;
+    crudd_call entered = enter(reader, call);
+    crudd_status status = real->read(reader, &entered, &changed, failure);
     free(ids);
     return status;
 }
 
-static crudd_status scan(crudd_reader *reader, const crudd_scan *request, crudd_failure *failure) {
+static crudd_range changed_range(const crudd_range *range) {
+    crudd_range changed = *range;
+    if (FAULT == TAKES_KEYS) changed.order = CRUDD_BY_ID;
+    if (FAULT == IGNORES_UPPER) changed.upper.size = 0;
+    if (FAULT == LISTS_KEYED) changed.flags = 0;
+    if (FAULT == INCLUDES_UPPER_SEQUENCE && changed.upper_sequence) changed.upper_sequence += 1;
+    if (FAULT == INCLUDES_UPPER_KEY && changed.order == CRUDD_BY_KEY && changed.upper.size) {
+        // The copy ends in a zero byte.
+        changed.upper = same(changed.upper);
+        changed.upper.size += 1;
+    }
+    return changed;
+}
+
+static crudd_status scan(crudd_reader *reader, const crudd_call *call, const crudd_scan *request,
+                         crudd_failure *failure) {
     if (FAULT == CRASHES) abort();
+    if (is_refused(call, request->struct_size, sizeof *request)) return CRUDD_INTERNAL;
     crudd_scan changed = *request;
-    if (FAULT == INCLUDES_AFTER && changed.after.size) {
+    crudd_range range = changed_range(request->range);
+    changed.range = &range;
+    if (FAULT == INCLUDES_AFTER && changed.after_id.size) {
         // Nothing but ids of one byte less stands between.
-        changed.after = same(changed.after);
-        ((uint8_t *)changed.after.data)[changed.after.size - 1] -= 1;
+        changed.after_id = same(changed.after_id);
+        ((uint8_t *)changed.after_id.data)[changed.after_id.size - 1] -= 1;
     }
     if (FAULT == IGNORES_LIMIT) changed.limit = 0;
-    sink *sink = calloc(1, sizeof *sink);
-    sink->emit = request->emit;
-    sink->context = request->context;
-    if (FAULT == IGNORES_STOP || FAULT == REVERSES) {
-        changed.emit = emit;
-        changed.context = sink;
-    }
-    crudd_status status = real->scan(reader, &changed, failure);
-    for (size_t index = 0; index < sink->count; index++) {
-        size_t at = sink->count - 1 - index;
-        if (request->emit(request->context, index, sink->kept[at].id, sink->kept[at].item, sink->kept[at].revision)) break;
-    }
-    free(sink);
-    return status;
+    if (FAULT == IGNORES_REVERSE) changed.flags &= ~(uint32_t)CRUDD_SCAN_REVERSE;
+    sink sink = {request->emit, request->context};
+    changed.emit = FAULT == SHIFTS_POSITIONS ? request->emit : emit;
+    changed.context = FAULT == SHIFTS_POSITIONS ? request->context : &sink;
+    crudd_call entered = enter(reader, call);
+    return real->scan(reader, &entered, &changed, failure);
 }
 
-static crudd_status count(crudd_reader *reader, const crudd_count *request, uint64_t *result, crudd_failure *failure) {
+static crudd_status count(crudd_reader *reader, const crudd_call *call, const crudd_count *request, uint64_t *result,
+                          crudd_failure *failure) {
     crudd_count changed = *request;
-    if (FAULT == IGNORES_COUNT_PREFIX) changed.prefix.size = 0;
-    if (FAULT == IGNORES_COUNT_FILTER) changed.filter.size = 0;
-    return real->count(reader, &changed, result, failure);
-}
-
-static crudd_status query(crudd_reader *reader, const crudd_query *request, crudd_failure *failure) {
-    crudd_query changed = *request;
-    if (FAULT == IGNORES_FILTER) changed.filter.size = 0;
-    if (FAULT == IGNORES_SORT) changed.sort.size = changed.after.size = 0;
-    if (FAULT == IGNORES_AFTER) changed.after.size = 0;
-    return real->query(reader, &changed, failure);
+    crudd_range range = changed_range(request->range);
+    changed.range = &range;
+    if (FAULT == IGNORES_COUNT_RANGE) range.lower.size = range.upper.size = 0;
+    crudd_call entered = enter(reader, call);
+    return real->count(reader, &entered, &changed, result, failure);
 }
 
 // MARK: Writing
 
-static crudd_mutation changed(crudd_mutation mutation) {
+static crudd_mutation changed_mutation(crudd_mutation mutation) {
     if (FAULT == IGNORES_ABSENT && mutation.precondition == CRUDD_IF_ABSENT && mutation.kind == CRUDD_PUT) {
         mutation.precondition = CRUDD_IF_ANY;
     }
     if (FAULT == PASSES_CHECKS && mutation.kind == CRUDD_CHECK) mutation.precondition = CRUDD_IF_ANY;
-    if (FAULT == FOLDS_IDS) mutation.id = folded(mutation.id);
-    if (FAULT == CUTS_REVISIONS && mutation.revision.size > 32) mutation.revision.size = 32;
-    if (FAULT == CUTS_ITEMS && mutation.item.size > 1 << 20) mutation.item.size = 1 << 20;
+    if (FAULT == FORGETS_SEQUENCES) mutation.record.sequence = 0;
+    if (FAULT == FOLDS_IDS) mutation.record.id = folded(mutation.record.id);
+    if (FAULT == CUTS_REVISIONS && mutation.record.revision.size > 32) mutation.record.revision.size = 32;
+    if (FAULT == CUTS_ITEMS && mutation.record.item.size > 1 << 20) mutation.record.item.size = 1 << 20;
     if (FAULT == CHANGES_ITEMS) {
-        mutation.item = same(mutation.item);
-        for (size_t at = 0; at < mutation.item.size; at++) {
-            if (mutation.item.data[at] == '\r') ((uint8_t *)mutation.item.data)[at] = '\n';
+        mutation.record.item = same(mutation.record.item);
+        for (size_t at = 0; at < mutation.record.item.size; at++) {
+            uint8_t *byte = (uint8_t *)&mutation.record.item.data[at];
+            if (*byte == '\r') *byte = '\n';
         }
+    }
+    if (FAULT == SWAPS_KEYS && mutation.record.key_count == 2) {
+        crudd_bytes *keys = malloc(2 * sizeof *keys);
+        keys[0] = mutation.record.keys[1];
+        keys[1] = mutation.record.keys[0];
+        mutation.record.keys = keys;
     }
     return mutation;
 }
 
-static crudd_status write_batch(crudd_backend *backend, const crudd_write *request, crudd_failure *failure) {
+static const crudd_mutation *mutation_at(const crudd_write *request, size_t index) {
+    return (const crudd_mutation *)((const char *)request->mutations + index * request->mutation_size);
+}
+
+static crudd_status write_batch(crudd_backend *backend, const crudd_call *call, const crudd_write *request,
+                                crudd_failure *failure) {
     static int batches;
-    if (FAULT == LOSES_WRITES && request->count && request->mutations[0].collection == storm && ++batches % 3 == 0) {
+    if (is_refused(call, request->struct_size, sizeof *request)) return CRUDD_INTERNAL;
+    if (FAULT == LOSES_WRITES && request->count && request->mutations->collection == crash_workload
+        && ++batches % 3 == 0) {
         return CRUDD_OK;
     }
     crudd_write batch = *request;
-    if (FAULT == IGNORES_ATOMIC) batch.flags = 0;
-    if (FAULT == TAKES_ATOMIC) batch.flags = 0;
+    if (FAULT == IGNORES_ATOMIC || FAULT == TAKES_ATOMIC) batch.flags = 0;
+    if (FAULT == OWN_OUTCOME_SIZE) batch.outcome_size = sizeof(crudd_outcome);
     if (FAULT == WRITES_A_HUNDRED && batch.count > 100) batch.count = 100;
     crudd_mutation *mutations = malloc((batch.count + 1) * sizeof *mutations);
     size_t kept = 0;
     for (; kept < batch.count; kept++) {
-        if (FAULT == WRITES_ONE_COLLECTION && request->mutations[kept].collection != request->mutations[0].collection) break;
-        mutations[kept] = changed(request->mutations[kept]);
+        const crudd_mutation *mutation = mutation_at(request, kept);
+        if (FAULT == WRITES_ONE_COLLECTION && mutation->collection != request->mutations->collection) break;
+        mutations[kept] = changed_mutation(*mutation);
+        mutations[kept].struct_size = sizeof *mutations;
+        mutations[kept].record.struct_size = sizeof mutations->record;
+        if (FAULT == SETS_KEYS_ANYWAY && mutation->kind == CRUDD_SET_KEYS) {
+            mutations[kept].precondition = CRUDD_IF_PRESENT;
+        }
     }
     batch.mutations = mutations;
+    batch.mutation_size = sizeof *mutations;
     batch.count = kept;
     writing = 1;
-    crudd_status status = real->write(backend, &batch, failure);
+    crudd_call entered = changed_call(call);
+    crudd_status status = real->write(backend, &entered, &batch, failure);
     writing = 0;
     free(mutations);
-    if (FAULT == NEVER_REPLACES) {
-        for (size_t at = 0; at < batch.count; at++) batch.outcomes[at].replaced = 0;
+    for (size_t at = 0; FAULT == NEVER_REPLACES && at < batch.count; at++) {
+        ((crudd_outcome *)((char *)batch.outcomes + at * batch.outcome_size))->replaced = 0;
     }
     return status;
 }
@@ -254,23 +334,30 @@ static crudd_status write_batch(crudd_backend *backend, const crudd_write *reque
 const crudd_plugin *crudd_plugin_entry(void) {
     const crudd_plugin *(*entry)(void) = dlsym(dlopen(PLUGIN, RTLD_NOW | RTLD_LOCAL), "crudd_plugin_entry");
     real = entry();
-    table = *real;
-    table.check_options = check_options;
-    table.open = open_backend;
-    table.backend_capabilities = backend_capabilities;
-    table.open_collection = open_collection;
-    table.drop_collection = drop_collection;
-    table.list_collections = list_collections;
-    table.end_snapshot = end_snapshot;
-    table.read = read_records;
-    table.scan = scan;
-    table.count = count;
-    table.query = query;
-    table.write = write_batch;
-    if (FAULT == UNKNOWN_CAPABILITY) table.capabilities |= UINT64_C(1) << 40;
-    if (FAULT == MISSING_VERSION) table.version = "";
-    if (FAULT == UNDECLARED_CAPABILITY) table.capabilities &= ~(uint64_t)CRUDD_IS_DURABLE;
-    if (FAULT == TAKES_ATOMIC) table.capabilities &= ~(uint64_t)CRUDD_HAS_TRANSACTIONS;
-    if (FAULT == TAKES_FILTER) table.capabilities &= ~(uint64_t)CRUDD_CAN_QUERY;
-    return &table;
+    crudd_plugin *plugin = &table.plugin;
+    *plugin = *real;
+    plugin->check_options = check_options;
+    plugin->open = open_backend;
+    plugin->open_collection = open_collection;
+    plugin->drop_collection = drop_collection;
+    plugin->list_collections = list_collections;
+    plugin->end_snapshot = end_snapshot;
+    plugin->read = read_records;
+    plugin->scan = scan;
+    plugin->count = count;
+    plugin->write = write_batch;
+    plugin->data_version = data_version;
+    table.unknown = abort;
+    if (FAULT == SHORT_TABLE) {
+        plugin->struct_size = offsetof(crudd_plugin, end_snapshot);
+        plugin->end_snapshot = (void (*)(crudd_reader *))abort;
+    }
+    if (FAULT == LONG_TABLE) plugin->struct_size = sizeof table;
+    if (FAULT == UNKNOWN_CAPABILITY) plugin->capabilities |= UINT64_C(1) << 40;
+    if (FAULT == MISSING_VERSION) plugin->version = "";
+    if (FAULT == MISSING_FUNCTION) plugin->count = NULL;
+    if (FAULT == UNDECLARED_CAPABILITY) plugin->capabilities &= ~(uint64_t)CRUDD_IS_DURABLE;
+    if (FAULT == TAKES_ATOMIC) plugin->capabilities &= ~(uint64_t)CRUDD_HAS_TRANSACTIONS;
+    if (FAULT == TAKES_KEYS) plugin->capabilities &= ~(uint64_t)CRUDD_HAS_INDEXES;
+    return plugin;
 }

@@ -1,107 +1,50 @@
-// A storage plugin for tests of the host. It keeps records in memory, counts what it is asked, minds the contract on
-// threads and readers, and misbehaves where its options or the names in a request say so:
+// A storage plugin for tests of the host. It keeps records in memory, counts the calls, checks that the host keeps the
+// rules of the contract, and misbehaves where its options or the names in a request ask for it:
 //
-//     {"open_failures": n, "open_status": s}   the first n calls of open answer s
+//     {"open_failures": n, "open_status": s}   the first n calls of open return s
 //     {"open_hangs": 1}                        open never returns
-//     {"reader_failures": n}                   the first n calls of open_reader answer CRUDD_UNAVAILABLE
-//     {"lacks": c}                             backend_capabilities leaves these out
+//     {"reader_failures": n}                   the first n calls of open_reader return CRUDD_UNAVAILABLE
+//     {"lacks": c}                             the backend does not have these of the plugin's capabilities
+//     {"last_sequence": n}                     what open reports as the highest sequence number
+//     {"preferred_readers": n}                 how many readers open asks for
+//     {"open_down": 1}                         open reports that the storage is down
 //     {"gated": 1}                             each write waits until the test lets it pass
-//     {"busy": 1}                              a write computes for ever
-//     {"meddles": n}                           before the first n atomic writes somebody else has rewritten the records
-//                                              that they are about
+//     {"busy": 1}                              a write never returns
+//     {"meddles": n}                           before each of the first n atomic writes the records that it is about
+//                                              are rewritten, as if by somebody else
+//     {"emits_expired": 1}                     records that have expired are emitted and counted
+//     {"emits_unordered": 1}                   scans emit records in the opposite order
+//     {"ignores_range": 1}                     scans by id, key and sequence emit records beyond their bounds
+//     {"short_records": 1}                     emitted records end behind `revision`
+//     {"long_records": 1}                      emitted records have fields that the host does not know
+//     {"recovers_after": n}                    n calls of idle after the storage was lost, it is back
 //
-//     collection "open:s", "create:s"          open_collection answers s, at once or when it is to create
-//     id "status:s…"                           that mutation's outcome is s
-//     id "call:s…"                             the whole read or write answers s; a write that answers
+//     collection "open:s", "create:s"          open_collection returns s, at once or when it is to create
+//     collection "progress:ms", "slow:ms"      open_collection takes so long, with or without reports of progress
+//     id "status:s…"                           the outcome of that mutation is s
+//     id "call:s…"                             the whole read or write returns s; a write that returns
 //                                              CRUDD_OUTCOME_UNKNOWN has taken effect
-//     id "wait:PATH"                           a read of it waits until the FIFO there has been opened to write and
-//                                              closed again
+//     id "wait:PATH"                           a read of it waits until the FIFO there has been opened for writing
+//                                              and closed again
+//     id "progress:ms", "slow:ms"              a write of it takes so long, with or without reports of progress
+//     id "down:…", "up:…"                      a write of it reports that the storage was lost, or is back
 //
-// Compiled with -DCAPABILITIES=…; a copy of the shared object of its own gives each test counters of its own.
+// Compiled with -DCAPABILITIES=…, and with -DSHORT_TABLE for a table that ends at `write` or -DLONG_TABLE for one with
+// functions that the host does not know. Each test loads a copy of the shared object, which has counters of its own.
 
 #include <crudd_plugin.h>
-#include <fcntl.h>
 #include <pthread.h>
-#include <sched.h>
-#include <semaphore.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
 
-#ifndef CAPABILITIES
-#define CAPABILITIES 0
-#endif
-
-// MARK: What a test sees
-
-enum { OPENS, CLOSES, READERS, CREATIONS, READS, WRITES, MUTATIONS, SNAPSHOTS_ENDED, IDLES, QUERIES, BREACHES, COUNTERS };
-enum { WRITE_BEGAN, IDLED, EVENTS };
-
-static atomic_long counters[COUNTERS];
-static sem_t events[EVENTS];
-static sem_t gate;
-
-__attribute__((constructor)) static void prepare(void) {
-    for (int event = 0; event < EVENTS; event++) sem_init(&events[event], 0, 0);
-    sem_init(&gate, 0, 0);
-}
-
-long scripted_counter(int counter) { return counters[counter]; }
-
-/// Waits until an event has happened once more than it was waited for; 0 if it does not in time.
-int scripted_await(int event, int seconds) {
-    struct timespec deadline;
-    clock_gettime(CLOCK_REALTIME, &deadline);
-    deadline.tv_sec += seconds;
-    return sem_timedwait(&events[event], &deadline) == 0;
-}
-
-/// Lets so many writes pass the gate.
-void scripted_pass(int writes) {
-    for (int write = 0; write < writes; write++) sem_post(&gate);
-}
-
-// MARK: Data
-
-typedef struct text {
-    size_t size;
-    uint8_t *data;
-} text;
-
-static text copied(crudd_bytes bytes) {
-    text copy = {bytes.size, malloc(bytes.size + 1)};
-    if (bytes.size) memcpy(copy.data, bytes.data, bytes.size);
-    copy.data[bytes.size] = 0;
-    return copy;
-}
-
-static crudd_bytes bytes(text text) { return (crudd_bytes){text.data, text.size}; }
-
-static int same(text text, crudd_bytes bytes) {
-    return text.size == bytes.size && (bytes.size == 0 || memcmp(text.data, bytes.data, bytes.size) == 0);
-}
-
-typedef struct record {
-    struct record *next;
-    const crudd_collection *collection;
-    text id, item, revision;
-} record;
-
-struct crudd_collection {
-    crudd_collection *next;
-    text name;
-};
+#include "scripted-records.h"
+#include "scripted-control.h"
 
 struct crudd_backend {
     const crudd_host *host;
     crudd_collection *collections;
     record *records;
-    int is_gated, is_busy, reader_failures, meddles;
+    int is_gated, is_busy, reader_failures, meddles, is_lenient, is_unordered, ignores_range, idles_until_up;
+    size_t record_size;
     atomic_int readers;
-    uint64_t lacks;
     atomic_int calls;
     pthread_mutex_t lock;
 };
@@ -109,127 +52,56 @@ struct crudd_backend {
 /// A reader shows what was there at its first call after end_snapshot.
 struct crudd_reader {
     crudd_backend *backend;
-    record *view;
-    int has_view;
+    record *snapshot;
+    int has_snapshot;
     atomic_int calls;
 };
 
-static record **place(record **records, const crudd_collection *collection, crudd_bytes id) {
-    while (*records && !((*records)->collection == collection && same((*records)->id, id))) records = &(*records)->next;
-    return records;
-}
-
-static void drop(record *record) {
-    free(record->id.data);
-    free(record->item.data);
-    free(record->revision.data);
-    free(record);
-}
-
-static void empty(record **records) {
-    while (*records) {
-        record *next = (*records)->next;
-        drop(*records);
-        *records = next;
-    }
-}
-
-static record *duplicate(const record *records) {
-    record *copy = NULL;
-    for (; records; records = records->next) {
-        record *one = malloc(sizeof *one);
-        *one = (record){copy, records->collection, copied(bytes(records->id)), copied(bytes(records->item)),
-                        copied(bytes(records->revision))};
-        copy = one;
-    }
-    return copy;
-}
-
-// MARK: The contract
-
-/// Begins a call on something that allows one at a time.
-static void enter(atomic_int *calls) {
-    if (atomic_fetch_add(calls, 1) != 0) counters[BREACHES]++;
-    sched_yield();
-}
-
-static void leave(atomic_int *calls) { atomic_fetch_sub(calls, 1); }
-
 static atomic_int *reading(crudd_reader *reader) {
-    return CAPABILITIES & CRUDD_CAN_READ_CONCURRENTLY ? &reader->calls : &reader->backend->calls;
+    return can(CRUDD_CAN_READ_CONCURRENTLY) ? &reader->calls : &reader->backend->calls;
 }
 
-static void say(const crudd_backend *backend, const char *line) {
-    backend->host->log(backend->host->context, CRUDD_LOG_WARNING, (crudd_bytes){(const uint8_t *)line, strlen(line)});
-}
-
-static long option(crudd_bytes options, const char *name) {
-    text text = copied(options);
-    char key[64];
-    snprintf(key, sizeof key, "\"%s\":", name);
-    char *found = strstr((char *)text.data, key);
-    long value = found ? strtol(found + strlen(key), NULL, 10) : 0;
-    free(text.data);
-    return value;
-}
-
-/// The number after a prefix, which a name asks for; 0 for every other name.
-static crudd_status asked(crudd_bytes name, const char *prefix) {
-    size_t size = strlen(prefix);
-    if (name.size <= size || memcmp(name.data, prefix, size) != 0) return CRUDD_OK;
-    char digits[8] = {0};
-    memcpy(digits, name.data + size, name.size - size < 7 ? name.size - size : 7);
-    return atoi(digits);
-}
-
-/// Waits where an id asks for it.
-static void wait_at(crudd_bytes id) {
-    static const char prefix[] = "wait:";
-    size_t size = strlen(prefix);
-    if (id.size <= size || memcmp(id.data, prefix, size) != 0) return;
-    text path = copied(id);
-    int fifo = open((char *)path.data + size, O_RDONLY | O_CLOEXEC);
-    char byte;
-    while (read(fifo, &byte, 1) > 0) {}
-    close(fifo);
-    free(path.data);
-}
-
-static crudd_status fail(crudd_status status, crudd_failure *failure) {
-    if (failure->struct_size != sizeof *failure || failure->message[0] || failure->pointer[0]) counters[BREACHES]++;
-    snprintf(failure->message, sizeof failure->message, "private reason %d", status);
-    if (status == CRUDD_INVALID_OPTIONS) snprintf(failure->pointer, sizeof failure->pointer, "/open_status");
-    return status;
-}
-
-// MARK: The table
+// MARK: Backends
 
 static crudd_status check_options(crudd_bytes options, crudd_failure *failure) {
     return option(options, "refused") ? fail(CRUDD_INVALID_OPTIONS, failure) : CRUDD_OK;
 }
 
-static crudd_status open_backend(crudd_bytes options, const crudd_host *host, crudd_backend **opened,
-                                 crudd_failure *failure) {
+static crudd_status open_backend(crudd_bytes options, const crudd_host *host, const crudd_call *call,
+                                 crudd_backend **opened, crudd_opened *result, crudd_failure *failure) {
+    require(host->struct_size >= sizeof *host && result->struct_size >= sizeof *result && call->now != 0);
+    require(result->capabilities == CAPABILITIES && result->readers == 0 && result->last_sequence == 0);
     while (option(options, "open_hangs")) pause();
     if (counters[OPENS]++ < option(options, "open_failures")) return fail(option(options, "open_status"), failure);
     crudd_backend *backend = calloc(1, sizeof *backend);
-    backend->host = host;
+    last_host = backend->host = host;
     backend->is_gated = option(options, "gated");
     backend->is_busy = option(options, "busy");
-    backend->lacks = option(options, "lacks");
     backend->meddles = option(options, "meddles");
-    pthread_mutex_init(&backend->lock, NULL);
+    backend->is_lenient = option(options, "emits_expired");
+    backend->is_unordered = option(options, "emits_unordered");
+    backend->ignores_range = option(options, "ignores_range");
+    backend->idles_until_up = option(options, "recovers_after");
+    backend->record_size = option(options, "short_records")  ? offsetof(crudd_record, expires_at)
+                           : option(options, "long_records") ? sizeof(crudd_record) + 64
+                                                             : sizeof(crudd_record);
     backend->reader_failures = option(options, "reader_failures");
-    say(backend, "scripted is open");
+    result->capabilities &= ~(uint64_t)option(options, "lacks");
+    result->last_sequence = option(options, "last_sequence");
+    result->readers = option(options, "preferred_readers");
+    if (option(options, "open_down")) host->state(host->context, CRUDD_DOWN, literal("scripted is down"));
+    pthread_mutex_init(&backend->lock, NULL);
+    log_line(backend->host, "scripted is open");
     *opened = backend;
     return CRUDD_OK;
 }
 
 static void close_backend(crudd_backend *backend) {
-    if (backend->readers != 0 || backend->calls != 0) counters[BREACHES]++;
+    require(backend->readers == 0 && backend->calls == 0);
     empty(&backend->records);
     while (backend->collections) {
         crudd_collection *next = backend->collections->next;
+        for (int slot = 0; slot < MAXIMUM_INDEXES; slot++) free(backend->collections->slots[slot].data);
         free(backend->collections->name.data);
         free(backend->collections);
         backend->collections = next;
@@ -238,30 +110,55 @@ static void close_backend(crudd_backend *backend) {
     counters[CLOSES]++;
 }
 
-static crudd_status open_collection(crudd_backend *backend, const crudd_collection_spec *spec,
-                                    crudd_collection **opened, crudd_failure *failure) {
-    if (asked(spec->name, "open:")) return fail(asked(spec->name, "open:"), failure);
-    for (crudd_collection *known = backend->collections; known; known = known->next) {
-        if (same(known->name, spec->name)) return *opened = known, CRUDD_OK;
+static void idle(crudd_backend *backend, const crudd_call *call) {
+    enter(&backend->calls);
+    counters[IDLES]++;
+    if (backend->idles_until_up > 0 && --backend->idles_until_up == 0) {
+        backend->host->state(backend->host->context, CRUDD_UP, literal("scripted is back"));
     }
-    if (!(spec->flags & CRUDD_OPEN_CREATE)) return fail(CRUDD_NOT_FOUND, failure);
-    if (asked(spec->name, "create:")) return fail(asked(spec->name, "create:"), failure);
-    crudd_collection *collection = malloc(sizeof *collection);
-    *collection = (crudd_collection){backend->collections, copied(spec->name)};
-    *opened = backend->collections = collection;
-    counters[CREATIONS]++;
+    sem_post(&events[IDLED]);
+    leave(&backend->calls);
+}
+
+// MARK: Collections
+
+static crudd_status open_collection(crudd_backend *backend, const crudd_call *call, const crudd_collection_spec *spec,
+                                    crudd_collection **opened, crudd_failure *failure) {
+    require(spec->struct_size >= sizeof *spec && spec->index_count < MAXIMUM_INDEXES);
+    require(spec->index_count == 0 || can(CRUDD_HAS_INDEXES));
+    require(!(spec->flags & CRUDD_OPEN_SEQUENCES) || can(CRUDD_HAS_SEQUENCES));
+    linger(backend->host, spec->name);
+    if (asked(spec->name, "open:")) return fail(asked(spec->name, "open:"), failure);
+    crudd_collection *collection = backend->collections;
+    while (collection && !same(collection->name, spec->name)) collection = collection->next;
+    if (!collection) {
+        if (!(spec->flags & CRUDD_OPEN_CREATE)) return fail(CRUDD_NOT_FOUND, failure);
+        if (asked(spec->name, "create:")) return fail(asked(spec->name, "create:"), failure);
+        collection = calloc(1, sizeof *collection);
+        collection->next = backend->collections;
+        collection->name = copied(spec->name);
+        backend->collections = collection;
+        counters[CREATIONS]++;
+    }
+    pthread_mutex_lock(&backend->lock);
+    set_indexes(collection, spec, backend->records);
+    pthread_mutex_unlock(&backend->lock);
+    *opened = collection;
     return CRUDD_OK;
 }
 
-static crudd_status drop_collection(crudd_backend *backend, crudd_bytes name, crudd_failure *failure) {
+static crudd_status drop_collection(crudd_backend *backend, const crudd_call *call, crudd_bytes name,
+                                    crudd_failure *failure) {
     return fail(CRUDD_UNSUPPORTED, failure);
 }
 
-static crudd_status list_collections(crudd_backend *backend, crudd_emit_name emit, void *context,
-                                     crudd_failure *failure) {
+static crudd_status list_collections(crudd_backend *backend, const crudd_call *call, crudd_emit_name emit,
+                                     void *context, crudd_failure *failure) {
     for (crudd_collection *known = backend->collections; known; known = known->next) emit(context, bytes(known->name));
     return CRUDD_OK;
 }
+
+// MARK: Reading
 
 static crudd_status open_reader(crudd_backend *backend, crudd_reader **opened, crudd_failure *failure) {
     if (counters[READERS]++ < backend->reader_failures) return fail(CRUDD_UNAVAILABLE, failure);
@@ -274,115 +171,141 @@ static crudd_status open_reader(crudd_backend *backend, crudd_reader **opened, c
 
 static void close_reader(crudd_reader *reader) {
     reader->backend->readers--;
-    empty(&reader->view);
+    empty(&reader->snapshot);
     free(reader);
 }
 
 static void end_snapshot(crudd_reader *reader) {
     enter(reading(reader));
-    empty(&reader->view);
-    reader->has_view = 0;
+    empty(&reader->snapshot);
+    reader->has_snapshot = 0;
     counters[SNAPSHOTS_ENDED]++;
     leave(reading(reader));
 }
 
-static void look(crudd_reader *reader) {
-    if (reader->has_view) return;
+static uint64_t data_version(crudd_reader *reader) { return version; }
+
+static void take_snapshot(crudd_reader *reader) {
+    // Without end_snapshot the host expects to see every write.
+    if (reader->has_snapshot && TABLE_SIZE > offsetof(crudd_plugin, end_snapshot)) return;
+    empty(&reader->snapshot);
     pthread_mutex_lock(&reader->backend->lock);
-    reader->view = duplicate(reader->backend->records);
+    reader->snapshot = duplicate(reader->backend->records);
     pthread_mutex_unlock(&reader->backend->lock);
-    reader->has_view = 1;
+    reader->has_snapshot = 1;
 }
 
-static crudd_status read_records(crudd_reader *reader, const crudd_read *request, crudd_failure *failure) {
+static crudd_status read_records(crudd_reader *reader, const crudd_call *call, const crudd_read *request,
+                                 crudd_failure *failure) {
     enter(reading(reader));
     counters[READS]++;
-    look(reader);
+    require(request->struct_size >= sizeof *request && call->now != 0);
+    take_snapshot(reader);
     crudd_status status = CRUDD_OK;
     for (size_t index = 0; index < request->count && status == CRUDD_OK; index++) {
         if (asked(request->ids[index], "call:")) status = fail(asked(request->ids[index], "call:"), failure);
         wait_at(request->ids[index]);
-        record *found = *place(&reader->view, request->collection, request->ids[index]);
-        if (!found || status != CRUDD_OK) continue;
-        crudd_bytes item = request->flags & CRUDD_READ_WITHOUT_ITEMS ? (crudd_bytes){NULL, 0} : bytes(found->item);
-        if (request->emit(request->context, index, request->ids[index], item, bytes(found->revision))) break;
+        const record *found = *place(&reader->snapshot, request->collection, request->ids[index]);
+        if (!found || status != CRUDD_OK || (has_expired(found, call) && !reader->backend->is_lenient)) continue;
+        int without_item = request->flags & CRUDD_READ_WITHOUT_ITEMS;
+        if (emit_record(found, reader->backend->record_size, without_item, request->emit, request->context, index))
+            break;
     }
     leave(reading(reader));
     return status;
 }
 
-static crudd_status scan_records(crudd_reader *reader, const crudd_scan *request, crudd_failure *failure) {
-    return fail(CRUDD_UNSUPPORTED, failure);
+/// The records of a range in its order; the caller frees them.
+static position *positions(crudd_reader *reader, const crudd_call *call, const crudd_collection *collection,
+                           const crudd_range *range, size_t *count) {
+    require(range->struct_size >= sizeof *range && call->now != 0);
+    require(range->order != CRUDD_BY_KEY || range->index < collection->index_count);
+    take_snapshot(reader);
+    size_t total = 1;
+    for (const record *record = reader->snapshot; record; record = record->next) total++;
+    position *found = malloc(total * sizeof *found);
+    *count = 0;
+    for (const record *record = reader->snapshot; record; record = record->next) {
+        if (record->collection != collection || (has_expired(record, call) && !reader->backend->is_lenient)) continue;
+        position position = position_of(record, range);
+        if (is_in_range(&position, range) || reader->backend->ignores_range) found[(*count)++] = position;
+    }
+    qsort(found, *count, sizeof *found, compare_positions);
+    return found;
 }
 
-static crudd_status count_records(crudd_reader *reader, const crudd_count *request, uint64_t *count,
-                                  crudd_failure *failure) {
+static crudd_status scan_records(crudd_reader *reader, const crudd_call *call, const crudd_scan *request,
+                                 crudd_failure *failure) {
     enter(reading(reader));
-    counters[QUERIES] += request->filter.size > 0;
-    look(reader);
-    *count = 0;
-    for (record *record = reader->view; record; record = record->next) *count += record->collection == request->collection;
+    counters[SCANS]++;
+    require(request->struct_size >= sizeof *request);
+    size_t count, emitted = 0;
+    position *found = positions(reader, call, request->collection, request->range, &count);
+    position after = {.key = request->after_key, .id = request->after_id};
+    int is_reverse = (request->flags & CRUDD_SCAN_REVERSE) != 0;
+    crudd_status status = CRUDD_OK;
+    for (size_t n = 0; n < count && (!request->limit || emitted < request->limit); n++) {
+        const position *next = &found[is_reverse != reader->backend->is_unordered ? count - 1 - n : n];
+        if (call->interrupted && call->interrupted(call->context)) {
+            counters[INTERRUPTS]++;
+            status = fail(CRUDD_INTERRUPTED, failure);
+            break;
+        }
+        int order = after.id.size ? compare_positions(next, &after) : 1;
+        if (after.id.size && (is_reverse ? order >= 0 : order <= 0)) continue;
+        if (emit_record(next->record, reader->backend->record_size, request->flags & CRUDD_SCAN_WITHOUT_ITEMS,
+                        request->emit, request->context, emitted++))
+            break;
+    }
+    free(found);
+    leave(reading(reader));
+    return status;
+}
+
+static crudd_status count_records(crudd_reader *reader, const crudd_call *call, const crudd_count *request,
+                                  uint64_t *result, crudd_failure *failure) {
+    enter(reading(reader));
+    counters[COUNTS]++;
+    require(request->struct_size >= sizeof *request);
+    size_t count;
+    free(positions(reader, call, request->collection, request->range, &count));
+    *result = count;
     leave(reading(reader));
     return CRUDD_OK;
 }
 
-static crudd_status query_records(crudd_reader *reader, const crudd_query *request, crudd_failure *failure) {
-    counters[QUERIES]++;
-    return CRUDD_OK;
+// MARK: Writing
+
+/// Applies a mutation, unless its id asks for another outcome.
+static void apply_scripted(crudd_backend *backend, const crudd_call *call, const crudd_mutation *mutation,
+                           crudd_outcome *outcome) {
+    require(outcome->struct_size >= sizeof *outcome && outcome->status == 0 && outcome->revision_size == 0);
+    outcome->status = asked(mutation->record.id, "status:");
+    if (outcome->status == CRUDD_OK) apply(&backend->records, call, mutation, outcome);
+    counters[KEYS_SET] += mutation->kind == CRUDD_SET_KEYS && outcome->status == CRUDD_OK;
 }
 
-static void apply(crudd_backend *backend, const crudd_mutation *mutation, crudd_outcome *outcome) {
-    outcome->status = asked(mutation->id, "status:");
-    if (outcome->status != CRUDD_OK) return;
-    record **found = place(&backend->records, mutation->collection, mutation->id);
-    int is_there = *found != NULL;
-    if (mutation->precondition == CRUDD_IF_ABSENT && is_there) outcome->status = CRUDD_EXISTS;
-    if (mutation->precondition == CRUDD_IF_PRESENT && !is_there) outcome->status = CRUDD_NOT_FOUND;
-    if (mutation->kind == CRUDD_REMOVE && !is_there) outcome->status = CRUDD_NOT_FOUND;
-    if (mutation->precondition == CRUDD_IF_REVISION) {
-        if (!is_there) {
-            outcome->status = CRUDD_NOT_FOUND;
-        } else if (!same((*found)->revision, mutation->expected)) {
-            outcome->status = CRUDD_MISMATCH;
-            outcome->revision_size = (*found)->revision.size;
-            memcpy(outcome->revision, (*found)->revision.data, (*found)->revision.size);
-        }
-    }
-    if (outcome->status != CRUDD_OK || mutation->kind == CRUDD_CHECK) return;
-    outcome->replaced = is_there && mutation->kind == CRUDD_PUT;
-    if (is_there) {
-        record *old = *found;
-        *found = old->next;
-        drop(old);
-    }
-    if (mutation->kind == CRUDD_REMOVE) return;
-    record *new = malloc(sizeof *new);
-    *new = (record){backend->records, mutation->collection, copied(mutation->id), copied(mutation->item),
-                    copied(mutation->revision)};
-    backend->records = new;
-}
-
-/// Somebody else rewrites the records of mutations.
+/// Rewrites the records of mutations, as if somebody else had.
 static void meddle(crudd_backend *backend, const crudd_write *request) {
     if (backend->meddles == 0) return;
     char revision[16];
-    size_t size = snprintf(revision, sizeof revision, "theirs %d", --backend->meddles);
+    snprintf(revision, sizeof revision, "theirs %d", --backend->meddles);
     for (size_t index = 0; index < request->count; index++) {
-        const crudd_mutation *mutation = &request->mutations[index];
-        record *found = *place(&backend->records, mutation->collection, mutation->id);
+        const crudd_mutation *mutation = mutation_at(request, index);
+        record *found = *place(&backend->records, mutation->collection, mutation->record.id);
         if (!found) continue;
         free(found->revision.data);
-        found->revision = copied((crudd_bytes){(const uint8_t *)revision, size});
+        found->revision = copied(literal(revision));
     }
 }
 
 /// Applies mutations up to the first that fails, and undoes them if one does.
-static void apply_all(crudd_backend *backend, const crudd_write *request) {
+static void apply_atomically(crudd_backend *backend, const crudd_call *call, const crudd_write *request) {
     meddle(backend, request);
     record *before = duplicate(backend->records);
     for (size_t index = 0; index < request->count; index++) {
-        apply(backend, &request->mutations[index], &request->outcomes[index]);
-        if (request->outcomes[index].status == CRUDD_OK) continue;
+        apply_scripted(backend, call, mutation_at(request, index), outcome_at(request, index));
+        if (outcome_at(request, index)->status == CRUDD_OK) continue;
         record *after = backend->records;
         backend->records = before;
         before = after;
@@ -391,26 +314,42 @@ static void apply_all(crudd_backend *backend, const crudd_write *request) {
     empty(&before);
 }
 
-static crudd_status write_records(crudd_backend *backend, const crudd_write *request, crudd_failure *failure) {
+/// Checks one mutation, and does what its id asks for before the batch is applied; returns the status of the batch.
+static crudd_status prepare_mutation(crudd_backend *backend, const crudd_write *request,
+                                     const crudd_mutation *mutation) {
+    require(mutation->struct_size >= sizeof *mutation && mutation->record.struct_size >= sizeof mutation->record);
+    require(mutation->record.keys == NULL || mutation->record.key_count == mutation->collection->index_count);
+    require(mutation->kind != CRUDD_CHECK || request->flags & CRUDD_WRITE_ATOMIC);
+    require(mutation->kind != CRUDD_SET_KEYS || mutation->precondition == CRUDD_IF_REVISION);
+    crudd_bytes id = mutation->record.id;
+    linger(backend->host, id);
+    if (begins(id, "down:")) backend->host->state(backend->host->context, CRUDD_DOWN, id);
+    if (begins(id, "up:")) backend->host->state(backend->host->context, CRUDD_UP, id);
+    return asked(id, "call:");
+}
+
+static crudd_status write_records(crudd_backend *backend, const crudd_call *call, const crudd_write *request,
+                                  crudd_failure *failure) {
     enter(&backend->calls);
     counters[WRITES]++;
     counters[MUTATIONS] += request->count;
+    require(request->struct_size >= sizeof *request && call->now != 0);
     sem_post(&events[WRITE_BEGAN]);
     if (backend->is_gated) {
-        say(backend, "scripted waits");
+        log_line(backend->host, "scripted waits");
         sem_wait(&gate);
     }
-    if (backend->is_busy) say(backend, "scripted is busy");
+    if (backend->is_busy) log_line(backend->host, "scripted is busy");
     while (backend->is_busy) sched_yield();
     crudd_status status = CRUDD_OK;
     for (size_t index = 0; index < request->count; index++) {
-        if (status == CRUDD_OK) status = asked(request->mutations[index].id, "call:");
+        if (status == CRUDD_OK) status = prepare_mutation(backend, request, mutation_at(request, index));
     }
     if (status == CRUDD_OK || status == CRUDD_OUTCOME_UNKNOWN) {
         pthread_mutex_lock(&backend->lock);
-        if (request->flags & CRUDD_WRITE_ATOMIC) apply_all(backend, request);
+        if (request->flags & CRUDD_WRITE_ATOMIC) apply_atomically(backend, call, request);
         for (size_t index = 0; index < request->count && !(request->flags & CRUDD_WRITE_ATOMIC); index++) {
-            apply(backend, &request->mutations[index], &request->outcomes[index]);
+            apply_scripted(backend, call, mutation_at(request, index), outcome_at(request, index));
         }
         pthread_mutex_unlock(&backend->lock);
     }
@@ -419,37 +358,35 @@ static crudd_status write_records(crudd_backend *backend, const crudd_write *req
     return status;
 }
 
-static void idle(crudd_backend *backend) {
-    enter(&backend->calls);
-    counters[IDLES]++;
-    sem_post(&events[IDLED]);
-    leave(&backend->calls);
-}
+// MARK: The table
 
-static uint64_t backend_capabilities(crudd_backend *backend) { return ~backend->lacks; }
+/// In the place of a function that the host does not know.
+static void unknown(void) { abort(); }
 
-static const crudd_plugin plugin = {
-    .struct_size = sizeof(crudd_plugin),
-    .abi_version = CRUDD_ABI_VERSION,
-    .name = "scripted",
-    .version = "1.2.3",
-    .capabilities = CAPABILITIES,
-    .check_options = check_options,
-    .open = open_backend,
-    .close = close_backend,
-    .open_collection = open_collection,
-    .drop_collection = drop_collection,
-    .list_collections = list_collections,
-    .open_reader = open_reader,
-    .close_reader = close_reader,
-    .end_snapshot = end_snapshot,
-    .read = read_records,
-    .scan = scan_records,
-    .count = count_records,
-    .query = query_records,
-    .write = write_records,
-    .idle = idle,
-    .backend_capabilities = backend_capabilities,
+static const struct table table = {
+    .plugin = {
+        .struct_size = TABLE_SIZE,
+        .abi_version = CRUDD_ABI_VERSION,
+        .name = "scripted",
+        .version = "1.2.3",
+        .capabilities = CAPABILITIES,
+        .check_options = check_options,
+        .open = open_backend,
+        .close = close_backend,
+        .open_collection = open_collection,
+        .drop_collection = drop_collection,
+        .list_collections = list_collections,
+        .open_reader = open_reader,
+        .close_reader = close_reader,
+        .read = read_records,
+        .scan = scan_records,
+        .count = count_records,
+        .write = write_records,
+        .end_snapshot = end_snapshot,
+        .data_version = data_version,
+        .idle = idle,
+    },
+    .unknown = {unknown, unknown, unknown, unknown},
 };
 
-const crudd_plugin *crudd_plugin_entry(void) { return &plugin; }
+const crudd_plugin *crudd_plugin_entry(void) { return &table.plugin; }

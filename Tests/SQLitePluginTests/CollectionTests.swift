@@ -46,7 +46,7 @@ import Testing
         for (index, name) in names.enumerated() {
             try store.write([.put("id", "\(index)", "r\(index)")], to: store.collection(name))
         }
-        // Anew, so that nothing comes from memory.
+        // Opened again, so that nothing comes from memory.
         let other = try Store(path: path)
         let reader = try other.reader()
         for (index, name) in names.enumerated() {
@@ -94,12 +94,12 @@ import Testing
         #expect(try store.collectionNames() == ["Clients"])
         #expect(try failure { try store.dropCollection("clients") }?.status == CRUDD_NOT_FOUND)
         #expect(try failure { _ = try store.collection("clients", creates: false) }?.status == CRUDD_NOT_FOUND)
-        let anew = try store.collection("clients")
-        #expect(try reader.count(anew) == 0)
+        let recreated = try store.collection("clients")
+        #expect(try reader.count(recreated) == 0)
         #expect(try reader.item("a", in: store.collection("Clients")) == "2")
     }
 
-    @Test func readsACollectionThatIsYoungerThanTheView() throws {
+    @Test func readsACollectionThatIsYoungerThanTheSnapshot() throws {
         let reader = try store.reader()
         #expect(try reader.count(store.collection("old")) == 0)
         let young = try store.collection("young")
@@ -118,12 +118,12 @@ import Testing
         }
     }
 
-    @Test func saysWhichTableIsLost() throws {
+    @Test func saysWhichTableIsMissing() throws {
         _ = try store.collection("clients")
         try Inspector(path).execute("DROP TABLE clients")
         let other = try Store(path: path)
         let failure = try #require(try failure { _ = try other.collection("clients") })
         #expect(failure.status == CRUDD_CORRUPT)
-        #expect(failure.message.contains("collection clients has lost its table clients"))
+        #expect(failure.message.contains("the table clients of collection clients is missing"))
     }
 }

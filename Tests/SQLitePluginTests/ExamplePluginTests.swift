@@ -44,9 +44,9 @@ import Testing
         let sorted = ids.map { Array($0.utf8) }.sorted { $0.lexicographicallyPrecedes($1) }
         #expect(try reader.scan(clients).map(\.id) == sorted)
         #expect(
-            try reader.scan(clients, after: "main", limit: 2).map(\.idText) == ["main.clients", "pragma_table_info"])
-        #expect(try reader.scan(clients, prefix: "crudd_").map(\.idText) == ["crudd_1_clients", "crudd_collections"])
-        #expect(try reader.count(clients, prefix: "crudd_") == 2)
+            try reader.ids(clients, .after("main"), limit: 2) == ["main.clients", "pragma_table_info"])
+        #expect(try reader.ids(clients, .prefix("crudd_")) == ["crudd_1_clients", "crudd_collections"])
+        #expect(try reader.count(clients, .prefix("crudd_")) == 2)
         #expect(try store.collectionNames() == ["clients"])
     }
 

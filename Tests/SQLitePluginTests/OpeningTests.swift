@@ -39,7 +39,7 @@ import Testing
     @Test func recordsItsSchemaVersion() throws {
         _ = try Store(path: path)
         let inspector = try Inspector(path)
-        #expect(try inspector.rows("PRAGMA user_version") == [["1"]])
+        #expect(try inspector.rows("PRAGMA user_version") == [["2"]])
         #expect(try inspector.rows("PRAGMA application_id") == [["\(0x6372_7564)"]])
         #expect(try inspector.rows("PRAGMA journal_mode") == [["wal"]])
     }
@@ -56,19 +56,19 @@ import Testing
     @Test func refusesAPathThatCanNeverBe() throws {
         let directory = try #require(directory).path
         try expectInvalid("\(directory)/missing/main.sqlite", "No such file or directory")
-        try expectInvalid(directory, "is no regular file")
+        try expectInvalid(directory, "is not a regular file")
         try Files.write("", to: "\(directory)/file")
         try expectInvalid("\(directory)/file/main.sqlite", "Not a directory")
         try #require(symlink("\(directory)/nowhere", "\(directory)/link") == 0)
         try expectInvalid("\(directory)/link", "No such file or directory")
         try #require(mkfifo("\(directory)/fifo", 0o600) == 0)
-        try expectInvalid("\(directory)/fifo", "is no regular file")
+        try expectInvalid("\(directory)/fifo", "is not a regular file")
     }
 
-    @Test func refusesAFileThatIsNoDatabaseAndLeavesItAlone() throws {
+    @Test func refusesAFileThatIsNotADatabaseAndLeavesItAlone() throws {
         let text = String(repeating: "root:x:0:0:root:/root:/bin/bash\n", count: 100)
         try Files.write(text, to: path)
-        try expectInvalid(path, "is no SQLite database")
+        try expectInvalid(path, "is not a SQLite database")
         #expect(try Files.read(path) == Array(text.utf8))
     }
 
@@ -90,8 +90,8 @@ import Testing
 
     @Test func refusesALaterSchema() throws {
         _ = try Store(path: path)
-        try Inspector(path).execute("PRAGMA user_version = 2")
-        try expectInvalid(path, "has schema version 2, and this plugin knows 1 at most")
+        try Inspector(path).execute("PRAGMA user_version = 3")
+        try expectInvalid(path, "has schema version 3, and this plugin knows 2 at most")
     }
 
     @Test func takesAnEmptyFile() throws {

@@ -31,9 +31,9 @@ import Testing
             "option \"synchronous\" must be one of full, normal, off; did you mean full?"
         ),
         (#"{"path": "/x", "synchronous": true}"#, "/synchronous", "option \"synchronous\" must be a string"),
-        ("[]", "", "the options are no JSON object"),
-        (#"{"path": "/x""#, "", "the options are no JSON object"),
-        (#"{"path": "/x"} x"#, "", "the options are no JSON object"),
+        ("[]", "", "the options are not a JSON object"),
+        (#"{"path": "/x""#, "", "the options are not a JSON object"),
+        (#"{"path": "/x"} x"#, "", "the options are not a JSON object"),
     ])
     func refusesOptions(_ options: String, pointer: String, message: String) throws {
         let failure = try #require(try failure { try Plugin.sqlite.checkOptions(options) })
@@ -59,7 +59,7 @@ import Testing
             table.capabilities
                 == UInt64(
                     CRUDD_CAN_READ_CONCURRENTLY | CRUDD_CAN_READ_FAST | CRUDD_HAS_TRANSACTIONS | CRUDD_IS_DURABLE
-                        | CRUDD_CAN_QUERY))
+                        | CRUDD_HAS_INDEXES | CRUDD_HAS_SEQUENCES | CRUDD_HAS_EXPIRY))
         #expect(try Plugin.sqlite.table == Plugin.sqlite.table)
     }
 }

@@ -16,7 +16,7 @@ struct Plugin: @unchecked Sendable {
         guard let library = dlopen(path, RTLD_NOW | RTLD_LOCAL) else {
             throw Failure(dlerror().map { String(cString: $0) } ?? "dlopen \(path)")
         }
-        guard let symbol = dlsym(library, "crudd_plugin_entry") else { throw Failure("\(path) is no plugin") }
+        guard let symbol = dlsym(library, "crudd_plugin_entry") else { throw Failure("\(path) is not a plugin") }
         typealias Entry = @convention(c) () -> UnsafePointer<crudd_plugin>?
         // The header gives the symbol this type.
         guard let table = unsafe unsafeBitCast(symbol, to: Entry.self)() else { throw Failure("\(path) has no table") }
@@ -28,7 +28,7 @@ struct Plugin: @unchecked Sendable {
         try call { table.pointee.check_options(arena.bytes(options), $0) }
     }
 
-    /// Makes a call and throws what it did not answer CRUDD_OK with.
+    /// Makes a call and throws what it returned instead of CRUDD_OK.
     func call(_ body: (UnsafeMutablePointer<crudd_failure>) -> crudd_status) throws {
         var failure = crudd_failure()
         failure.struct_size = UInt32(MemoryLayout<crudd_failure>.size)
@@ -43,7 +43,7 @@ struct Plugin: @unchecked Sendable {
     }
 }
 
-/// What a call answered instead of CRUDD_OK.
+/// What a call returned instead of CRUDD_OK.
 struct PluginFailure: Error {
     let status: Int
     let message: String
@@ -62,17 +62,22 @@ func failure(of body: () throws -> Void) throws -> PluginFailure? {
 
 /// Memory for what a call is handed, until the arena is gone.
 final class Arena {
-    private var buffers: [UnsafeMutableBufferPointer<UInt8>] = []
+    private var buffers: [UnsafeMutableRawPointer] = []
 
     deinit {
         for buffer in buffers { buffer.deallocate() }
     }
 
-    func bytes(_ content: [UInt8]) -> crudd_bytes {
-        let buffer = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: content.count)
+    func array<Element>(_ content: [Element]) -> UnsafeMutablePointer<Element> {
+        let buffer = UnsafeMutableBufferPointer<Element>.allocate(capacity: max(1, content.count))
         _ = buffer.initialize(from: content)
-        buffers.append(buffer)
-        return crudd_bytes(data: UnsafePointer(buffer.baseAddress), size: content.count)
+        // A buffer of at least one element has an address.
+        buffers.append(UnsafeMutableRawPointer(buffer.baseAddress!))
+        return buffer.baseAddress!
+    }
+
+    func bytes(_ content: [UInt8]) -> crudd_bytes {
+        crudd_bytes(data: UnsafePointer(array(content)), size: content.count)
     }
 
     func bytes(_ text: String) -> crudd_bytes { bytes(Array(text.utf8)) }

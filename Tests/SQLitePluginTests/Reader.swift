@@ -1,28 +1,6 @@
 import CRUDPluginABI
 import Testing
 
-/// A record as a reader emits it. Bytes, as Swift's `==` takes some texts for equal that are not.
-struct Record: Equatable {
-    var position: Int
-    var id: [UInt8]
-    var item: [UInt8]
-    var revision: [UInt8]
-
-    init(_ position: Int, _ id: String, _ item: String, _ revision: String = "r") {
-        self.init(position: position, id: Array(id.utf8), item: Array(item.utf8), revision: Array(revision.utf8))
-    }
-
-    init(position: Int, id: [UInt8], item: [UInt8], revision: [UInt8]) {
-        self.position = position
-        self.id = id
-        self.item = item
-        self.revision = revision
-    }
-
-    var idText: String { String(decoding: id, as: UTF8.self) }
-    var itemText: String { String(decoding: item, as: UTF8.self) }
-}
-
 /// A plugin's reader.
 // Each test uses its readers one call at a time, as the host does.
 final class Reader: @unchecked Sendable {
@@ -41,24 +19,25 @@ final class Reader: @unchecked Sendable {
 
     func endSnapshot() { table.end_snapshot?(reader) }
 
+    /// 0 where the plugin cannot tell.
+    func dataVersion() -> UInt64 { table.data_version?(reader) ?? 0 }
+
     /// - Parameter limit: how many records the host wants before it stops the plugin.
     func read(
-        _ ids: [String], in collection: OpaquePointer, withItems: Bool = true, stoppingAfter limit: Int = .max
+        _ ids: [String], in collection: OpaquePointer, withItems: Bool = true, stoppingAfter limit: Int = .max,
+        call: Call = Call()
     ) throws -> [Record] {
         let arena = Arena()
-        let ids = ids.map { arena.bytes($0) }
         let sink = Sink(limit)
-        try ids.withUnsafeBufferPointer { ids in
-            var request = crudd_read()
-            request.struct_size = UInt32(MemoryLayout<crudd_read>.size)
-            request.flags = withItems ? 0 : UInt32(CRUDD_READ_WITHOUT_ITEMS)
-            request.collection = collection
-            request.ids = ids.baseAddress
-            request.count = ids.count
-            request.emit = Sink.emit
-            request.context = Unmanaged.passUnretained(sink).toOpaque()
-            try store.plugin.call { table.read(reader, &request, $0) }
-        }
+        var request = crudd_read()
+        request.struct_size = UInt32(MemoryLayout<crudd_read>.size)
+        request.flags = withItems ? 0 : UInt32(CRUDD_READ_WITHOUT_ITEMS)
+        request.collection = collection
+        request.ids = UnsafePointer(arena.array(ids.map { arena.bytes($0) }))
+        request.count = ids.count
+        request.emit = Sink.emit
+        request.context = Unmanaged.passUnretained(sink).toOpaque()
+        try call.with { call in try store.plugin.call { table.read(reader, call, &request, $0) } }
         return sink.records
     }
 
@@ -68,102 +47,82 @@ final class Reader: @unchecked Sendable {
     }
 
     func scan(
-        _ collection: OpaquePointer, after: String = "", prefix: String = "", limit: Int = 0, withItems: Bool = true,
-        stoppingAfter stop: Int = .max
+        _ collection: OpaquePointer, _ range: ScanRange = .all, limit: Int = 0, withItems: Bool = true,
+        stoppingAfter stop: Int = .max, call: Call = Call()
     ) throws -> [Record] {
-        let arena = Arena()
         let sink = Sink(stop)
-        var request = crudd_scan()
-        request.struct_size = UInt32(MemoryLayout<crudd_scan>.size)
-        request.flags = withItems ? 0 : UInt32(CRUDD_READ_WITHOUT_ITEMS)
-        request.collection = collection
-        request.after = arena.bytes(after)
-        request.prefix = arena.bytes(prefix)
-        request.limit = limit
-        request.emit = Sink.emit
-        request.context = Unmanaged.passUnretained(sink).toOpaque()
-        try store.plugin.call { table.scan(reader, &request, $0) }
+        try scan(collection, range, limit: limit, withItems: withItems, into: sink, call: call)
         return sink.records
     }
 
-    /// What a query emits, and how it was carried out.
-    struct Result {
-        var records: [Record]
-        /// Empty: none.
-        var index: String
-        var scanned: Int
-
-        var ids: [String] { records.map(\.idText) }
+    /// The ids that a scan emits.
+    func ids(_ collection: OpaquePointer, _ range: ScanRange, limit: Int = 0, now: Int64 = Call.now) throws -> [String]
+    {
+        try scan(collection, range, limit: limit, call: Call(now: now)).map(\.idText)
     }
 
-    /// - Parameters:
-    ///   - filter: CQL2 JSON.
-    ///   - questions: how often the query may ask whether anybody waits before the answer is no.
-    func query(
-        _ collection: OpaquePointer, filter: String = "", sort: String = "", after: String = "", prefix: String = "",
-        limit: Int = 1000, withItems: Bool = true, stoppingAfter stop: Int = .max, questions: Int = .max
-    ) throws -> Result {
+    /// What a scan emits beside ids, items and revisions.
+    func metadata(_ collection: OpaquePointer, _ range: ScanRange = .all) throws -> [Metadata] {
+        let sink = Sink(.max)
+        try scan(collection, range, limit: 0, withItems: false, into: sink, call: Call())
+        return sink.metadata
+    }
+
+    struct Metadata: Equatable {
+        var expiresAt: Int64
+        var sequence: UInt64
+    }
+
+    private func scan(
+        _ collection: OpaquePointer, _ range: ScanRange, limit: Int, withItems: Bool, into sink: Sink, call: Call
+    ) throws {
         let arena = Arena()
-        let sink = Sink(stop, questions: questions)
-        var plan = crudd_plan()
-        plan.struct_size = UInt32(MemoryLayout<crudd_plan>.size)
-        var request = crudd_query()
-        request.struct_size = UInt32(MemoryLayout<crudd_query>.size)
-        request.flags = withItems ? 0 : UInt32(CRUDD_READ_WITHOUT_ITEMS)
+        var request = crudd_scan()
+        request.struct_size = UInt32(MemoryLayout<crudd_scan>.size)
+        request.flags = withItems ? 0 : UInt32(CRUDD_SCAN_WITHOUT_ITEMS)
+        if range.isReversed { request.flags |= UInt32(CRUDD_SCAN_REVERSE) }
         request.collection = collection
-        request.filter = arena.bytes(filter)
-        request.sort = arena.bytes(sort)
-        request.after = arena.bytes(after)
-        request.prefix = arena.bytes(prefix)
+        request.range = range.make(in: arena)
+        request.after_key = arena.bytes(range.afterKey)
+        request.after_id = arena.bytes(range.afterID)
         request.limit = limit
         request.emit = Sink.emit
-        request.interrupt = Sink.interrupt
         request.context = Unmanaged.passUnretained(sink).toOpaque()
-        let query = try #require(table.query)
-        try withUnsafeMutablePointer(to: &plan) { plan in
-            request.plan = plan
-            try store.plugin.call { query(reader, &request, $0) }
-        }
-        let index = withUnsafeBytes(of: plan.index) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
-        return Result(records: sink.records, index: index, scanned: Int(plan.scanned))
+        try call.with { call in try store.plugin.call { table.scan(reader, call, &request, $0) } }
     }
 
-    /// - Parameter filter: CQL2 JSON.
-    func count(_ collection: OpaquePointer, prefix: String = "", filter: String = "") throws -> UInt64 {
+    func count(
+        _ collection: OpaquePointer, _ range: ScanRange = .all, limit: UInt64 = 0, now: Int64 = Call.now
+    ) throws -> UInt64 {
         let arena = Arena()
         var request = crudd_count()
         request.struct_size = UInt32(MemoryLayout<crudd_count>.size)
         request.collection = collection
-        request.prefix = arena.bytes(prefix)
-        request.filter = arena.bytes(filter)
+        request.range = range.make(in: arena)
+        request.limit = limit
         var count: UInt64 = 0
-        try store.plugin.call { table.count(reader, &request, &count, $0) }
+        try Call(now: now).with { call in try store.plugin.call { table.count(reader, call, &request, &count, $0) } }
         return count
     }
 
     /// Copies what is emitted.
     private final class Sink {
         private(set) var records: [Record] = []
+        private(set) var metadata: [Metadata] = []
         private let limit: Int
-        private var questions: Int
 
-        init(_ limit: Int, questions: Int = .max) {
+        init(_ limit: Int) {
             self.limit = limit
-            self.questions = questions
         }
 
-        static let interrupt: crudd_interrupt = { context in
-            guard let context else { return 1 }
-            let sink = Unmanaged<Sink>.fromOpaque(context).takeUnretainedValue()
-            sink.questions -= 1
-            return sink.questions < 0 ? 1 : 0
-        }
-
-        static let emit: crudd_emit = { context, index, id, item, revision in
-            guard let context else { return 1 }
+        static let emit: crudd_emit = { context, index, record in
+            guard let context, let record = record?.pointee else { return 1 }
             let sink = Unmanaged<Sink>.fromOpaque(context).takeUnretainedValue()
             sink.records.append(
-                Record(position: index, id: [UInt8](id), item: [UInt8](item), revision: [UInt8](revision)))
+                Record(
+                    position: index, id: [UInt8](record.id), item: [UInt8](record.item),
+                    revision: [UInt8](record.revision)))
+            sink.metadata.append(Metadata(expiresAt: record.expires_at, sequence: record.sequence))
             return sink.records.count < sink.limit ? 0 : 1
         }
     }

@@ -31,7 +31,7 @@ import Testing
         #expect(try reader.read(["a", "b", "a"], in: clients, stoppingAfter: 2).map(\.position) == [0, 1])
     }
 
-    @Test func walksInTheOrderOfBytes() throws {
+    @Test func scansInTheOrderOfBytes() throws {
         // U+FB00 is above the surrogates: in UTF-16 it would come after the emoji.
         let ids = ["a", "a ", "a\u{10FFFF}", "aa", "ab", "b", "Z", "z", "é", "\u{FB00}", "😀", "\u{10FFFF}"]
         try store.write(ids.map { .put($0, "1") }, to: clients)
@@ -40,19 +40,27 @@ import Testing
         #expect(try reader.scan(clients).map(\.position) == Array(sorted.indices))
         for id in sorted + ["", "A", "aaa", "zz"] {
             let rest = sorted.filter { Array(id.utf8).lexicographicallyPrecedes(Array($0.utf8)) }
-            #expect(try reader.scan(clients, after: id).map(\.idText) == rest, "\(id)")
+            #expect(try reader.ids(clients, .after(id)) == rest, "\(id)")
+            let before = sorted.filter { Array($0.utf8).lexicographicallyPrecedes(Array(id.utf8)) }
+            let expected = Array((id.isEmpty ? sorted : before).reversed())
+            #expect(try reader.ids(clients, .after(id, isReversed: true)) == expected, "\(id)")
         }
         for prefix in ["a", "aa", "é", "😀", "\u{10FFFF}", "x", "a\u{10FFFF}"] {
             let those = sorted.filter { Array($0.utf8).starts(with: Array(prefix.utf8)) }
-            #expect(try reader.scan(clients, prefix: prefix).map(\.idText) == those, "\(prefix)")
-            #expect(try reader.count(clients, prefix: prefix) == UInt64(those.count), "\(prefix)")
+            #expect(try reader.ids(clients, .prefix(prefix)) == those, "\(prefix)")
+            #expect(try reader.count(clients, .prefix(prefix)) == UInt64(those.count), "\(prefix)")
         }
-        #expect(try reader.scan(clients, after: "a ", prefix: "a").map(\.idText) == ["aa", "ab", "a\u{10FFFF}"])
-        #expect(try reader.scan(clients, after: "b", prefix: "a").isEmpty)
-        #expect(try reader.scan(clients, after: "Z", prefix: "a", limit: 2).map(\.idText) == ["a", "a "])
+        #expect(try reader.ids(clients, .prefix("a", after: "a ")) == ["aa", "ab", "a\u{10FFFF}"])
+        #expect(try reader.ids(clients, .prefix("a", after: "b")).isEmpty)
+        #expect(try reader.ids(clients, .prefix("a", after: "Z"), limit: 2) == ["a", "a "])
+        #expect(
+            try reader.ids(clients, ScanRange(lower: "aa", upper: "b", afterID: "c", isReversed: true))
+                == ["a\u{10FFFF}", "ab", "aa"])
         #expect(try reader.scan(clients, stoppingAfter: 3).count == 3)
         #expect(try reader.scan(clients, limit: 1, withItems: false) == [Record(0, "Z", "", "r")])
         #expect(try reader.count(clients) == UInt64(ids.count))
+        #expect(try reader.count(clients, .prefix("a"), limit: 3) == 3)
+        #expect(try reader.count(clients, limit: 3) >= 3)
     }
 
     @Test func pagesThroughEverything() throws {
@@ -60,12 +68,22 @@ import Testing
         var last = ""
         var seen: [String] = []
         while true {
-            let page = try reader.scan(clients, after: last, limit: 1000)
+            let page = try reader.scan(clients, .after(last), limit: 1000)
             guard let end = page.last else { break }
             seen += page.map(\.idText)
             last = end.idText
         }
         #expect(seen == (0..<2500).map { "k\($0)" }.sorted())
+    }
+
+    @Test func stopsWhenNobodyWaits() throws {
+        let item = String(repeating: "x", count: 50)
+        for batch in 0..<10 {
+            try store.write((0..<1000).map { .put("\(batch).\($0)", item) }, to: clients)
+        }
+        let failure = try failure { _ = try reader.scan(clients, call: Call(maximumQuestions: 1)) }
+        #expect(failure?.status == CRUDD_INTERRUPTED)
+        #expect(try reader.scan(clients).count == 10_000)
     }
 
     // MARK: Rows of other hands
@@ -85,11 +103,14 @@ import Testing
         ("a", "NULL", "'1'"), ("a", "''", "'1'"), ("a", "'has space'", "'1'"), ("a", "'é'", "'1'"),
         ("a", "printf('%065d', 0)", "'1'"), ("a", "x'00'", "'1'"), ("a", "'r'", "NULL"), ("a", "'r'", "''"),
     ])
-    func reportsRowsThatBreakTheRules(_ id: String, revision: String, item: String) throws {
+    func reportsRowsThatViolateTheRules(_ id: String, revision: String, item: String) throws {
         try Inspector(path).execute(
             """
-            DROP TABLE clients; CREATE TABLE clients (id PRIMARY KEY, revision, item);
-            INSERT INTO clients VALUES ('\(id)', \(revision), \(item)), ('good', 'r', '1')
+            DROP TABLE clients;
+            CREATE TABLE clients (id PRIMARY KEY, revision, item, expires_at, sequence);
+            CREATE INDEX crudd_expiry_1 ON clients (expires_at, id) WHERE expires_at IS NOT NULL;
+            INSERT INTO clients (id, revision, item)
+            VALUES ('\(id)', \(revision), \(item)), ('good', 'r', '1')
             """)
         #expect(try failure { _ = try reader.read([id], in: clients) }?.status == CRUDD_CORRUPT)
         #expect(try failure { _ = try reader.scan(clients) }?.status == CRUDD_CORRUPT)
@@ -100,20 +121,21 @@ import Testing
                 try store.write([.put(id, "2", "x", CRUDD_IF_REVISION, expected: "y")], to: clients)
                     == [Outcome(CRUDD_CORRUPT)])
         }
-        #expect(try store.write([.put(id, "2", "r2")], to: clients) == [.replaced], "writing it anew heals it")
+        #expect(try store.write([.put(id, "2", "r2")], to: clients) == [.replaced], "overwriting it repairs it")
         reader.endSnapshot()
         #expect(try reader.read([id], in: clients) == [Record(0, id, "2", "r2")])
     }
 
     @Test(arguments: ["NULL", "x'FF'", "CAST(x'FF' AS TEXT)", "'a' || char(10)", "printf('%0513d', 0)", "''", "5"])
-    func neverEmitsAnIDThatIsNone(_ id: String) throws {
+    func neverEmitsAnInvalidID(_ id: String) throws {
         try Inspector(path).execute(
             """
-            DROP TABLE clients; CREATE TABLE clients (id PRIMARY KEY, revision, item);
-            INSERT INTO clients VALUES (\(id), 'r', '1')
+            DROP TABLE clients;
+            CREATE TABLE clients (id PRIMARY KEY, revision, item, expires_at, sequence);
+            INSERT INTO clients (id, revision, item) VALUES (\(id), 'r', '1')
             """)
         do {
-            // Some are out of the range of ids, and are not met at all.
+            // Some are out of the range of ids, and are not visited at all.
             #expect(try reader.scan(clients).isEmpty)
         } catch let failure as PluginFailure {
             #expect(failure.status == CRUDD_CORRUPT)

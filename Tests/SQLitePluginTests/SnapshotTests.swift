@@ -12,7 +12,7 @@ import Testing
         path = "\(directory.path)/main.sqlite"
     }
 
-    @Test func showsOneStateUntilItIsLetGo() throws {
+    @Test func showsOneStateUntilItIsReleased() throws {
         let store = try Store(path: path)
         let clients = try store.collection("clients")
         let reader = try store.reader()
@@ -26,7 +26,7 @@ import Testing
         #expect(try store.reader().item("a", in: clients) == "2")
     }
 
-    @Test func seesEveryAnsweredWriteAfterwards() async throws {
+    @Test func seesEveryAcknowledgedWriteAfterwards() async throws {
         let store = try Store(path: path, synchronous: "off")
         let shared = Shared(try store.collection("clients"))
         try store.write([.put("n", "0")], to: shared.collection)
@@ -34,14 +34,14 @@ import Testing
             group.addTask {
                 for number in 1...3000 {
                     try store.write([.put("n", "\(number)")], to: shared.collection)
-                    shared.answered.store(number, ordering: .releasing)
+                    shared.acknowledged.store(number, ordering: .releasing)
                 }
             }
             for _ in 0..<2 {
                 group.addTask {
                     let reader = try store.reader()
                     for _ in 0..<3000 {
-                        let least = shared.answered.load(ordering: .acquiring)
+                        let least = shared.acknowledged.load(ordering: .acquiring)
                         reader.endSnapshot()
                         let number = try reader.item("n", in: shared.collection).flatMap { Int($0) }
                         #expect(try #require(number) >= least)
@@ -56,8 +56,8 @@ import Testing
     // The pointer is constant, and the contract allows its use by several threads.
     private final class Shared: @unchecked Sendable {
         let collection: OpaquePointer
-        /// The last number whose write was answered.
-        let answered = Atomic(0)
+        /// The last number whose write was acknowledged.
+        let acknowledged = Atomic(0)
 
         init(_ collection: OpaquePointer) {
             self.collection = collection

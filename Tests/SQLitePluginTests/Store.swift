@@ -9,10 +9,14 @@ final class Store: @unchecked Sendable {
     private let backend: OpaquePointer
     private let host: UnsafeMutablePointer<crudd_host>
     private let log = Log()
+    private let opened: crudd_opened
+    /// Of the next mutation.
+    private let nextSequence: Mutex<UInt64>
 
-    /// What the plugin has had to say.
+    /// What the plugin has told the host.
     final class Log: Sendable {
         let lines = Mutex<[String]>([])
+        let progressReports = Atomic(0)
     }
 
     /// - Parameter options: a JSON object.
@@ -26,18 +30,29 @@ final class Store: @unchecked Sendable {
             let line = String(decoding: [UInt8](message), as: UTF8.self)
             Unmanaged<Log>.fromOpaque(context).takeUnretainedValue().lines.withLock { $0.append(line) }
         }
-        var opened: OpaquePointer?
+        host.pointee.progress = { context, _, _ in
+            guard let context else { return }
+            Unmanaged<Log>.fromOpaque(context).takeUnretainedValue().progressReports.add(1, ordering: .relaxed)
+        }
+        var backend: OpaquePointer?
+        var opened = crudd_opened()
+        opened.struct_size = UInt32(MemoryLayout<crudd_opened>.size)
+        opened.capabilities = plugin.table.pointee.capabilities
         let arena = Arena()
         do {
-            try plugin.call { plugin.table.pointee.open(arena.bytes(options), host, &opened, $0) }
+            try Call().with { call in
+                try plugin.call { plugin.table.pointee.open(arena.bytes(options), host, call, &backend, &opened, $0) }
+            }
         } catch {
             host.deallocate()
             throw error
         }
-        guard let opened else { throw Failure("opened nothing") }
+        guard let backend else { throw Failure("opened nothing") }
         self.plugin = plugin
         self.host = host
-        backend = opened
+        self.backend = backend
+        self.opened = opened
+        nextSequence = Mutex(opened.last_sequence + 1)
     }
 
     /// Opens a SQLite database.
@@ -52,29 +67,33 @@ final class Store: @unchecked Sendable {
 
     var logLines: [String] { log.lines.withLock { $0 } }
 
-    var capabilities: UInt64 {
-        plugin.table.pointee.backend_capabilities?(backend) ?? plugin.table.pointee.capabilities
-    }
+    var progressReports: Int { log.progressReports.load(ordering: .relaxed) }
 
-    func idle() { plugin.table.pointee.idle?(backend) }
+    var capabilities: UInt64 { opened.capabilities }
+
+    /// What the plugin has said when it was opened.
+    var lastSequence: UInt64 { opened.last_sequence }
+
+    func idle() { Call().with { plugin.table.pointee.idle?(backend, $0) } }
 
     // MARK: Collections
 
     func collection(
-        _ name: String, format: String = "json", creates: Bool = true, indexes: [String] = []
+        _ name: String, format: String = "json", creates: Bool = true, keepsSequences: Bool = false,
+        indexes: [String] = []
     ) throws -> OpaquePointer {
         let arena = Arena()
-        let indexes = indexes.map { arena.bytes($0) }
         var specification = crudd_collection_spec()
         specification.struct_size = UInt32(MemoryLayout<crudd_collection_spec>.size)
         specification.flags = creates ? UInt32(CRUDD_OPEN_CREATE) : 0
+        if keepsSequences { specification.flags |= UInt32(CRUDD_OPEN_SEQUENCES) }
         specification.name = arena.bytes(name)
         specification.format = arena.bytes(format)
+        specification.indexes = UnsafePointer(arena.array(indexes.map { arena.bytes($0) }))
+        specification.index_count = indexes.count
         var opened: OpaquePointer?
-        try indexes.withUnsafeBufferPointer { indexes in
-            specification.indexes = indexes.baseAddress
-            specification.index_count = indexes.count
-            try plugin.call { plugin.table.pointee.open_collection(backend, &specification, &opened, $0) }
+        try Call().with { call in
+            try plugin.call { plugin.table.pointee.open_collection(backend, call, &specification, &opened, $0) }
         }
         guard let opened else { throw Failure("opened nothing") }
         return opened
@@ -82,20 +101,22 @@ final class Store: @unchecked Sendable {
 
     func dropCollection(_ name: String) throws {
         let arena = Arena()
-        try plugin.call { plugin.table.pointee.drop_collection(backend, arena.bytes(name), $0) }
+        try Call().with { call in
+            try plugin.call { plugin.table.pointee.drop_collection(backend, call, arena.bytes(name), $0) }
+        }
     }
 
     func collectionNames() throws -> [String] {
         final class Names { var names: [String] = [] }
         let names = Names()
-        try plugin.call {
-            plugin.table.pointee.list_collections(
-                backend,
-                { context, name in
-                    guard let context else { return }
-                    Unmanaged<Names>.fromOpaque(context).takeUnretainedValue().names
-                        .append(String(decoding: [UInt8](name), as: UTF8.self))
-                }, Unmanaged.passUnretained(names).toOpaque(), $0)
+        let emit: crudd_emit_name = { context, name in
+            guard let context else { return }
+            Unmanaged<Names>.fromOpaque(context).takeUnretainedValue().names
+                .append(String(decoding: [UInt8](name), as: UTF8.self))
+        }
+        let context = Unmanaged.passUnretained(names).toOpaque()
+        try Call().with { call in
+            try plugin.call { plugin.table.pointee.list_collections(backend, call, emit, context, $0) }
         }
         return names.names
     }
@@ -111,25 +132,59 @@ final class Store: @unchecked Sendable {
 
     /// Writes a batch; its outcomes, one for each change.
     @discardableResult
-    func write(_ changes: [Change], to collection: OpaquePointer, isAtomic: Bool = false) throws -> [Outcome] {
-        try write(changes.map { ($0, collection) }, isAtomic: isAtomic)
+    func write(
+        _ changes: [Change], to collection: OpaquePointer, isAtomic: Bool = false, now: Int64 = Call.now
+    ) throws -> [Outcome] {
+        try write(changes.map { ($0, collection) }, isAtomic: isAtomic, now: now)
     }
 
-    func write(_ changes: [(Change, OpaquePointer)], isAtomic: Bool = false) throws -> [Outcome] {
+    /// - Parameter layout: the sizes of the elements as the host knows them.
+    func write(
+        _ changes: [(Change, OpaquePointer)], isAtomic: Bool = false, now: Int64 = Call.now,
+        layout: WriteLayout = WriteLayout()
+    ) throws -> [Outcome] {
         let arena = Arena()
-        let mutations = changes.map { $0.0.mutation(of: $0.1, in: arena) }
-        var outcomes = [crudd_outcome](repeating: crudd_outcome(), count: changes.count)
-        try mutations.withUnsafeBufferPointer { mutations in
-            try outcomes.withUnsafeMutableBufferPointer { outcomes in
-                var request = crudd_write()
-                request.struct_size = UInt32(MemoryLayout<crudd_write>.size)
-                request.flags = isAtomic ? UInt32(CRUDD_WRITE_ATOMIC) : 0
-                request.mutations = mutations.baseAddress
-                request.outcomes = outcomes.baseAddress
-                request.count = mutations.count
-                try plugin.call { plugin.table.pointee.write(backend, &request, $0) }
+        let first = nextSequence.withLock { next in
+            defer { next += UInt64(changes.count) }
+            return next
+        }
+        let mutations = changes.enumerated().map { index, change in
+            change.0.mutation(of: change.1, sequence: first + UInt64(index), in: arena)
+        }
+        return try write(mutations: mutations, isAtomic: isAtomic, now: now, layout: layout)
+    }
+
+    func write(
+        mutations: [crudd_mutation], isAtomic: Bool = false, now: Int64 = Call.now, layout: WriteLayout = WriteLayout()
+    ) throws -> [Outcome] {
+        let arena = Arena()
+        let elements = UnsafeMutableRawPointer(
+            arena.array([UInt64](repeating: .max, count: mutations.count * layout.mutationBytes / 8)))
+        let outcomes = UnsafeMutableRawPointer(
+            arena.array([UInt64](repeating: 0, count: mutations.count * layout.outcomeBytes / 8)))
+        for (index, mutation) in mutations.enumerated() {
+            let size = min(layout.mutationBytes, MemoryLayout<crudd_mutation>.size)
+            withUnsafeBytes(of: mutation) {
+                (elements + index * layout.mutationBytes).copyMemory(from: $0.baseAddress!, byteCount: size)
             }
         }
-        return outcomes.map(Outcome.init)
+        var request = crudd_write()
+        request.struct_size = UInt32(MemoryLayout<crudd_write>.size)
+        request.flags = isAtomic ? UInt32(CRUDD_WRITE_ATOMIC) : 0
+        request.mutations = UnsafePointer(elements.assumingMemoryBound(to: crudd_mutation.self))
+        request.mutation_size = layout.mutationBytes
+        request.outcomes = outcomes.assumingMemoryBound(to: crudd_outcome.self)
+        request.outcome_size = layout.outcomeBytes
+        request.count = mutations.count
+        try Call(now: now).with { call in
+            try plugin.call { plugin.table.pointee.write(backend, call, &request, $0) }
+        }
+        return mutations.indices.map { Outcome((outcomes + $0 * layout.outcomeBytes).load(as: crudd_outcome.self)) }
+    }
+
+    /// The sizes of the elements of a batch, multiples of 8.
+    struct WriteLayout {
+        var mutationBytes = MemoryLayout<crudd_mutation>.size
+        var outcomeBytes = MemoryLayout<crudd_outcome>.size
     }
 }

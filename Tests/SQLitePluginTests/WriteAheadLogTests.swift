@@ -24,7 +24,7 @@ import Testing
         Files.status("\(path)-wal").map { Int($0.st_size) } ?? 0
     }
 
-    /// Writes 150 MiB and tells how long the log was at most.
+    /// Writes 150 MiB and returns how long the log was at most.
     private func writeMuch(_ round: Int = 0, between: () throws -> Void = {}) throws -> Int {
         var longest = 0
         for batch in 0..<180 {
@@ -35,7 +35,7 @@ import Testing
         return longest
     }
 
-    @Test func staysShortBesideAReaderThatNeverLetsGo() throws {
+    @Test func staysShortBesideAReaderThatNeverReleasesItsSnapshot() throws {
         let reader = try store.reader()
         #expect(try reader.count(clients) == 0)
         #expect(try writeMuch() < Self.bound)
@@ -66,7 +66,7 @@ import Testing
         #expect(logBytes < Self.bound)
     }
 
-    @Test func isCopiedInAQuietMoment() throws {
+    @Test func isCopiedWhileNothingIsWritten() throws {
         for batch in 0..<10 {
             try store.write((0..<200).map { .put("\(batch).\($0)", item) }, to: clients)
         }

@@ -25,7 +25,7 @@ import Testing
         let there: Outcome
         let missing: Outcome
 
-        var testDescription: String { "\(change.kind == CRUDD_PUT ? "put" : "remove") if \(change.precondition)" }
+        var testDescription: String { "kind \(change.kind) if \(change.precondition)" }
     }
 
     static let cases: [Case] = [
@@ -44,10 +44,13 @@ import Testing
         Case(change: .remove("a", CRUDD_IF_PRESENT), there: .removed, missing: .notFound),
         Case(change: .remove("a", CRUDD_IF_REVISION, expected: "r0"), there: .removed, missing: .notFound),
         Case(change: .remove("a", CRUDD_IF_REVISION, expected: "R0"), there: .mismatch("r0"), missing: .notFound),
-        Case(change: Change(kind: 9, id: "a"), there: Outcome(CRUDD_UNSUPPORTED), missing: Outcome(CRUDD_UNSUPPORTED)),
+        Case(change: Change(kind: 9, id: "a"), there: .unsupported, missing: .unsupported),
+        Case(change: Change(kind: CRUDD_SET_KEYS, id: "a"), there: .unsupported, missing: .unsupported),
+        Case(change: .setKeys("a", [], ifRevision: "r0"), there: .keyed, missing: .notFound),
+        Case(change: .setKeys("a", [], ifRevision: "x"), there: .mismatch("r0"), missing: .notFound),
         Case(
-            change: Change(id: "a", precondition: 9), there: Outcome(CRUDD_UNSUPPORTED),
-            missing: Outcome(CRUDD_UNSUPPORTED)),
+            change: Change(id: "a", precondition: 9), there: .unsupported,
+            missing: .unsupported),
     ]
 
     @Test(arguments: cases, [false, true])
@@ -59,7 +62,8 @@ import Testing
         if expected.status != CRUDD_OK {
             #expect(try records() == before, "a refused change touches nothing")
         } else {
-            #expect(try records() == (test.change.kind == CRUDD_PUT ? [Record(0, "a", "new", "r1")] : []))
+            let after = [CRUDD_PUT: [Record(0, "a", "new", "r1")], CRUDD_REMOVE: [], CRUDD_SET_KEYS: before]
+            #expect(try records() == after[test.change.kind])
         }
     }
 
@@ -106,7 +110,7 @@ import Testing
         let check = Change(kind: CRUDD_CHECK, id: id, precondition: precondition, expected: expected)
         #expect(try store.write([.put("b", "2"), check], to: clients, isAtomic: true) == [.created, outcome])
         #expect(try records().map(\.idText) == (outcome == .created ? ["a", "b"] : ["a"]))
-        #expect(try store.write([check], to: clients) == [Outcome(CRUDD_UNSUPPORTED)])
+        #expect(try store.write([check], to: clients) == [.unsupported])
     }
 
     @Test func takesAnEmptyBatch() throws {
@@ -145,7 +149,7 @@ import Testing
         let changes: [Change] = [
             .put("a", #"{"mail":"x"}"#), .put("b", #"{"mail":"x"}"#), .put("c", #"{"mail":"y"}"#),
         ]
-        #expect(try store.write(changes, to: clients) == [.created, Outcome(CRUDD_UNSUPPORTED), .created])
+        #expect(try store.write(changes, to: clients) == [.created, .unsupported, .created])
         #expect(try records().map(\.idText) == ["a", "c"])
     }
 }

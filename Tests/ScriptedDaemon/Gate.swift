@@ -1,7 +1,7 @@
 import CRUDTestSupport
 import Dispatch
 
-/// Lets a script wait for its test.
+/// Makes a script wait for its test.
 package struct Gate: Sendable {
     private let semaphore = DispatchSemaphore(value: 0)
 
@@ -12,6 +12,8 @@ package struct Gate: Sendable {
     }
 
     package func pass() throws {
-        guard semaphore.wait(timeout: .now() + .seconds(30)) == .success else { throw Failure("the gate stays shut") }
+        guard semaphore.wait(timeout: .now() + .seconds(30)) == .success else {
+            throw Failure("the gate was not opened")
+        }
     }
 }

@@ -2,11 +2,11 @@ import CRUDTestSupport
 import Foundation
 import Synchronization
 
-/// A peer that a test makes behave as no real daemon can be made to on demand: it loses answers, answers out of order,
-/// breaks the protocol, dies and comes back.
+/// A test double for failures that cannot be made with a real daemon: it loses replies, sends them out of order,
+/// violates the protocol, dies and restarts.
 ///
-/// The test hands in a script, which runs on a thread of its own and may block: it accepts connections, reads requests and
-/// answers them in plain order. Nothing in it blocks for ever, so that a test that goes wrong ends.
+/// Its script runs on a thread of its own and may block: it accepts connections, reads requests and sends replies.
+/// Every wait in it has a deadline, so that a failing test ends.
 package final class ScriptedDaemon<Value: Sendable>: Sendable {
     /// Where it listens.
     package let path: String
@@ -24,12 +24,12 @@ package final class ScriptedDaemon<Value: Sendable>: Sendable {
         directory = try TemporaryDirectory()
         path = directory.path + "/daemon.sock"
         let listener = try ScriptedListener(path: path)
-        // The thread is the only one to touch the listener from here on.
-        nonisolated(unsafe) let handedOver = listener
-        Thread { [self] in end(Result { try script(handedOver) }) }.start()
+        // Only the new thread uses the listener from here on.
+        nonisolated(unsafe) let transferred = listener
+        Thread { [self] in end(Result { try script(transferred) }) }.start()
     }
 
-    /// Waits for the end of the script and hands on what it returned or threw.
+    /// Waits for the end of the script and returns or throws its result.
     package func finish() async throws -> Value {
         try await withCheckedThrowingContinuation { continuation in
             let result: Result<Value, any Error>? = state.withLock { state in

@@ -12,7 +12,7 @@ package final class ScriptedListener {
         try listen()
     }
 
-    /// Binds the socket anew after ``stop()``.
+    /// Binds the socket again after ``stop()``.
     package func listen() throws {
         socket = try Descriptor.listener(at: path)
     }
@@ -23,21 +23,22 @@ package final class ScriptedListener {
         unlink(path)
     }
 
-    /// The next connection, its hello not read yet.
+    /// The next connection, before its hello has been read.
     package func acceptSilently() throws -> ScriptedPeer {
-        guard let socket, try socket.wait(for: POLLIN, until: Deadline()) != 0 else { throw Failure("nobody connects") }
+        guard let socket, try socket.wait(for: POLLIN, until: Deadline()) != 0 else { throw Failure("no connection") }
         let peer = clinux_accept(socket.number)
         guard peer >= 0 else { throw Failure.system("accept4") }
         return ScriptedPeer(Descriptor(owning: peer))
     }
 
-    /// The next connection, its hello answered.
+    /// The next connection, after a reply to its hello.
     package func accept(frameBytes: Int = 16 << 20) throws -> ScriptedPeer {
         let peer = try acceptSilently()
         let hello = try peer.request()
         guard hello.method == "session.hello" else { throw Failure("\(hello.method) instead of a hello") }
-        try peer.answer(
-            hello,
+        try peer.reply(
+            to:
+                hello,
             #"{"daemon":"crudd","version":"0.1.0","protocol":1,"limits":{"frame_bytes":\#(frameBytes),"batch":1000}}"#)
         return peer
     }

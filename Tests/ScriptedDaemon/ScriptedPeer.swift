@@ -25,21 +25,21 @@ package final class ScriptedPeer {
         try (0..<count).map { _ in try request() }
     }
 
-    /// Waits until the client has closed the connection, having sent nothing more.
+    /// Waits until the client closes the connection without sending anything.
     package func awaitClosing() throws {
         guard try receive(1).isEmpty else { throw Failure("the client sent something instead of closing") }
     }
 
-    /// Reads and forgets what the client sends until it has closed the connection.
+    /// Discards what the client sends until it closes the connection.
     package func drain() throws {
         while try !receive(64 << 10).isEmpty {}
     }
 
-    package func answer(_ request: ScriptedRequest, _ result: String) throws {
+    package func reply(to request: ScriptedRequest, _ result: String) throws {
         try send(#"{"jsonrpc":"2.0","id":\#(request.id),"result":\#(result)}"#)
     }
 
-    package func refuse(_ request: ScriptedRequest, _ error: String) throws {
+    package func reject(_ request: ScriptedRequest, _ error: String) throws {
         try send(#"{"jsonrpc":"2.0","id":\#(request.id),"error":\#(error)}"#)
     }
 
@@ -80,7 +80,7 @@ package final class ScriptedPeer {
         let socket = try ready(for: POLLIN)
         var bytes = [UInt8](repeating: 0, count: count)
         let size = recv(socket.number, &bytes, count, 0)
-        // A client that closes while something is on its way to it resets the connection.
+        // A client that closes with unread input resets the connection.
         guard size >= 0 || errno == ECONNRESET else { throw Failure.system("recv") }
         return Array(bytes[..<max(0, size)])
     }
@@ -92,11 +92,11 @@ package final class ScriptedPeer {
     }
 }
 
-/// A request as a ``ScriptedPeer`` received it.
+/// A request that a ``ScriptedPeer`` has received.
 package struct ScriptedRequest: Sendable {
     package let id: Int
     package let method: String
-    /// The whole request as it came.
+    /// The text of the whole request.
     package let text: String
     /// The strings among its `params`.
     package let strings: [String: String]
@@ -105,7 +105,7 @@ package struct ScriptedRequest: Sendable {
         guard let request = try JSONSerialization.jsonObject(with: json) as? [String: Any],
             request["jsonrpc"] as? String == "2.0", let id = request["id"] as? Int,
             let method = request["method"] as? String, let params = request["params"] as? [String: Any]
-        else { throw Failure("no request") }
+        else { throw Failure("not a request") }
         self.id = id
         self.method = method
         text = String(decoding: json, as: UTF8.self)

@@ -133,7 +133,7 @@ import Testing
             try expectDenied(peer.read("known", id), peer.create("known", id, "1"), peer.delete("known", id))
         }
         try expectDenied(peer.read("unknown", "a"), peer.create("unknown", "a", "1"))
-        #expect(try peer.read("other", "a").fault?.name == "collection_not_found")
+        #expect(try peer.read("other", "a").error?.name == "collection_not_found")
     }
 
     @Test func deniedWritesOfNotificationsAndBatchesDoNothing() throws {
@@ -144,7 +144,7 @@ import Testing
         try peer.sendFrame(Connection.notification("record.delete", Connection.params("c", "a")))
         let delete = Connection.request("record.delete", Connection.params("c", "a"), id: "1")
         try peer.sendFrame("[\(delete)]")
-        #expect(try peer.receiveBatch().map(\.fault?.name) == ["permission_denied"])
+        #expect(try peer.receiveBatch().map(\.error?.name) == ["permission_denied"])
         #expect(try root.item("c", "a") == "1")
     }
 
@@ -154,7 +154,7 @@ import Testing
 
     private func expectDenied(_ replies: Reply..., sourceLocation: SourceLocation = #_sourceLocation) {
         for reply in replies {
-            #expect(reply.fault?.code == -32005, "\(reply)", sourceLocation: sourceLocation)
+            #expect(reply.error?.code == -32005, "\(reply)", sourceLocation: sourceLocation)
         }
     }
 

@@ -46,7 +46,7 @@ import Testing
         #expect(plugins.count == 1)
         #expect(plugins.first?.members?.map(\.name).sorted() == ["abi", "name", "path", "version"])
         #expect(plugins.first?["name"]?.string == "sqlite")
-        #expect(plugins.first?["abi"]?.integer == 1)
+        #expect(plugins.first?["abi"]?.integer == 2)
         #expect(plugins.first?["version"]?.string?.isEmpty == false)
         #expect(plugins.first?["path"]?.string == "\(daemon.installation.pluginDirectory)/sqlite.so")
     }
@@ -93,7 +93,7 @@ import Testing
         #expect(methods.count == described.count)
         for (name, params) in Self.methods { #expect(methods[name]?.sorted() == params.sorted(), "\(name)") }
         for name in methods.keys {
-            #expect(try connection.call(name, #"{"no such member":1}"#).fault?.name == "invalid_params", "\(name)")
+            #expect(try connection.call(name, #"{"no such member":1}"#).error?.name == "invalid_params", "\(name)")
         }
     }
 
@@ -101,9 +101,9 @@ import Testing
     func unknownMethodsAreNotFound(method: String) throws {
         let connection = try Daemon.shared.connect()
         for params in [nil, "{}", #"{"collection":"a","id":"b"}"#] {
-            let fault = try connection.call(method, params).fault
-            #expect(fault?.code == -32601)
-            #expect(fault?.name == "method_not_found")
+            let error = try connection.call(method, params).error
+            #expect(error?.code == -32601)
+            #expect(error?.name == "method_not_found")
         }
     }
 }

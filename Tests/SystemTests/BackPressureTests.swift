@@ -38,7 +38,7 @@ import Testing
         let request = Connection.frame(Connection.request("record.read", Connection.params("c", "large"), id: "1"))
         let bytes = Array(repeatElement(request, count: 2000).joined())
         let sleepers = try (0..<20).map { _ in try daemon.connect() }
-        for sleeper in sleepers { _ = try sleeper.sendUntilBlocked(bytes, patience: .milliseconds(50)) }
+        for sleeper in sleepers { _ = try sleeper.sendUntilBlocked(bytes, timeout: .milliseconds(50)) }
         #expect(try daemon.residentBytes - before < 48 << 20)
         #expect(try witness.create("c", "a", "1").result != nil)
         #expect(try daemon.connect().item("c", "a") == "1")
@@ -55,7 +55,7 @@ import Testing
         let before = try daemon.residentBytes
         let half = Connection.header(1 << 20) + [UInt8](repeating: 0x20, count: 1 << 20 - 1)
         let sleepers = try (0..<30).map { _ in try daemon.connect() }
-        for sleeper in sleepers { _ = try sleeper.sendUntilBlocked(half, patience: .milliseconds(50)) }
+        for sleeper in sleepers { _ = try sleeper.sendUntilBlocked(half, timeout: .milliseconds(50)) }
         #expect(try daemon.residentBytes - before < 32 << 20)
         #expect(try witness.item("c", "a") == "1")
         #expect(try daemon.connect().item("c", "a") == "1")

@@ -21,7 +21,7 @@ import Testing
         #expect(replies["2"]?.result?["item"]?.text == "1")
         #expect(replies["4"]?.result?["item"]?.text == "2")
         #expect(replies["5"]?.result?.text == "{}")
-        #expect(replies["6"]?.fault?.name == "record_not_found")
+        #expect(replies["6"]?.error?.name == "record_not_found")
         #expect(replies["7"]?.result != nil)
     }
 
@@ -56,7 +56,7 @@ import Testing
         let connection = try Daemon.shared.connect()
         try connection.sendFrame(frame)
         let reply = try connection.receive()
-        #expect(reply.fault?.name == "invalid_request")
+        #expect(reply.error?.name == "invalid_request")
         #expect(reply.id.isNull)
         #expect(try connection.isUsable())
     }
@@ -68,14 +68,14 @@ import Testing
         let replies = try connection.receiveBatch()
         #expect(replies.count == 8)
         #expect(replies.filter { $0.id.text == "7" }.compactMap { $0.result?.text } == ["{}"])
-        #expect(replies.count { $0.id.isNull && $0.fault?.name == "invalid_request" } == 6)
-        #expect(replies.count { $0.id.text == "8" && $0.fault?.name == "invalid_request" } == 1)
+        #expect(replies.count { $0.id.isNull && $0.error?.name == "invalid_request" } == 6)
+        #expect(replies.count { $0.id.text == "8" && $0.error?.name == "invalid_request" } == 1)
     }
 
     @Test func ofOneIsAnsweredByAnArray() throws {
         let connection = try Daemon.shared.connect()
         try connection.sendFrame("[1]")
-        #expect(try connection.receiveBatch().map(\.fault?.name) == ["invalid_request"])
+        #expect(try connection.receiveBatch().map(\.error?.name) == ["invalid_request"])
         try connection.sendFrame("[\(Connection.request("daemon.ping", id: "1"))]")
         #expect(try connection.receiveBatch().map(\.result?.text) == ["{}"])
     }
@@ -84,7 +84,7 @@ import Testing
         let connection = try Daemon.shared.connect()
         try connection.sendFrame("[\(Connection.request("daemon.ping", id: "1")),]")
         let reply = try connection.receive()
-        #expect(reply.fault?.name == "parse_error")
+        #expect(reply.error?.name == "parse_error")
         #expect(reply.id.isNull)
     }
 
@@ -100,9 +100,9 @@ import Testing
         try connection.sendFrame("[\(more.joined(separator: ","))]")
         let reply = try connection.receive()
         #expect(reply.id.isNull)
-        #expect(reply.fault?.name == "limit_exceeded")
-        #expect(reply.fault?.details?["limit"]?.string == "batch")
-        #expect(reply.fault?.details?["maximum"]?.integer == 1000)
+        #expect(reply.error?.name == "limit_exceeded")
+        #expect(reply.error?.details?["limit"]?.string == "batch")
+        #expect(reply.error?.details?["maximum"]?.integer == 1000)
         #expect(try connection.exists("too many", "0") == false)
     }
 
@@ -128,7 +128,7 @@ import Testing
             ])
         let all = try #require(replies["1"] == nil ? nil : replies)
         #expect(all["1"]?.result != nil)
-        #expect(all["2"]?.fault?.name == "limit_exceeded")
+        #expect(all["2"]?.error?.name == "limit_exceeded")
     }
 
     private func batch(_ connection: Connection, _ requests: [String]) throws -> [String: Reply] {

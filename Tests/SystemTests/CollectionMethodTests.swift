@@ -56,8 +56,8 @@ import Testing
         let daemon = try Daemon(Configuration(collections: #"'a\*': {backend: main}"#))
         let connection = try daemon.connect()
         #expect(try connection.create("a*", "x", "1").result != nil)
-        #expect(try connection.create("ab", "x", "1").fault?.name == "collection_not_found")
-        #expect(try connection.create(#"a\*"#, "x", "1").fault?.name == "collection_not_found")
+        #expect(try connection.create("ab", "x", "1").error?.name == "collection_not_found")
+        #expect(try connection.create(#"a\*"#, "x", "1").error?.name == "collection_not_found")
     }
 
     @Test func readingBringsNothingIntoBeing() throws {
@@ -100,17 +100,17 @@ import Testing
         }
         try connection.sendFrame("[\(requests.joined(separator: ","))]")
         let replies = try connection.receiveBatch()
-        #expect(replies.map { $0.fault?.name } == [nil, "limit_exceeded", nil])
+        #expect(replies.map { $0.error?.name } == [nil, "limit_exceeded", nil])
     }
 
     @Test func globsBringSoManyIntoBeingAndNoMore() throws {
         let daemon = try Daemon(Configuration(limits: "collections: 3"))
         let connection = try daemon.connect()
         for name in ["a", "b", "c"] { #expect(try connection.create(name, "x", "1").result != nil) }
-        let fault = try connection.create("d", "x", "1").fault
-        #expect(fault?.name == "limit_exceeded")
-        #expect(fault?.details?["limit"]?.string == "collections")
-        #expect(fault?.details?["maximum"]?.integer == 3)
+        let error = try connection.create("d", "x", "1").error
+        #expect(error?.name == "limit_exceeded")
+        #expect(error?.details?["limit"]?.string == "collections")
+        #expect(error?.details?["maximum"]?.integer == 3)
         #expect(try connection.create("a", "y", "1").result != nil)
         #expect(try collections(connection).keys.sorted() == ["a", "b", "c"])
     }

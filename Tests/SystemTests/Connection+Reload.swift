@@ -9,10 +9,10 @@ extension Connection {
     }
 
     /// `daemon.reload`, which must be refused.
-    func reloadInVain() throws -> Fault {
+    func reloadInVain() throws -> ReplyError {
         let reply = try call("daemon.reload")
-        guard let fault = reply.fault else { throw Failure("a reload: \(reply)") }
-        return fault
+        guard let error = reply.error else { throw Failure("a reload: \(reply)") }
+        return error
     }
 
     /// What `backend.list` tells of a backend; nil if there is none of that name.

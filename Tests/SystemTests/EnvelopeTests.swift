@@ -53,8 +53,8 @@ import Testing
         let connection = try Daemon.shared.connect()
         try connection.sendFrame(frame)
         let reply = try connection.receive()
-        #expect(reply.fault?.code == -32600)
-        #expect(reply.fault?.name == "invalid_request")
+        #expect(reply.error?.code == -32600)
+        #expect(reply.error?.name == "invalid_request")
         #expect(reply.id.text == id)
         #expect(try connection.isUsable())
     }

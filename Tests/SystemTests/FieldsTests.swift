@@ -65,8 +65,8 @@ import Testing
     func mustBeAListOfStrings(fields: String) throws {
         let connection = try Daemon.shared.connect()
         _ = try connection.upsert("faulty", "a", "1")
-        let fault = try connection.read("faulty", "a", fields: fields).fault
-        #expect(fault?.name == "invalid_params")
-        #expect(fault?.details?["member"]?.string == "fields")
+        let error = try connection.read("faulty", "a", fields: fields).error
+        #expect(error?.name == "invalid_params")
+        #expect(error?.details?["member"]?.string == "fields")
     }
 }

@@ -39,7 +39,7 @@ import Testing
                 })
             for (id, reply) in replies.enumerated() {
                 // Where the database is theirs for too long, or the record changes again and again, nothing is applied.
-                if reply.fault?.name == "unavailable" { continue }
+                if reply.error?.name == "unavailable" { continue }
                 let item = try #require(reply.result?["item"], "\(reply)")
                 let seen = try #require(item["theirs"]?.integer)
                 #expect(seen >= theirs[id])

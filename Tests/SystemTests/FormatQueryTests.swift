@@ -59,8 +59,8 @@ import Testing
         #expect(try connection.read(collection, "a").result?["item"]?.means(expected) == true)
         let lossy = try connection.call(
             "record.patch", Connection.params(collection, "a", more: ["patch": #"{"nested":{"l":[null]}}"#]))
-        #expect(lossy.fault?.name == "unsupported", "\(lossy)")
-        #expect(lossy.fault?.details?["path"]?.string == "nested.l[0]", "\(lossy)")
+        #expect(lossy.error?.name == "unsupported", "\(lossy)")
+        #expect(lossy.error?.details?["path"]?.string == "nested.l[0]", "\(lossy)")
 
         let above = #"{"filter":{"op":">","args":[{"property":"n"},2]}}"#
         let deleted = try connection.call("record.deleteMatching", Connection.selection(collection, above))

@@ -53,7 +53,7 @@ import Testing
         try connection.send(Connection.header(0) + Connection.header(0))
         for _ in 0..<2 {
             let reply = try connection.receive()
-            #expect(reply.fault?.name == "parse_error")
+            #expect(reply.error?.name == "parse_error")
             #expect(reply.id.isNull)
         }
         #expect(try connection.isUsable())
@@ -109,7 +109,7 @@ import Testing
                 return UInt8(truncatingIfNeeded: state >> 56) | 0x80
             }
             try connection.sendFrame(body)
-            #expect(try connection.receive().fault?.name == "parse_error")
+            #expect(try connection.receive().error?.name == "parse_error")
         }
         #expect(try connection.isUsable())
     }
@@ -133,9 +133,9 @@ import Testing
     private func expectTooLong(_ connection: Connection, maximum: Int) throws {
         let reply = try connection.receive()
         #expect(reply.id.isNull)
-        #expect(reply.fault?.name == "limit_exceeded")
-        #expect(reply.fault?.details?["limit"]?.string == "frame_bytes")
-        #expect(reply.fault?.details?["maximum"]?.integer == maximum)
+        #expect(reply.error?.name == "limit_exceeded")
+        #expect(reply.error?.details?["limit"]?.string == "frame_bytes")
+        #expect(reply.error?.details?["maximum"]?.integer == maximum)
         #expect(try connection.receiveFrame() == nil)
     }
 }

@@ -51,7 +51,7 @@ import Testing
                 while let frame = try connection.receiveFrame() {
                     let answer = try JSON(parsing: frame)
                     for reply in answer.elements ?? [answer] {
-                        #expect(try Reply(reply).fault?.name != "internal_error", "\(reply.text)")
+                        #expect(try Reply(reply).error?.name != "internal_error", "\(reply.text)")
                     }
                 }
             }

@@ -24,7 +24,7 @@ import Testing
             let answer = try JSON(parsing: frame)
             let replies = try (answer.elements ?? [answer]).map(Reply.init)
             for reply in replies {
-                let name = reply.fault?.name
+                let name = reply.error?.name
                 #expect(name == "invalid_request" || name == "limit_exceeded", "\(text.prefix(60).debugDescription)")
             }
             #expect(try connection.isUsable())
@@ -65,7 +65,7 @@ import Testing
         let start = String(decoding: text.prefix(60), as: UTF8.self).debugDescription
         try connection.sendFrame(frame)
         let reply = try connection.receive()
-        #expect(reply.fault?.code == -32700, "\(start) gave \(reply)")
+        #expect(reply.error?.code == -32700, "\(start) gave \(reply)")
         #expect(reply.id.isNull, "\(start)")
         #expect(try connection.isUsable(), "\(start)")
     }

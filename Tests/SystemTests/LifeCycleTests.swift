@@ -38,7 +38,7 @@ import Testing
             if reply.result != nil {
                 created.insert(reply.id.text)
             } else {
-                #expect(reply.fault?.name == "unavailable")
+                #expect(reply.error?.name == "unavailable")
                 refused.insert(reply.id.text)
             }
         }

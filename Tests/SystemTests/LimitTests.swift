@@ -18,9 +18,9 @@ import Testing
             #expect(try connection.upsert("c", "a", item(fits)).result != nil)
             #expect(try connection.item("c", "a") == item(fits))
             let reply = try connection.create("c", "deep", item(fits + levels))
-            #expect(reply.fault?.name == "limit_exceeded")
-            #expect(reply.fault?.details?["limit"]?.string == "json_depth")
-            #expect(reply.fault?.details?["maximum"]?.integer == depth)
+            #expect(reply.error?.name == "limit_exceeded")
+            #expect(reply.error?.details?["limit"]?.string == "json_depth")
+            #expect(reply.error?.details?["maximum"]?.integer == depth)
             #expect(try connection.exists("c", "deep") == false)
         }
     }
@@ -37,8 +37,8 @@ import Testing
         ] {
             try connection.sendFrame(frame)
             let reply = try connection.receive()
-            #expect(reply.fault?.name == "limit_exceeded")
-            #expect(reply.fault?.details?["limit"]?.string == "json_depth")
+            #expect(reply.error?.name == "limit_exceeded")
+            #expect(reply.error?.details?["limit"]?.string == "json_depth")
             #expect(reply.id.text == "7")
         }
         #expect(try connection.isUsable())
@@ -57,9 +57,9 @@ import Testing
             connection.upsert("c", "b", over),
         ]
         for reply in replies {
-            #expect(reply.fault?.code == -32007)
-            #expect(reply.fault?.details?["limit"]?.string == "item_bytes")
-            #expect(reply.fault?.details?["maximum"]?.integer == 1024)
+            #expect(reply.error?.code == -32007)
+            #expect(reply.error?.details?["limit"]?.string == "item_bytes")
+            #expect(reply.error?.details?["maximum"]?.integer == 1024)
         }
         #expect(try connection.item("c", "a") == fitting)
         #expect(try connection.exists("c", "b") == false)
@@ -71,9 +71,9 @@ import Testing
         let fitting = "\"" + String(repeating: "x", count: 4 << 20 - 2) + "\""
         #expect(try connection.create("c", "a", fitting).result != nil)
         #expect(try connection.item("c", "a") == fitting)
-        let fault = try connection.create("c", "b", "\"x" + fitting.dropFirst()).fault
-        #expect(fault?.details?["limit"]?.string == "item_bytes")
-        #expect(fault?.details?["maximum"]?.integer == 4 << 20)
+        let error = try connection.create("c", "b", "\"x" + fitting.dropFirst()).error
+        #expect(error?.details?["limit"]?.string == "item_bytes")
+        #expect(error?.details?["maximum"]?.integer == 4 << 20)
     }
 
     @Test func noReplyIsLongerThanAFrame() throws {
@@ -82,10 +82,10 @@ import Testing
         let item = "\"" + String(repeating: "x", count: 30_000) + "\""
         for id in ["a", "b", "c"] { #expect(try connection.create("c", id, item).result != nil) }
         #expect(try connection.readMany("c", ["a", "b"]).result?["records"]?.elements?.count == 2)
-        let fault = try connection.readMany("c", ["a", "b", "c"]).fault
-        #expect(fault?.name == "limit_exceeded")
-        #expect(fault?.details?["limit"]?.string == "frame_bytes")
-        #expect(fault?.details?["maximum"]?.integer == 65536)
+        let error = try connection.readMany("c", ["a", "b", "c"]).error
+        #expect(error?.name == "limit_exceeded")
+        #expect(error?.details?["limit"]?.string == "frame_bytes")
+        #expect(error?.details?["maximum"]?.integer == 65536)
 
         let reads = ["a", "b", "c"].map {
             Connection.request("record.read", Connection.params("c", $0), id: "\"\($0)\"")
@@ -104,7 +104,7 @@ import Testing
         let item = "\"" + String(repeating: "x", count: 3 << 20) + "\""
         for id in ids { #expect(try connection.create("c", id, item).result != nil) }
         let before = try daemon.residentBytes
-        #expect(try connection.readMany("c", ids).fault?.details?["limit"]?.string == "frame_bytes")
+        #expect(try connection.readMany("c", ids).error?.details?["limit"]?.string == "frame_bytes")
         let once = try connection.readMany("c", Array(repeating: "1", count: 1000)).result
         #expect(once?["records"]?.elements?.count == 1)
         #expect(try daemon.residentBytes - before < 64 << 20)
@@ -116,7 +116,7 @@ import Testing
         let request = Connection.request("no.such", nil, id: "1")
         try connection.sendFrame("[\(Array(repeating: request, count: 900).joined(separator: ","))]")
         let reply = try connection.receive()
-        #expect(reply.fault?.details?["limit"]?.string == "frame_bytes")
+        #expect(reply.error?.details?["limit"]?.string == "frame_bytes")
         #expect(reply.id.text == "null")
         let id = "\"" + String(repeating: "x", count: 65_450) + "\""
         try connection.sendFrame(Connection.request("no.such", nil, id: id))
@@ -128,12 +128,12 @@ import Testing
         let daemon = try Daemon(Configuration(limits: "batch: 3"))
         let connection = try daemon.connect()
         #expect(try connection.readMany("c", ["a", "b", "c"]).result != nil)
-        #expect(try connection.readMany("c", ["a", "b", "c", "d"]).fault?.details?["limit"]?.string == "batch")
+        #expect(try connection.readMany("c", ["a", "b", "c", "d"]).error?.details?["limit"]?.string == "batch")
         let write = Connection.notification("record.create", Connection.params("c", "a", item: "1"))
         try connection.sendFrame("[\(write),\(write),\(write),\(write)]")
         let reply = try connection.receive()
-        #expect(reply.fault?.details?["limit"]?.string == "batch")
-        #expect(reply.fault?.details?["maximum"]?.integer == 3)
+        #expect(reply.error?.details?["limit"]?.string == "batch")
+        #expect(reply.error?.details?["maximum"]?.integer == 3)
         #expect(try connection.exists("c", "a") == false)
     }
 

@@ -1,4 +1,4 @@
-/// A text in which `¶` marks the places that faults are expected at.
+/// A text in which `¶` marks the places that errors are expected at.
 struct MarkedText {
     /// Without the marks.
     let text: String

@@ -6,9 +6,9 @@ import Testing
     private static let nasty = [
         "../../etc/passwd", "'; DROP TABLE clients; --", "\"; --", "a/b", "/", ".", "..", " ", "  ", "*", "?", "%", "_",
         "%00", "\\", "\\0", "\"", "'", "`", "[x]", "a\u{A0}b", "\u{FEFF}", "\u{200B}", "\u{202E}abc", "\u{80}",
-        "\u{FFFF}", "\u{10FFFF}", "😀", "👩‍👩‍👧‍👦", "e\u{301}", "\u{E9}", "ß", "ẞ", "I", "i", "ı", "İ", "null", "true", "0",
-        "-1",
-        "0x10", "1e5", "NaN", "{}", "[]", "$(reboot)", "%s%n", "${HOME}", "a=b;c", "Robert'); DROP TABLE x;--",
+        "\u{FFFF}", "\u{10FFFF}", "😀", "👩‍👩‍👧‍👦", "e\u{301}", "\u{E9}", "ß", "ẞ", "I", "i", "ı", "İ", "null", "true",
+        "0", "-1", "0x10", "1e5", "NaN", "{}", "[]", "$(reboot)", "%s%n", "${HOME}", "a=b;c",
+        "Robert'); DROP TABLE x;--",
     ]
 
     private static let names = [
@@ -84,17 +84,17 @@ import Testing
                 connection.call("record.exists", Connection.params("refused", id)),
             ]
             for reply in replies {
-                #expect(reply.fault?.name == "invalid_params", "\(id.debugDescription)")
-                #expect(reply.fault?.details?["member"]?.string == "id")
+                #expect(reply.error?.name == "invalid_params", "\(id.debugDescription)")
+                #expect(reply.error?.details?["member"]?.string == "id")
             }
-            #expect(try connection.readMany("refused", ["fine", id]).fault?.details?["member"]?.string == "ids")
+            #expect(try connection.readMany("refused", ["fine", id]).error?.details?["member"]?.string == "ids")
         }
         for name in control + ["", String(repeating: "x", count: 129), String(repeating: "😀", count: 32) + "x"] {
-            let fault = try connection.create(name, "a", "1").fault
-            #expect(fault?.name == "invalid_params", "\(name.debugDescription)")
-            #expect(fault?.details?["member"]?.string == "collection")
+            let error = try connection.create(name, "a", "1").error
+            #expect(error?.name == "invalid_params", "\(name.debugDescription)")
+            #expect(error?.details?["member"]?.string == "collection")
             let params = #"{"collection":\#(JSON.quote(name))}"#
-            #expect(try connection.call("collection.describe", params).fault?.name == "invalid_params")
+            #expect(try connection.call("collection.describe", params).error?.name == "invalid_params")
         }
     }
 

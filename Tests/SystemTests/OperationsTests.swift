@@ -23,19 +23,19 @@ import Testing
             ).results)
         let revision = try #require(results[2]["result"]?["revision"]?.text)
         #expect(results[0]["result"]?["revision"] != nil)
-        #expect(results[1].faultName == "record_exists")
+        #expect(results[1].errorName == "record_exists")
         #expect(results[2]["result"]?["item"]?.text == #"{"x":1,"y":2}"#)
-        #expect(results[3].faultName == "record_not_found")
+        #expect(results[3].errorName == "record_not_found")
         #expect(results[4]["result"]?["created"]?.boolean == true)
         #expect(results[5]["result"]?["created"]?.boolean == false)
         #expect(results[6]["result"]?.text == "{}")
-        #expect(results[7].faultName == "record_not_found")
+        #expect(results[7].errorName == "record_not_found")
         #expect(results[8]["result"]?.text == "{}")
         for index in 9...10 {
-            #expect(results[index].faultName == "revision_mismatch")
+            #expect(results[index].errorName == "revision_mismatch")
             #expect(results[index]["error"]?["data"]?["details"]?["revision"]?.text == revision)
         }
-        #expect(results[11].faultName == "record_not_found")
+        #expect(results[11].errorName == "record_not_found")
         #expect(results[12]["result"]?["item"]?.text == #"{"z":1}"#)
         #expect(results.count == 13)
         #expect(try connection.item(c, "a") == #"{"x":1,"y":2}"#)
@@ -50,8 +50,8 @@ import Testing
         for (index, result) in results.enumerated() {
             let isSecond = index / 4 % 2 == 1
             switch index % 4 {
-            case 3: #expect(result.faultName == "collection_not_found")
-            default: #expect(result.faultName == (isSecond ? "record_exists" : nil))
+            case 3: #expect(result.errorName == "collection_not_found")
+            default: #expect(result.errorName == (isSecond ? "record_exists" : nil))
             }
         }
         for name in names.dropLast() {
@@ -86,12 +86,13 @@ import Testing
             + #"\#(Operation("create", "memory/array", "a", ["item": "1"]).text)]}"#
         let read = Connection.params("memory/array", "a")
         try connection.sendFrame(
-            "[\(Connection.request("record.batch", across, id: "1")),\(Connection.request("record.read", read, id: "2")),"
+            "[\(Connection.request("record.batch", across, id: "1")),"
+                + "\(Connection.request("record.read", read, id: "2")),"
                 + "\(Connection.request("record.batch", across, id: "3"))]")
         let replies = try connection.receiveBatch()
         #expect(replies.map(\.id.text) == ["1", "2", "3"])
         #expect(replies[1].result?["item"]?.text == "1")
-        #expect(replies[2].results?.map(\.faultName) == ["record_exists", "record_exists"])
+        #expect(replies[2].results?.map(\.errorName) == ["record_exists", "record_exists"])
         try connection.sendFrame(
             Connection.notification(
                 "record.batch", #"{"operations":[\#(Operation("delete", "memory/array", "a").text)]}"#))
@@ -106,7 +107,7 @@ import Testing
         }
     }
 
-    // MARK: Faults
+    // MARK: Errors
 
     @Test(arguments: [
         ("1", "operations"), ("{}", "op"), (#"{"op":"read","collection":"main/x","id":"a"}"#, "op"),
@@ -131,12 +132,12 @@ import Testing
         let connection = try Daemon.shared.connect()
         let first = Operation("create", "main/malformed", member + operation.prefix(400), ["item": "1"])
         for atomic in ["true", "false"] {
-            let fault = try connection.call(
+            let error = try connection.call(
                 "record.batch", #"{"operations":[\#(first.text),\#(operation)],"atomic":\#(atomic)}"#
-            ).fault
-            #expect(fault?.name == "invalid_params")
-            #expect(fault?.details?["index"]?.integer == 1)
-            #expect(fault?.details?["member"]?.string == member)
+            ).error
+            #expect(error?.name == "invalid_params")
+            #expect(error?.details?["index"]?.integer == 1)
+            #expect(error?.details?["member"]?.string == member)
         }
         #expect(try connection.exists("main/malformed", member + operation.prefix(400)) == false)
     }
@@ -145,15 +146,15 @@ import Testing
         "{}", #"{"operations":1}"#, #"{"operations":[],"atomic":1}"#, #"{"operations":[],"collection":"c"}"#,
     ])
     func parametersAreChecked(params: String) throws {
-        #expect(try Daemon.shared.connect().call("record.batch", params).fault?.name == "invalid_params")
+        #expect(try Daemon.shared.connect().call("record.batch", params).error?.name == "invalid_params")
     }
 
     @Test func isBounded() throws {
         let connection = try Daemon.shared.connect()
         let many = Array(repeating: Operation("delete", "main/many", "a"), count: 1001)
-        let fault = try connection.batch(many).fault
-        #expect(fault?.name == "limit_exceeded")
-        #expect(fault?.details?["limit"]?.string == "batch")
+        let error = try connection.batch(many).error
+        #expect(error?.name == "limit_exceeded")
+        #expect(error?.details?["limit"]?.string == "batch")
         #expect(try connection.batch(Array(many.dropFirst())).results?.count == 1000)
     }
 
@@ -188,10 +189,10 @@ import Testing
             for place in [0, 4, good.count] {
                 var operations = good
                 operations.insert(operation, at: place)
-                let fault = try connection.batch(operations, isAtomic: true).fault
+                let error = try connection.batch(operations, isAtomic: true).error
                 if place == 0, operation.collection == c, operation.id == "a" { continue }
-                #expect(fault?.name == name, "\(operation.text) at \(place)")
-                #expect(fault?.details?["index"]?.integer == place)
+                #expect(error?.name == name, "\(operation.text) at \(place)")
+                #expect(error?.details?["index"]?.integer == place)
                 #expect(try connection.item(c, "kept") == #"{"n":1}"#)
                 for id in ["a", "b", "d"] {
                     #expect(try connection.exists(c, id) == false)
@@ -224,9 +225,9 @@ import Testing
         let names = ["record_exists", "record_not_found", "revision_mismatch", "record_not_found"]
         for first in failing.indices {
             for second in failing.indices {
-                let fault = try connection.batch([failing[first], failing[second]], isAtomic: true).fault
-                #expect(fault?.name == names[first])
-                #expect(fault?.details?["index"]?.integer == 0)
+                let error = try connection.batch([failing[first], failing[second]], isAtomic: true).error
+                #expect(error?.name == names[first])
+                #expect(error?.details?["index"]?.integer == 0)
             }
         }
     }
@@ -239,7 +240,7 @@ import Testing
             [.init("create", "main/none", "a", ["item": "1"]), .init("create", "files/none", "a", ["item": "1"])],
         ]
         for operations in refused {
-            #expect(try connection.batch(operations, isAtomic: true).fault?.name == "unsupported")
+            #expect(try connection.batch(operations, isAtomic: true).error?.name == "unsupported")
         }
         for name in ["files/none", "main/none", "other/none"] { #expect(try connection.exists(name, "a") == false) }
     }
@@ -275,7 +276,7 @@ import Testing
             }
             let reply = try connection.batch(operations, isAtomic: true)
             if reply.result != nil { return }
-            guard reply.fault?.name == "revision_mismatch" else { throw Failure("\(reply)") }
+            guard reply.error?.name == "revision_mismatch" else { throw Failure("\(reply)") }
         }
     }
 }
@@ -307,5 +308,5 @@ extension Reply {
 
 extension JSON {
     /// The name of the error that an entry of a `record.batch` is.
-    var faultName: String? { self["error"]?["data"]?["name"]?.string }
+    var errorName: String? { self["error"]?["data"]?["name"]?.string }
 }

@@ -18,10 +18,10 @@ import Testing
                 ("record.exists", Connection.params("pipeline", id)),
                 ("record.readMany", #"{"collection":"pipeline","ids":["\#(id)"]}"#),
             ])
-            #expect(replies[0].fault?.name == "record_not_found")
+            #expect(replies[0].error?.name == "record_not_found")
             #expect([2, 4, 6].map { replies[$0].result?["item"]?.text } == ["1", "2", "3"])
             #expect(replies[7].result?.text == "{}")
-            #expect(replies[8].fault?.name == "record_not_found")
+            #expect(replies[8].error?.name == "record_not_found")
             #expect(replies[10].result?["item"]?.text == "4")
             #expect(replies[11].result?["exists"]?.boolean == true)
             #expect(replies[12].result?["records"]?.elements?.first?["item"]?.text == "4")
@@ -58,10 +58,10 @@ import Testing
         ])
         let second = replies[0].result?["revision"]?.string
         #expect(second != nil)
-        #expect(replies[1].fault?.details?["revision"]?.string == second)
+        #expect(replies[1].error?.details?["revision"]?.string == second)
         #expect(replies[2].result?.text == "{}")
         #expect(replies[3].result != nil)
-        #expect(replies[4].fault?.name == "record_exists")
+        #expect(replies[4].error?.name == "record_exists")
         #expect(try connection.item("chain", "a") == "4")
     }
 

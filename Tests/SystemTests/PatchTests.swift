@@ -50,8 +50,8 @@ import Testing
     func aMissingRecordIsNotFoundOrStartsEmpty(backend: String) throws {
         let connection = try Daemon.shared.connect()
         let collection = "\(backend)/missing"
-        #expect(try connection.patch(collection, "a", #"{"x":1}"#).fault?.name == "record_not_found")
-        #expect(try connection.patch(collection, "a", "1", more: ["upsert": "false"]).fault?.name == "record_not_found")
+        #expect(try connection.patch(collection, "a", #"{"x":1}"#).error?.name == "record_not_found")
+        #expect(try connection.patch(collection, "a", "1", more: ["upsert": "false"]).error?.name == "record_not_found")
         #expect(try connection.item(collection, "a") == nil)
         let upsert = try connection.patch(collection, "a", #"{"x":{"y":null,"z":1}}"#, more: ["upsert": "true"])
         #expect(upsert.result?["item"]?.text == #"{"x":{"z":1}}"#)
@@ -67,7 +67,7 @@ import Testing
         for upsert in ["false", "true"] {
             let gone = try connection.patch(
                 collection, "a", #"{"x":1}"#, more: ["upsert": upsert, "ifRevision": #""none""#]
-            ).fault
+            ).error
             #expect(gone?.name == (upsert == "true" ? "revision_mismatch" : "record_not_found"))
             #expect(gone?.details?["revision"] == nil)
         }
@@ -75,13 +75,13 @@ import Testing
         for upsert in ["false", "true"] {
             let stale = try connection.patch(
                 collection, "a", #"{"x":1}"#, more: ["upsert": upsert, "ifRevision": #""none""#]
-            ).fault
+            ).error
             #expect(stale?.name == "revision_mismatch")
             #expect(stale?.details?["revision"]?.text == first)
         }
         let patched = try connection.patch(collection, "a", #"{"x":1}"#, more: ["ifRevision": first]).result
         #expect(patched?["item"]?.text == #"{"x":1}"#)
-        #expect(try connection.patch(collection, "a", "{}", more: ["ifRevision": first]).fault != nil)
+        #expect(try connection.patch(collection, "a", "{}", more: ["ifRevision": first]).error != nil)
     }
 
     /// What one connection sends takes effect in order, patches and other writes of one record mixed.
@@ -102,7 +102,7 @@ import Testing
         for number in 0..<50 {
             #expect(replies[number * 6 + 1].result?["item"]?.text == #"{"n":\#(number),"p":1}"#)
             #expect(replies[number * 6 + 2].result?["item"]?.text == #"{"n":\#(number),"p":1,"q":1}"#)
-            #expect(replies[number * 6 + 5].fault?.name == "record_not_found")
+            #expect(replies[number * 6 + 5].error?.name == "record_not_found")
         }
     }
 
@@ -137,7 +137,7 @@ import Testing
                 let reply = try connection.patch(
                     collection, "n", #"{"count":\#(number + 1)}"#, more: ["ifRevision": revision])
                 if reply.result != nil { break }
-                guard reply.fault?.name == "revision_mismatch" else { throw Failure("\(reply)") }
+                guard reply.error?.name == "revision_mismatch" else { throw Failure("\(reply)") }
             }
         }
     }
@@ -159,13 +159,13 @@ struct PatchLimitTests {
         let connection = try Daemon.shared.connect()
         let text = String(repeating: "x", count: 9000)
         _ = try connection.create("c", "a", #"{"a":"\#(text)"}"#)
-        let long = try connection.patch("c", "a", #"{"b":"\#(text)"}"#).fault
+        let long = try connection.patch("c", "a", #"{"b":"\#(text)"}"#).error
         #expect(long?.name == "limit_exceeded")
         #expect(long?.details?["limit"]?.string == "item_bytes")
         let nested = String(repeating: #"{"a":"#, count: 8) + "1" + String(repeating: "}", count: 8)
         #expect(try connection.upsert("c", "b", nested).result != nil)
         #expect(try connection.upsert("c", "b", #"{"a":1}"#).result != nil)
-        let deep = try connection.patch("c", "b", #"{"a":\#(nested)}"#).fault
+        let deep = try connection.patch("c", "b", #"{"a":\#(nested)}"#).error
         #expect(deep?.name == "limit_exceeded")
         #expect(deep?.details?["limit"]?.string == "json_depth")
         #expect(try connection.item("c", "a") == #"{"a":"\#(text)"}"#)
@@ -185,7 +185,7 @@ struct PatchLimitTests {
         let replies = try connection.receiveBatch()
         #expect(replies.count == 5)
         #expect(replies.contains { $0.result != nil })
-        #expect(replies.contains { $0.fault?.details?["limit"]?.string == "frame_bytes" })
+        #expect(replies.contains { $0.error?.details?["limit"]?.string == "frame_bytes" })
         for reply in replies {
             let item = try connection.item("fit", reply.id.text)
             #expect(item?.contains(#""n":1"#) == (reply.result != nil))

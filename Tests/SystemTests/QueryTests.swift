@@ -33,7 +33,8 @@ import Testing
             (#"{"sort":[{"property":"n","order":"desc"}]}"#, "h g bb c b d a 😀 é ba e f"),
             (#"{"sort":[{"property":"s"},{"property":"n","order":"desc"}]}"#, "h 😀 é e f bb g c a b d ba"),
             (
-                #"{"sort":[{"property":"n","order":"asc"}],"filter":{"op":"<","args":[{"property":"n"},3]},"prefix":""}"#,
+                #"{"sort":[{"property":"n","order":"asc"}],"#
+                    + #""filter":{"op":"<","args":[{"property":"n"},3]},"prefix":""}"#,
                 "😀 a b d"
             ),
         ], Backends.collections)
@@ -98,17 +99,15 @@ import Testing
         for (members, sort) in [(filter, "id"), (#"\#(filter),"sort":[{"property":"s"}]"#, "host")] {
             let result = try connection.query(collection, #"{\#(members),"explain":true}"#).result
             let plan = try #require(result?["plan"])
-            #expect(plan.members?.map(\.name) == ["pushdown", "index", "sort", "scanned"])
-            if plan["pushdown"]?.boolean == false {
-                #expect(plan["sort"]?.string == sort)
-                #expect(plan["index"]?.text == "null")
-                #expect(plan["scanned"]?.integer == Self.items.count)
-            }
+            #expect(plan.members?.map(\.name) == ["index", "sort", "scanned"])
+            #expect(plan["sort"]?.string == sort)
+            #expect(plan["index"]?.text == "null")
+            #expect(plan["scanned"]?.integer == Self.items.count)
             #expect(try connection.query(collection, #"{\#(members),"explain":false}"#).result?["plan"] == nil)
         }
     }
 
-    // MARK: Faults
+    // MARK: Errors
 
     @Test(arguments: [
         (#"{"filter":null}"#, "invalid_query"), (#"{"filter":{"op":"=","args":[{"property":"n"}]}}"#, "invalid_query"),
@@ -124,9 +123,9 @@ import Testing
         (#"{"fields":"a"}"#, "invalid_params"), (#"{"all":true}"#, "invalid_params"),
     ])
     func refusesWhatMeansNothing(query: (members: String, name: String)) throws {
-        let fault = try Daemon.shared.connect().query("main/faults", query.members).fault
-        #expect(fault?.name == query.name)
-        if query.name == "limit_exceeded" { #expect(fault?.details?["limit"]?.string == "query_limit") }
+        let error = try Daemon.shared.connect().query("main/errors", query.members).error
+        #expect(error?.name == query.name)
+        if query.name == "limit_exceeded" { #expect(error?.details?["limit"]?.string == "query_limit") }
     }
 
     @Test func aCursorBelongsToItsQuery() throws {
@@ -143,10 +142,10 @@ import Testing
             same.replacing("1]", with: "2]"), same.replacing("asc", with: "desc"), same + #","prefix":"b""#,
             #""sort":[{"property":"n"}]"#, #""filter":true"#,
         ] {
-            let fault = try connection.query("main/cursor", #"{\#(other),"cursor":\#(cursor)}"#).fault
-            #expect(fault?.name == "invalid_query")
+            let error = try connection.query("main/cursor", #"{\#(other),"cursor":\#(cursor)}"#).error
+            #expect(error?.name == "invalid_query")
         }
-        #expect(try connection.query("main/cursor2", #"{\#(same),"cursor":\#(cursor)}"#).fault != nil)
+        #expect(try connection.query("main/cursor2", #"{\#(same),"cursor":\#(cursor)}"#).error != nil)
     }
 
     // MARK: Walks
@@ -258,7 +257,7 @@ import Testing
     func deletingEverythingHasToBeSaid(members: String) throws {
         let connection = try Daemon.shared.connect()
         let reply = try connection.call("record.deleteMatching", Connection.selection("main/said", members))
-        #expect(reply.fault?.name == "invalid_params")
+        #expect(reply.error?.name == "invalid_params")
     }
 
     /// What comes before it is deleted, what comes behind it is not.

@@ -14,9 +14,9 @@ import Testing
     @Test func createRefusesAnIDThatIsThere() throws {
         let connection = try Daemon.shared.connect()
         #expect(try connection.create("creating twice", "a", "1").result != nil)
-        let fault = try connection.create("creating twice", "a", "2").fault
-        #expect(fault?.code == -32002)
-        #expect(fault?.name == "record_exists")
+        let error = try connection.create("creating twice", "a", "2").error
+        #expect(error?.code == -32002)
+        #expect(error?.name == "record_exists")
         #expect(try connection.item("creating twice", "a") == "1")
     }
 
@@ -34,9 +34,9 @@ import Testing
         let connection = try Daemon.shared.connect()
         #expect(try connection.create("missing", "there", "1").result != nil)
         for collection in ["missing", "never written to"] {
-            #expect(try connection.read(collection, "a").fault?.code == -32001)
-            #expect(try connection.update(collection, "a", "1").fault?.name == "record_not_found")
-            #expect(try connection.delete(collection, "a").fault?.name == "record_not_found")
+            #expect(try connection.read(collection, "a").error?.code == -32001)
+            #expect(try connection.update(collection, "a", "1").error?.name == "record_not_found")
+            #expect(try connection.delete(collection, "a").error?.name == "record_not_found")
             #expect(try connection.exists(collection, "a") == false)
         }
         #expect(try connection.exists("missing", "a") == false)
@@ -60,7 +60,7 @@ import Testing
         #expect(try connection.delete("deleting", "a").result?.text == "{}")
         #expect(try connection.item("deleting", "a") == nil)
         #expect(try connection.exists("deleting", "a") == false)
-        #expect(try connection.delete("deleting", "a").fault?.name == "record_not_found")
+        #expect(try connection.delete("deleting", "a").error?.name == "record_not_found")
         #expect(try connection.item("deleting", "b") == "2")
     }
 
@@ -116,10 +116,10 @@ import Testing
         let result = try connection.readMany("many ids", ids).result
         #expect(result?["records"]?.elements?.count == 10)
         #expect(result?["missing"]?.elements?.count == 990)
-        let fault = try connection.readMany("many ids", ids + ["one more"]).fault
-        #expect(fault?.name == "limit_exceeded")
-        #expect(fault?.details?["limit"]?.string == "batch")
-        #expect(fault?.details?["maximum"]?.integer == 1000)
+        let error = try connection.readMany("many ids", ids + ["one more"]).error
+        #expect(error?.name == "limit_exceeded")
+        #expect(error?.details?["limit"]?.string == "batch")
+        #expect(error?.details?["maximum"]?.integer == 1000)
     }
 
     @Test func collectionsAreStrangers() throws {
@@ -136,16 +136,16 @@ import Testing
 struct UnmappedCollectionTests {
     @Test func areNotFoundByAnyMethod() throws {
         let connection = try Daemon.shared.connect()
-        let faults = [
+        let errors = [
             try connection.create("other", "a", "1"), try connection.read("other", "a"),
             try connection.update("other", "a", "1"), try connection.upsert("other", "a", "1"),
             try connection.delete("other", "a"), try connection.readMany("other", ["a"]),
             try connection.call("record.exists", #"{"collection":"other","id":"a"}"#),
             try connection.call("collection.describe", #"{"collection":"other"}"#),
-        ].map(\.fault)
-        for fault in faults {
-            #expect(fault?.code == -32004)
-            #expect(fault?.name == "collection_not_found")
+        ].map(\.error)
+        for error in errors {
+            #expect(error?.code == -32004)
+            #expect(error?.name == "collection_not_found")
         }
     }
 
@@ -153,6 +153,6 @@ struct UnmappedCollectionTests {
         let connection = try Daemon.shared.connect()
         #expect(try connection.create("named", "a", "1").result != nil)
         #expect(try connection.create("team-a", "a", "1").result != nil)
-        #expect(try connection.create("Named", "a", "1").fault?.name == "collection_not_found")
+        #expect(try connection.create("Named", "a", "1").error?.name == "collection_not_found")
     }
 }

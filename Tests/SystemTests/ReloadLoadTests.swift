@@ -43,7 +43,9 @@ import Testing
         #expect(lanes.allSatisfy { $0.answered > 1000 }, "\(lanes.map(\.answered))")
 
         let filesAfterwards = try Self.openFiles(of: daemon)
-        #expect(filesAfterwards == files)
+        #expect(Set(filesAfterwards) == Set(files))
+        // A backend makes a loop's own reader when the loop first reads by itself.
+        #expect(filesAfterwards.count <= files.count, "\(filesAfterwards)")
         // An event loop takes a channel to a child when it first has need of it: two each, of at most four loops.
         #expect(try abs(Self.socketCount(of: daemon) - sockets) <= 8)
         #expect(try daemon.threadCount == threads)
@@ -71,7 +73,7 @@ import Testing
             try administrator.sendFrame(Connection.request("daemon.reload", #"{"force":true}"#, id: "1"))
             for reply in try reader.pipeline(reads) {
                 // In the other format there is no such record.
-                #expect(reply.result?["item"]?.text == "[1]" || reply.fault?.name == "record_not_found", "\(reply)")
+                #expect(reply.result?["item"]?.text == "[1]" || reply.error?.name == "record_not_found", "\(reply)")
             }
             #expect(try administrator.receive().result != nil)
             _ = daemon.notifications.received
@@ -93,14 +95,15 @@ import Testing
         try connection.sendFrame(Connection.request("daemon.reload", id: "\(round)"))
     }
 
-    /// Two backends that change with every round, one that does not, one that comes and goes, and one in a child process
-    /// that changes now and then.
+    /// Two backends that change with every round, one that does not, one that comes and goes, and one in a child
+    /// process that changes now and then.
     private static func configuration(_ round: Int) -> Configuration {
         let isEven = round.isMultiple(of: 2)
+        let synchronous = isEven ? "off" : "normal"
         return Configuration(
             backends: """
                 steady: {plugin: sqlite, options: {path: $DIRECTORY/steady.sqlite, synchronous: off}}
-                rows: {plugin: sqlite, options: {path: $DIRECTORY/rows.sqlite, synchronous: \(isEven ? "off" : "normal")}}
+                rows: {plugin: sqlite, options: {path: $DIRECTORY/rows.sqlite, synchronous: \(synchronous)}}
                 files: {plugin: filesystem, options: {directory: $DIRECTORY/files\(isEven ? ", fsync: false" : "")}}
                 child:
                   plugin: sqlite

@@ -15,18 +15,18 @@ import Testing
         Configuration(backends: "main: {plugin: sqlite, options: {path: $DIRECTORY/a, ¶pth: 1}}").text,
         Configuration(access: "- {users: [¶nobody-of-that-name], allow: [read]}").text,
     ])
-    func aFaultHasItsPlace(marked: String) throws {
+    func anErrorHasItsPosition(marked: String) throws {
         let daemon = try Daemon()
         let connection = try daemon.connect()
         #expect(try connection.create("c", "a", "1").result != nil)
         let text = MarkedText(marked)
         try daemon.installation.configure(text: text.text)
-        let fault = try connection.reloadInVain()
-        #expect(fault.name == "invalid_configuration")
-        #expect(fault.details?["file"]?.string == daemon.installation.configurationFile)
+        let error = try connection.reloadInVain()
+        #expect(error.name == "invalid_configuration")
+        #expect(error.details?["file"]?.string == daemon.installation.configurationFile)
         let place = (text.positions.first ?? "1:1").split(separator: ":").map(String.init)
-        #expect(fault.details?["line"]?.text == place[0], "\(fault)")
-        #expect(fault.details?["column"]?.integer != nil)
+        #expect(error.details?["line"]?.text == place[0], "\(error)")
+        #expect(error.details?["column"]?.integer != nil)
         #expect(daemon.log.contains("\(daemon.installation.configurationFile):\(place[0]):"))
         #expect(try connection.item("c", "a") == "1")
         #expect(try connection.update("c", "a", "2").result != nil)
@@ -34,7 +34,7 @@ import Testing
         #expect(try connection.reload().isEmpty)
     }
 
-    @Test func aFileThatIsGoneIsAFault() throws {
+    @Test func aFileThatIsGoneIsAnError() throws {
         let daemon = try Daemon()
         let connection = try daemon.connect()
         Files.remove(daemon.installation.configurationFile)
@@ -52,13 +52,13 @@ import Testing
         let connection = try daemon.connect()
         for id in 0..<3 { #expect(try connection.create("c", "\(id)", "1").result != nil) }
         try daemon.installation.configure(Configuration(backends: backends, collections: collections))
-        let fault = try connection.reloadInVain()
-        #expect(fault.name == "invalid_configuration")
+        let error = try connection.reloadInVain()
+        #expect(error.name == "invalid_configuration")
         #expect(daemon.log.contains("collection c has 3 records in backend main as json and is \(place)"))
         #expect(try connection.item("c", "0") == "1")
 
         #expect(try connection.reload(force: true).isEmpty == false)
-        #expect(try connection.read("c", "0").fault != nil)
+        #expect(try connection.read("c", "0").error != nil)
         #expect(try connection.reload().isEmpty, "it is not asked about again")
         #expect(try daemon.stop() == .exited(0))
         let again = try daemon.restarted()
@@ -90,12 +90,12 @@ import Testing
         for name in ["c", "o"] { #expect(try connection.create(name, "a", "1").result != nil) }
         try Files.makeDirectory("\(daemon.installation.path)/folder")
         let wrong = Configuration(
-            backends:
-                "main: {plugin: sqlite, options: {path: $DIRECTORY/folder}}\n\(Self.other.dropLast(2)), synchronous: off}}",
+            backends: "main: {plugin: sqlite, options: {path: $DIRECTORY/folder}}\n"
+                + "\(Self.other.dropLast(2)), synchronous: off}}",
             collections: "o: {backend: other}\n\"*\": {backend: main}")
         try daemon.installation.configure(wrong)
-        let fault = try connection.reloadInVain()
-        #expect(["invalid_configuration", "unavailable"].contains(fault.name), "\(fault)")
+        let error = try connection.reloadInVain()
+        #expect(["invalid_configuration", "unavailable"].contains(error.name), "\(error)")
         for name in ["c", "o"] {
             #expect(try connection.item(name, "a") == "1")
             #expect(try connection.update(name, "a", "2").result != nil)
@@ -112,9 +112,9 @@ import Testing
         #expect(try connection.create("c", "a", "1").result != nil)
         try daemon.installation.configure(
             Self.configuration(#"{open_failures: 1000, open_status: \#(status)}"#))
-        let fault = try connection.reloadInVain()
-        #expect(fault.name == (status == 9 ? "invalid_configuration" : "unavailable"))
-        if status == 9 { #expect(fault.details?["line"]?.integer == 9, "\(fault)") }
+        let error = try connection.reloadInVain()
+        #expect(error.name == (status == 9 ? "invalid_configuration" : "unavailable"))
+        if status == 9 { #expect(error.details?["line"]?.integer == 9, "\(error)") }
         #expect(try connection.backend("main")?["state"]?.string == "ready")
         // The plugin keeps its records in memory, so that they went with the backend; those that it is given now stay.
         #expect(try connection.create("c", "b", "1").result != nil)
@@ -133,7 +133,7 @@ import Testing
                     late: {plugin: scripted, options: {open_failures: 3, open_status: 4}}
                     """, collections: "late: {backend: late}\n\"*\": {backend: main}"))
         let changes = try connection.reload()
-        #expect(changes.contains { $0.hasPrefix("backend late: not available now, tried again") }, "\(changes)")
+        #expect(changes.contains { $0.hasPrefix("backend late: not available now, will be retried") }, "\(changes)")
         let deadline = Deadline()
         while try connection.upsert("late", "a", "1").result == nil { try #require(!deadline.hasPassed) }
         #expect(try connection.item("c", "a") == "1")

@@ -41,7 +41,7 @@ import Testing
             ])
         #expect(try connection.backend("other") == nil)
         #expect(try connection.item("c", "a") == "1")
-        #expect(try connection.create("d", "a", "2").fault?.name == "collection_not_found")
+        #expect(try connection.create("d", "a", "2").error?.name == "collection_not_found")
         #expect(try connection.call("collection.list").result?["collections"]?.elements?.count == 1)
         #expect(try daemon.stop() == .exited(0))
         // What a reload has let go is not asked about again.
@@ -115,20 +115,20 @@ import Testing
         let root = try daemon.connect()
         let peer = try daemon.connect(as: Peer(user: 65534, group: 65534))
         #expect(try peer.create("c", "a", "1").result != nil)
-        #expect(try peer.call("daemon.reload").fault?.name == "permission_denied", "not even the file is read")
+        #expect(try peer.call("daemon.reload").error?.name == "permission_denied", "not even the file is read")
 
         try daemon.installation.configure(configuration("- {users: [65534], allow: [read]}"))
         #expect(try root.reload() == ["access: added"])
         #expect(try peer.item("c", "a") == "1")
-        #expect(try peer.update("c", "a", "2").fault?.name == "permission_denied")
+        #expect(try peer.update("c", "a", "2").error?.name == "permission_denied")
 
         try daemon.installation.configure(configuration("- {users: [65534], allow: [write, admin]}"))
         #expect(try root.reload() == ["access: changed"])
-        #expect(try peer.read("c", "a").fault?.name == "permission_denied")
+        #expect(try peer.read("c", "a").error?.name == "permission_denied")
         #expect(try peer.update("c", "a", "2").result != nil)
         try daemon.installation.configure(configuration(nil))
         #expect(try peer.reload() == ["access: removed"])
-        #expect(try peer.call("daemon.status").fault?.name == "permission_denied")
+        #expect(try peer.call("daemon.status").error?.name == "permission_denied")
         #expect(try peer.item("c", "a") == "2")
     }
 
@@ -160,12 +160,12 @@ import Testing
             (try connection.upsert("c", "a", "\"" + String(repeating: "x", count: 200) + "\""), "item_bytes"),
             (try connection.readMany("c", ["a", "b", "c"]), "batch"),
             (try connection.upsert("d", "a", "1"), "collections"),
-        ] { #expect(reply.fault?.details?["limit"]?.string == limit, "\(reply)") }
+        ] { #expect(reply.error?.details?["limit"]?.string == limit, "\(reply)") }
         for other in others { #expect(try other.isUsable(), "those that are there stay") }
         let late = try (0..<8).map { _ in try daemon.connect() }
         // One and the eight that are kept free for administrators.
         for connection in late.suffix(5) {
-            #expect(try connection.receive().fault?.details?["limit"]?.string == "sessions")
+            #expect(try connection.receive().error?.details?["limit"]?.string == "sessions")
         }
         try daemon.installation.configure(Configuration())
         #expect(try connection.reload().count == 7)
@@ -219,9 +219,9 @@ import Testing
         for _ in 0..<2 {
             let changes = try connection.reload()
             for fixed in [
-                "socket.path: stays \(path)/crudd.sock until the daemon is started again, then \(path)/moved.sock",
-                "socket.mode: stays 660 until the daemon is started again, then 600",
-                "state_directory: stays \(path)/state until the daemon is started again, then \(path)/elsewhere",
+                "socket.path: stays \(path)/crudd.sock until the daemon is restarted, then \(path)/moved.sock",
+                "socket.mode: stays 660 until the daemon is restarted, then 600",
+                "state_directory: stays \(path)/state until the daemon is restarted, then \(path)/elsewhere",
             ] { #expect(changes.contains(fixed), "\(changes)") }
         }
         #expect(try connection.call("session.hello").result?["limits"]?["batch"]?.integer == 7)
@@ -237,7 +237,7 @@ import Testing
         #expect(rename(file + ".new", file) == 0)
         let changes = try connection.reload()
         #expect(changes.count == 1)
-        #expect(changes[0].hasPrefix("plugin sqlite: \(file) is another file now"), "\(changes)")
+        #expect(changes[0].hasPrefix("plugin sqlite: \(file) has been replaced"), "\(changes)")
         #expect(try connection.create("c", "a", "1").result != nil)
     }
 
@@ -250,7 +250,7 @@ import Testing
         try connection.sendFrame("[\(create("a", "1")),\(reload),\(create("b", "3"))]")
         let replies = try connection.receiveBatch().sorted { $0.id.text < $1.id.text }
         #expect(replies.map(\.id.text) == ["1", "2", "3"])
-        #expect(replies[0].fault?.name == "collection_not_found")
+        #expect(replies[0].error?.name == "collection_not_found")
         #expect(replies[1].result?["changes"]?.elements?.count == 2)
         #expect(replies[2].result != nil)
         // As a notification it is carried out and not answered.

@@ -24,9 +24,9 @@ import Testing
             connection.update("stale", "a", "3", ifRevision: "no such revision"),
         ]
         for reply in replies {
-            #expect(reply.fault?.code == -32003)
-            #expect(reply.fault?.name == "revision_mismatch")
-            #expect(reply.fault?.details?["revision"]?.string == current)
+            #expect(reply.error?.code == -32003)
+            #expect(reply.error?.name == "revision_mismatch")
+            #expect(reply.error?.details?["revision"]?.string == current)
         }
         let record = try connection.read("stale", "a").result
         #expect(record?["item"]?.text == "2")
@@ -38,11 +38,11 @@ import Testing
         let gone = try revision(connection.create("gone", "a", "1"))
         #expect(try connection.delete("gone", "a").result != nil)
         for revision in [gone, "x"] {
-            #expect(try connection.update("gone", "a", "2", ifRevision: revision).fault?.name == "record_not_found")
-            #expect(try connection.delete("gone", "a", ifRevision: revision).fault?.name == "record_not_found")
-            let fault = try connection.upsert("gone", "a", "2", ifRevision: revision).fault
-            #expect(fault?.name == "revision_mismatch")
-            #expect(fault?.details?["revision"] == nil)
+            #expect(try connection.update("gone", "a", "2", ifRevision: revision).error?.name == "record_not_found")
+            #expect(try connection.delete("gone", "a", ifRevision: revision).error?.name == "record_not_found")
+            let error = try connection.upsert("gone", "a", "2", ifRevision: revision).error
+            #expect(error?.name == "revision_mismatch")
+            #expect(error?.details?["revision"] == nil)
         }
         #expect(try connection.item("gone", "a") == nil)
     }
@@ -65,7 +65,7 @@ import Testing
         }
         #expect(try connection.create("again", "a", "1").result != nil)
         for old in seen {
-            #expect(try connection.update("again", "a", "2", ifRevision: old).fault?.name == "revision_mismatch")
+            #expect(try connection.update("again", "a", "2", ifRevision: old).error?.name == "revision_mismatch")
         }
     }
 
@@ -109,7 +109,7 @@ import Testing
             }
             let replies = try connections.map { try $0.receive() }
             #expect(replies.count { $0.result != nil } == 1)
-            #expect(replies.count { $0.fault?.name == "revision_mismatch" } == 3)
+            #expect(replies.count { $0.error?.name == "revision_mismatch" } == 3)
         }
         #expect(try connections[0].item("counter", "n") == "50")
     }

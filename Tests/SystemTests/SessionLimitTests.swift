@@ -73,9 +73,9 @@ import Testing
     private func expectRefusal(_ connection: Connection, limit: String, maximum: Int) throws {
         let reply = try connection.receive()
         #expect(reply.id.isNull)
-        #expect(reply.fault?.name == "limit_exceeded")
-        #expect(reply.fault?.details?["limit"]?.string == limit)
-        #expect(reply.fault?.details?["maximum"]?.integer == maximum)
+        #expect(reply.error?.name == "limit_exceeded")
+        #expect(reply.error?.details?["limit"]?.string == limit)
+        #expect(reply.error?.details?["maximum"]?.integer == maximum)
         #expect(try connection.receiveFrame() == nil)
     }
 }

@@ -114,7 +114,7 @@ import Testing
         for descriptor in [try Descriptor.streamSocket(), try Descriptor.datagramSocket()] {
             let installation = try Installation()
             let failure = #expect(throws: (any Error).self) { try Daemon(on: installation, listener: descriptor) }
-            #expect("\(failure as Any)".contains("no listening stream Unix socket"))
+            #expect("\(failure as Any)".contains("not a listening Unix stream socket"))
         }
     }
 

@@ -4,7 +4,7 @@ import Testing
 /// A start that fails says by its exit status whether another configuration would help.
 @Suite struct StartFailureTests {
     @Test(arguments: ["/state\n", "/nowhere/state\n"])
-    func aStateDirectoryThatCannotBeIsAFaultOfTheConfiguration(place: String) throws {
+    func aStateDirectoryThatCannotBeIsAnErrorOfTheConfiguration(place: String) throws {
         let installation = try Installation()
         Files.remove("\(installation.path)/state")
         try Files.write("", to: "\(installation.path)/state")
@@ -14,7 +14,7 @@ import Testing
         #expect(outcome.errors.hasPrefix("state_directory: "))
     }
 
-    @Test func aSocketThatCannotBeIsAFaultOfTheConfiguration() throws {
+    @Test func aSocketThatCannotBeIsAnErrorOfTheConfiguration() throws {
         let installation = try Installation()
         try installation.configure(text: Configuration().text.replacing("/crudd.sock", with: "/nowhere/crudd.sock"))
         let outcome = try installation.startInVain()

@@ -1,8 +1,8 @@
 import CRUDTestSupport
 import Testing
 
-/// One program, unchanged, on every adapter, in every format, wherever its plugin runs: an application cannot tell where
-/// its records are.
+/// One program, unchanged, on every adapter, in every format, wherever its plugin runs: an application cannot tell
+/// where its records are.
 @Suite(.daemon(StorageMatrix.configuration)) struct StorageMatrixTests {
     @Test(arguments: StorageMatrix.cells)
     func recordsAreCreatedReadUpdatedAndDeleted(cell: StorageMatrix.Cell) throws {
@@ -81,9 +81,9 @@ import Testing
         }
         let tooLong = try connection.create(
             cell.collection, "more", "\"" + String(repeating: "x", count: 32 << 10) + "\"")
-        #expect(tooLong.fault?.details?["limit"]?.string == "item_bytes")
+        #expect(tooLong.error?.details?["limit"]?.string == "item_bytes")
         let tooMany = try connection.readMany(cell.collection, (0..<7).map(String.init))
-        #expect(tooMany.fault?.details?["limit"]?.string == "frame_bytes", "\(tooMany)")
+        #expect(tooMany.error?.details?["limit"]?.string == "frame_bytes", "\(tooMany)")
     }
 }
 

@@ -25,10 +25,10 @@ struct StorageProgram {
     }
 
     private func creates() throws -> String {
-        #expect(try connection.read(collection, "ada").fault?.name == "record_not_found")
+        #expect(try connection.read(collection, "ada").error?.name == "record_not_found")
         #expect(try connection.exists(collection, "ada") == false)
-        #expect(try connection.update(collection, "ada", "1").fault?.name == "record_not_found")
-        #expect(try connection.delete(collection, "ada").fault?.name == "record_not_found")
+        #expect(try connection.update(collection, "ada", "1").error?.name == "record_not_found")
+        #expect(try connection.delete(collection, "ada").error?.name == "record_not_found")
         let created = try connection.create(collection, "ada", #"{"name":"Ada","age":36,"address":{"city":"London"}}"#)
         let revision = try #require(created.result?["revision"]?.string)
         let record = try #require(try connection.read(collection, "ada").result)
@@ -36,7 +36,7 @@ struct StorageProgram {
         #expect(record["item"]?.text == #"{"name":"Ada","age":36,"address":{"city":"London"}}"#)
         #expect(record["revision"]?.string == revision)
         #expect(try connection.exists(collection, "ada") == true)
-        #expect(try connection.create(collection, "ada", "2").fault?.name == "record_exists")
+        #expect(try connection.create(collection, "ada", "2").error?.name == "record_exists")
         let fields = try connection.read(collection, "ada", fields: #"["address.city","none"]"#).result
         #expect(fields?["item"]?.text == #"{"address":{"city":"London"}}"#)
         return revision
@@ -46,10 +46,10 @@ struct StorageProgram {
         let updated = try connection.update(collection, "ada", #"{"name":"Ada","age":37}"#, ifRevision: first)
         let second = try #require(updated.result?["revision"]?.string)
         #expect(second != first)
-        let fault = try connection.update(collection, "ada", "3", ifRevision: first).fault
-        #expect(fault?.name == "revision_mismatch")
-        #expect(fault?.details?["revision"]?.string == second)
-        #expect(try connection.delete(collection, "ada", ifRevision: first).fault?.name == "revision_mismatch")
+        let error = try connection.update(collection, "ada", "3", ifRevision: first).error
+        #expect(error?.name == "revision_mismatch")
+        #expect(error?.details?["revision"]?.string == second)
+        #expect(try connection.delete(collection, "ada", ifRevision: first).error?.name == "revision_mismatch")
         #expect(try connection.item(collection, "ada") == #"{"name":"Ada","age":37}"#)
         let same = try connection.update(collection, "ada", #"{"name":"Ada","age":37}"#).result?["revision"]?.string
         #expect(same != second)
@@ -58,8 +58,8 @@ struct StorageProgram {
 
     private func upserts(_ revision: String) throws {
         let stale = try connection.upsert(collection, "new", "1", ifRevision: revision)
-        #expect(stale.fault?.name == "revision_mismatch")
-        #expect(stale.fault?.details?["revision"] == nil)
+        #expect(stale.error?.name == "revision_mismatch")
+        #expect(stale.error?.details?["revision"] == nil)
         #expect(try connection.upsert(collection, "new", "1").result?["created"]?.boolean == true)
         #expect(try connection.upsert(collection, "new", "[2]").result?["created"]?.boolean == false)
         #expect(try connection.item(collection, "new") == "[2]")
@@ -79,7 +79,7 @@ struct StorageProgram {
     private func deletes() throws {
         #expect(try connection.delete(collection, "new").result?.text == "{}")
         #expect(try connection.exists(collection, "new") == false)
-        #expect(try connection.delete(collection, "new").fault?.name == "record_not_found")
+        #expect(try connection.delete(collection, "new").error?.name == "record_not_found")
         #expect(try connection.create(collection, "new", "3").result != nil)
         let described = try connection.call("collection.describe", #"{"collection":\#(JSON.quote(collection))}"#).result
         #expect(described?["count"]?.integer == 2)
@@ -95,7 +95,7 @@ struct StorageProgram {
             ("record.delete", Connection.params(collection, "new")),
             ("record.exists", Connection.params(collection, "new")),
         ])
-        #expect(replies.map { $0.fault?.name } == [nil, "record_exists", "revision_mismatch", nil, nil, nil])
+        #expect(replies.map { $0.error?.name } == [nil, "record_exists", "revision_mismatch", nil, nil, nil])
         #expect(replies[3].result?["item"]?.text == "4")
         #expect(replies[5].result?["exists"]?.boolean == false)
     }

@@ -29,15 +29,15 @@ import Testing
             connection.call("record.exists", Connection.params("c", "a")),
         ]
         for reply in replies {
-            #expect(reply.fault?.code == -32008)
-            #expect(reply.fault?.isRetryable == true)
+            #expect(reply.error?.code == -32008)
+            #expect(reply.error?.isRetryable == true)
         }
         #expect(try connection.item("other", "a") == "2")
         #expect(try connection.upsert("other", "a", "3").result != nil)
 
         unlock(lock)
         let deadline = Deadline(.seconds(60))
-        while try connection.read("c", "a").fault?.name == "unavailable" {
+        while try connection.read("c", "a").error?.name == "unavailable" {
             try #require(!deadline.hasPassed, "the backend does not come back")
         }
         #expect(try connection.item("c", "a") == "1")
@@ -57,14 +57,14 @@ import Testing
         let deadline = Deadline()
         while !setLock(index, Int16(F_WRLCK), at: 120, count: 1) { try #require(!deadline.hasPassed) }
         let start = ContinuousClock.now
-        let fault = try #require(try connection.create("c", "b", "1").fault)
+        let error = try #require(try connection.create("c", "b", "1").error)
         #expect(start.duration(to: .now) < .seconds(5))
-        #expect(["unavailable", "outcome_unknown"].contains(fault.name))
+        #expect(["unavailable", "outcome_unknown"].contains(error.name))
         #expect(try daemon.connect().item("c", "a") == "1", "reading needs no lock")
 
         #expect(setLock(index, Int16(F_UNLCK), at: 120, count: 1))
         while try connection.upsert("c", "c", "1").result == nil { try #require(!deadline.hasPassed) }
-        if fault.name == "unavailable" { #expect(try connection.exists("c", "b") == false) }
+        if error.name == "unavailable" { #expect(try connection.exists("c", "b") == false) }
         #expect(try daemon.stop() == .exited(0))
     }
 
@@ -85,7 +85,7 @@ import Testing
         // Whether it refuses to start or serves the other backend, the file is not its own.
         if let daemon = try? Daemon(on: installation) {
             let connection = try daemon.connect()
-            #expect(try connection.create("c", "a", "1").fault != nil)
+            #expect(try connection.create("c", "a", "1").error != nil)
             #expect(try connection.create("other", "a", "1").result != nil)
             #expect(try daemon.stop() == .exited(0))
         } else {

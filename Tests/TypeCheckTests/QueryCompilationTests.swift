@@ -1,6 +1,6 @@
 import Testing
 
-/// What the compiler makes of queries: what is right compiles, what is wrong does not.
+/// Valid queries compile, invalid ones do not.
 @Suite struct QueryCompilationTests {
     private static let models = #"""
         import CRUDClient
@@ -45,7 +45,7 @@ import Testing
 
         """#
 
-    @Test func whatIsRightCompiles() throws {
+    @Test func validQueriesCompile() throws {
         let errors = try TypeChecker.errors(
             in: Self.models + #"""
                     let adults = Query<User> { $0.age >= 18 && $0.name.like("B%") }
@@ -76,9 +76,9 @@ import Testing
         #expect(errors == [])
     }
 
-    /// Each statement, and a word of what the compiler says to it.
+    /// Statements, and a part of the compiler's error for each.
     @Test(arguments: [
-        // A property that there is not.
+        // A property that does not exist.
         (#"_ = try await users.fetch { $0.agee >= 18 }"#, "no member 'agee'"),
         (#"_ = try await users.fetch { $0.address.town == "Paris" }"#, "no dynamic member 'town'"),
         (#"_ = try await users.fetch(Query<User>().sorted(by: \.nmae))"#, "no member 'nmae'"),
@@ -89,7 +89,7 @@ import Testing
         (#"_ = try await users.fetch { $0.nickname.in([1]) }"#, "'Int'"),
         (#"_ = try await users.fetch { $0.age.between(1, "2") }"#, "'String'"),
         (#"_ = try await users.fetch { $0.tags.contains(1) }"#, "'Int'"),
-        // What a property of its type cannot be asked.
+        // A condition that the property's type does not have.
         (#"_ = try await users.fetch { $0.age.like("1%") }"#, "'like'"),
         (#"_ = try await users.fetch { $0.age.contains(1) }"#, "'contains'"),
         (#"_ = try await users.fetch { $0.age == nil }"#, "nil"),
@@ -101,10 +101,10 @@ import Testing
         (#"_ = try await orders.count { _ in User.properties.age >= 18 }"#, "'Condition<User>'"),
         (#"_ = try await users.fetch { $0.age >= 18 && Order.properties.number == 1 }"#, "'Condition<Order>'"),
         (#"_ = try await orders.fetch(Query<Order>().sorted(by: \.age))"#, "no member 'age'"),
-        // A model that knows no id.
+        // A model without an id.
         (#"try await orders.create(Order(number: 1))"#, "'Identifiable'"),
     ])
-    func whatIsWrongDoesNot(_ statement: String, _ complaint: String) throws {
+    func invalidQueriesDoNotCompile(_ statement: String, _ complaint: String) throws {
         let errors = try TypeChecker.errors(in: Self.models + statement + "\n}\n")
         #expect(errors.contains { $0.contains(complaint) }, "\(errors)")
     }

@@ -1,8 +1,8 @@
 import CRUDTestSupport
 
-/// The compiler, asked what it thinks of a program that uses the modules of this package.
+/// Compiles programs that use the modules of this package.
 enum TypeChecker {
-    /// The errors that the compiler finds in a program, none where it is right.
+    /// The compiler's errors in a program.
     static func errors(in program: String) throws -> [String] {
         let directory = try TemporaryDirectory()
         let file = "\(directory.path)/main.swift"
@@ -16,7 +16,7 @@ enum TypeChecker {
         return errors
     }
 
-    /// Where the compiler finds what SwiftPM has built: Swift modules in one folder, and a map for each module in C.
+    /// The search paths for SwiftPM's build products: Swift modules in one folder, and a map for each C module.
     private static func searchPaths() throws -> [String] {
         let products = try folder(of: BuildProducts.path(of: "crudctl"))
         let checkouts = "\(folder(of: folder(of: products)))/checkouts"

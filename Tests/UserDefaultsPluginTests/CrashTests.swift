@@ -42,7 +42,7 @@ import Testing
         for name in ["com.example.test.plist", ".com.example.test.plist.crudd-copy"] {
             try Files.write("<?xml", to: "\(suite.configuration)/\(name)")
         }
-        #expect(try suite.start().create("c", "b", "2").fault?.name == "unavailable")
+        #expect(try suite.start().create("c", "b", "2").error?.name == "unavailable")
         #expect(try Files.read(suite.path) == Array("<?xml".utf8))
     }
 
@@ -57,7 +57,7 @@ import Testing
                 acknowledged += 1
                 #expect(try connection.upsert("c", "\(acknowledged % 7)", "\(acknowledged)").result != nil)
             }
-            // One that is under way when the kill comes.
+            // One that is in flight when the kill comes.
             let params = Connection.params("c", "\((acknowledged + 1) % 7)", item: "\(acknowledged + 1)")
             try connection.sendFrame(Connection.request("record.upsert", params, id: "0"))
             try suite.kill()

@@ -32,8 +32,8 @@ final class FullDiskTests {
         #expect(try connection.create("c", "small", "1").result != nil)
         #expect(try connection.create("c", "kept", Self.text(40_000)).result != nil)
         for _ in 0..<3 {
-            #expect(try connection.create("c", "large", Self.text(200_000)).fault?.name == "no_space")
-            #expect(try connection.update("c", "small", Self.text(200_000)).fault?.name == "no_space")
+            #expect(try connection.create("c", "large", Self.text(200_000)).error?.name == "no_space")
+            #expect(try connection.update("c", "small", Self.text(200_000)).error?.name == "no_space")
             #expect(try connection.item("c", "large") == nil)
             #expect(try connection.item("c", "small") == "1")
             #expect(try connection.item("c", "kept") == Self.text(40_000))
@@ -52,9 +52,9 @@ final class FullDiskTests {
         let connection = try suite.start()
         #expect(try connection.create("c", "a", "1").result != nil)
         try run("/usr/bin/mount", "-o", "remount,ro", parent.path)
-        #expect(try connection.update("c", "a", "2").fault?.name == "unavailable")
-        #expect(try connection.create("c", "b", "1").fault?.name == "unavailable")
-        #expect(try connection.delete("c", "a").fault?.name == "unavailable")
+        #expect(try connection.update("c", "a", "2").error?.name == "unavailable")
+        #expect(try connection.create("c", "b", "1").error?.name == "unavailable")
+        #expect(try connection.delete("c", "a").error?.name == "unavailable")
         #expect(try connection.item("c", "a") == "1")
         #expect(try connection.item("c", "b") == nil)
         try run("/usr/bin/mount", "-o", "remount,rw", parent.path)
@@ -65,7 +65,7 @@ final class FullDiskTests {
     @Test func opensOnceTheDirectoryCanBeWritten() throws {
         try run("/usr/bin/mount", "-o", "remount,ro", parent.path)
         let connection = try suite.start()
-        #expect(try connection.create("c", "a", "1").fault?.name == "unavailable")
+        #expect(try connection.create("c", "a", "1").error?.name == "unavailable")
         try run("/usr/bin/mount", "-o", "remount,rw", parent.path)
         let deadline = Deadline()
         while try connection.upsert("c", "a", "1").result == nil {

@@ -13,7 +13,7 @@ import Testing
 
     @Test(arguments: ["com.example.app", "a", "7", "My_App-2", String(repeating: "x", count: 128)])
     func takesNames(suite: String) {
-        #expect(plugin.fault(inOptions: #"{"suite": "\#(suite)"}"#) == nil)
+        #expect(plugin.error(inOptions: #"{"suite": "\#(suite)"}"#) == nil)
     }
 
     @Test(arguments: [
@@ -22,20 +22,20 @@ import Testing
         #"{"suite": "-a"}"#, #"{"suite": "a b"}"#, #"{"suite": "a\u0000b"}"#, #"{"suite": "a\nb"}"#, #"{"suite": "é"}"#,
         #"{"suite": "a%2Fb"}"#, #"{"suite": "~"}"#, #"{"suite": "\#(String(repeating: "x", count: 129))"}"#,
     ])
-    func pointsToFaults(options: String) throws {
-        let fault = try #require(plugin.fault(inOptions: options))
-        #expect(fault.status == CRUDD_INVALID_OPTIONS)
-        #expect(fault.pointer == "/suite")
-        #expect(fault.message.contains("\"suite\""))
+    func pointsToErrors(options: String) throws {
+        let error = try #require(plugin.error(inOptions: options))
+        #expect(error.status == CRUDD_INVALID_OPTIONS)
+        #expect(error.pointer == "/suite")
+        #expect(error.message.contains("\"suite\""))
     }
 
     @Test func pointsToUnknownOptions() throws {
-        let fault = try #require(plugin.fault(inOptions: #"{"suit": "a"}"#))
-        #expect(fault.pointer == "/suit")
-        #expect(fault.message.contains("\"suite\""))
+        let error = try #require(plugin.error(inOptions: #"{"suit": "a"}"#))
+        #expect(error.pointer == "/suit")
+        #expect(error.message.contains("\"suite\""))
     }
 
     @Test func declaresWhatItCan() {
-        #expect(plugin.capabilities == UInt64(CRUDD_HAS_TRANSACTIONS | CRUDD_IS_DURABLE))
+        #expect(plugin.capabilities == UInt64(CRUDD_HAS_TRANSACTIONS | CRUDD_IS_DURABLE | CRUDD_HAS_EXPIRY))
     }
 }

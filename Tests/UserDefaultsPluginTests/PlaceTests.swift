@@ -32,7 +32,7 @@ import Testing
     @Test(arguments: ["", "relative/home"])
     func saysThatThereIsNoHome(home: String) throws {
         let connection = try suite.start(home: home)
-        #expect(try connection.read("c", "a").fault?.name == "unavailable")
+        #expect(try connection.read("c", "a").error?.name == "unavailable")
         #expect(suite.log.contains("HOME"))
         try suite.stop()
         #expect(!Files.exists("/.config/com.example.test.plist"))
@@ -40,7 +40,7 @@ import Testing
 
     @Test func saysThatHomeIsNotThere() throws {
         let connection = try suite.start(home: "\(suite.home)/none")
-        #expect(try connection.read("c", "a").fault?.name == "unavailable")
+        #expect(try connection.read("c", "a").error?.name == "unavailable")
         #expect(!Files.exists("\(suite.home)/none"))
     }
 
@@ -48,7 +48,7 @@ import Testing
         let connection = try suite.start()
         #expect(try connection.create("c", "a", "1").result != nil)
         let second = try SuiteDaemon(home: suite.home)
-        #expect(try second.start().read("c", "a").fault?.name == "unavailable")
+        #expect(try second.start().read("c", "a").error?.name == "unavailable")
         #expect(second.log.contains("locked"))
         #expect(try connection.item("c", "a") == "1")
     }
@@ -59,7 +59,7 @@ import Testing
         try Files.write("mine", to: "\(suite.home)/target")
         guard symlink("\(suite.home)/target", suite.path) == 0 else { throw Failure.system("symlink") }
         let connection = try suite.start()
-        #expect(try connection.create("c", "a", "1").fault?.name == "unavailable")
+        #expect(try connection.create("c", "a", "1").error?.name == "unavailable")
         #expect(try Files.read("\(suite.home)/target") == Array("mine".utf8))
     }
 
@@ -67,7 +67,7 @@ import Testing
         try Files.makeDirectory(suite.configuration)
         try Files.write("mine", to: suite.path)
         let connection = try suite.start()
-        #expect(try connection.create("c", "a", "1").fault?.name == "unavailable")
+        #expect(try connection.create("c", "a", "1").error?.name == "unavailable")
         #expect(suite.log.contains("property list"))
         #expect(try Files.read(suite.path) == Array("mine".utf8))
     }

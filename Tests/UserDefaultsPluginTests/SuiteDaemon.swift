@@ -10,7 +10,7 @@ final class SuiteDaemon {
     private let installation: Installation
     private(set) var daemon: Daemon?
 
-    /// - Parameter formats: of the collections `json`, `xml` and `plist`, which have these formats unless told otherwise.
+    /// - Parameter home: by default a directory of its own.
     init(home: String? = nil) throws {
         directory = try TemporaryDirectory()
         self.home = home ?? directory.path

@@ -1,6 +1,6 @@
 #ifndef CRUDD_CLINUX_H
 #define CRUDD_CLINUX_H
-// What Swift's Glibc module leaves out of Linux.
+// Linux calls and constants that Swift's Glibc module lacks.
 
 #include <stdint.h>
 #include <sys/epoll.h>
@@ -18,7 +18,7 @@
 /// The peer of a connected Unix socket as the kernel knows it (SO_PEERCRED). 0, or -1 with errno.
 int clinux_peer_credentials(int descriptor, pid_t *pid, uid_t *uid, gid_t *gid);
 
-/// The supplementary groups of the peer (SO_PEERGROUPS). Writes at most `capacity` of them; answers how many there
+/// The supplementary groups of the peer (SO_PEERGROUPS). Writes at most `capacity` of them and returns how many there
 /// are, or -1 with errno (ERANGE: more than `capacity`).
 int clinux_peer_groups(int descriptor, gid_t *groups, int capacity);
 
@@ -34,15 +34,14 @@ int clinux_pipe(int ends[2]);
 /// Gives the calling thread a descriptor table of its own (unshare(2), CLONE_FILES). 0, or -1 with errno.
 int clinux_unshare_descriptors(void);
 
-/// Waits for a `sem_t` at most so long, by the clock that nobody sets (CLOCK_MONOTONIC). 0, or -1 with errno, ETIMEDOUT
-/// where it was not posted in time.
+/// Waits for a `sem_t` at most so long, by CLOCK_MONOTONIC. 0, or -1 with errno (ETIMEDOUT: it was not posted in time).
 int clinux_wait(void *semaphore, int64_t milliseconds);
 
 /// Names the calling thread for `ps -L` and debuggers; at most 15 bytes.
 void clinux_name_thread(const char *name);
 
-/// Has the kernel kill this process when the thread of `parent` that started it ends (prctl(2), PR_SET_PDEATHSIG).
-/// 0, or -1 where that cannot be had or `parent` has gone already.
+/// Makes the kernel kill this process when the thread of `parent` that started it ends (prctl(2), PR_SET_PDEATHSIG).
+/// 0, or -1 if that fails or `parent` has ended already.
 int clinux_die_with(pid_t parent);
 
 /// Closes every descriptor from `first` on (close_range(2)). 0, or -1 with errno.

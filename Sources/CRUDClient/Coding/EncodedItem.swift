@@ -1,15 +1,15 @@
 import CRUDModel
 import CRUDWire
 
-/// An item, or a patch of one, as JSON text: what a value's own coding makes of it, and what a ``RecordStore`` keeps and
-/// hands out where it does not know the type.
+/// An item, or a patch, as JSON text: the encoding of a value, and the form in which a ``RecordStore`` passes items
+/// whose type it does not know.
 public struct EncodedItem: Sendable {
     /// The JSON text, in UTF-8.
     package let bytes: [UInt8]
 
     /// The text of `value`: dates are RFC 3339 in UTC, data is base64.
     ///
-    /// - Throws: an `EncodingError` as it comes from the value's coding.
+    /// - Throws: the `EncodingError` of the value's encoding.
     public init(_ value: some Encodable) throws {
         bytes = try ItemCoding.text(of: value)
     }
@@ -23,7 +23,7 @@ public struct EncodedItem: Sendable {
         self.bytes = bytes
     }
 
-    /// An item from text that is known to be JSON.
+    /// An item from text that is known to be valid JSON.
     package init(bytes: [UInt8]) {
         self.bytes = bytes
     }
@@ -31,9 +31,9 @@ public struct EncodedItem: Sendable {
     /// The JSON text.
     public var json: String { String(decoding: bytes, as: UTF8.self) }
 
-    /// The value that the text stands for.
+    /// The decoded value.
     ///
-    /// - Throws: a `DecodingError` where it is no `Value`.
+    /// - Throws: a `DecodingError` if it is not a `Value`.
     public func decoded<Value: Decodable>(as type: Value.Type = Value.self) throws -> Value {
         try ItemCoding.item(as: type, from: bytes)
     }

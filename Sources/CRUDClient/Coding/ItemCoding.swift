@@ -6,11 +6,11 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// From an application's values to the JSON text of items and back.
+/// Encodes an application's values as the JSON text of items, and decodes them.
 ///
-/// Dates are RFC 3339 in UTC, data is base64, and numbers keep their digits as far as their Swift type has them.
+/// Dates are RFC 3339 in UTC, data is base64, and numbers have the precision of their Swift type.
 package enum ItemCoding {
-    // Neither is changed after it is made; Foundation lets any thread use them then.
+    // Neither is changed after its creation, so that any thread may use them.
     private static let encoder: JSONEncoder = {
         let encoder = JSONEncoder()
         encoder.outputFormatting = .withoutEscapingSlashes
@@ -45,7 +45,7 @@ package enum ItemCoding {
         [UInt8](try encoder.encode(item))
     }
 
-    /// The value that the JSON text `text` stands for.
+    /// The value that is decoded from JSON text.
     package static func item<Item: Decodable>(as type: Item.Type = Item.self, from text: some Sequence<UInt8>) throws
         -> Item
     {

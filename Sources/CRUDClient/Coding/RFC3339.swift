@@ -6,11 +6,12 @@ import Foundation
 
 /// Dates as RFC 3339 text (https://www.rfc-editor.org/rfc/rfc3339), written in UTC and read with any offset.
 ///
-/// Foundation's own ISO 8601 styles drop or demand fractions of a second. Here a date is written with nine digits of its
-/// fraction, always, so that dates that are compared and sorted as text, as a daemon does, are in the order of time. It
-/// comes back equal: only within some months of 2001, its zero, is a Date finer than that.
+/// Foundation's own ISO 8601 styles either drop or require fractions of a second. Here a date is always written with
+/// nine digits of its fraction, so that the order of the texts, by which the daemon compares and sorts, is the order of
+/// time. Reading it results in an equal date: a Date is more precise only within some months of 2001, its reference
+/// date.
 enum RFC3339 {
-    /// The text of `date`; nil where its year does not have four digits.
+    /// The text of `date`; nil if its year does not have four digits.
     static func text(of date: Date) -> String? {
         let interval = date.timeIntervalSinceReferenceDate
         guard earliest <= interval, interval < latest else { return nil }
@@ -25,7 +26,7 @@ enum RFC3339 {
         return text + ".\(padded(nanoseconds, 9))Z"
     }
 
-    /// The date that `text` stands for; nil where it is no RFC 3339 date and time. A leap second is the second after it.
+    /// The date of a text; nil if that is not an RFC 3339 date and time. A leap second becomes the second after it.
     static func date(from text: String) -> Date? {
         var reader = Reader(rest: text.utf8[...])
         guard let year = reader.number(4), reader.take("-"), let month = reader.number(2), reader.take("-"),
@@ -49,8 +50,8 @@ enum RFC3339 {
     /// Days from 1 March of the year 0 to 1 January 2001.
     private static let epoch = 730_791
 
-    // Both ways count years from March on, so that the leap day is a year's last, in eras of 400 years (146097 days);
-    // see https://howardhinnant.github.io/date_algorithms.html.
+    // Both directions count years from March, so that the leap day is a year's last, in eras of 400 years (146097
+    // days); see https://howardhinnant.github.io/date_algorithms.html.
 
     private static func daysSince2001(year: Int, month: Int, day: Int) -> Int {
         let (era, yearOfEra) = (month > 2 ? year : year - 1).flooredQuotientAndRemainder(dividingBy: 400)
@@ -83,7 +84,7 @@ enum RFC3339 {
 
     // MARK: The text
 
-    /// Takes the parts of a date's text from its front.
+    /// Reads the parts of a date's text.
     private struct Reader {
         var rest: Substring.UTF8View
 
@@ -104,7 +105,7 @@ enum RFC3339 {
             return number
         }
 
-        /// The fraction of a second, 0 where there is none.
+        /// The fraction of a second, 0 if there is none.
         mutating func fraction() -> Double? {
             guard take(".") else { return 0 }
             let digits = rest.prefix { $0 &- UInt8(ascii: "0") < 10 }

@@ -1,24 +1,24 @@
 import NIOCore
 import Synchronization
 
-/// The way from tasks, on any thread, to the connection on its event loop.
+/// Passes entries from tasks, on any thread, to the connection on its event loop.
 ///
-/// Whatever tasks append until the loop gets to it is handed over in one piece: one wake-up of the loop, and one write
-/// to the socket, for a burst of calls.
+/// The loop takes all entries that have been appended since it was woken: a burst of calls costs one wake-up of the
+/// loop and one write to the socket.
 final class CallQueue: Sendable {
     enum Entry: Sendable {
-        /// The connection is to be made; the daemon's answer, or the first fault, goes to the continuation.
+        /// Connect; the continuation gets the daemon's reply or the first error.
         case opening(CheckedContinuation<Void, any Error>, deadline: NIODeadline)
         case openingCancelled
-        case call(Call)
+        case call(PendingCall)
         case cancellation(id: Int)
         case closing(CheckedContinuation<Void, Never>?)
     }
 
     private let entries = Mutex<[Entry]>([])
-    private let connection: NIOLoopBoundBox<Connection>
+    private let connection: NIOLoopBoundBox<DaemonConnection>
 
-    init(connection: sending Connection) {
+    init(connection: sending DaemonConnection) {
         let eventLoop = connection.eventLoop
         self.connection = NIOLoopBoundBox.makeBoxSendingValue(connection, eventLoop: eventLoop)
     }

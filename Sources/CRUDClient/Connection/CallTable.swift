@@ -1,33 +1,34 @@
 import CRUDModel
+import CRUDWire
 import NIOCore
 
-/// The calls that are under way, and what becomes of each when something happens to it or to the connection.
+/// The calls in flight: the state of each, and its transitions.
 ///
-/// A call is `waiting` until its frame goes to the socket, then `sent` until it is answered. A caller that gives up a
-/// call that was sent (its task was cancelled, its deadline has passed) is told at once; the call's id stays `abandoned`
-/// so that the answer, when it comes, is not taken for that of a daemon gone mad.
+/// A call is `waiting` until its frame is written to the socket, then `sent` until its reply comes. A call that was
+/// sent and is given up (its task was cancelled, its deadline has passed) fails at once; its id is kept in `abandoned`,
+/// so that a late reply is not mistaken for a protocol violation.
 struct CallTable {
-    /// In the order in which they are to be sent.
-    private var waiting: [Call] = []
-    private var sent: [Int: Call] = [:]
+    /// In the order in which they will be sent.
+    private var waiting: [PendingCall] = []
+    private var sent: [Int: PendingCall] = [:]
     private var abandoned: Set<Int> = []
 
     var hasWaiting: Bool { !waiting.isEmpty }
 
-    mutating func add(_ call: Call) {
+    mutating func add(_ call: PendingCall) {
         waiting.append(call)
     }
 
-    /// Moves waiting calls to `buffer` until that holds `enough` bytes, one call at least.
+    /// Moves waiting calls to `buffer` until it has `targetBytes` bytes, at least one call.
     ///
-    /// A frame longer than `maximumFrameBytes` is refused here: the daemon would close the connection on it, at the
-    /// expense of every other call.
-    mutating func send(into buffer: inout ByteBuffer, enough: Int, maximumFrameBytes: Int) {
+    /// A frame longer than `maximumFrameBytes` is rejected here: the daemon would close the connection because of it,
+    /// and all other calls would fail.
+    mutating func send(into buffer: inout ByteBuffer, targetBytes: Int, maximumFrameBytes: Int) {
         var count = 0
-        while count < waiting.count, buffer.writerIndex < enough {
+        while count < waiting.count, buffer.writerIndex < targetBytes {
             var call = waiting[count]
             count += 1
-            guard call.frame.count - FrameReader.headerBytes <= maximumFrameBytes else {
+            guard call.frame.count - FrameHeader.size <= maximumFrameBytes else {
                 call.fail(.frameTooLong(call, maximum: maximumFrameBytes))
                 continue
             }
@@ -38,15 +39,15 @@ struct CallTable {
         waiting.removeFirst(count)
     }
 
-    /// The call that is answered under `id`.
+    /// Removes and returns the call with `id`, whose reply has come.
     ///
-    /// - Returns: nil where nobody asked that; `.some(nil)` where nobody waits for it any more.
-    mutating func takeAnswered(_ id: Int) -> Call?? {
+    /// - Returns: nil if there was no such request; `.some(nil)` if it was abandoned.
+    mutating func takeReplied(_ id: Int) -> PendingCall?? {
         if let call = sent.removeValue(forKey: id) { return .some(call) }
         return abandoned.remove(id) == nil ? nil : .some(nil)
     }
 
-    /// The caller of `id`, if it is still under way, has been cancelled.
+    /// Cancels the call with `id`, if it is still in flight.
     mutating func cancel(_ id: Int) {
         if let index = waiting.firstIndex(where: { $0.id == id }) {
             waiting.remove(at: index).cancel()
@@ -59,10 +60,10 @@ struct CallTable {
         }
     }
 
-    /// Fails the calls whose deadline has come.
+    /// Fails the calls whose deadline has passed.
     ///
-    /// - Parameter obstacle: why those that wait could not be sent, where that is known.
-    /// - Returns: the earliest deadline of those that are left.
+    /// - Parameter obstacle: why waiting calls could not be sent, if that is known.
+    /// - Returns: the earliest deadline of the others.
     mutating func expire(at now: NIODeadline, obstacle: CRUDError?) -> NIODeadline? {
         var earliest: NIODeadline?
         waiting.removeAll { call in
@@ -73,7 +74,7 @@ struct CallTable {
             call.fail(.neverSent(call, obstacle))
             return true
         }
-        var overdue: [Call] = []
+        var overdue: [PendingCall] = []
         for call in sent.values {
             if call.deadline <= now {
                 overdue.append(call)
@@ -85,20 +86,20 @@ struct CallTable {
             sent[call.id] = nil
             abandoned.insert(call.id)
             switch call.method.effect {
-            case .reads: call.fail(.unanswered(call))
-            case .writes: call.fail(.outcomeUnknown(call, "was not answered by its deadline", DeadlineExceeded()))
+            case .reads: call.fail(.timedOut(call))
+            case .writes: call.fail(.outcomeUnknown(call, "got no reply by its deadline", DeadlineExceeded()))
             }
         }
         return earliest
     }
 
-    /// The connection is gone: what only reads waits to be sent again, before everything that came later.
-    mutating func connectionLost(_ fault: CRUDError) {
-        var again: [Call] = []
+    /// The connection is lost: calls that only read will be sent again, before all later ones; writes fail.
+    mutating func connectionLost(_ error: CRUDError) {
+        var again: [PendingCall] = []
         for call in sent.values {
             switch call.method.effect {
             case .reads: again.append(call)
-            case .writes: call.fail(.outcomeUnknown(call, "was sent, but the connection was lost", fault))
+            case .writes: call.fail(.outcomeUnknown(call, "was sent, but the connection was lost", error))
             }
         }
         waiting.insert(contentsOf: again.sorted { $0.id < $1.id }, at: 0)
@@ -106,24 +107,24 @@ struct CallTable {
         abandoned.removeAll()
     }
 
-    /// The daemon broke the protocol: to send the same reads again would not mend that.
-    mutating func protocolBroken(_ fault: CRUDError) {
+    /// The daemon has violated the protocol: all calls that were sent fail; sending reads again would not help.
+    mutating func protocolViolated(_ error: CRUDError) {
         for call in sent.values where call.method.effect == .reads {
             sent[call.id] = nil
-            call.fail(fault)
+            call.fail(error)
         }
-        connectionLost(fault)
+        connectionLost(error)
     }
 
-    /// There will be no connection any more.
-    mutating func close(_ fault: CRUDError) {
+    /// Fails all calls.
+    mutating func close(_ error: CRUDError) {
         for call in sent.values {
             switch call.method.effect {
-            case .reads: call.fail(fault)
-            case .writes: call.fail(.outcomeUnknown(call, "was sent, but the client was closed", fault))
+            case .reads: call.fail(error)
+            case .writes: call.fail(.outcomeUnknown(call, "was sent, but the client was closed", error))
             }
         }
-        for call in waiting { call.fail(fault) }
+        for call in waiting { call.fail(error) }
         self = CallTable()
     }
 }

@@ -1,32 +1,32 @@
 import CRUDWire
 import NIOCore
 
-/// The one handler of a connection's channel: bytes to frames inwards, bursts of frames outwards.
+/// The only handler of a connection's channel: it splits input into frames, and writes bursts of frames.
 ///
-/// It belongs to one attempt to be connected. Once the connection has let go of it, it says nothing any more and closes
-/// its channel.
+/// It belongs to one attempt to connect. When the connection has detached it, it closes its channel and makes no
+/// further calls.
 final class FrameHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    private var connection: Connection?
+    private var connection: DaemonConnection?
     private var context: ChannelHandlerContext?
-    private var reader = FrameReader()
-    private var fault: (any Error)?
+    private var splitter = FrameSplitter()
+    private var error: (any Error)?
 
-    init(connection: Connection) {
+    init(connection: DaemonConnection) {
         self.connection = connection
     }
 
-    /// Whether the socket takes more.
+    /// Whether the socket accepts more bytes.
     var isWritable: Bool { context?.channel.isWritable ?? false }
 
     func write(_ buffer: ByteBuffer) {
         context?.writeAndFlush(wrapOutboundOut(buffer), promise: nil)
     }
 
-    /// Says nothing any more and closes the channel.
-    func letGo() {
+    /// Closes the channel; the connection is not called any more.
+    func detach() {
         connection = nil
         context?.close(promise: nil)
     }
@@ -48,12 +48,12 @@ final class FrameHandler: ChannelInboundHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        reader.append(unwrapInboundIn(data))
-        // Any frame can be the reason to let go.
-        while let connection, let frame = reader.next(maximumFrameBytes: connection.maximumFrameBytes) {
+        splitter.append(unwrapInboundIn(data))
+        // Any frame may lead to `detach()`.
+        while let connection, let frame = splitter.next(maximumFrameBytes: connection.maximumFrameBytes) {
             switch frame {
             case .json(let text): connection.received(text)
-            case .tooLong(let length): connection.protocolBroken("a frame of \(length) bytes")
+            case .tooLong(let length): connection.protocolViolated("a frame of \(length) bytes")
             }
         }
     }
@@ -63,11 +63,11 @@ final class FrameHandler: ChannelInboundHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        fault = error
+        self.error = error
         context.close(promise: nil)
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        connection?.lost(fault)
+        connection?.channelClosed(error)
     }
 }

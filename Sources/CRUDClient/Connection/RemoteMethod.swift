@@ -1,10 +1,10 @@
-/// A method of the protocol, as the client sees it.
+/// A method of the protocol, from the client's point of view.
 struct RemoteMethod: Sendable {
-    /// What a call of the method does to the daemon.
+    /// Whether a call of the method may change something.
     enum Effect: Sendable {
-        /// Nothing: the call may be made again where its answer was lost.
+        /// It does not: the call may be sent again if its reply was lost.
         case reads
-        /// Something, perhaps: where its answer was lost, it may or may not have been applied.
+        /// It may: if the reply was lost, the outcome is unknown.
         case writes
     }
 
@@ -16,7 +16,7 @@ struct RemoteMethod: Sendable {
         self.effect = effect
     }
 
-    /// The method called `name`. One that this client does not know is taken to write.
+    /// The method with this name. One that this client does not know is assumed to write.
     init(named name: String) {
         self = Self.reading.first { $0.name.utf8.elementsEqual(name.utf8) } ?? RemoteMethod(name, .writes)
     }
@@ -41,7 +41,7 @@ struct RemoteMethod: Sendable {
     static let ping = RemoteMethod("daemon.ping", .reads)
     static let status = RemoteMethod("daemon.status", .reads)
 
-    /// Every method that is known to change nothing.
+    /// All methods that are known to change nothing.
     private static let reading = [
         read, exists, readMany, query, count, listCollections, describeCollection, listBackends, listPlugins, hello,
         ping, status,

@@ -1,4 +1,4 @@
-/// An optional member with three states: it says nothing of the stored value, it removes it, or it sets it.
+/// An optional member with three states: it keeps the stored value, removes it, or sets it.
 ///
 /// ```swift
 /// struct Presence: Codable {
@@ -6,34 +6,33 @@
 ///     @Field var status: String? = nil
 /// }
 ///
-/// var presence = Presence()             // says nothing: both are absent
+/// var presence = Presence()             // keeps both: they are absent
 /// presence.isOnline = true              // sets it
 /// presence.status = nil                 // removes it
-/// presence.$status = .absent            // says nothing after all
+/// presence.$status = .absent            // keeps it after all
 /// ```
 ///
-/// It begins as ``State/absent`` unless it is given a value. With `= nil` the memberwise initialiser of the model has an
-/// optional for it, `Presence(isOnline: true)`; without, it wants the `Field` itself. Assigning nil makes it ``State/null``; `$` before the name
-/// is the state itself, to be read and set.
+/// It is ``State/absent`` unless it is given a value. With `= nil` the memberwise initialiser of the model has an
+/// optional for it, `Presence(isOnline: true)`; without, it has the `Field` itself. Assigning nil makes it
+/// ``State/null``; with `$` before the name the state itself can be read and set.
 ///
-/// It codes itself, without any `init(from:)` or `encode(to:)` of the model: absent is a member that is not there, null
-/// is `null`.
+/// It needs no `init(from:)` or `encode(to:)` of the model: absent is a missing member, null is `null`.
 @propertyWrapper
 public struct Field<Value> {
-    /// What a ``Field`` says of the stored value.
+    /// What a ``Field`` does to the stored value.
     public enum State {
-        /// Nothing.
+        /// Keeps it.
         case absent
-        /// That there is to be none.
+        /// Removes it.
         case null
-        /// What it is to be.
+        /// Sets it.
         case value(Value)
     }
 
-    /// The state, to be read and set.
+    /// The state.
     public var projectedValue: State
 
-    /// The value; nil where it is absent or null. Assigning nil makes it null.
+    /// The value; nil if it is absent or null. Assigning nil makes it null.
     public var wrappedValue: Value? {
         get {
             if case .value(let value) = projectedValue { value } else { nil }
@@ -46,7 +45,7 @@ public struct Field<Value> {
         projectedValue = .absent
     }
 
-    /// A field with a value; one that is absent where that is nil.
+    /// A field with a value; an absent one if that is nil.
     public init(wrappedValue: Value?) {
         projectedValue = wrappedValue.map(State.value) ?? .absent
     }
@@ -66,8 +65,8 @@ extension Field.State: Hashable where Value: Hashable {}
 
 // MARK: Coding
 
-// The compiler writes a model's coding with decode(_:forKey:) and encode(_:forKey:) of its containers. Of the overloads
-// of these it takes the closest, which for a Field are the ones below: only they can tell a member that is not there.
+// The compiler synthesises a model's coding with decode(_:forKey:) and encode(_:forKey:) of its containers. Of their
+// overloads it selects the most specific ones, which for a Field are those below: only they recognise a missing member.
 
 extension KeyedDecodingContainer {
     public func decode<Value: Decodable>(_ type: Field<Value>.Type, forKey key: Key) throws -> Field<Value> {
@@ -87,7 +86,7 @@ extension KeyedEncodingContainer {
 }
 
 extension Field: Decodable where Value: Decodable {
-    /// Outside of an object, where nothing can be absent.
+    /// Decodes outside of an object, where nothing can be absent.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         self.init(container.decodeNil() ? .null : .value(try container.decode(Value.self)))
@@ -95,7 +94,7 @@ extension Field: Decodable where Value: Decodable {
 }
 
 extension Field: Encodable where Value: Encodable {
-    /// Outside of an object, where nothing can be absent: absent is null there.
+    /// Encodes outside of an object, where absent becomes null.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         if case .value(let value) = projectedValue {

@@ -1,8 +1,8 @@
 import CRUDModel
 
-/// What is known of a model by its type: under which id it is stored, and as what.
+/// How a model is stored: its id, and its stored shape.
 enum ModelCoding {
-    /// The id of the record that keeps `model`: by its primary key where it is ``Persistable``, else by its `id`.
+    /// The id of a model's record: from its primary key if it is ``Persistable``, else its `id`.
     ///
     /// - Throws: ``CRUDError/Code/invalidParams`` for an `id` of a type that has no text.
     static func recordID(of model: some Identifiable) throws -> String {
@@ -18,19 +18,19 @@ enum ModelCoding {
         }
     }
 
-    /// What is stored of `model`: its stored shape where it is ``Persistable``, else itself.
+    /// The stored shape of a model if it is ``Persistable``, else the model itself.
     static func storedValue(of model: some Encodable) throws -> StoredValue {
         if let model = model as? any Persistable { return StoredValue(value: try model.stored) }
         return StoredValue(value: model)
     }
 }
 
-/// A value of any type, coded as it codes itself.
+/// A value of any type, with its own encoding.
 struct StoredValue: Encodable {
     let value: any Encodable
 
     func encode(to encoder: any Encoder) throws {
-        // By way of a container, so that the encoder's own ways with dates and the like hold for a value at the top too.
+        // Through a container, so that the encoder's strategies for dates and the like apply to a top-level value too.
         var container = encoder.singleValueContainer()
         try container.encode(value)
     }

@@ -1,4 +1,4 @@
-/// A model that names its primary key, so that it can be stored without being told under which id.
+/// A model that names its primary key, which determines the id of its record.
 ///
 /// ```swift
 /// struct Membership: Codable, Persistable {
@@ -10,12 +10,12 @@
 /// }
 /// ```
 ///
-/// Several models can feed one record: what the network sends, what a form holds, what the application works with.
-/// ``Repository/persist(_:)->Model`` takes any of them; fields that a model does not carry stay as they are.
+/// Several models can be stored in one record: a network response, a form, the application's own model.
+/// ``Repository/persist(_:)->Model`` accepts any of them; fields that a model does not have are kept.
 ///
 /// ### A stored shape of its own
-/// A model is stored as its coding has it. One whose members are named or nested otherwise than the record's brings
-/// another value for that in ``stored``:
+/// A model is stored as it is encoded. If its members are named or nested differently from those of the record,
+/// ``stored`` returns another value:
 ///
 /// ```swift
 /// struct NicknameForm: Encodable, Persistable {
@@ -28,20 +28,20 @@
 /// }
 /// ```
 ///
-/// A Persistable model is `Identifiable`: by its ``recordID``, unless it has an `id` of its own.
+/// A Persistable model is `Identifiable` by its ``recordID``, unless it has an `id` of its own.
 public protocol Persistable: Encodable, Identifiable {
-    /// Which properties make the record's id.
+    /// The properties that make up the record's id.
     static var primaryKey: PrimaryKey<Self> { get }
 
-    /// What is stored of the model.
+    /// The type of the stored shape.
     associatedtype Stored: Encodable = Self
 
-    /// The model in the shape that it is stored in: itself, unless it brings another.
+    /// The model in its stored shape; by default the model itself.
     var stored: Stored { get throws }
 }
 
 extension Persistable {
-    /// The id of the record that keeps this model.
+    /// The id of the model's record.
     public var recordID: String { Self.primaryKey.recordID(of: self) }
 
     public var id: String { recordID }

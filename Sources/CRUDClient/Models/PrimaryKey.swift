@@ -1,7 +1,7 @@
-/// Which properties of a model make the id of its record.
+/// The properties of a model that make up the id of its record.
 ///
-/// One property gives the id as it is. Several are joined by `:`, with `%` and `:` inside them written `%25` and `%3A`,
-/// so that different keys never meet in one id.
+/// A single property is the id. Several are joined by `:`, with `%` and `:` inside them written `%25` and `%3A`, so
+/// that different keys never have the same id.
 ///
 /// ```swift
 /// static let primaryKey = PrimaryKey(\Membership.team, \Membership.number)      // "blue:17"
@@ -17,7 +17,7 @@ public struct PrimaryKey<Model>: Sendable {
         self.parts = parts
     }
 
-    /// The id of the record that keeps `model`.
+    /// The id of a model's record.
     public func recordID(of model: Model) -> String {
         let texts = parts.map { $0(model) }
         return texts.count == 1 ? texts[0] : texts.map(Self.escaped).joined(separator: ":")

@@ -4,15 +4,15 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A value that a record's id can be made of: a `String` as it is, an integer in decimal, a `UUID` in lower case.
+/// A value that can be a record's id: a `String` itself, an integer in decimal, a `UUID` in lower case.
 ///
-/// A type of your own that is `LosslessStringConvertible` needs no more than to say so; its id is its `description`.
+/// A type of your own that is `LosslessStringConvertible` only declares its conformance; the id is its `description`.
 ///
 /// ```swift
 /// extension OrderNumber: RecordIDConvertible {}
 /// ```
 public protocol RecordIDConvertible: SendableMetatype {
-    /// The id's text. Two values that differ must differ in it, code point by code point.
+    /// The id's text. Different values must have different texts, compared by code point.
     var recordID: String { get }
 }
 

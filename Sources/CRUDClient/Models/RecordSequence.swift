@@ -1,6 +1,6 @@
-/// The records that a query selects, read in pages while they are asked for.
+/// The records that a query selects, read in pages during iteration.
 ///
-/// Each iterator walks anew. It holds one page at a time.
+/// Each iterator executes the query again, and keeps one page at a time.
 public struct RecordSequence<Model: Codable & Sendable>: AsyncSequence, Sendable {
     let store: any RecordStore
     let query: Query<Model>
@@ -10,46 +10,44 @@ public struct RecordSequence<Model: Codable & Sendable>: AsyncSequence, Sendable
     }
 
     public struct Iterator: AsyncIteratorProtocol {
-        /// What a store answers where no limit is given, and never has to refuse.
-        private static var usualPage: Int { 1000 }
-
         private let store: any RecordStore
         private let query: Query<Model>
-        /// How many records are still wanted; nil: all.
-        private var wanted: Int?
+        /// How many records the query's limit still allows; nil: any number.
+        private var remaining: Int?
         private var page: ArraySlice<Versioned<Model>> = []
         private var place = Place.start
 
         private enum Place {
             case start
-            case behind(Cursor)
+            case after(Cursor)
             case end
         }
 
         init(store: any RecordStore, query: Query<Model>) {
             self.store = store
             self.query = query
-            wanted = query.limit
+            remaining = query.limit
         }
 
-        /// The next record; nil behind the last one, and after an error.
+        /// The next record; nil after the last one, and after an error.
         ///
-        /// - Throws: what ``Repository/fetch(_:)-(Query<Model>)`` throws.
+        /// - Throws: the errors of ``Repository/fetch(_:)-(Query<Model>)``.
         public mutating func next() async throws -> Model? {
             while page.isEmpty {
-                guard wanted != 0 else { return nil }
+                guard remaining != 0 else { return nil }
                 var request = try query.recordQuery()
                 switch place {
                 case .start: break
-                case .behind(let cursor): request.cursor = cursor
+                case .after(let cursor): request.cursor = cursor
                 case .end: return nil
                 }
-                if let wanted, wanted < Self.usualPage { request.limit = wanted }
+                // A store may allow no more than its default.
+                if let remaining, remaining < DefaultLimits.pageRecords { request.limit = remaining }
                 place = .end
-                let answer = try await store.query(request, as: Model.self)
-                page = answer.records.prefix(wanted ?? .max)
-                wanted = wanted.map { $0 - page.count }
-                place = answer.next.map(Place.behind) ?? .end
+                let result = try await store.query(request, as: Model.self)
+                page = result.records.prefix(remaining ?? .max)
+                remaining = remaining.map { $0 - page.count }
+                place = result.next.map(Place.after) ?? .end
             }
             return page.removeFirst().item
         }

@@ -1,36 +1,35 @@
 import CRUDJSON
 import CRUDModel
 
-/// Changing a record by what it is.
+/// Changes that depend on the present record.
 extension Repository {
-    /// How long ``modify(id:_:)`` goes on trying.
-    private static var patience: Duration { .seconds(30) }
+    /// How long ``modify(id:_:)`` retries.
+    private static var modifyTimeout: Duration { .seconds(30) }
 
-    /// Changes a record that others may be changing too.
+    /// Changes a record that others may change concurrently.
     ///
     /// ```swift
     /// try await users.modify(id: "ada") { $0.visits += 1 }
     /// ```
     ///
-    /// It reads the record, lets `change` change it, and sends the difference as a merge patch that holds only for the
-    /// revision that was read; members that the model does not know stay as they are. If somebody else was quicker, it
-    /// does so again after a random pause. Nothing is written where `change` changes nothing.
+    /// It reads the record, calls `change`, and sends the difference as a merge patch with the revision that was read
+    /// as its condition; members that the model does not have are kept. After a conflict it retries, after a random
+    /// pause. Nothing is written if `change` changes nothing.
     ///
     /// - Parameters:
     ///   - id: the record's id.
-    ///   - change: is run once for each attempt, so that it should change nothing but what it is handed. It is run where
-    ///     the caller is.
-    /// - Returns: the record as it is now.
+    ///   - change: is called once for each attempt, in the caller's isolation. It should have no other effects.
+    /// - Returns: the new record.
     /// - Throws: ``CRUDError/Code/recordNotFound``; ``CRUDError/Code/unavailable``, with a ``DeadlineExceeded`` as its
-    ///   ``CRUDError/cause``, where others were quicker for 30 seconds, or until an earlier deadline of
-    ///   ``CRUDClient/withDeadline(in:_:)``: nothing was changed then; what `change` throws; a `DecodingError` where the
-    ///   item is no `Model`.
+    ///   ``CRUDError/cause``, if there were conflicts for 30 seconds, or until an earlier deadline of
+    ///   ``CRUDClient/withDeadline(in:_:)``: nothing was changed; the errors of `change`; a `DecodingError` if the item
+    ///   is not a `Model`.
     @discardableResult
     public nonisolated(nonsending) func modify(
         id: some RecordIDConvertible, _ change: (inout Model) throws -> Void
     ) async throws -> Model {
         let id = id.recordID
-        return try await CRUDClient.withDeadline(in: Self.patience) {
+        return try await CRUDClient.withDeadline(in: Self.modifyTimeout) {
             var attempts = 0
             while true {
                 let record = try await store.readVersioned(id: id, as: Model.self)
@@ -54,7 +53,7 @@ extension Repository {
         }
     }
 
-    /// Waits a random time, the longer the more attempts have failed, but not past the deadline.
+    /// Waits for a random time that grows with the number of failed attempts, but not past the deadline.
     private nonisolated(nonsending) func pause(after attempts: Int) async throws {
         let longest = Duration.milliseconds(4 << min(attempts, 7))
         let end = ContinuousClock.now + longest * Double.random(in: 0...1)

@@ -2,17 +2,16 @@ import CRUDModel
 
 /// Inserting or updating from any model.
 extension Repository {
-    /// Stores what a model carries: a new record where there is none, else the members that it carries into the one that
-    /// is there.
+    /// Stores the members of a model: in a new record if there is none, else in the existing one.
     ///
-    /// Any model will do, not only `Model`. Members that it does not carry stay as they are, and so does one that is a
-    /// plain nil; objects and dictionaries merge, lists are replaced; a ``Field`` that is null removes its member.
+    /// Any model is accepted, not only `Model`. Members that it does not have are kept, and so are those that are a
+    /// plain nil; objects and dictionaries are merged, lists are replaced; a ``Field`` that is null removes its member.
     ///
-    /// It is atomic: what others store in the same record meanwhile is kept.
+    /// It is atomic: concurrent changes of other members are kept.
     ///
-    /// - Returns: the whole record as it is now.
-    /// - Throws: ``CRUDError/Code/invalidParams`` where the model's `id` is neither ``RecordIDConvertible`` nor
-    ///   `LosslessStringConvertible`; a `DecodingError` where the record, which is stored then, is no `Model`.
+    /// - Returns: the whole new record.
+    /// - Throws: ``CRUDError/Code/invalidParams`` if the model's `id` is neither ``RecordIDConvertible`` nor
+    ///   `LosslessStringConvertible`; a `DecodingError` if the record, which has been stored, is not a `Model`.
     @discardableResult
     public func persist(_ model: some Encodable & Identifiable) async throws -> Model {
         let patch = try EncodedItem(ModelCoding.storedValue(of: model))
@@ -20,14 +19,13 @@ extension Repository {
         return try await store.patch(id: id, with: patch, ifRevision: nil, upsert: true, as: Model.self).item
     }
 
-    /// Stores what several models carry, one after the other, as ``persist(_:)->Model`` does each of them; two that feed one
-    /// record merge into it in their order.
+    /// Stores the members of several models, one after another, as ``persist(_:)->Model`` does.
     ///
-    /// Each is atomic by itself. Where one fails, the others are stored nevertheless; for all or none there is
-    /// ``transaction(_:)``.
+    /// Each is atomic by itself. If one fails, the others are stored nevertheless; ``transaction(_:)`` is atomic as a
+    /// whole.
     ///
-    /// - Returns: the whole records as they are after each model.
-    /// - Throws: the first error, with the model's place in ``CRUDError/Details/index``.
+    /// - Returns: the whole record after each model.
+    /// - Throws: the first error, with the model's index in ``CRUDError/Details/index``.
     @discardableResult
     public func persist(_ models: [some Encodable & Identifiable]) async throws -> [Model] {
         let operations = try models.map { model in
@@ -37,8 +35,8 @@ extension Repository {
         }
         var persisted: [Model] = []
         var firstError: CRUDError?
-        for run in operations.runs {
-            for (index, result) in zip(run, try await store.batch(Array(operations[run]))) {
+        for range in operations.batches {
+            for (index, result) in zip(range, try await store.batch(Array(operations[range]))) {
                 switch result {
                 case .success(let outcome):
                     guard let item = outcome.item else { throw CRUDError.malformed(.batch) }
@@ -55,17 +53,17 @@ extension Repository {
 }
 
 extension [RecordOperation] {
-    /// The operations in runs that each fit into a request, and their answers into a reply.
-    fileprivate var runs: [Range<Int>] {
-        var runs: [Range<Int>] = []
+    /// The operations, divided so that each part fits into a request, and its results into a reply.
+    fileprivate var batches: [Range<Int>] {
+        var batches: [Range<Int>] = []
         var (start, size) = (0, 0)
         for (index, operation) in enumerated() {
             if index - start == 256 || size > 1 << 20 {
-                runs.append(start..<index)
+                batches.append(start..<index)
                 (start, size) = (index, 0)
             }
             if case .patch(let patch, _, _) = operation.action { size += patch.bytes.count }
         }
-        return isEmpty ? [] : runs + [start..<count]
+        return isEmpty ? [] : batches + [start..<count]
     }
 }

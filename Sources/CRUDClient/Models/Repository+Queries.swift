@@ -1,12 +1,12 @@
 import CRUDModel
 
-/// Asking for records.
+/// Queries.
 extension Repository {
     /// Reads the records that a query selects.
     ///
-    /// They are read in pages of a thousand; see ``records(_:)-(Query<Model>)``, which does not hold them all.
+    /// They are read in pages of a thousand; ``records(_:)-(Query<Model>)`` does not keep all of them in memory.
     ///
-    /// - Throws: ``CRUDError/Code/invalidQuery``; a `DecodingError` where an item is no `Model`.
+    /// - Throws: ``CRUDError/Code/invalidQuery``; a `DecodingError` if an item is not a `Model`.
     public func fetch(_ query: Query<Model>) async throws -> [Model] {
         var models: [Model] = []
         for try await model in records(query) { models.append(model) }
@@ -15,14 +15,14 @@ extension Repository {
 
     /// Reads every record, by id.
     ///
-    /// - Throws: a `DecodingError` where an item is no `Model`.
+    /// - Throws: a `DecodingError` if an item is not a `Model`.
     public func fetchAll() async throws -> [Model] {
         try await fetch(Query())
     }
 
-    /// The records that a query selects, one after the other. They are read in pages underneath, while they are asked for.
+    /// The records that a query selects, one after another. They are read in pages during iteration.
     ///
-    /// A record that is there throughout, with the members that the query speaks of unchanged, comes exactly once,
+    /// A record that exists throughout, with the members that the query uses unchanged, is returned exactly once,
     /// whatever else is stored meanwhile.
     ///
     /// ```swift
@@ -34,8 +34,8 @@ extension Repository {
 
     /// Reads the first record that a query selects.
     ///
-    /// - Returns: nil where there is none.
-    /// - Throws: ``CRUDError/Code/invalidQuery``; a `DecodingError` where the item is no `Model`.
+    /// - Returns: nil if there is none.
+    /// - Throws: ``CRUDError/Code/invalidQuery``; a `DecodingError` if the item is not a `Model`.
     public func first(_ query: Query<Model> = Query()) async throws -> Model? {
         let records = records(query.limited(to: min(1, query.limit ?? 1))).makeAsyncIterator()
         var iterator = records
@@ -52,56 +52,60 @@ extension Repository {
 
     /// Deletes the records that a query selects.
     ///
-    /// Each deletion is atomic, all of them together are not: records that others store meanwhile may or may not go.
+    /// Each deletion is atomic, all of them together are not: records that are stored meanwhile may or may not be
+    /// deleted.
     ///
-    /// - Parameter query: its order does not matter, and it must have no limit.
+    /// - Parameter query: must have no limit; its order is ignored.
     /// - Returns: how many were deleted.
-    /// - Throws: ``CRUDError/Code/invalidQuery``; ``CRUDError/Code/outcomeUnknown`` where it was cut short.
+    /// - Throws: ``CRUDError/Code/invalidQuery``; ``CRUDError/Code/outcomeUnknown`` if it was interrupted.
     @discardableResult
     public func removeAll(_ query: Query<Model>) async throws -> Int {
-        guard query.limit == nil else { throw CRUDError(.invalidQuery, "what is to be removed cannot have a limit") }
+        guard query.limit == nil else {
+            throw CRUDError(.invalidQuery, "a query of records to be removed cannot have a limit")
+        }
         return try await store.deleteMatching(query.recordQuery().selection)
     }
 
     /// Deletes every record of the collection.
     ///
-    /// Each deletion is atomic, all of them together are not: records that others store meanwhile may or may not go.
+    /// Each deletion is atomic, all of them together are not: records that are stored meanwhile may or may not be
+    /// deleted.
     ///
     /// - Returns: how many were deleted.
-    /// - Throws: ``CRUDError/Code/outcomeUnknown`` where it was cut short.
+    /// - Throws: ``CRUDError/Code/outcomeUnknown`` if it was interrupted.
     @discardableResult
     public func removeAll() async throws -> Int {
         try await store.deleteMatching(.all)
     }
 }
 
-/// The same, with the condition alone. The closure is run where the caller is.
+/// The same, with a condition only. The closure is called in the caller's isolation.
 extension Repository where Model: Queryable {
-    /// Reads the records that a condition is true of, by id; see ``fetch(_:)-(Query<Model>)``.
+    /// Reads the records for which a condition is true, by id; see ``fetch(_:)-(Query<Model>)``.
     public nonisolated(nonsending) func fetch(_ condition: (Model.Properties) -> Condition<Model>) async throws
         -> [Model]
     {
         try await fetch(Query(condition))
     }
 
-    /// The records that a condition is true of, by id; see ``records(_:)-(Query<Model>)``.
+    /// The records for which a condition is true, by id; see ``records(_:)-(Query<Model>)``.
     public func records(_ condition: (Model.Properties) -> Condition<Model>) -> RecordSequence<Model> {
         records(Query(condition))
     }
 
-    /// Reads the first record by id that a condition is true of; see ``first(_:)-(Query<Model>)``.
+    /// Reads the first record by id for which a condition is true; see ``first(_:)-(Query<Model>)``.
     public nonisolated(nonsending) func first(_ condition: (Model.Properties) -> Condition<Model>) async throws
         -> Model?
     {
         try await first(Query(condition))
     }
 
-    /// Counts the records that a condition is true of; see ``count(_:)-(Query<Model>)``.
+    /// Counts the records for which a condition is true; see ``count(_:)-(Query<Model>)``.
     public nonisolated(nonsending) func count(_ condition: (Model.Properties) -> Condition<Model>) async throws -> Int {
         try await count(Query(condition))
     }
 
-    /// Deletes the records that a condition is true of; see ``removeAll(_:)-(Query<Model>)``.
+    /// Deletes the records for which a condition is true; see ``removeAll(_:)-(Query<Model>)``.
     @discardableResult
     public nonisolated(nonsending) func removeAll(_ condition: (Model.Properties) -> Condition<Model>) async throws
         -> Int

@@ -1,6 +1,6 @@
 import CRUDModel
 
-/// The records of one collection as values of one type: what most applications work with.
+/// The records of one collection as values of one type.
 ///
 /// ```swift
 /// let users = client.repository("users", of: User.self)
@@ -9,15 +9,15 @@ import CRUDModel
 /// try await users.modify(id: "ada") { $0.age += 1 }
 /// ```
 ///
-/// It stands on a ``RecordStore`` and adds the type: the daemon's, or in a unit test `InMemoryRepository`. To make one
-/// costs nothing, and any number of tasks may use it.
+/// It is a typed layer over a ``RecordStore``: the daemon's, or in a unit test `InMemoryRepository`. Creating one costs
+/// nothing, and any number of tasks may use it.
 ///
-/// A model that is `Identifiable` or ``Persistable`` knows its record's id; for another one every method that stores has
-/// a form with an `id`.
+/// A model that is `Identifiable` or ``Persistable`` determines its record's id; for others, every method that stores
+/// has a variant with an `id`.
 ///
-/// Beside the errors that a method names, all of them throw what ``CRUDRepository`` says.
+/// Besides the errors that a method names, all of them throw those of ``CRUDRepository``.
 public struct Repository<Model: Codable & Sendable>: Sendable {
-    /// Where the records are.
+    /// The store that has the records.
     public let store: any RecordStore
 
     public init(_ store: any RecordStore) {
@@ -28,14 +28,14 @@ public struct Repository<Model: Codable & Sendable>: Sendable {
 
     /// Reads a record.
     ///
-    /// - Throws: ``CRUDError/Code/recordNotFound``; a `DecodingError` where the item is no `Model`.
+    /// - Throws: ``CRUDError/Code/recordNotFound``; a `DecodingError` if the item is not a `Model`.
     public func read(id: some RecordIDConvertible) async throws -> Model {
         try await store.read(id: id.recordID)
     }
 
     /// Reads a record with its revision, which makes a later write conditional.
     ///
-    /// - Throws: ``CRUDError/Code/recordNotFound``; a `DecodingError` where the item is no `Model`.
+    /// - Throws: ``CRUDError/Code/recordNotFound``; a `DecodingError` if the item is not a `Model`.
     public func readVersioned(id: some RecordIDConvertible) async throws -> Versioned<Model> {
         try await store.readVersioned(id: id.recordID, as: Model.self)
     }
@@ -43,13 +43,13 @@ public struct Repository<Model: Codable & Sendable>: Sendable {
     /// Reads several records.
     ///
     /// - Parameter ids: at most as many as the daemon's limit `batch` (1000).
-    /// - Returns: the records that are there, in the order of `ids`; an id that is given twice is read once.
-    /// - Throws: a `DecodingError` where an item is no `Model`.
+    /// - Returns: the records that exist, in the order of `ids`; a repeated id is read once.
+    /// - Throws: a `DecodingError` if an item is not a `Model`.
     public func read(ids: [some RecordIDConvertible]) async throws -> [Model] {
         try await store.read(ids: ids.map(\.recordID))
     }
 
-    /// Tells whether there is a record.
+    /// Returns whether a record exists.
     public func exists(id: some RecordIDConvertible) async throws -> Bool {
         try await store.exists(id: id.recordID)
     }
@@ -65,15 +65,15 @@ public struct Repository<Model: Codable & Sendable>: Sendable {
         try await store.create(id: id.recordID, item: ModelCoding.storedValue(of: model))
     }
 
-    /// Replaces the record with an id. Of what was stored nothing stays.
+    /// Replaces the record with an id. Nothing of the previous item is kept.
     ///
     /// - Parameters:
-    ///   - model: what is stored from now on.
+    ///   - model: the new contents of the record.
     ///   - id: the record's id.
-    ///   - ifRevision: the record is replaced only if this is its revision; nil: whatever it is.
+    ///   - ifRevision: the record is replaced only if this is its revision; nil: in any case.
     /// - Returns: the record's new revision.
-    /// - Throws: ``CRUDError/Code/recordNotFound``; ``CRUDError/Code/revisionMismatch``, with the revision that the
-    ///   record has in ``CRUDError/Details/revision``.
+    /// - Throws: ``CRUDError/Code/recordNotFound``; ``CRUDError/Code/revisionMismatch``, with the
+    ///   record's revision in ``CRUDError/Details/revision``.
     @discardableResult
     public func update(
         _ model: Model, id: some RecordIDConvertible, ifRevision: Revision? = nil
@@ -81,15 +81,16 @@ public struct Repository<Model: Codable & Sendable>: Sendable {
         try await store.update(id: id.recordID, item: ModelCoding.storedValue(of: model), ifRevision: ifRevision)
     }
 
-    /// Stores a record under an id, whether it is there or not. Of what was stored nothing stays.
+    /// Stores a record under an id, whether it exists or not. Nothing of the previous item is kept.
     ///
     /// - Parameters:
-    ///   - model: what is stored from now on.
+    ///   - model: the new contents of the record.
     ///   - id: the record's id.
-    ///   - ifRevision: the record is replaced only if this is its revision; nil: whatever it is, and it need not be there.
+    ///   - ifRevision: the record is replaced only if this is its revision; nil: in any case, also if it does not
+    ///     exist.
     /// - Returns: the record's new revision.
-    /// - Throws: ``CRUDError/Code/revisionMismatch``, with the revision that the record has in
-    ///   ``CRUDError/Details/revision``, nil there if there is no record.
+    /// - Throws: ``CRUDError/Code/revisionMismatch``, with the record's revision in
+    ///   ``CRUDError/Details/revision``; nil if there is no record.
     @discardableResult
     public func upsert(
         _ model: Model, id: some RecordIDConvertible, ifRevision: Revision? = nil
@@ -101,20 +102,20 @@ public struct Repository<Model: Codable & Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - id: the record's id.
-    ///   - ifRevision: the record is deleted only if this is its revision; nil: whatever it is.
-    /// - Throws: ``CRUDError/Code/recordNotFound``; ``CRUDError/Code/revisionMismatch``, with the revision that the
-    ///   record has in ``CRUDError/Details/revision``.
+    ///   - ifRevision: the record is deleted only if this is its revision; nil: in any case.
+    /// - Throws: ``CRUDError/Code/recordNotFound``; ``CRUDError/Code/revisionMismatch``, with the
+    ///   record's revision in ``CRUDError/Details/revision``.
     public func delete(id: some RecordIDConvertible, ifRevision: Revision? = nil) async throws {
         try await store.delete(id: id.recordID, ifRevision: ifRevision)
     }
 
-    /// Changes some members of a record, atomically: those that the coding of `change` leaves out stay as they are, null
-    /// removes one, a value sets it. A type with ``Field`` members says all three.
+    /// Changes some members of a record, atomically: those that the encoding of `change` lacks are kept, null removes a
+    /// member, a value sets it. A type with ``Field`` members can express all three.
     ///
-    /// - Returns: the record as it is now.
+    /// - Returns: the new record.
     /// - Throws: ``CRUDError/Code/recordNotFound``; ``CRUDError/Code/revisionMismatch``, with the revision that the
-    ///   record has in ``CRUDError/Details/revision``; a `DecodingError` where the record, which is stored then, is no
-    ///   `Model`.
+    ///   record has in ``CRUDError/Details/revision``; a `DecodingError` if the record, which has been stored, is not
+    ///   a `Model`.
     @discardableResult
     public func patch(
         id: some RecordIDConvertible, with change: some Encodable, ifRevision: Revision? = nil
@@ -123,9 +124,9 @@ public struct Repository<Model: Codable & Sendable>: Sendable {
     }
 }
 
-/// Models that know their record's id.
+/// Models that determine their record's id.
 ///
-/// Each method throws ``CRUDError/Code/invalidParams`` where the `id` is neither ``RecordIDConvertible`` nor
+/// Each method throws ``CRUDError/Code/invalidParams`` if the `id` is neither ``RecordIDConvertible`` nor
 /// `LosslessStringConvertible`.
 extension Repository where Model: Identifiable {
     /// Stores a new record.
@@ -137,28 +138,29 @@ extension Repository where Model: Identifiable {
         try await create(model, id: ModelCoding.recordID(of: model))
     }
 
-    /// Replaces the record of a model. Of what was stored nothing stays.
+    /// Replaces the record of a model. Nothing of the previous item is kept.
     ///
     /// - Parameters:
-    ///   - model: what is stored from now on.
-    ///   - ifRevision: the record is replaced only if this is its revision; nil: whatever it is.
+    ///   - model: the new contents of the record.
+    ///   - ifRevision: the record is replaced only if this is its revision; nil: in any case.
     /// - Returns: the record's new revision.
-    /// - Throws: ``CRUDError/Code/recordNotFound``; ``CRUDError/Code/revisionMismatch``, with the revision that the
-    ///   record has in ``CRUDError/Details/revision``.
+    /// - Throws: ``CRUDError/Code/recordNotFound``; ``CRUDError/Code/revisionMismatch``, with the
+    ///   record's revision in ``CRUDError/Details/revision``.
     @discardableResult
     public func update(_ model: Model, ifRevision: Revision? = nil) async throws -> Revision {
         try await update(model, id: ModelCoding.recordID(of: model), ifRevision: ifRevision)
     }
 
-    /// Stores the record of a model, whether it is there or not. Of what was stored nothing stays; ``persist(_:)->Model``
-    /// keeps what the model does not carry.
+    /// Stores the record of a model, whether it exists or not. Of what was stored nothing stays; ``persist(_:)->Model``
+    /// keeps members that the model does not have.
     ///
     /// - Parameters:
-    ///   - model: what is stored from now on.
-    ///   - ifRevision: the record is replaced only if this is its revision; nil: whatever it is, and it need not be there.
+    ///   - model: the new contents of the record.
+    ///   - ifRevision: the record is replaced only if this is its revision; nil: in any case, also if it does not
+    ///     exist.
     /// - Returns: the record's new revision.
-    /// - Throws: ``CRUDError/Code/revisionMismatch``, with the revision that the record has in
-    ///   ``CRUDError/Details/revision``, nil there if there is no record.
+    /// - Throws: ``CRUDError/Code/revisionMismatch``, with the record's revision in
+    ///   ``CRUDError/Details/revision``; nil if there is no record.
     @discardableResult
     public func upsert(_ model: Model, ifRevision: Revision? = nil) async throws -> Revision {
         try await upsert(model, id: ModelCoding.recordID(of: model), ifRevision: ifRevision)
@@ -168,7 +170,7 @@ extension Repository where Model: Identifiable {
 extension CRUDClient {
     /// The records of the collection `name` as values of one type.
     ///
-    /// Nothing is sent yet: a collection that the daemon does not know shows with the first call.
+    /// Nothing is sent yet: the first call fails if the daemon does not know the collection.
     ///
     /// - Parameters:
     ///   - name: 1 to 128 bytes of UTF-8 without control characters; spaces are legal.

@@ -1,11 +1,11 @@
 import CRUDModel
 
-/// What ``Repository/transaction(_:)`` is to do: all of it or nothing.
+/// The operations of ``Repository/transaction(_:)``, which are executed atomically.
 ///
-/// Its methods note what is to be done and touch no record yet. They throw only where a model cannot be coded, or has no
-/// id that could be a record's.
+/// Its methods collect operations; they do not change records yet. They throw only if a model cannot be encoded, or if
+/// its `id` cannot be converted to a record's id.
 public struct Transaction<Model: Codable & Sendable> {
-    /// In the order in which they are carried out.
+    /// In the order in which they are executed.
     private(set) var operations: [RecordOperation] = []
     private let collection: String?
 
@@ -13,57 +13,57 @@ public struct Transaction<Model: Codable & Sendable> {
         self.collection = collection
     }
 
-    /// Stores a new record under an id. If there is one, nothing is done at all: ``CRUDError/Code/recordExists``.
+    /// Stores a new record under an id. If it exists, the transaction fails: ``CRUDError/Code/recordExists``.
     public mutating func create(_ model: Model, id: some RecordIDConvertible) throws {
         add(.create(try item(of: model)), id.recordID)
     }
 
-    /// Replaces the record with an id. If there is none, or it has another revision, nothing is done at all:
+    /// Replaces the record with an id. If there is none, or it has another revision, the transaction fails:
     /// ``CRUDError/Code/recordNotFound``, ``CRUDError/Code/revisionMismatch``.
     public mutating func update(_ model: Model, id: some RecordIDConvertible, ifRevision: Revision? = nil) throws {
         add(.update(try item(of: model), ifRevision: ifRevision), id.recordID)
     }
 
-    /// Stores a record under an id, whether it is there or not.
+    /// Stores a record under an id, whether it exists or not.
     public mutating func upsert(_ model: Model, id: some RecordIDConvertible, ifRevision: Revision? = nil) throws {
         add(.upsert(try item(of: model), ifRevision: ifRevision), id.recordID)
     }
 
     /// Changes some members of a record, as ``Repository/patch(id:with:ifRevision:)`` does. If there is none, or it has
-    /// another revision, nothing is done at all: ``CRUDError/Code/recordNotFound``, ``CRUDError/Code/revisionMismatch``.
+    /// another revision, the transaction fails: ``CRUDError/Code/recordNotFound``, ``CRUDError/Code/revisionMismatch``.
     public mutating func patch(
         id: some RecordIDConvertible, with change: some Encodable, ifRevision: Revision? = nil
     ) throws {
         add(.patch(try EncodedItem(change), ifRevision: ifRevision), id.recordID)
     }
 
-    /// Stores what a model carries, as ``Repository/persist(_:)->Model`` does.
+    /// Stores the members of a model, as ``Repository/persist(_:)->Model`` does.
     public mutating func persist(_ model: some Encodable & Identifiable) throws {
         add(.patch(try item(of: model), upsert: true), try ModelCoding.recordID(of: model))
     }
 
-    /// Stores what several models carry, in their order.
+    /// Stores the members of several models, in their order.
     public mutating func persist(_ models: [some Encodable & Identifiable]) throws {
         for model in models { try persist(model) }
     }
 
-    /// Deletes a record. If there is none, or it has another revision, nothing is done at all:
+    /// Deletes a record. If there is none, or it has another revision, the transaction fails:
     /// ``CRUDError/Code/recordNotFound``, ``CRUDError/Code/revisionMismatch``.
     public mutating func delete(id: some RecordIDConvertible, ifRevision: Revision? = nil) {
         add(.delete(ifRevision: ifRevision), id.recordID)
     }
 
-    /// Makes everything depend on the revision of a record that is not changed.
+    /// Makes the transaction depend on the revision of a record that is not changed.
     ///
     /// - Parameters:
     ///   - id: the record's id.
-    ///   - revision: the one that the record must have; nil: there must be no record. Else nothing is done at all:
+    ///   - revision: the one that the record must have; nil: there must be no record. Else the transaction fails:
     ///     ``CRUDError/Code/revisionMismatch``.
     public mutating func check(id: some RecordIDConvertible, revision: Revision?) {
         add(.check(revision), id.recordID)
     }
 
-    /// Includes records of another collection, which must live in the same backend.
+    /// Adds operations on another collection, which must belong to the same backend.
     ///
     /// ```swift
     /// try await users.transaction { users in
@@ -89,25 +89,25 @@ public struct Transaction<Model: Codable & Sendable> {
 }
 
 extension Transaction where Model: Identifiable {
-    /// Stores a new record. If there is one, nothing is done at all: ``CRUDError/Code/recordExists``.
+    /// Stores a new record. If it exists, the transaction fails: ``CRUDError/Code/recordExists``.
     public mutating func create(_ model: Model) throws {
         try create(model, id: ModelCoding.recordID(of: model))
     }
 
-    /// Replaces the record of a model. If there is none, or it has another revision, nothing is done at all:
+    /// Replaces the record of a model. If there is none, or it has another revision, the transaction fails:
     /// ``CRUDError/Code/recordNotFound``, ``CRUDError/Code/revisionMismatch``.
     public mutating func update(_ model: Model, ifRevision: Revision? = nil) throws {
         try update(model, id: ModelCoding.recordID(of: model), ifRevision: ifRevision)
     }
 
-    /// Stores the record of a model, whether it is there or not.
+    /// Stores the record of a model, whether it exists or not.
     public mutating func upsert(_ model: Model, ifRevision: Revision? = nil) throws {
         try upsert(model, id: ModelCoding.recordID(of: model), ifRevision: ifRevision)
     }
 }
 
 extension Repository {
-    /// Carries out several writes together: all of them, or none where one fails.
+    /// Executes several writes atomically.
     ///
     /// ```swift
     /// try await accounts.transaction {
@@ -116,12 +116,12 @@ extension Repository {
     /// }
     /// ```
     ///
-    /// - Parameter operations: notes what is to be done, at most as many operations as the daemon's limit `batch` (1000).
-    ///   If it throws, nothing is sent.
-    /// - Returns: for each operation the revision that it has given its record; nil for a deletion and a check.
-    /// - Throws: the error of the first operation that failed, with its place in ``CRUDError/Details/index``: none was
-    ///   carried out then. ``CRUDError/Code/unsupported`` where the collections live in several backends, or in one that
-    ///   has no transactions.
+    /// - Parameter operations: adds the operations, at most as many as the daemon's limit `batch` (1000). If it throws,
+    ///   nothing is sent.
+    /// - Returns: for each operation the new revision of its record; nil for a deletion and a check.
+    /// - Throws: the error of the first operation that failed, with its index in ``CRUDError/Details/index``: nothing
+    ///   was applied. ``CRUDError/Code/unsupported`` if the collections belong to several backends, or to one
+    ///   that has no transactions.
     @discardableResult
     public nonisolated(nonsending) func transaction(_ operations: (inout Transaction<Model>) throws -> Void)
         async throws -> [Revision?]

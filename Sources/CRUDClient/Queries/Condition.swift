@@ -2,12 +2,12 @@ public import CRUDModel
 
 /// A condition on the records of one model: what the closure of a query returns.
 ///
-/// It is true, false or unknown, as in SQL, and selects a record where it is true: `!` of unknown is unknown.
+/// It is true, false or unknown, as in SQL, and selects a record if it is true: `!` of unknown is unknown.
 public struct Condition<Model>: Sendable {
-    /// The condition in the terms of the wire protocol, or why it cannot be said in them.
+    /// The condition as a filter of the wire protocol, or why it cannot be converted to one.
     let filter: Result<Filter, any Error>
 
-    /// A condition that is made of strings, say one that a person has typed. Nothing checks that it fits the model.
+    /// A condition that is not checked against the model, for example one that a person has typed.
     public init(_ filter: Filter) {
         self.filter = .success(filter)
     }
@@ -16,17 +16,17 @@ public struct Condition<Model>: Sendable {
         self.filter = Result(catching: filter)
     }
 
-    /// True where both are.
+    /// True if both are true.
     public static func && (left: Condition, right: Condition) -> Condition {
         Condition { .and(try left.conjuncts + right.conjuncts) }
     }
 
-    /// True where one is.
+    /// True if one is true.
     public static func || (left: Condition, right: Condition) -> Condition {
         Condition { .or(try left.disjuncts + right.disjuncts) }
     }
 
-    /// True where the other is false.
+    /// True if the other is false.
     public static prefix func ! (condition: Condition) -> Condition {
         Condition { .not(try condition.filter.get()) }
     }

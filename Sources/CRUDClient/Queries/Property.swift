@@ -1,12 +1,12 @@
 import CRUDModel
 
-/// A property of a model, as queries speak of it: where it stands in the item, and of what type it is.
+/// A property of a model for queries: its path in the item, and its type.
 ///
-/// The operators and methods of it make conditions. A condition on a property that is missing or null is unknown, unless
-/// it asks for just that, and a record is selected only where its condition is true: neither `$0.age == 7` nor
-/// `$0.age != 7` selects one without an age.
+/// Its operators and methods return conditions. A condition on a property that is missing or null is unknown, unless it
+/// is a comparison with nil; a record is selected only if its condition is true: neither `$0.age == 7` nor `$0.age !=
+/// 7` selects one without an age.
 ///
-/// Where its type is ``Queryable`` itself, the properties of that follow with a dot: `$0.address.city == "Paris"`. An
+/// If its type is ``Queryable`` itself, the nested properties follow with a dot: `$0.address.city == "Paris"`. An
 /// optional one needs no question mark.
 @dynamicMemberLookup
 public struct Property<Model, Value>: Sendable {
@@ -39,24 +39,24 @@ public struct Property<Model, Value>: Sendable {
         Property<Model, Nested>(names: path.names + Wrapped.properties[keyPath: member].path.names)
     }
 
-    /// True where the property is missing or null.
+    /// True if the property is missing or null.
     public var isNull: Condition<Model> { Condition(.isNull(path)) }
 }
 
 // MARK: Conditions
 
 extension Property where Value: QueryValue {
-    /// True where the property equals the value; text by code point, numbers by exact value.
+    /// True if the property equals the value; text by code point, numbers by exact value.
     public static func == (property: Property, value: Value.Comparand) -> Condition<Model> {
         property.compared(.equal, value)
     }
 
-    /// True where the property is there and differs from the value.
+    /// True if the property exists and differs from the value.
     public static func != (property: Property, value: Value.Comparand) -> Condition<Model> {
         property.compared(.notEqual, value)
     }
 
-    /// True where the property equals one of the values.
+    /// True if the property equals one of the values.
     public func `in`(_ values: some Sequence<Value.Comparand>) -> Condition<Model> {
         Condition { .isIn(path, try values.map { try Literal(coding: $0) }) }
     }
@@ -66,7 +66,7 @@ extension Property where Value: QueryValue {
     }
 }
 
-/// Text is ordered by code point, which is not always Swift's order; dates by time.
+/// Text is compared by code point, which is not always Swift's order, dates by time.
 extension Property where Value: QueryValue, Value.Comparand: Comparable {
     public static func < (property: Property, value: Value.Comparand) -> Condition<Model> {
         property.compared(.less, value)
@@ -84,27 +84,27 @@ extension Property where Value: QueryValue, Value.Comparand: Comparable {
         property.compared(.greaterOrEqual, value)
     }
 
-    /// True where the property is at least `low` and at most `high`.
+    /// True if the property is at least `low` and at most `high`.
     public func between(_ low: Value.Comparand, _ high: Value.Comparand) -> Condition<Model> {
         Condition { .between(path, try Literal(coding: low), try Literal(coding: high)) }
     }
 }
 
 extension Property where Value: ExpressibleByNilLiteral {
-    /// True where the property is missing or null.
+    /// True if the property is missing or null.
     public static func == (property: Property, value: _OptionalNilComparisonType) -> Condition<Model> {
         property.isNull
     }
 
-    /// True where the property is neither missing nor null.
+    /// True if the property is neither missing nor null.
     public static func != (property: Property, value: _OptionalNilComparisonType) -> Condition<Model> {
         !property.isNull
     }
 }
 
 extension Property where Value: QueryValue, Value.Comparand == String {
-    /// True where the text matches a pattern: `%` is any run of characters, `_` one code point, and `\` takes the special
-    /// meaning from `%`, `_` and `\`. Case counts.
+    /// True if the text matches a pattern: `%` matches any run of characters, `_` one code point, and `\` escapes `%`,
+    /// `_` and `\`. Case-sensitive.
     ///
     /// A `\` before anything else makes the query throw ``CRUDError/Code/invalidQuery``.
     public func like(_ pattern: String) -> Condition<Model> {
@@ -113,12 +113,12 @@ extension Property where Value: QueryValue, Value.Comparand == String {
 }
 
 extension Property where Value: QueryList {
-    /// True where an element of the list equals the value.
+    /// True if an element of the list equals the value.
     public func contains(_ value: Value.ListElement.Comparand) -> Condition<Model> {
         contains(all: CollectionOfOne(value))
     }
 
-    /// True where each of the values equals some element of the list.
+    /// True if each of the values equals some element of the list.
     public func contains(all values: some Sequence<Value.ListElement.Comparand>) -> Condition<Model> {
         Condition { .arrayContains(path, try values.map { try Literal(coding: $0) }) }
     }

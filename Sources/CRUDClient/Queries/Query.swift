@@ -1,6 +1,6 @@
 import CRUDModel
 
-/// Which records of a model's collection are wanted, in what order, and how many.
+/// A selection of a model's records, with their order and a limit.
 ///
 /// ```swift
 /// let eldest = Query<User> { $0.age >= 18 && !($0.name == "Bob") }
@@ -9,20 +9,20 @@ import CRUDModel
 /// let users = try await repository.fetch(eldest)
 /// ```
 ///
-/// It is a value: it can be kept, handed around and refined. `Query<User>()` is all of them, by id.
+/// It is a value: it can be stored, passed on and refined. `Query<User>()` selects all records, by id.
 public struct Query<Model>: Sendable {
-    /// Which way a property is sorted.
+    /// The direction in which a property is sorted.
     public enum Direction: Sendable {
         /// Missing and null first, then false, true, numbers, strings by code point, lists, objects.
         case ascending
-        /// The other way round.
+        /// The reverse.
         case descending
     }
 
     private let filter: Result<Filter, any Error>?
     private var sort = SortOrder()
     private var prefix: String?
-    /// The most records that are wanted; nil: all.
+    /// The maximum number of records; nil: all.
     private(set) var limit: Int?
 
     /// Every record, by id.
@@ -30,19 +30,19 @@ public struct Query<Model>: Sendable {
         filter = nil
     }
 
-    /// The records that the condition is true of.
+    /// The records for which a condition is true.
     ///
-    /// - Parameter condition: is handed the properties of the model.
+    /// - Parameter condition: gets the properties of the model.
     public init(_ condition: (Model.Properties) -> Condition<Model>) where Model: Queryable {
         filter = condition(Model.properties).filter
     }
 
-    /// The records that a condition is true of.
+    /// The records for which a condition is true.
     public init(_ condition: Condition<Model>) {
         filter = condition.filter
     }
 
-    /// The same records, sorted by a property where the earlier ones tie; by id where all of them do.
+    /// The same records, sorted by a property if the earlier ones tie, and by id if all of them do.
     public func sorted<Value>(
         by property: KeyPath<Model.Properties, Property<Model, Value>>, _ direction: Direction = .ascending
     ) -> Query where Model: Queryable {
@@ -52,7 +52,7 @@ public struct Query<Model>: Sendable {
         return query
     }
 
-    /// At most so many of them, the first.
+    /// At most so many of the records, the first ones.
     ///
     /// - Parameter count: 0 or more.
     public func limited(to count: Int) -> Query {
@@ -61,16 +61,16 @@ public struct Query<Model>: Sendable {
         return query
     }
 
-    /// Those of them whose id begins with `prefix`, compared by code point.
+    /// The records whose id begins with `prefix`, compared by code point.
     public func withIDs(startingWith prefix: String) -> Query {
         var query = self
         query.prefix = prefix
         return query
     }
 
-    /// The query in the terms of a ``RecordStore``, whose limit is that of a page.
+    /// The query for a ``RecordStore``, whose limit is that of a page.
     ///
-    /// - Throws: what keeps a value of the condition from being compared.
+    /// - Throws: the error of a value that cannot be compared.
     func recordQuery() throws -> RecordQuery {
         RecordQuery(RecordSelection(filter: try filter?.get(), prefix: prefix), sort: sort)
     }

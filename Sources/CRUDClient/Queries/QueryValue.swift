@@ -7,23 +7,23 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A value that queries can compare properties with: its coding is one string, number or boolean.
+/// A value with which queries can compare properties: its encoding is one string, number or boolean.
 ///
-/// A type of your own, an enumeration of strings above all, needs no more than to say so:
+/// A type of your own, such as an enumeration of strings, only declares its conformance:
 ///
 /// ```swift
 /// enum Status: String, Codable, QueryValue { case active, dormant }
 /// ```
 ///
-/// A value that is coded as anything else makes its query throw ``CRUDError/Code/invalidQuery``.
+/// A query with a value that is encoded as anything else throws ``CRUDError/Code/invalidQuery``.
 public protocol QueryValue: Encodable {
-    /// What a property of this type is compared with: the type itself, or what an optional wraps.
+    /// The type with which a property of this type is compared: the type itself, or the wrapped type of an optional.
     associatedtype Comparand: Encodable = Self
 }
 
-/// A list that queries can look for values in.
+/// A list in which queries can search for values.
 public protocol QueryList {
-    /// What the list holds.
+    /// The type of its elements.
     associatedtype ListElement: QueryValue
 }
 
@@ -63,10 +63,10 @@ extension Optional: QueryList where Wrapped: QueryList {
 }
 
 extension Literal {
-    /// The literal that `value` is coded as.
+    /// The literal as which `value` is encoded.
     ///
-    /// - Throws: ``CRUDError/Code/invalidQuery`` where that is no string, number or boolean; an `EncodingError` where the
-    ///   value cannot be coded.
+    /// - Throws: ``CRUDError/Code/invalidQuery`` if that is not a string, number or boolean; an `EncodingError` if the
+    ///   value cannot be encoded.
     init(coding value: some Encodable) throws {
         let bytes = try ItemCoding.text(of: value)
         var scanner = JSONScanner()
@@ -82,7 +82,7 @@ extension Literal {
             self = .number(number)
         case .array, .object, .null:
             throw CRUDError(
-                .invalidQuery, "\(type(of: value)) is coded as neither a string nor a number nor a boolean",
+                .invalidQuery, "\(type(of: value)) is encoded as neither a string nor a number nor a boolean",
                 details: CRUDError.Details(node: String(decoding: bytes, as: UTF8.self)))
         }
     }

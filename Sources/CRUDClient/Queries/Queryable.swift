@@ -1,4 +1,4 @@
-/// A model that lists its properties, so that queries of it are checked by the compiler.
+/// A model that lists its properties, so that the compiler checks queries.
 ///
 /// ```swift
 /// struct User: Codable, Identifiable, Queryable {
@@ -18,10 +18,10 @@
 /// let adults = try await users.fetch { $0.age >= 18 && $0.name.like("B%") }
 /// ```
 ///
-/// Each property takes its type from the key path and its stored name from the coding key. `Properties` and `CodingKeys`
-/// must be declared in one file, unless the model writes its `CodingKeys` out.
+/// The type of each property is that of the key path, its stored name that of the coding key. `Properties` and
+/// `CodingKeys` must be declared in the same file, unless the model declares its `CodingKeys` explicitly.
 public protocol Queryable {
-    /// The properties that queries may speak of.
+    /// The properties that queries may use.
     associatedtype Properties: Sendable
 
     static var properties: Properties { get }

@@ -1,7 +1,7 @@
 extension CRUDRepository {
     /// Reads a record's item.
     ///
-    /// - Throws: ``CRUDError/Code/recordNotFound``; a `DecodingError` where the item is no `Item`.
+    /// - Throws: ``CRUDError/Code/recordNotFound``; a `DecodingError` if the item is not an `Item`.
     public func read<Item: Decodable>(id: String, as type: Item.Type = Item.self) async throws -> Item {
         try await readVersioned(id: id, as: type).item
     }
@@ -10,15 +10,14 @@ extension CRUDRepository {
     ///
     /// - Parameters:
     ///   - ids: at most as many as the daemon's limit `batch` (1000).
-    ///   - type: what the items are read as.
-    /// - Returns: the items of the records that are there, in the order of `ids`; an id that is given twice is read
-    ///   once.
-    /// - Throws: a `DecodingError` where an item is no `Item`.
+    ///   - type: the type of the items.
+    /// - Returns: the items of the records that exist, in the order of `ids`; a repeated id is read once.
+    /// - Throws: a `DecodingError` if an item is not an `Item`.
     public func read<Item: Decodable>(ids: [String], as type: Item.Type = Item.self) async throws -> [Item] {
         try await readVersioned(ids: ids, as: type).map(\.item)
     }
 
-    /// Replaces the item of a record that is there, whatever its revision.
+    /// Replaces the item of an existing record, whatever its revision.
     ///
     /// - Returns: the record's new revision.
     /// - Throws: ``CRUDError/Code/recordNotFound``.
@@ -27,7 +26,7 @@ extension CRUDRepository {
         try await update(id: id, item: item, ifRevision: nil)
     }
 
-    /// Deletes a record that is there, whatever its revision.
+    /// Deletes an existing record, whatever its revision.
     ///
     /// - Throws: ``CRUDError/Code/recordNotFound``.
     public func delete(id: String) async throws {
@@ -35,11 +34,11 @@ extension CRUDRepository {
     }
 }
 
-// What a repository may do better than this.
+// Default implementations, which a repository may replace by more efficient ones.
 extension CRUDRepository {
     @discardableResult
     public func upsert<Item: Encodable>(id: String, item: Item) async throws -> Revision {
-        // Either write is atomic; between two of them others may create and delete the record as they like.
+        // Each write is atomic; between two of them others may create or delete the record.
         while true {
             do {
                 return try await update(id: id, item: item)
@@ -71,7 +70,7 @@ extension CRUDRepository {
     }
 }
 
-/// Decodes from whatever is there and keeps nothing of it.
+/// Decodes any item and keeps nothing of it.
 private struct AnyItem: Decodable {
     init(from decoder: any Decoder) {}
 }

@@ -1,5 +1,5 @@
-/// Records of one collection, each an item of any Codable type under an id: what an application that stores something
-/// depends on, whoever keeps it.
+/// The records of one collection, each an item of any Codable type with an id: the protocol on which application code
+/// should depend, whatever implements it.
 ///
 /// ```swift
 /// struct Registration {
@@ -11,27 +11,27 @@
 /// }
 /// ```
 ///
-/// Items are objects, arrays or scalars alike, and one collection may hold items of several types. Dates are stored as
+/// Items may be objects, arrays or scalars, and one collection may have items of several types. Dates are stored as
 /// RFC 3339 text in UTC; integers keep their 64 bits and `Decimal` its digits.
 ///
-/// An id is 1 to 512 bytes of UTF-8 without control characters; any other text is legal. Ids are compared by code point:
-/// two that Swift's `String` takes for equal because they are canonically equivalent are two ids.
+/// An id has 1 to 512 bytes of UTF-8 without control characters. Ids are compared by code point: two ids may be
+/// different although they are canonically equivalent, and so equal as Swift `String`s.
 ///
-/// ### What every method throws
-/// Beside the errors that a method names: ``CRUDError`` with one of the codes
-/// - ``CRUDError/Code/invalidParams`` for an id or a collection name that breaks the rule,
+/// ### Errors of every method
+/// Besides the errors that a method names: ``CRUDError`` with one of the codes
+/// - ``CRUDError/Code/invalidParams`` for an invalid id or name of a collection,
 /// - ``CRUDError/Code/collectionNotFound``, ``CRUDError/Code/permissionDenied``, ``CRUDError/Code/limitExceeded``,
-///   ``CRUDError/Code/unsupported`` (the collection's format cannot hold that item) and ``CRUDError/Code/corrupt`` as
-///   the protocol has them,
+///   ``CRUDError/Code/unsupported`` (the collection's format cannot represent that item) and
+///   ``CRUDError/Code/corrupt`` as the protocol defines them,
 /// - ``CRUDError/Code/unavailable`` and ``CRUDError/Code/noSpace``: nothing was applied, the call may be made again,
 /// - ``CRUDError/Code/outcomeUnknown`` (writes only): it may or may not have been applied;
 ///
-/// `CancellationError` where the task was cancelled before the call was sent, or a read at any time; and `EncodingError`
-/// or `DecodingError` as they come from the item's own coding.
+/// `CancellationError` if the task was cancelled before the call was sent, or during a read; and the `EncodingError` or
+/// `DecodingError` of the item's own coding.
 ///
-/// ### Writing a repository
-/// Four methods are to be implemented; `upsert`, `exists` and `read(ids:)` have implementations that use them, for a
-/// repository that knows no shorter way. Each write must take effect whole or not at all, and alone.
+/// ### Implementing a repository
+/// Four methods must be implemented; `upsert`, `exists` and `read(ids:)` have default implementations that use them.
+/// Each write must be atomic.
 public protocol CRUDRepository: Sendable {
     /// Stores a new record.
     ///
@@ -42,45 +42,45 @@ public protocol CRUDRepository: Sendable {
 
     /// Reads a record with its revision.
     ///
-    /// - Throws: ``CRUDError/Code/recordNotFound``; a `DecodingError` where the item is no `Item`.
+    /// - Throws: ``CRUDError/Code/recordNotFound``; a `DecodingError` if the item is not an `Item`.
     func readVersioned<Item: Decodable>(id: String, as type: Item.Type) async throws -> Versioned<Item>
 
-    /// Replaces the item of a record that is there.
+    /// Replaces the item of an existing record.
     ///
     /// - Parameters:
     ///   - id: the record's id.
-    ///   - item: the whole item from now on.
-    ///   - ifRevision: the record is replaced only if this is its revision; nil: whatever it is.
+    ///   - item: the new item.
+    ///   - ifRevision: the record is replaced only if this is its revision; nil: in any case.
     /// - Returns: the record's new revision.
-    /// - Throws: ``CRUDError/Code/recordNotFound``; ``CRUDError/Code/revisionMismatch``, with the revision that the
-    ///   record has in ``CRUDError/Details/revision``.
+    /// - Throws: ``CRUDError/Code/recordNotFound``; ``CRUDError/Code/revisionMismatch``, with the
+    ///   record's revision in ``CRUDError/Details/revision``.
     @discardableResult
     func update<Item: Encodable>(id: String, item: Item, ifRevision: Revision?) async throws -> Revision
 
-    /// Deletes a record that is there.
+    /// Deletes an existing record.
     ///
     /// - Parameters:
     ///   - id: the record's id.
-    ///   - ifRevision: the record is deleted only if this is its revision; nil: whatever it is.
-    /// - Throws: ``CRUDError/Code/recordNotFound``; ``CRUDError/Code/revisionMismatch``, with the revision that the
-    ///   record has in ``CRUDError/Details/revision``.
+    ///   - ifRevision: the record is deleted only if this is its revision; nil: in any case.
+    /// - Throws: ``CRUDError/Code/recordNotFound``; ``CRUDError/Code/revisionMismatch``, with the
+    ///   record's revision in ``CRUDError/Details/revision``.
     func delete(id: String, ifRevision: Revision?) async throws
 
-    /// Stores a record, whether it is there or not.
+    /// Stores a record, whether it exists or not.
     ///
     /// - Returns: the record's new revision.
     @discardableResult
     func upsert<Item: Encodable>(id: String, item: Item) async throws -> Revision
 
-    /// Tells whether there is a record.
+    /// Returns whether a record exists.
     func exists(id: String) async throws -> Bool
 
     /// Reads several records.
     ///
     /// - Parameters:
     ///   - ids: at most as many as the daemon's limit `batch` (1000).
-    ///   - type: what the items are read as.
-    /// - Returns: the records that are there, in the order of `ids`; an id that is given twice is read once.
-    /// - Throws: a `DecodingError` where an item is no `Item`.
+    ///   - type: the type of the items.
+    /// - Returns: the records that exist, in the order of `ids`; a repeated id is read once.
+    /// - Throws: a `DecodingError` if an item is not an `Item`.
     func readVersioned<Item: Decodable>(ids: [String], as type: Item.Type) async throws -> [Versioned<Item>]
 }

@@ -1,18 +1,18 @@
-/// One of the operations that ``RecordStore/batch(_:)`` and ``RecordStore/transaction(_:)`` carry out.
+/// One operation of ``RecordStore/batch(_:)`` or ``RecordStore/transaction(_:)``.
 public struct RecordOperation: Sendable {
-    /// What is to be done to the record. `ifRevision` makes it conditional, as in the method of the same name.
+    /// The kind of operation. `ifRevision` makes it conditional, as in the method with the same name.
     public enum Action: Sendable {
         case create(EncodedItem)
         case update(EncodedItem, ifRevision: Revision? = nil)
         case upsert(EncodedItem, ifRevision: Revision? = nil)
         case patch(EncodedItem, ifRevision: Revision? = nil, upsert: Bool = false)
         case delete(ifRevision: Revision? = nil)
-        /// Nothing; it fails with ``CRUDError/Code/revisionMismatch`` unless the record has that revision, or is not
-        /// there where nil is given.
+        /// Changes nothing; fails with ``CRUDError/Code/revisionMismatch`` unless the record has that revision; nil:
+        /// unless there is no record.
         case check(Revision?)
     }
 
-    /// The record's collection; nil: that of the store that carries it out.
+    /// The record's collection; nil: that of the store that executes it.
     public var collection: String?
     public var id: String
     public var action: Action
@@ -24,11 +24,11 @@ public struct RecordOperation: Sendable {
     }
 }
 
-/// What an operation has led to.
+/// The outcome of an operation.
 public struct RecordOutcome: Sendable {
     /// The record's new revision; nil after a deletion and a check.
     public var revision: Revision?
-    /// After a patch: the item as it is now.
+    /// After a patch: the new item.
     public var item: EncodedItem?
 
     public init(revision: Revision? = nil, item: EncodedItem? = nil) {

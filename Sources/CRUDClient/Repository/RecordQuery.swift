@@ -1,10 +1,10 @@
 public import CRUDModel
 
-/// Which records of a collection are meant.
+/// A selection of a collection's records.
 public struct RecordSelection: Sendable, Hashable {
-    /// Only records whose item this is true of; nil: whatever the item.
+    /// Only records for whose item this is true; nil: any item.
     public var filter: Filter?
-    /// Only records whose id begins with this, compared by code point; nil: whatever the id.
+    /// Only records whose id begins with this, compared by code point; nil: any id.
     public var prefix: String?
 
     public init(filter: Filter? = nil, prefix: String? = nil) {
@@ -15,7 +15,7 @@ public struct RecordSelection: Sendable, Hashable {
     /// Every record.
     public static let all = RecordSelection()
 
-    // Written out: String's own equality would take canonically equivalent texts for one.
+    // Not synthesised, because String's == ignores the difference between canonically equivalent texts.
 
     public static func == (left: RecordSelection, right: RecordSelection) -> Bool {
         left.filter == right.filter && left.prefix.map { Array($0.utf8) } == right.prefix.map { Array($0.utf8) }
@@ -27,15 +27,15 @@ public struct RecordSelection: Sendable, Hashable {
     }
 }
 
-/// What a page of records is asked for with.
+/// A query for one page of records.
 public struct RecordQuery: Sendable {
     /// Which records.
     public var selection: RecordSelection
-    /// In what order; by id unless given.
+    /// The order; by default by id.
     public var sort: SortOrder
     /// The most records of the page, from 1 to the daemon's limit `query_limit` (10000); nil: 1000.
     public var limit: Int?
-    /// Where the page begins: what the page before it said; nil: at the start.
+    /// Where the page begins: ``RecordPage/next`` of the previous page; nil: at the start.
     public var cursor: Cursor?
 
     public init(
@@ -48,9 +48,9 @@ public struct RecordQuery: Sendable {
     }
 }
 
-/// A place between two pages of a query's records. It stays good when the daemon starts anew.
+/// A position between two pages of a query's records. It remains valid when the daemon restarts.
 public struct Cursor: Sendable {
-    /// The cursor as the store spells it; it means nothing to anybody else.
+    /// The store's text of the cursor; opaque to others.
     public let text: String
 
     public init(_ text: String) {
@@ -58,11 +58,10 @@ public struct Cursor: Sendable {
     }
 }
 
-/// Some of the records that a query selects.
+/// A page of the records that a query selects.
 public struct RecordPage<Item> {
     public var records: [Versioned<Item>]
-    /// Where the next page begins; nil: there is none. A page may be shorter than its limit, and even empty, with others
-    /// behind it.
+    /// Where the next page begins; nil: this is the last page. Any page may be shorter than its limit, and even empty.
     public var next: Cursor?
 
     public init(records: [Versioned<Item>], next: Cursor?) {

@@ -2,7 +2,7 @@ import CRUDJSON
 import CRUDModel
 import CRUDWire
 
-/// What the daemon can be asked for beside single records.
+/// Queries, patches and batches.
 extension RemoteRepository {
     public func patch<Item: Decodable>(
         id: String, with patch: EncodedItem, ifRevision: Revision?, upsert: Bool, as type: Item.Type
@@ -98,7 +98,7 @@ extension RemoteRepository {
 }
 
 extension JSONWriter {
-    /// A member whose value is JSON already.
+    /// A member whose value is JSON text already.
     mutating func member(_ key: String, json: some Sequence<UInt8>) {
         self.key(key)
         raw(json)
@@ -138,7 +138,7 @@ extension JSONWriter {
 }
 
 extension RecordOperation.Action {
-    /// What the protocol calls it.
+    /// Its name in the protocol.
     fileprivate var name: String {
         switch self {
         case .create: "create"

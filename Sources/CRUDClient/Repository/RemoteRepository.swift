@@ -2,12 +2,12 @@ import CRUDJSON
 import CRUDModel
 import CRUDWire
 
-/// Records of one collection as the daemon keeps them.
+/// The records of one collection in the daemon.
 ///
-/// It is a name and a client: to make one costs nothing, and any number of tasks may use it. Every method is one round
-/// trip, and what it does takes effect whole or not at all.
+/// It consists of a name and a client: creating one costs nothing, and any number of tasks may use it. Every method
+/// makes one round trip, and its effect is atomic.
 public struct RemoteRepository: RecordStore {
-    /// The client that this repository was made by.
+    /// The client that has created this repository.
     public let client: CRUDClient
     /// The collection's name.
     public let collection: String

@@ -1,8 +1,8 @@
-/// What a record's writes are told apart by: every successful write gives the record a revision that it never had before.
+/// The version of a record: every successful write gives the record a revision that it never had before.
 ///
-/// It is opaque, at most 64 bytes, and to be compared for equality only.
+/// It is opaque, has at most 64 bytes, and must be compared for equality only.
 public struct Revision: Sendable, CustomStringConvertible {
-    /// The revision as the daemon spells it.
+    /// The daemon's text of the revision.
     public let text: String
 
     public init(_ text: String) {
@@ -13,7 +13,7 @@ public struct Revision: Sendable, CustomStringConvertible {
 }
 
 extension Revision: Hashable {
-    // By bytes: String's own equality would take canonically equivalent texts for one.
+    // By bytes, because String's == ignores the difference between canonically equivalent texts.
 
     public static func == (left: Revision, right: Revision) -> Bool {
         left.text.utf8.elementsEqual(right.text.utf8)

@@ -1,4 +1,4 @@
-/// A record as it was read: its item, and the revision that makes a later write conditional.
+/// A record that was read: its item, and the revision that makes a later write conditional.
 ///
 /// ```swift
 /// var account = try await accounts.readVersioned(id: "42", as: Account.self)

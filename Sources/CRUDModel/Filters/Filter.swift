@@ -1,31 +1,31 @@
-/// Which records are meant: a condition on an item, in the terms of CQL2.
+/// A condition that selects records by their items, in the terms of CQL2.
 ///
-/// It is Basic CQL2 with the Advanced Comparison Operators and `a_contains`, as section 4 of the wire protocol has it.
-/// A condition is true, false or unknown, as in SQL, and a record is meant where it is true. Text is compared by code
-/// point: two filters are equal if they are spelt with the same ones.
+/// It is Basic CQL2 with the Advanced Comparison Operators and `a_contains`, as the wire protocol defines it
+/// (PROTOCOL.md, "Filters"). A condition is true, false or unknown, as in SQL; it selects a record if it is true. Text
+/// is compared by code point, also in the comparison of two filters.
 ///
 /// - SeeAlso: OGC 21-065r2, Common Query Language (CQL2), <https://docs.ogc.org/is/21-065r2/21-065r2.html>
 public indirect enum Filter: Sendable {
     /// Every record (`true`) or none (`false`).
     case constant(Bool)
-    /// True where all are true, false where one is false. Of none: true. CQL2 writes two or more.
+    /// True if all are true, false if one is false. Of none: true. CQL2 requires at least two.
     case and([Filter])
-    /// True where one is true, false where all are false. Of none: false. CQL2 writes two or more.
+    /// True if one is true, false if all are false. Of none: false. CQL2 requires at least two.
     case or([Filter])
-    /// True where the other is false; unknown stays unknown.
+    /// True if the other is false; unknown stays unknown.
     case not(Filter)
-    /// A property against a literal. Unknown where the property is missing or null, or of another type than the literal.
+    /// A property compared with a literal. Unknown if the property is missing or null, or has another type.
     case comparison(Comparison, PropertyPath, Literal)
-    /// Whether a string matches a pattern: `%` is any run of characters, `_` one code point, and `\` takes the special
-    /// meaning from `%`, `_` and `\`. Case counts. Unknown where the property is no string.
+    /// Whether a string matches a pattern: `%` matches any run of characters, `_` one code point, and `\` escapes `%`,
+    /// `_` and `\`. Case-sensitive. Unknown if the property is not a string.
     case like(PropertyPath, pattern: String)
-    /// `>=` the first and `<=` the second literal.
+    /// `>=` the first literal and `<=` the second one.
     case between(PropertyPath, Literal, Literal)
     /// Equal to one of the literals: `=` joined by `or`.
     case isIn(PropertyPath, [Literal])
     /// Whether the property is missing or null. Never unknown.
     case isNull(PropertyPath)
-    /// Whether every literal equals some element of the array. Unknown where the property is no array.
+    /// Whether every literal equals some element of the array. Unknown if the property is not an array.
     case arrayContains(PropertyPath, [Literal])
 }
 
@@ -40,7 +40,7 @@ public enum Comparison: String, Sendable, CaseIterable {
 }
 
 extension Filter: Hashable {
-    // Written out, as String's own == takes canonically equivalent texts for one.
+    // Not synthesised, because String's == ignores the difference between canonically equivalent texts.
     public static func == (left: Filter, right: Filter) -> Bool {
         switch (left, right) {
         case (.constant(let left), .constant(let right)): left == right
@@ -85,7 +85,7 @@ extension Filter: Hashable {
 }
 
 extension Hasher {
-    /// Mixes in a text by its code points.
+    /// Combines a text by its code points.
     mutating func combine(text: String) {
         combine(text.utf8.count)
         for byte in text.utf8 { combine(byte) }

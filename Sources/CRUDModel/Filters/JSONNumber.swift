@@ -1,14 +1,14 @@
-/// A number as JSON spells it, digit for digit.
+/// A number as JSON text, digit for digit.
 ///
-/// Two are equal if they are spelt the same. Filters and sorts go by the value: that of a number without fraction and
-/// exponent from −2⁶³ to 2⁶³−1 is exact, that of any other is the nearest binary64 (±infinity beyond its range).
+/// Two are equal if their texts are. Filters and sorts compare values: that of a number without fraction and exponent
+/// from −2⁶³ to 2⁶³−1 is exact, that of any other is the nearest binary64 (±infinity outside its range).
 ///
 /// - SeeAlso: RFC 8259, section 6, <https://www.rfc-editor.org/rfc/rfc8259#section-6>
 public struct JSONNumber: Sendable, Hashable, CustomStringConvertible {
     /// The digits, as RFC 8259 allows them: ASCII without white space.
     public let text: String
 
-    /// A number from its text; nil where that is no number of RFC 8259 (`1.`, `+1`, `01`, `NaN`, ` 1`).
+    /// A number from its text; nil if that is not a number of RFC 8259 (`1.`, `+1`, `01`, `NaN`, ` 1`).
     public init?(text: String) {
         guard Self.isNumber(text.utf8) else { return nil }
         self.text = text
@@ -19,14 +19,14 @@ public struct JSONNumber: Sendable, Hashable, CustomStringConvertible {
         text = String(integer)
     }
 
-    /// A floating-point number by its shortest text that gives the same value again; nil for infinity and NaN, which
+    /// A floating-point number as the shortest text that is parsed as the same value; nil for infinity and NaN, which
     /// JSON does not have.
     public init?(_ value: Double) {
         guard value.isFinite else { return nil }
         text = value.description
     }
 
-    /// A number whose text a scanner has checked.
+    /// A number whose text a scanner has validated.
     init(checked text: String) {
         self.text = text
     }

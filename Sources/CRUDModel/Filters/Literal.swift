@@ -1,4 +1,4 @@
-/// A value that a filter compares a property with: a string, a number or a boolean. There is no null; ask
+/// A value that a filter compares a property with: a string, a number or a boolean. For null there is
 /// ``Filter/isNull(_:)``.
 public enum Literal: Sendable {
     /// Compared by code point.
@@ -10,7 +10,7 @@ public enum Literal: Sendable {
 }
 
 extension Literal: Hashable {
-    // Written out, as String's own == takes canonically equivalent texts for one.
+    // Not synthesised, because String's == ignores the difference between canonically equivalent texts.
     public static func == (left: Literal, right: Literal) -> Bool {
         switch (left, right) {
         case (.string(let left), .string(let right)): left.utf8.elementsEqual(right.utf8)

@@ -1,9 +1,9 @@
-/// Where in an item a property stands: the names of the members that lead to it, outermost first.
+/// The path of a property in an item: names of members, outermost first.
 ///
-/// As text the names are joined by dots, `address.city`; a dot in a name is written `\.` and a backslash `\\`. Names are
-/// compared by code point, and each names a member of an object: `0` is no index into an array.
+/// As text the names are joined by dots, `address.city`; a dot in a name is written `\.` and a backslash `\\`. Names
+/// are compared by code point. Each is the name of an object's member: `0` is not an index into an array.
 public struct PropertyPath: Sendable {
-    /// At least one name; the empty one is a name like any other.
+    /// At least one name; it may be empty.
     public let names: [String]
 
     /// - Parameter names: at least one.
@@ -12,12 +12,12 @@ public struct PropertyPath: Sendable {
         self.names = names
     }
 
-    /// A path from its dotted text; nil where a backslash stands before anything but a dot or a backslash.
+    /// A path from its dotted text; nil if a backslash precedes anything but a dot or a backslash.
     public init?(text: String) {
         self.init(utf8: text.utf8)
     }
 
-    /// A path from its dotted text, which is UTF-8; nil where a backslash stands before anything but a dot or a backslash.
+    /// A path from its dotted text in UTF-8; nil if a backslash precedes anything but a dot or a backslash.
     package init?(utf8 text: some Sequence<UInt8>) {
         var names: [String] = []
         var name: [UInt8] = []
@@ -62,7 +62,7 @@ extension PropertyPath: CustomStringConvertible {
 }
 
 extension PropertyPath: Hashable {
-    // Written out, as String's own == takes canonically equivalent names for one.
+    // Not synthesised, because String's == ignores the difference between canonically equivalent names.
     public static func == (left: PropertyPath, right: PropertyPath) -> Bool {
         left.names.elementsEqual(right.names) { $0.utf8.elementsEqual($1.utf8) }
     }

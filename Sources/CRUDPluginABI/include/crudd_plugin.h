@@ -1,14 +1,18 @@
 #ifndef CRUDD_PLUGIN_H
 #define CRUDD_PLUGIN_H
 
-// The contract between crudd and a storage plugin, version 1. README.md beside this file explains it; this header is
-// the letter.
+// The contract between crudd and a storage plugin, version 2. README.md beside this file explains it; where the two
+// differ, this header is right.
 //
-// A plugin is a shared object that exports one function, `crudd_plugin_entry`. It stores bytes: the host turns items
-// into bytes, checks identifiers and access, makes revisions, and hands over whatever has queued up as one batch.
+// A plugin is a shared object that exports one function, `crudd_plugin_entry`. It is an ordered store of bytes: the
+// host turns items into bytes, makes revisions, sequence numbers and index keys, checks identifiers and access,
+// evaluates filters and sorts, and hands over whatever has queued up as one batch.
 //
-// Only bytes, lengths, integers and function pointers cross. Every struct that may grow starts with its own size;
-// fields are only ever appended, and a side that finds `struct_size` too small for a field treats it as zero.
+// Growth. Only bytes, lengths, integers and function pointers cross. Every struct begins with its own size as the side
+// that made it knows it; an array comes with the size of an element. Fields are only ever appended. A reader copies
+// what both sides know and takes the rest as zero. That holds for the function table too: a table that is shorter than
+// the host's lacks optional functions, nothing else. `crudd_bytes` never grows.
+//
 // Memory that a call hands over belongs to the caller and is valid until the call returns, in both directions.
 
 #include <stddef.h>
@@ -18,7 +22,7 @@
 extern "C" {
 #endif
 
-#define CRUDD_ABI_VERSION 1u
+#define CRUDD_ABI_VERSION 2u
 
 /// Bytes that are not terminated. `data` may be NULL where `size` is 0.
 typedef struct crudd_bytes {
@@ -28,7 +32,7 @@ typedef struct crudd_bytes {
 
 // MARK: Outcomes
 
-/// What a call, or one mutation of a batch, came to.
+/// The outcome of a call, or of one mutation of a batch.
 typedef int32_t crudd_status;
 enum {
     CRUDD_OK = 0,
@@ -38,13 +42,14 @@ enum {
     CRUDD_UNAVAILABLE = 4,      ///< not now, nothing was applied: busy, locked, read-only, unreachable
     CRUDD_OUTCOME_UNKNOWN = 5,  ///< a write may or may not have been applied
     CRUDD_NO_SPACE = 6,         ///< storage is full, nothing was applied
-    CRUDD_CORRUPT = 7,          ///< stored bytes cannot be understood
-    CRUDD_UNSUPPORTED = 8,      ///< the plugin does not do this
+    CRUDD_CORRUPT = 7,          ///< stored bytes cannot be decoded
+    CRUDD_UNSUPPORTED = 8,      ///< the plugin lacks this capability
     CRUDD_INVALID_OPTIONS = 9,  ///< of check_options and open: can never work; failure.pointer names the option
-    CRUDD_INTERNAL = 10,        ///< anything else; logged by the host, never shown to a peer
+    CRUDD_INTERNAL = 10,        ///< anything else; logged by the host, never shown to a client
+    CRUDD_INTERRUPTED = 11,     ///< crudd_call.interrupted returned non-zero; nothing was applied
 };
 
-/// Where a call says why it did not answer CRUDD_OK. The host owns it and has zeroed it; texts are UTF-8 and
+/// Where a call says why it did not return CRUDD_OK. The host owns it and has zeroed it; texts are UTF-8 and
 /// terminated, and say nothing of a record's content.
 typedef struct crudd_failure {
     uint32_t struct_size;
@@ -54,24 +59,30 @@ typedef struct crudd_failure {
 
 // MARK: Capabilities
 
-/// What a plugin can do beyond the calls that every plugin has. What is not declared is never called.
+/// What a plugin can do beyond the calls that every plugin has. What is not declared is never asked for.
 enum {
     /// Readers are independent: calls on different readers, and calls on the backend itself, may run at the same
     /// time on different threads. Undeclared: the host makes one call at a time.
     CRUDD_CAN_READ_CONCURRENTLY = 1u << 0,
     /// `read` of a few ids takes microseconds, so that the host may call it on its event loop. Needs the one above.
     CRUDD_CAN_READ_FAST = 1u << 1,
-    /// CRUDD_WRITE_ATOMIC is understood, over several collections too.
+    /// CRUDD_WRITE_ATOMIC is supported, over several collections too.
     CRUDD_HAS_TRANSACTIONS = 1u << 2,
-    /// A write that was answered survives power loss.
+    /// A write that was acknowledged survives power loss.
     CRUDD_IS_DURABLE = 1u << 3,
-    /// `query` and the filter of `count` are there, for the filters and sorts that the plugin does not refuse.
-    CRUDD_CAN_QUERY = 1u << 4,
+    /// Index keys are stored and kept in order: CRUDD_BY_KEY, CRUDD_RANGE_UNKEYED and CRUDD_SET_KEYS are supported.
+    CRUDD_HAS_INDEXES = 1u << 4,
+    /// CRUDD_BY_SEQUENCE is supported for collections that were opened with CRUDD_OPEN_SEQUENCES.
+    CRUDD_HAS_SEQUENCES = 1u << 5,
+    /// `expires_at` is stored, and a record that has expired is left out everywhere (see crudd_record).
+    CRUDD_HAS_EXPIRY = 1u << 6,
 };
 
 // MARK: The host, as a plugin sees it
 
 typedef enum crudd_log_level { CRUDD_LOG_DEBUG, CRUDD_LOG_INFO, CRUDD_LOG_WARNING, CRUDD_LOG_ERROR } crudd_log_level;
+
+typedef enum crudd_state { CRUDD_DOWN = 0, CRUDD_UP = 1 } crudd_state;
 
 /// Lives as long as the backend. Its functions may be called from any thread.
 typedef struct crudd_host {
@@ -79,42 +90,96 @@ typedef struct crudd_host {
     void *context;
     /// A line for the administrator; never the content of a record.
     void (*log)(void *context, crudd_log_level level, crudd_bytes message);
+    /// Optional for a plugin to call: the call in progress advances. It postpones the call's time-out. `total` is 0
+    /// where it is not known.
+    void (*progress)(void *context, uint64_t done, uint64_t total);
+    /// Optional for a plugin to call: the storage was lost, or is back, and why. While it is down the host answers
+    /// requests with `unavailable` and makes no calls but `idle`, about once a second, in which the plugin reconnects.
+    void (*state)(void *context, crudd_state state, crudd_bytes reason);
 } crudd_host;
 
-/// Things that a plugin makes and the host hands back. The host never looks inside.
+/// What the host says of a call that may take long.
+typedef struct crudd_call {
+    uint32_t struct_size;
+    uint32_t reserved;
+    int64_t now;       ///< the clock by which records expire: milliseconds since 1970-01-01 UTC
+    int64_t deadline;  ///< when nobody waits any more: nanoseconds of CLOCK_MONOTONIC; 0: no deadline
+    /// Optional (may be NULL). To be called every millisecond or so by whatever may take longer; non-zero: nobody waits
+    /// for the result any more, stop and return CRUDD_INTERRUPTED.
+    int32_t (*interrupted)(void *context);
+    void *context;  ///< of `interrupted`
+} crudd_call;
+
+/// Objects that a plugin makes and the host hands back. The host never looks inside.
 typedef struct crudd_backend crudd_backend;
 typedef struct crudd_collection crudd_collection;
 typedef struct crudd_reader crudd_reader;
 
+/// What a backend says of itself once it is open. The host has zeroed it, but for `capabilities`.
+typedef struct crudd_opened {
+    uint32_t struct_size;
+    /// How many readers beside those of event loops serve it best, such as several connections to a server; 0: one.
+    uint32_t readers;
+    /// Set by the host to those of the plugin; options may take some away (durability, say).
+    uint64_t capabilities;
+    /// No mutation that ever took effect here had a higher sequence number. It may be an upper bound.
+    uint64_t last_sequence;
+} crudd_opened;
+
 // MARK: Collections
 
-enum { CRUDD_OPEN_CREATE = 1u << 0 };
+enum {
+    CRUDD_OPEN_CREATE = 1u << 0,     ///< create it if it is not there; otherwise that is CRUDD_NOT_FOUND
+    CRUDD_OPEN_SEQUENCES = 1u << 1,  ///< CRUDD_BY_SEQUENCE will be used; only with CRUDD_HAS_SEQUENCES
+};
 
 /// How a collection is to be opened.
 typedef struct crudd_collection_spec {
     uint32_t struct_size;
-    uint32_t flags;            ///< CRUDD_OPEN_CREATE: make it if it is not there. Otherwise CRUDD_NOT_FOUND.
-    crudd_bytes name;          ///< 1 to 128 bytes of UTF-8 without control characters; anything else is legal
+    uint32_t flags;    ///< CRUDD_OPEN_…
+    crudd_bytes name;  ///< 1 to 128 bytes of UTF-8 without control characters; anything else is legal
     /// "json", "xml" or "plist": what the items are, for a file's extension and the like. The same name with another
     /// format is another collection.
     crudd_bytes format;
-    const crudd_bytes *indexes;  ///< property paths worth an index; a plugin without indexes ignores them
+    /// The names of the collection's indexes, property paths; index n is the one at position n. With CRUDD_HAS_INDEXES
+    /// only. An index that is new has no keys yet, one that is no longer named is dropped with its keys.
+    const crudd_bytes *indexes;
     size_t index_count;
 } crudd_collection_spec;
+
+// MARK: Records
+
+/// A record, in both directions.
+///
+/// One whose `expires_at` is not 0 and not later than crudd_call.now has expired: `read`, `scan` and `count` leave it
+/// out, and for preconditions it is not there.
+typedef struct crudd_record {
+    uint32_t struct_size;
+    uint32_t reserved;
+    crudd_bytes id;        ///< 1 to 512 bytes of UTF-8 without control characters; anything else is legal
+    crudd_bytes item;      ///< empty where it was not asked for
+    crudd_bytes revision;  ///< 1 to 64 bytes of printable ASCII
+    int64_t expires_at;    ///< milliseconds since 1970-01-01 UTC; 0: never
+    uint64_t sequence;     ///< made by the host, rising in commit order; 0: written by somebody else
+    /// To the plugin: a key for each index of the collection, in their order; an empty one stands for none. At most 512
+    /// bytes, compared byte by byte. From the plugin: NULL.
+    const crudd_bytes *keys;
+    size_t key_count;
+} crudd_record;
 
 // MARK: Reading
 
 enum { CRUDD_READ_WITHOUT_ITEMS = 1u << 0 };
 
 /// Receives one record. `index` is the position of its id in the request (`read`) or counts from 0 (`scan`).
-/// Answers 0 to go on; anything else makes the plugin stop and answer CRUDD_OK.
-typedef int32_t (*crudd_emit)(void *context, size_t index, crudd_bytes id, crudd_bytes item, crudd_bytes revision);
+/// Returns 0 to continue; anything else makes the plugin stop and return CRUDD_OK.
+typedef int32_t (*crudd_emit)(void *context, size_t index, const crudd_record *record);
 
-/// Looks ids up. Each record that is there is emitted once for each position that asks for it; one that is not is
-/// left out. With CRUDD_READ_WITHOUT_ITEMS `item` is empty.
+/// Reads records by id. Each record that is there is emitted once for each position that asks for it; one that is not
+/// is left out.
 typedef struct crudd_read {
     uint32_t struct_size;
-    uint32_t flags;
+    uint32_t flags;  ///< CRUDD_READ_WITHOUT_ITEMS
     const crudd_collection *collection;
     const crudd_bytes *ids;
     size_t count;
@@ -122,104 +187,115 @@ typedef struct crudd_read {
     void *context;
 } crudd_read;
 
-/// Walks records by id, ascending by byte.
+/// The order in which records are scanned.
+enum {
+    CRUDD_BY_ID = 0,        ///< id, ascending by byte
+    CRUDD_BY_KEY = 1,       ///< key of one index, then id, both ascending by byte; records without a key are left out
+    CRUDD_BY_SEQUENCE = 2,  ///< sequence number; records without one are left out
+};
+
+enum {
+    /// With CRUDD_BY_KEY: instead, only the records that have no key in that index, by id; the bounds are ids.
+    CRUDD_RANGE_UNKEYED = 1u << 0,
+};
+
+/// Which records of a collection, and in which order.
+typedef struct crudd_range {
+    uint32_t struct_size;
+    uint32_t flags;  ///< CRUDD_RANGE_…
+    uint32_t order;  ///< CRUDD_BY_…
+    uint32_t index;  ///< CRUDD_BY_KEY: the index
+    crudd_bytes lower;  ///< the least id or key, included; empty: no bound. An id is valid UTF-8
+    crudd_bytes upper;  ///< above the greatest id or key; empty: no bound. An id is valid UTF-8
+    uint64_t lower_sequence;  ///< CRUDD_BY_SEQUENCE: the least, included
+    uint64_t upper_sequence;  ///< CRUDD_BY_SEQUENCE: above the greatest; 0: no bound
+} crudd_range;
+
+enum {
+    CRUDD_SCAN_WITHOUT_ITEMS = 1u << 0,
+    CRUDD_SCAN_REVERSE = 1u << 1,  ///< the whole order reversed, ids of equal keys too
+};
+
+/// Scans records in order.
 typedef struct crudd_scan {
     uint32_t struct_size;
-    uint32_t flags;  ///< CRUDD_READ_WITHOUT_ITEMS
+    uint32_t flags;  ///< CRUDD_SCAN_…
     const crudd_collection *collection;
-    crudd_bytes after;   ///< only ids greater than this; empty: from the start
-    crudd_bytes prefix;  ///< only ids that begin with this; empty: all
-    size_t limit;        ///< at most so many; 0: no limit
+    const crudd_range *range;
+    /// Where to resume: only records behind this one in the direction of the scan. By id: `after_id`; by key: both; by
+    /// sequence: neither, the range says it. An empty `after_id`: from the start.
+    crudd_bytes after_key;
+    crudd_bytes after_id;
+    size_t limit;  ///< at most so many; 0: no limit
     crudd_emit emit;
     void *context;
 } crudd_scan;
 
-/// Asked now and then by a query that takes long, every millisecond or so. 0: go on. Anything else: nobody waits for
-/// the result any more; the plugin stops and answers CRUDD_UNAVAILABLE.
-typedef int32_t (*crudd_interrupt)(void *context);
-
-/// Counts records. With a filter: like `query`, and only where CRUDD_CAN_QUERY is declared.
+/// Counts records.
 typedef struct crudd_count {
     uint32_t struct_size;
     uint32_t flags;
     const crudd_collection *collection;
-    crudd_bytes prefix;         ///< only ids that begin with this; empty: all
-    crudd_bytes filter;         ///< only records for which this is true, in CQL2 JSON; empty: all
-    crudd_interrupt interrupt;  ///< may be NULL
-    void *context;              ///< of `interrupt`
+    const crudd_range *range;
+    uint64_t limit;  ///< counting may stop there; 0: no limit
 } crudd_count;
-
-/// How a query was carried out. The host has zeroed it.
-typedef struct crudd_plan {
-    uint32_t struct_size;
-    char index[256];   ///< UTF-8, terminated: the property path whose index served; empty: none did
-    uint64_t scanned;  ///< how many records were looked at
-} crudd_plan;
-
-/// Finds records by what is in them. What it emits is exactly what the protocol's rules for filters and sorts say, in
-/// that order; a filter or a sort of which the plugin is not sure is refused with CRUDD_UNSUPPORTED before anything is
-/// emitted, and the host scans and evaluates itself.
-typedef struct crudd_query {
-    uint32_t struct_size;
-    uint32_t flags;  ///< CRUDD_READ_WITHOUT_ITEMS
-    const crudd_collection *collection;
-    crudd_bytes filter;  ///< only records for which this is true, in CQL2 JSON; empty: all
-    crudd_bytes prefix;  ///< only ids that begin with this; empty: all
-    crudd_bytes sort;    ///< [{"property":"a.b","order":"asc"|"desc"},…]; ties by id, ascending; empty: by id alone
-    crudd_bytes after;   ///< {"values":[…],"id":"…"}: only records behind this place in the order; empty: from the start
-    size_t limit;        ///< at most so many; never 0
-    crudd_emit emit;     ///< `index` counts from 0
-    void *context;       ///< of `emit` and `interrupt`
-    crudd_plan *plan;    ///< NULL unless the host wants to know
-    crudd_interrupt interrupt;  ///< may be NULL
-} crudd_query;
 
 // MARK: Writing
 
+/// The kind of a mutation.
 enum {
-    CRUDD_PUT = 0,
-    CRUDD_REMOVE = 1,
-    CRUDD_CHECK = 2,  ///< changes nothing, its precondition is what counts; only with CRUDD_WRITE_ATOMIC
+    CRUDD_PUT = 0,       ///< stores the whole record
+    CRUDD_REMOVE = 1,    ///< removes the record with that id
+    CRUDD_CHECK = 2,     ///< changes nothing, only its precondition counts; only with CRUDD_WRITE_ATOMIC
+    CRUDD_SET_KEYS = 3,  ///< stores the keys and nothing else; only with CRUDD_IF_REVISION and CRUDD_HAS_INDEXES
 };
+
+/// The precondition of a mutation. A failed one is the mutation's outcome and changes nothing.
 enum { CRUDD_IF_ANY = 0, CRUDD_IF_ABSENT = 1, CRUDD_IF_PRESENT = 2, CRUDD_IF_REVISION = 3 };
 
 /// One change of one record.
 typedef struct crudd_mutation {
+    uint32_t struct_size;
+    uint32_t kind;          ///< CRUDD_PUT, …
+    uint32_t precondition;  ///< CRUDD_IF_…
+    uint32_t reserved;
     crudd_collection *collection;
-    uint32_t kind;          ///< CRUDD_PUT, CRUDD_REMOVE or CRUDD_CHECK
-    uint32_t precondition;  ///< CRUDD_IF_…; a failed one is this mutation's outcome and touches nothing
-    crudd_bytes id;         ///< 1 to 512 bytes of UTF-8 without control characters; anything else is legal
-    crudd_bytes item;       ///< CRUDD_PUT: what to store
-    crudd_bytes revision;   ///< CRUDD_PUT: what to store beside it, at most 64 bytes of ASCII
     crudd_bytes expected;   ///< CRUDD_IF_REVISION: the revision that must be there
+    crudd_record record;    ///< all of it for CRUDD_PUT; `id` and `sequence` for CRUDD_REMOVE; `id` and `keys` for
+                            ///< CRUDD_SET_KEYS; `id` for CRUDD_CHECK
 } crudd_mutation;
 
-/// What one mutation came to.
+/// The outcome of one mutation.
 ///
 /// CRUDD_OK; CRUDD_EXISTS (IF_ABSENT and there is a record); CRUDD_NOT_FOUND (IF_PRESENT and there is none, IF_REVISION
 /// and there is none, CRUDD_REMOVE and there is none); CRUDD_MISMATCH (another revision is there, see `revision`);
 /// CRUDD_NO_SPACE, CRUDD_CORRUPT, CRUDD_UNSUPPORTED, CRUDD_UNAVAILABLE, CRUDD_OUTCOME_UNKNOWN or CRUDD_INTERNAL where
 /// this one alone failed.
 typedef struct crudd_outcome {
+    uint32_t struct_size;
     crudd_status status;
     uint32_t replaced;       ///< CRUDD_PUT that took effect: 1 if a record was there before, else 0
-    uint32_t revision_size;  ///< CRUDD_MISMATCH: how long `revision` is
+    uint32_t revision_size;  ///< CRUDD_MISMATCH: the size of `revision`
     uint8_t revision[64];    ///< CRUDD_MISMATCH: the revision that is there
 } crudd_outcome;
 
 enum { CRUDD_WRITE_ATOMIC = 1u << 0 };
 
 /// Mutations that take effect in order, each seeing those before it. A plugin with transactions puts all of them into
-/// one; either way, CRUDD_OK is answered only when every mutation whose outcome is CRUDD_OK is as durable as the plugin
+/// one; either way, CRUDD_OK is returned only when every mutation whose outcome is CRUDD_OK is as durable as the plugin
 /// promises. Any other status means that no mutation was applied (CRUDD_OUTCOME_UNKNOWN: that some may have been).
 ///
-/// With CRUDD_WRITE_ATOMIC the first outcome that is not CRUDD_OK undoes all: the call still answers CRUDD_OK, that
+/// With CRUDD_WRITE_ATOMIC the first outcome that is not CRUDD_OK undoes all: the call still returns CRUDD_OK, that
 /// outcome stands at its place, and nothing was applied.
+///
+/// Both arrays have `count` elements, the next one `mutation_size` or `outcome_size` bytes further.
 typedef struct crudd_write {
     uint32_t struct_size;
-    uint32_t flags;
+    uint32_t flags;  ///< CRUDD_WRITE_ATOMIC
     const crudd_mutation *mutations;
-    crudd_outcome *outcomes;  ///< as many as mutations, zeroed by the host
+    size_t mutation_size;
+    crudd_outcome *outcomes;  ///< zeroed by the host, but for `struct_size`
+    size_t outcome_size;
     size_t count;
 } crudd_write;
 
@@ -241,45 +317,50 @@ typedef struct crudd_plugin {
     crudd_status (*check_options)(crudd_bytes options, crudd_failure *failure);
     /// Opens storage. CRUDD_INVALID_OPTIONS and CRUDD_UNSUPPORTED are final; after any other failure the host
     /// tries again later.
-    crudd_status (*open)(crudd_bytes options, const crudd_host *host, crudd_backend **backend, crudd_failure *failure);
+    crudd_status (*open)(crudd_bytes options, const crudd_host *host, const crudd_call *call, crudd_backend **backend,
+                         crudd_opened *opened, crudd_failure *failure);
     /// Closes it. All readers are closed by then; collections end with their backend.
     void (*close)(crudd_backend *backend);
 
-    /// Opens a collection. A second time with other indexes brings them up to date; the collection stays the same.
-    crudd_status (*open_collection)(crudd_backend *backend, const crudd_collection_spec *spec,
+    /// Opens a collection. A second time with other flags or indexes brings those up to date; the collection stays the
+    /// same object, and what the position of an index means changes for all calls from then on. It may not take long:
+    /// keys of new indexes are the host's to fill in.
+    crudd_status (*open_collection)(crudd_backend *backend, const crudd_call *call, const crudd_collection_spec *spec,
                                     crudd_collection **collection, crudd_failure *failure);
-    /// Removes a collection with its records. The host does not use an open one any more.
-    crudd_status (*drop_collection)(crudd_backend *backend, crudd_bytes name, crudd_failure *failure);
+    /// Removes a collection with its records, in every format. The host does not use an open one any more.
+    crudd_status (*drop_collection)(crudd_backend *backend, const crudd_call *call, crudd_bytes name,
+                                    crudd_failure *failure);
     /// Names every collection that is there.
-    crudd_status (*list_collections)(crudd_backend *backend, crudd_emit_name emit, void *context,
-                                     crudd_failure *failure);
+    crudd_status (*list_collections)(crudd_backend *backend, const crudd_call *call, crudd_emit_name emit,
+                                     void *context, crudd_failure *failure);
 
     /// Makes a reader; one call at a time on each. A plugin that declares CRUDD_CAN_READ_CONCURRENTLY may be asked for
     /// several at once, beside the backend's other calls, and to close them likewise.
     crudd_status (*open_reader)(crudd_backend *backend, crudd_reader **reader, crudd_failure *failure);
     void (*close_reader)(crudd_reader *reader);
-    /// Optional. Lets go of whatever view of the data the reader holds. A reader may go on showing the state of the
-    /// first call after the last `end_snapshot`; the host calls this before a read that has to see a later write, and
-    /// within 100 ms of the last read.
+
+    crudd_status (*read)(crudd_reader *reader, const crudd_call *call, const crudd_read *request,
+                         crudd_failure *failure);
+    crudd_status (*scan)(crudd_reader *reader, const crudd_call *call, const crudd_scan *request,
+                         crudd_failure *failure);
+    crudd_status (*count)(crudd_reader *reader, const crudd_call *call, const crudd_count *request, uint64_t *count,
+                          crudd_failure *failure);
+
+    crudd_status (*write)(crudd_backend *backend, const crudd_call *call, const crudd_write *request,
+                          crudd_failure *failure);
+
+    /// Optional. Releases the snapshot that the reader holds. A reader may keep showing the state of the first call
+    /// after the last `end_snapshot`; the host calls this before a read that has to see a later write, and within 100
+    /// ms of the last read.
     void (*end_snapshot)(crudd_reader *reader);
-
-    crudd_status (*read)(crudd_reader *reader, const crudd_read *request, crudd_failure *failure);
-    crudd_status (*scan)(crudd_reader *reader, const crudd_scan *request, crudd_failure *failure);
-    crudd_status (*count)(crudd_reader *reader, const crudd_count *request, uint64_t *count, crudd_failure *failure);
-
-    crudd_status (*write)(crudd_backend *backend, const crudd_write *request, crudd_failure *failure);
-
-    /// Optional. Work for a quiet moment (a checkpoint, a clean-up); called between writes when nothing is queued.
-    void (*idle)(crudd_backend *backend);
-    /// Optional. What this backend can do of the `capabilities` above, as options may take something away (durability,
-    /// say). Missing: all of it.
-    uint64_t (*backend_capabilities)(crudd_backend *backend);
-
-    /// Only where CRUDD_CAN_QUERY is declared, else NULL.
-    crudd_status (*query)(crudd_reader *reader, const crudd_query *request, crudd_failure *failure);
+    /// Optional. A number that differs from the last one whenever somebody beside this backend has written since; 0:
+    /// that cannot be told. It takes microseconds.
+    uint64_t (*data_version)(crudd_reader *reader);
+    /// Optional. Maintenance while nothing is queued (a checkpoint, a clean-up).
+    void (*idle)(crudd_backend *backend, const crudd_call *call);
 } crudd_plugin;
 
-/// The one symbol that a plugin exports. What it answers lives as long as the process.
+/// The one symbol that a plugin exports. The table that it returns lives as long as the process.
 const crudd_plugin *crudd_plugin_entry(void);
 
 #ifdef __cplusplus

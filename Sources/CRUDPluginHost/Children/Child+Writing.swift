@@ -1,8 +1,6 @@
-import CRUDJSON
-import CRUDModel
 import CRUDPluginABI
 
-/// Writing through a child: a batch is one call, or several where it is very large and need not be whole.
+/// Writing through a child: a batch is one call, or several where it is very large and not atomic.
 extension Child {
     /// A call that is longer takes no further mutation.
     private static let writeBytes = 4 << 20
@@ -10,108 +8,92 @@ extension Child {
     /// Has mutations take effect in order.
     ///
     /// Where only a part of a large batch has failed, that stands in the outcomes of its mutations.
-    func write(_ request: crudd_write) throws(PluginFailure) {
-        let mutations = UnsafeBufferPointer(start: request.mutations, count: request.count)
-        let outcomes = UnsafeMutableBufferPointer(start: request.outcomes, count: request.count)
+    func write(_ request: crudd_write, _ call: crudd_call) throws(PluginFailure) {
+        let batch = MutationArrays(request)
         let isAtomic = Int(request.flags) & CRUDD_WRITE_ATOMIC != 0
-        var scanner = JSONScanner()
         var start = 0
-        repeat {
+        while start < batch.count {
             var end = start
             do throws(PluginFailure) {
-                try call("write", for: .writing) { frame in
-                    frame.raw(isAtomic ? #""atomic":true,"mutations":["# : #""mutations":["#)
-                    while end < mutations.count, end == start || isAtomic || frame.count < Self.writeBytes {
+                try self.call("write", for: .writing, interrupt: ChildCall.Interrupt(call)) { frame in
+                    frame.raw(isAtomic ? #""atomic":true,"now":"# : #""now":"#)
+                    frame.integer(call.now)
+                    frame.raw(#","mutations":["#)
+                    while end < batch.count, end == start || isAtomic || frame.count < Self.writeBytes {
                         if end > start { frame.raw(",") }
-                        frame.mutation(mutations[end], &scanner)
+                        let mutation = batch.mutation(end)
+                        frame.mutation(mutation, collection: ChildTable.number(of: mutation.collection))
                         end += 1
                     }
                     frame.raw("]")
-                } _: { reader throws(FrameFault) in
-                    try reader.outcomes(into: UnsafeMutableBufferPointer(rebasing: outcomes[start..<end]))
+                } _: { reader throws(ProtocolViolation) in
+                    try reader.outcomes(of: start..<end, into: batch)
                     return true
                 }
             } catch {
-                // Of a child that is lost already nothing is encoded.
-                if end == start { end = mutations.count }
-                if start == 0, end == mutations.count { throw error }
-                for index in start..<end { outcomes[index].status = crudd_status(error.status) }
+                // With a child that is lost already nothing is encoded.
+                if end == start { end = batch.count }
+                if start == 0, end == batch.count { throw error }
+                for index in start..<end { batch.setStatus(error.status, at: index) }
             }
             start = end
-        } while start < mutations.count
+        }
     }
 }
 
-extension FrameWriter {
-    fileprivate mutating func mutation(_ mutation: crudd_mutation, _ scanner: inout JSONScanner) {
-        let collection = ChildTable.collection(mutation.collection)
-        raw(#"{"collection":"#)
-        integer(collection.number)
-        switch Int(mutation.kind) {
-        case CRUDD_PUT: raw(#","kind":"put","id":"#)
-        case CRUDD_REMOVE: raw(#","kind":"remove","id":"#)
-        default: raw(#","kind":"check","id":"#)
+/// The two arrays of a `crudd_write`, whose elements are as large as the caller says.
+private struct MutationArrays {
+    let count: Int
+    private let mutations: UnsafeRawPointer
+    private let mutationSize: Int
+    private let outcomes: UnsafeMutableRawPointer
+    private let outcomeSize: Int
+
+    init(_ request: crudd_write) {
+        count = request.count
+        mutations = UnsafeRawPointer(request.mutations)
+        mutationSize = request.mutation_size
+        outcomes = UnsafeMutableRawPointer(request.outcomes)
+        outcomeSize = request.outcome_size
+    }
+
+    func mutation(_ index: Int) -> crudd_mutation {
+        .read((mutations + index * mutationSize).assumingMemoryBound(to: crudd_mutation.self))
+    }
+
+    /// Sets an outcome, as much of it as the caller knows.
+    func set(_ outcome: crudd_outcome, at index: Int) {
+        var outcome = outcome
+        let place = outcomes + index * outcomeSize
+        // What is the caller's own size of the struct stays.
+        outcome.struct_size = place.load(as: UInt32.self)
+        withUnsafeBytes(of: &outcome) { bytes in
+            place.copyMemory(from: bytes.baseAddress!, byteCount: min(outcomeSize, bytes.count))
         }
-        string(mutation.id.buffer)
-        switch Int(mutation.precondition) {
-        case CRUDD_IF_ABSENT: raw(#","precondition":"absent""#)
-        case CRUDD_IF_PRESENT: raw(#","precondition":"present""#)
-        case CRUDD_IF_REVISION:
-            raw(#","precondition":"revision","expected":"#)
-            string(mutation.expected.buffer)
-        default: raw(#","precondition":"any""#)
-        }
-        if Int(mutation.kind) == CRUDD_PUT {
-            raw(#","revision":"#)
-            string(mutation.revision.buffer)
-            item(mutation.item.buffer, collection.itemSpelling, &scanner)
-        }
-        raw("}")
+    }
+
+    func setStatus(_ status: Int, at index: Int) {
+        var outcome = crudd_outcome()
+        outcome.status = crudd_status(status)
+        set(outcome, at: index)
     }
 }
 
 extension FrameReader {
     /// Reads a result with one outcome for each mutation.
-    fileprivate mutating func outcomes(into outcomes: UnsafeMutableBufferPointer<crudd_outcome>) throws(FrameFault) {
-        var count = 0
-        try object { (reader, key) throws(FrameFault) in
-            guard reader.isKey(key, "outcomes") else { return try reader.skip() }
-            try reader.array { (reader) throws(FrameFault) in
-                guard count < outcomes.count else { throw FrameFault("more outcomes than mutations") }
-                outcomes[count] = try reader.outcome()
-                count += 1
+    fileprivate mutating func outcomes(
+        of mutations: Range<Int>, into batch: MutationArrays
+    ) throws(ProtocolViolation) {
+        var index = mutations.lowerBound
+        try object(with: "outcomes") { (reader) throws(ProtocolViolation) in
+            try reader.array { (reader) throws(ProtocolViolation) in
+                guard index < mutations.upperBound else { throw ProtocolViolation("more outcomes than mutations") }
+                batch.set(try reader.outcome(), at: index)
+                index += 1
             }
         }
-        guard count == outcomes.count else { throw FrameFault("\(count) outcomes of \(outcomes.count) mutations") }
-    }
-
-    private mutating func outcome() throws(FrameFault) -> crudd_outcome {
-        var outcome = crudd_outcome()
-        var status: Int?
-        var revision: FrameText?
-        try object { (reader, key) throws(FrameFault) in
-            if reader.isKey(key, "status") {
-                status = try reader.status()
-            } else if reader.isKey(key, "replaced") {
-                outcome.replaced = try reader.bool() ? 1 : 0
-            } else if reader.isKey(key, "revision") {
-                revision = try reader.string()
-            } else {
-                try reader.skip()
-            }
+        guard index == mutations.upperBound else {
+            throw ProtocolViolation("\(index - mutations.lowerBound) outcomes of \(mutations.count) mutations")
         }
-        guard let status else { throw FrameFault("an outcome without a status") }
-        outcome.status = crudd_status(status)
-        if status == CRUDD_MISMATCH {
-            let found = revision.map { bytes($0) } ?? UnsafeRawBufferPointer(start: nil, count: 0)
-            let capacity = MemoryLayout.size(ofValue: outcome.revision)
-            guard !found.isEmpty, found.count <= capacity, found.allSatisfy({ $0 < 0x80 }) else {
-                throw FrameFault("a mismatch without the revision that is there")
-            }
-            withUnsafeMutableBytes(of: &outcome.revision) { $0.copyBytes(from: found) }
-            outcome.revision_size = UInt32(found.count)
-        }
-        forgetTexts()
-        return outcome
     }
 }

@@ -1,58 +1,57 @@
-import CLinux
 import CRUDPluginABI
 import Synchronization
 
-#if canImport(Glibc)
-import Glibc
-#endif
-
 /// A running child process with the channels to it.
 ///
-/// A child that does not answer in time, answers nonsense or closes its channel is killed and lost: from then on every
-/// call fails without being sent, and the backend's writer starts another one. A child is also lost when it ends while
-/// nobody is asking it anything; its monitor notices.
-final class Child: Sendable {
-    let process: ChildProcess
+/// A child that does not reply in time, breaks the protocol or closes its channel is killed and lost: from then on
+/// every call fails without being sent, and the backend's writer starts another one. A child is also lost when it ends
+/// while no call is in progress; its monitor notices.
+package final class Child: Sendable {
     /// Different for each child of the daemon, from 1.
-    let identity = Child.count.add(1, ordering: .relaxed).newValue
+    package let identity = Child.count.add(1, ordering: .relaxed).newValue
     private static let count = Atomic<UInt32>(0)
-    private let command: ChildCommand
-    private let host: HostReference
-    /// All calls may go over the first; reads take the second, if there is one, so that they go on beside a commit.
+    let command: ChildCommand
+    private let process: ChildProcess
+    let host: HostReference
+    /// All calls may use the first; reads use the second, if there is one, so that they are made beside a commit.
     private let channels: [ChildChannel]
-    /// For event loops, which look records up by themselves.
-    private let lookupSockets: [LookupSocket]
+    /// For event loops.
+    private let loopSockets: [LoopSocket]
     private let state = Mutex(State())
     private let served = Atomic(false)
-    private let wantsIdle = Atomic(true)
 
     private struct State {
         var loss: String?
         var isClosing = false
         var greeting = Greeting()
         var monitor: ChildMonitor?
-        /// How many of the lookup sockets have been given away.
-        var takenLookupSockets = 0
-        var collectionsMade = 0
+        /// How many of the loop sockets have been taken.
+        var loopSocketsTaken = 0
+        var lastCollection = 0
+        var lastTask = 0
         /// What the pointers of those that have been opened stand for.
         var collections: [ChildCollection] = []
+        /// Optional methods that the child has said it does not have.
+        var unsupported: Set<OptionalMethod> = []
     }
 
     /// What a child says of itself.
     struct Greeting {
-        var name = ""
         var version = ""
         var capabilities: Plugin.Capabilities = []
-        /// Whether items of JSON collections are to come as strings.
-        var wantsTexts = false
+        /// Whether it executes searches.
+        var canSearch = false
     }
 
-    /// The version of the child protocol.
-    private static let protocolVersion = 1
+    /// The methods that a child need not have.
+    enum OptionalMethod {
+        case idle, version
+    }
+
     /// A plugin's channels that are not an event loop's.
     private static let commonChannels = 2
-    /// How long a child that is to end may take.
-    private static let farewell = Duration.seconds(5)
+    /// How long a child may take to end.
+    private static let shutdownTimeout = Duration.seconds(5)
 
     // MARK: Life
 
@@ -61,15 +60,15 @@ final class Child: Sendable {
     /// - Parameters:
     ///   - host: lives until the child is closed.
     ///   - lost: called on a thread of the child's when it has ended by itself.
-    /// - Throws: ``PluginFailure``; `unsupported` where its file is not to be used or it speaks another version.
+    /// - Throws: ``PluginFailure``; `unsupported` where its file must not be used or it speaks another version.
     convenience init(
         _ command: ChildCommand, host: HostReference, lost: @escaping @Sendable () -> Void
     ) throws(PluginFailure) {
         let file: PluginFile
-        do throws(PluginFault) {
+        do throws(PluginLoadingError) {
             file = try command.file()
         } catch {
-            throw PluginFailure(status: CRUDD_UNSUPPORTED, message: error.description, pointer: "")
+            throw PluginFailure(status: CRUDD_UNSUPPORTED, message: error.description)
         }
         try self.init(starting: command, file, host, lost)
         do throws(PluginFailure) {
@@ -84,85 +83,119 @@ final class Child: Sendable {
         starting command: ChildCommand, _ file: PluginFile, _ host: HostReference,
         _ lost: @escaping @Sendable () -> Void
     ) throws(PluginFailure) {
-        var pipes = Pipes()
-        // What the child gets; our copies go when it has started.
-        let descriptors: [CInt?]
+        var descriptors = ChildDescriptors()
+        // What the child gets; our copies are closed when it has started.
+        let theirs: [CInt?]
         switch command.program {
         case .plugin:
             var channels: [CInt] = []
-            for _ in 0..<Self.commonChannels + command.lookupChannels { channels.append(try pipes.addSocket()) }
-            let errors = try pipes.addPipe()
-            descriptors = [nil, errors, errors] + channels
+            for _ in 0..<Self.commonChannels + command.loopChannels { channels.append(try descriptors.addSocket()) }
+            let errors = try descriptors.addPipe()
+            theirs = [nil, errors, errors] + channels
         case .executable:
-            let channel = try pipes.addSocket()
-            descriptors = [channel, channel, try pipes.addPipe()]
+            let channel = try descriptors.addSocket()
+            theirs = [channel, channel, try descriptors.addPipe()]
         }
         process = try ChildProcess(
-            command.arguments(for: file), environment: command.environment, descriptors: descriptors)
-        let ours = pipes.take()
+            command.arguments(for: file), environment: command.environment, descriptors: theirs)
+        let ours = descriptors.take()
         self.command = command
         self.host = host
-        channels = ours.channels.prefix(Self.commonChannels).map { ChildChannel(owning: $0, limits: command.limits) }
-        lookupSockets = ours.channels.dropFirst(Self.commonChannels).map { LookupSocket(owning: $0) }
+        channels = ours.channels.prefix(Self.commonChannels).map {
+            ChildChannel(owning: $0, limits: command.limits, host: host)
+        }
+        loopSockets = ours.channels.dropFirst(Self.commonChannels).map { LoopSocket(owning: $0) }
         do throws(PluginFailure) {
-            let monitor = try ChildMonitor(process, name: command.backend, errors: ours.errors, host: host) {
-                [weak self] ending in
-                guard let self else { return }
-                if self.lose("child \(self.process.pid) \(ending)") { lost() }
-            }
-            state.withLock { $0.monitor = monitor }
+            try startMonitor(errors: ours.errors, lost)
         } catch {
             process.kill()
-            _ = process.waitForEnd(within: Self.farewell)
+            _ = process.waitForEnd(within: Self.shutdownTimeout)
             throw error
         }
     }
 
-    /// Has the child end, and waits for that: it is asked by the end of its channels, and killed if it overstays.
-    func close() {
+    private func startMonitor(errors: CInt, _ lost: @escaping @Sendable () -> Void) throws(PluginFailure) {
+        let listening = ChildMonitor.Listening(
+            process: process, errors: errors, channel: channels[0], host: host
+        ) { [weak self] in
+            self?.receiveEvents() ?? false
+        } ended: { [weak self] ending in
+            guard let self else { return }
+            if self.lose("child \(self.pid) \(ending)") { lost() }
+        }
+        let monitor = try ChildMonitor(named: command.backend, listening)
+        state.withLock { $0.monitor = monitor }
+    }
+
+    /// Has the child end, and waits for that: the end of its channels asks for it, and it is killed if it takes too
+    /// long.
+    package func close() {
         let monitor = state.withLock { state in
             state.isClosing = true
             return state.monitor.take()
         }
         // The first last: with it the child's storage is closed.
-        for socket in lookupSockets { socket.shutDown() }
+        for socket in loopSockets { socket.shutDown() }
         for channel in channels.reversed() { channel.shutDown() }
-        if process.waitForEnd(within: min(Self.farewell, command.limits.callTimeout)) == nil { process.kill() }
+        if process.waitForEnd(within: min(Self.shutdownTimeout, command.limits.callTimeout)) == nil { process.kill() }
         monitor?.join()
     }
 
     // MARK: State
 
+    package var pid: Int32 { process.pid }
+
     var greeting: Greeting { state.withLock { $0.greeting } }
 
-    var capabilities: Plugin.Capabilities { greeting.capabilities }
+    /// What it can do as it has been opened.
+    package var capabilities: Plugin.Capabilities { greeting.capabilities }
 
-    /// Why the child is not to be spoken to any more; nil while it is.
-    var loss: String? { state.withLock { $0.loss } }
+    /// Whether it executes searches, see ``search(_:)``.
+    package var canSearch: Bool { greeting.canSearch }
+
+    /// Why the child must not be called any more; nil while it may.
+    package var loss: String? { state.withLock { $0.loss } }
 
     /// What it is held to.
-    var limits: ChildCommand.Limits { command.limits }
+    package var limits: ChildCommand.Limits { command.limits }
 
-    /// Whether it has answered a call that somebody was waiting for.
-    var hasServed: Bool { served.load(ordering: .relaxed) }
+    /// Whether it has replied to a call that somebody was waiting for.
+    package var hasServed: Bool { served.load(ordering: .relaxed) }
+
+    /// Notes what the child says of itself.
+    func set(_ greeting: Greeting) {
+        var greeting = greeting
+        // No round trip is fast enough for an event loop, and one channel carries one call at a time.
+        greeting.capabilities.subtract(channels.count > 1 ? .fastReads : [.fastReads, .concurrentReads])
+        state.withLock { $0.greeting = greeting }
+    }
 
     /// Notes what the child says it can do as it has been opened: never more than it said before.
     func narrow(to capabilities: Plugin.Capabilities) {
         state.withLock { $0.greeting.capabilities.formIntersection(capabilities) }
     }
 
-    /// Whether the child has not said yet that it has nothing to do in a quiet moment.
-    var takesIdle: Bool {
-        get { wantsIdle.load(ordering: .relaxed) }
-        set { wantsIdle.store(newValue, ordering: .relaxed) }
+    /// Whether the child has not said yet that it lacks a method.
+    func supports(_ method: OptionalMethod) -> Bool { state.withLock { !$0.unsupported.contains(method) } }
+
+    /// Notes that the child lacks a method.
+    func lacks(_ method: OptionalMethod) {
+        state.withLock { _ = $0.unsupported.insert(method) }
     }
 
     /// Makes a collection with a number of its own, to be opened.
-    func makeCollection(_ specification: crudd_collection_spec) -> ChildCollection {
+    func makeCollection() -> ChildCollection {
         state.withLock { state in
-            state.collectionsMade += 1
-            return ChildCollection(
-                specification, number: state.collectionsMade, wantsTexts: state.greeting.wantsTexts)
+            state.lastCollection += 1
+            return ChildCollection(number: state.lastCollection)
+        }
+    }
+
+    /// A number for a search.
+    func makeTask() -> Int {
+        state.withLock { state in
+            state.lastTask += 1
+            return state.lastTask
         }
     }
 
@@ -171,7 +204,7 @@ final class Child: Sendable {
         state.withLock { $0.collections.append(collection) }
     }
 
-    /// Notes that the child is lost; false if that is known, or meant.
+    /// Notes that the child is lost; false if that is known, or intended.
     @discardableResult
     private func lose(_ reason: String) -> Bool {
         state.withLock { state in
@@ -181,182 +214,91 @@ final class Child: Sendable {
         }
     }
 
-    /// Gives away a channel to look records up, a socket of its taker's own to close; nil where none is left, or the child
-    /// does not read beside other calls.
-    func takeLookupSocket() -> CInt? {
-        guard capabilities.contains(.readsConcurrently) else { return nil }
+    /// Takes a channel for an event loop, which closes the descriptor; nil where none is left, or the child does not
+    /// read beside other calls.
+    func takeLoopSocket() -> CInt? {
+        guard capabilities.contains(.concurrentReads) else { return nil }
         return state.withLock { state -> CInt? in
-            // A copy, so that the child can be told of the end when the taker has closed its own.
-            guard state.takenLookupSockets < lookupSockets.count,
-                let copy = lookupSockets[state.takenLookupSockets].duplicate()
+            guard state.loopSocketsTaken < loopSockets.count,
+                let copy = loopSockets[state.loopSocketsTaken].duplicate()
             else { return nil }
-            state.takenLookupSockets += 1
+            state.loopSocketsTaken += 1
             return copy
         }
     }
 
     // MARK: Calls
 
-    /// What a call is for.
-    enum Purpose {
-        /// Nobody waits for it.
-        case upkeep
-        /// To make ready for what somebody waits for.
-        case preparation
-        /// Somebody waits for it, and it may go beside others.
-        case reading
-        /// Somebody waits for it, and it matters whether it was carried out.
-        case writing
-    }
-
     /// Makes a call.
     ///
-    /// - Throws: ``PluginFailure``, as the child answers; without an answer `unavailable`, or `outcome_unknown` for what
+    /// - Throws: ``PluginFailure``, as the child replies; without a reply `unavailable`, or `outcome_unknown` for what
     ///   writes and has been sent.
     func call(
-        _ method: StaticString, for purpose: Purpose, interrupt: Interrupt? = nil,
-        _ parameters: FrameWriter.WriteParameters = { _ in },
-        _ result: ChildReply.ReadResult = { reader throws(FrameFault) in
+        _ method: StaticString, for purpose: ChildCall.Purpose, interrupt: ChildCall.Interrupt? = nil,
+        _ parameters: (inout FrameWriter) -> Void = { _ in },
+        _ result: ChildReply.ReadResult = { (reader) throws(ProtocolViolation) in
             try reader.skip()
             return true
         }
     ) throws(PluginFailure) {
-        let (loss, readsApart) = state.withLock { ($0.loss, $0.greeting.capabilities.contains(.readsConcurrently)) }
-        if let loss { throw PluginFailure(unavailable: loss) }
-        do throws(ChildChannel.Fault) {
+        let (loss, readsApart) = state.withLock { ($0.loss, $0.greeting.capabilities.contains(.concurrentReads)) }
+        if let loss { throw PluginFailure(status: CRUDD_UNAVAILABLE, message: loss) }
+        let call = ChildCall(method: method, purpose: purpose, interrupt: interrupt)
+        do throws(ChildCall.Failure) {
             var isMade = false
             // Only a child with further channels keeps the capability.
-            if purpose == .reading, readsApart {
-                isMade = try channels[1].callIfIdle(method, interrupt: interrupt, parameters, result)
-            }
-            if !isMade { try channels[0].call(method, interrupt: interrupt, parameters, result) }
+            if purpose == .reading, readsApart { isMade = try channels[1].callIfIdle(call, parameters, result) }
+            if !isMade { try channels[0].call(call, parameters, result) }
         } catch {
             switch error {
-            case .answered(let failure):
-                if purpose != .upkeep { hasAnswered() }
+            case .replied(let failure):
+                if purpose != .maintenance { noteReply() }
                 throw failure
             case .lost(let loss, let wasSent):
                 throw PluginFailure(
                     status: wasSent && purpose == .writing ? CRUDD_OUTCOME_UNKNOWN : CRUDD_UNAVAILABLE,
-                    message: end(after: loss, in: method), pointer: "")
+                    message: end(after: loss, in: method))
             }
         }
-        if purpose != .upkeep { hasAnswered() }
+        if purpose != .maintenance { noteReply() }
     }
 
-    /// Notes that it has answered a call that somebody was waiting for.
-    func hasAnswered() {
+    /// Notes that the child has replied to a call that somebody was waiting for.
+    func noteReply() {
         served.store(true, ordering: .relaxed)
     }
 
-    /// Ends a child that failed; says what happened.
+    /// Tells the host what the child says unasked; whether there was anything.
+    private func receiveEvents() -> Bool {
+        do throws(ChannelError) {
+            return try channels[0].receiveEvents()
+        } catch {
+            // The end of the channel is noticed with the next call, or by the end of the process.
+            if error != .closed { end(after: error, in: "a message") }
+            return false
+        }
+    }
+
+    /// Kills a child that failed; returns what happened.
     @discardableResult
-    func end(after loss: ChildChannel.Loss, in method: StaticString) -> String {
-        let child = "child \(process.pid)"
-        switch loss {
-        case .ended:
-            // One that dies closes its channels shortly before it can be waited for.
+    func end(after error: ChannelError, in method: StaticString) -> String {
+        let child = "child \(pid)"
+        switch error {
+        case .closed:
+            // One that ends closes its channels shortly before it can be waited for.
             if let ending = process.waitForEnd(within: .milliseconds(200)) {
                 lose("\(child) \(ending)")
             } else {
                 lose("\(child) closed its channel")
             }
-        case .overdue: lose("\(child) has not answered \(method) within \(command.limits.callTimeout) and was killed")
-        case .garbage(let reason): lose("\(child) talks nonsense and was killed: \(method): \(reason)")
+        case .timedOut:
+            lose("\(child) did not reply to \(method) within \(command.limits.callTimeout) and was killed")
+        case .violation(let reason):
+            lose("\(child) violated the child protocol and was killed: \(method): \(reason)")
+        case .system(let code):
+            lose("the channel to \(child) failed with errno \(code), and it was killed: \(method)")
         }
         process.kill()
-        return self.loss ?? ""
-    }
-
-    private func greet() throws(PluginFailure) {
-        var greeting = Greeting()
-        var version = 0
-        try call("hello", for: .upkeep) { request in
-            request.raw(#""protocol":"#)
-            request.integer(Self.protocolVersion)
-            request.raw(#","backend":"#)
-            request.string(command.backend)
-            request.raw(#","limits":{"frameBytes":"#)
-            request.integer(command.limits.frameBytes)
-            request.raw("}")
-        } _: { reader throws(FrameFault) in
-            try reader.object { (reader, key) throws(FrameFault) in
-                if reader.isKey(key, "protocol") {
-                    version = try reader.count()
-                } else if reader.isKey(key, "name") {
-                    greeting.name = try reader.text()
-                } else if reader.isKey(key, "version") {
-                    greeting.version = try reader.text()
-                } else if reader.isKey(key, "capabilities") {
-                    greeting.capabilities = try reader.capabilities()
-                } else if reader.isKey(key, "items") {
-                    greeting.wantsTexts = try reader.text() == "text"
-                } else {
-                    try reader.skip()
-                }
-            }
-            return true
-        }
-        guard version == Self.protocolVersion else {
-            throw PluginFailure(
-                status: CRUDD_UNSUPPORTED,
-                message: "the child speaks version \(version) of the child protocol; this crudd speaks version "
-                    + "\(Self.protocolVersion)", pointer: "")
-        }
-        // No round trip is fast enough for an event loop, and one channel carries one call at a time.
-        greeting.capabilities.subtract(channels.count > 1 ? .readsFast : [.readsFast, .readsConcurrently])
-        state.withLock { $0.greeting = greeting }
-    }
-}
-
-extension FrameReader {
-    /// Takes a list of capabilities by name; one that is not known is passed over.
-    mutating func capabilities() throws(FrameFault) -> Plugin.Capabilities {
-        var capabilities: Plugin.Capabilities = []
-        try array { (reader) throws(FrameFault) in capabilities.insert(named: try reader.text()) }
-        return capabilities
-    }
-}
-
-/// Pipes and socket pairs on their way to a child: both ends until it has started, ours afterwards.
-private struct Pipes: ~Copyable {
-    private var channels: [CInt] = []
-    private var errors: CInt = -1
-    private var theirs: [CInt] = []
-
-    /// Makes a channel; answers the child's end.
-    mutating func addSocket() throws(PluginFailure) -> CInt {
-        var ends: [CInt] = [0, 0]
-        let type = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue)
-        guard socketpair(AF_UNIX, type, 0, &ends) == 0 else { throw Self.failure() }
-        channels.append(ends[0])
-        theirs.append(ends[1])
-        return ends[1]
-    }
-
-    /// Makes the pipe for errors; answers the child's end.
-    mutating func addPipe() throws(PluginFailure) -> CInt {
-        var ends: [CInt] = [0, 0]
-        guard clinux_pipe(&ends) == 0 else { throw Self.failure() }
-        errors = ends[0]
-        theirs.append(ends[1])
-        return ends[1]
-    }
-
-    /// Gives up our ends and closes the child's.
-    mutating func take() -> (channels: [CInt], errors: CInt) {
-        defer {
-            channels = []
-            errors = -1
-        }
-        return (channels, errors)
-    }
-
-    deinit {
-        for descriptor in channels + theirs + [errors] where descriptor >= 0 { close(descriptor) }
-    }
-
-    private static func failure() -> PluginFailure {
-        PluginFailure(unavailable: "no channel to a child process: \(String(cString: strerror(errno)))")
+        return loss ?? ""
     }
 }

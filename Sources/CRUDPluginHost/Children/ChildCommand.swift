@@ -1,6 +1,4 @@
-#if canImport(Glibc)
 import Glibc
-#endif
 
 /// How a backend's child process is started: what runs, from where, and what it is held to.
 package struct ChildCommand: Sendable {
@@ -36,15 +34,18 @@ package struct ChildCommand: Sendable {
     /// The digest that the plugin's file must have.
     let sha256: String?
     let limits: Limits
-    /// How many channels event loops have to look records up, where the program is a plugin that can be read beside other
-    /// calls.
-    let lookupChannels: Int
+    /// How many channels event loops read on, where the program is a plugin.
+    let loopChannels: Int
     /// The child's HOME.
     let home: String
     /// The program `crudd-plugin-host`.
     let launcher: String
 
-    /// - Parameter loopCount: how many event loops look records up by themselves.
+    /// How many channels to a child one event loop has: while it reads a reply on one, the child executes the request
+    /// on the other.
+    package static let channelsPerLoop = 2
+
+    /// - Parameter loopCount: how many event loops read by themselves.
     package init(
         backend: String, program: Program, sha256: String?, limits: Limits, loopCount: Int, home: String,
         launcher: String
@@ -53,7 +54,7 @@ package struct ChildCommand: Sendable {
         self.program = program
         self.sha256 = sha256
         self.limits = limits
-        lookupChannels = loopCount * LookupChannel.perLoop
+        loopChannels = loopCount * Self.channelsPerLoop
         self.home = home
         self.launcher = launcher
     }
@@ -66,10 +67,10 @@ package struct ChildCommand: Sendable {
         }
     }
 
-    /// Finds and checks the file that the child is going to run, each time anew: it may have been replaced since.
+    /// Finds and checks the file that the child is going to run, each time again: it may have been replaced since.
     ///
-    /// - Throws: ``PluginFault``.
-    package func file() throws(PluginFault) -> PluginFile {
+    /// - Throws: ``PluginLoadingError``.
+    package func file() throws(PluginLoadingError) -> PluginFile {
         switch program {
         case .plugin(let name, let directories): try PluginFile(named: name, in: directories, sha256: sha256)
         case .executable: try PluginFile(executable: name, sha256: sha256)
@@ -83,7 +84,7 @@ package struct ChildCommand: Sendable {
     func arguments(for file: PluginFile) -> [String] {
         let common = [launcher, Self.option, "\(getpid())", "\(limits.memoryBytes)"]
         return switch program {
-        case .plugin: common + ["plugin", file.path, "\(lookupChannels)"]
+        case .plugin: common + ["plugin", file.path, "\(loopChannels)"]
         case .executable(let words): common + ["command", file.path] + words
         }
     }
@@ -102,14 +103,16 @@ package struct ChildCommand: Sendable {
     /// The program that starts children, installed with the running one: beside it in a build, else in
     /// `../lib/crudd`.
     ///
-    /// - Throws: ``PluginFault`` where it is missing.
-    package static func findLauncher() throws(PluginFault) -> String {
-        guard let own = realpath("/proc/self/exe", nil) else { throw PluginFault("/proc/self/exe cannot be resolved") }
+    /// - Throws: ``PluginLoadingError`` where it is missing.
+    package static func findLauncher() throws(PluginLoadingError) -> String {
+        guard let own = realpath("/proc/self/exe", nil) else {
+            throw PluginLoadingError("/proc/self/exe cannot be resolved")
+        }
         defer { free(own) }
         let folder = String(cString: own).split(separator: "/").dropLast().map { "/\($0)" }.joined()
         let candidates = ["\(folder)/crudd-plugin-host", "\(folder)/../lib/crudd/crudd-plugin-host"]
         guard let found = candidates.first(where: { access($0, X_OK) == 0 }) else {
-            throw PluginFault(
+            throw PluginLoadingError(
                 "there is no crudd-plugin-host, which runs plugins in child processes: looked for "
                     + candidates.joined(separator: ", "))
         }

@@ -1,62 +1,81 @@
 import CLinux
 import CRUDPluginABI
-
-#if canImport(Glibc)
+import CRUDThreads
 import Glibc
-#endif
 
-/// The thread that listens to a child: what it writes to standard error goes to the log, and its end is noticed when it
-/// comes, whether or not anybody is asking it something.
+/// The thread that listens to a child, whether or not a call is in progress: what it writes to standard error goes to
+/// the log, what it says unasked to the host, and its end is noticed when it comes.
 struct ChildMonitor {
     private let thread: Thread
 
-    /// - Parameters:
-    ///   - errors: the reading end of the child's standard error, closed by the monitor.
-    ///   - ended: called once, on the monitor's thread.
+    /// How long the channel is not looked at after a call was in progress on it: that call receives what comes.
+    private static let channelPause = Duration.milliseconds(100)
+
+    /// What the monitor listens to, and whom it tells.
+    struct Listening: Sendable {
+        let process: ChildProcess
+        /// The reading end of the child's standard error, closed by the monitor.
+        let errors: CInt
+        /// The channel on which the child speaks unasked; it stays open as long as it is listened to.
+        let channel: ChildChannel
+        let host: HostReference
+        /// Called when something has come on the channel, or its end: receives it unless a call does, and returns
+        /// whether there was anything.
+        let receiveEvents: @Sendable () -> Bool
+        /// Called once, when the process has ended.
+        let ended: @Sendable (ChildProcess.Ending) -> Void
+    }
+
     /// - Throws: ``PluginFailure``, `unavailable`; `errors` is closed then.
-    init(
-        _ process: ChildProcess, name: String, errors: CInt, host: HostReference,
-        ended: @escaping @Sendable (ChildProcess.Ending) -> Void
-    ) throws(PluginFailure) {
+    init(named name: String, _ listening: Listening) throws(PluginFailure) {
         do throws(ThreadFailure) {
             thread = try Thread(named: "c:\(name)") {
-                Self.listen(to: process, errors, host)
-                close(errors)
-                if let ending = process.reap() { ended(ending) }
+                Self.listen(listening)
+                close(listening.errors)
+                if let ending = listening.process.reap() { listening.ended(ending) }
             }
         } catch {
-            close(errors)
-            throw PluginFailure(unavailable: "no thread for a child process (errno \(error.code))")
+            close(listening.errors)
+            throw PluginFailure(
+                status: CRUDD_UNAVAILABLE, message: "no thread for a child process (errno \(error.code))")
         }
     }
 
     /// Waits until the child has ended and everything that it wrote is in the log.
     func join() { thread.join() }
 
-    private static func listen(to process: ChildProcess, _ errors: CInt, _ host: HostReference) {
-        var log = ChildLog { level, line in host.log(level, line) }
+    /// Listens until the process has ended.
+    private static func listen(_ listening: Listening) {
+        var log = ChildLog { level, line in listening.host.log(level, line) }
         defer { log.end() }
-        var isOpen = true
+        var isErrorsOpen = true
+        /// Until when the channel is not looked at.
+        var pauseEnd: Duration?
         while true {
             var events = [
-                pollfd(fd: process.handle, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: listening.process.handle, events: Int16(POLLIN), revents: 0),
                 // A negative number is passed over.
-                pollfd(fd: isOpen ? errors : -1, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: isErrorsOpen ? listening.errors : -1, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: pauseEnd == nil ? listening.channel.descriptor : -1, events: Int16(POLLIN), revents: 0),
             ]
-            guard poll(&events, 2, -1) > 0 else { continue }
-            if isOpen, events[1].revents != 0 { isOpen = read(errors, &log) }
+            let timeout = pauseEnd.map { ($0 - MonotonicTime.now).pollMilliseconds } ?? -1
+            let count = poll(&events, 3, timeout)
+            if let end = pauseEnd, MonotonicTime.now >= end { pauseEnd = nil }
+            guard count > 0 else { continue }
+            if isErrorsOpen, events[1].revents != 0 { isErrorsOpen = read(listening.errors, &log) }
+            if events[2].revents != 0, !listening.receiveEvents() { pauseEnd = MonotonicTime.now + channelPause }
             guard events[0].revents != 0 else { continue }
             // What was written before the end; whoever else holds the other end of the pipe is not waited for.
-            while isOpen {
-                var rest = pollfd(fd: errors, events: Int16(POLLIN), revents: 0)
+            while isErrorsOpen {
+                var rest = pollfd(fd: listening.errors, events: Int16(POLLIN), revents: 0)
                 guard poll(&rest, 1, 0) > 0 else { return }
-                isOpen = read(errors, &log)
+                isErrorsOpen = read(listening.errors, &log)
             }
             return
         }
     }
 
-    /// Takes what is there; false at the end.
+    /// Reads what is there; false at the end.
     private static func read(_ errors: CInt, _ log: inout ChildLog) -> Bool {
         withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 1) { buffer in
             let count = Glibc.read(errors, buffer.baseAddress, buffer.count)
@@ -64,16 +83,5 @@ struct ChildMonitor {
             log.append(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
             return true
         }
-    }
-}
-
-/// The host as a backend sees it, usable from any thread as the contract says.
-struct HostReference: @unchecked Sendable {
-    // @unchecked: the contract allows its functions to be called from any thread while the backend lives.
-    let pointer: UnsafePointer<crudd_host>
-
-    func log(_ level: crudd_log_level, _ line: String) {
-        var line = line
-        line.withUTF8 { pointer.pointee.log(pointer.pointee.context, level, crudd_bytes($0)) }
     }
 }

@@ -1,9 +1,8 @@
 import CLinux
-import Synchronization
-
-#if canImport(Glibc)
+import CRUDPluginABI
+import CRUDThreads
 import Glibc
-#endif
+import Synchronization
 
 /// A process that the daemon has started, in a process group of its own.
 ///
@@ -68,16 +67,16 @@ final class ChildProcess: Sendable {
         }
     }
 
-    /// Waits for its end; nil if it overstays.
-    func waitForEnd(within patience: Duration) -> Ending? {
-        isReadable(within: patience) ? reap() : nil
+    /// Waits for its end; nil if it has not ended in time.
+    func waitForEnd(within timeout: Duration) -> Ending? {
+        isReadable(within: timeout) ? reap() : nil
     }
 
-    private func isReadable(within patience: Duration) -> Bool {
-        let end = ContinuousClock.now + patience
+    private func isReadable(within timeout: Duration) -> Bool {
+        let deadline = MonotonicTime.now + timeout
         while true {
             var events = pollfd(fd: handle, events: Int16(POLLIN), revents: 0)
-            let count = poll(&events, 1, (end - .now).pollMilliseconds)
+            let count = poll(&events, 1, (deadline - MonotonicTime.now).pollMilliseconds)
             if count > 0 { return true }
             if count == 0 || errno != EINTR { return false }
         }
@@ -127,6 +126,6 @@ final class ChildProcess: Sendable {
 
     private static func failure(_ what: String, _ code: CInt) -> PluginFailure {
         PluginFailure(
-            unavailable: "no child process: \(what): \(String(cString: strerror(code)))")
+            status: CRUDD_UNAVAILABLE, message: "no child process: \(what): \(String(cString: strerror(code)))")
     }
 }

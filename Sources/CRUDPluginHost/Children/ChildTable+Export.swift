@@ -1,36 +1,39 @@
 package import CRUDPluginABI
 import Synchronization
 
-/// The whole contract over children of one plugin, for who has nothing but a function table to go by.
+/// The whole contract over children of one plugin, for a caller that knows nothing but a function table.
 extension Plugin {
-    /// The function table; of a plugin that runs in children one with `check_options` and `open`, which start a child each.
+    /// The function table; of a plugin that runs in children one with `check_options` and `open`, which start a child
+    /// each.
     ///
     /// The contract gives these two no context. So there is one such plugin in a process, the last that was asked for.
     package func exported() -> UnsafePointer<crudd_plugin> {
         guard isChild else { return table }
         ChildTable.exported.withLock { $0 = self }
-        let copy = UnsafeMutablePointer<crudd_plugin>.allocate(capacity: 1)
-        copy.initialize(to: table.pointee)
-        copy.pointee.name = Self.immortalCopy(name)
-        copy.pointee.version = Self.immortalCopy(version)
-        copy.pointee.capabilities = capabilities.rawValue
-        if !capabilities.contains(.queries) { copy.pointee.query = nil }
-        copy.pointee.check_options = { options, failure in
-            ChildTable.answer(failure) { () throws(PluginFailure) in
+        var copy = table.pointee
+        copy.name = Self.immortalCopy(name)
+        copy.version = Self.immortalCopy(version)
+        copy.capabilities = capabilities.rawValue
+        copy.check_options = { options, failure in
+            ChildTable.status(failure) { () throws(PluginFailure) in
                 guard let command = ChildTable.exported.withLock({ $0 })?.command else { return }
-                let child = try Child(command, host: HostReference(pointer: ChildTable.silentHost)) {}
+                // Nothing is open while options are checked, so that there is nothing to say.
+                let silentHost = HostReference(crudd_host.sized())
+                let child = try Child(command, host: silentHost) {}
                 defer { child.close() }
                 try child.check(options: Array(options.buffer))
             }
         }
-        copy.pointee.open = { options, host, backend, failure in
-            ChildTable.answer(failure) { () throws(PluginFailure) in
-                // The host gives all three, and the plugin was set above.
+        copy.open = { options, host, _, backend, opened, failure in
+            ChildTable.status(failure) { () throws(PluginFailure) in
+                // The caller gives all of them, and the plugin was set above.
                 let plugin = ChildTable.exported.withLock { $0 }!
-                backend!.pointee = try plugin.open(options: Array(options.buffer), host: host!, FailureReport()) {}
+                let storage = try plugin.open(options: Array(options.buffer), host: host!)
+                opened!.pointee.set(storage)
+                backend!.pointee = storage.storage
             }
         }
-        return UnsafePointer(copy)
+        return PluginTable.keep(copy)
     }
 
     /// A terminated copy that is never freed, as a function table is not.
@@ -44,14 +47,12 @@ extension Plugin {
 
 extension ChildTable {
     fileprivate static let exported = Mutex<Plugin?>(nil)
+}
 
-    /// A host that says nothing: nothing is open while options are checked.
-    // The struct is never written again.
-    fileprivate static nonisolated(unsafe) let silentHost: UnsafePointer<crudd_host> = {
-        let host = UnsafeMutablePointer<crudd_host>.allocate(capacity: 1)
-        host.initialize(to: crudd_host())
-        host.pointee.struct_size = UInt32(MemoryLayout<crudd_host>.size)
-        host.pointee.log = { _, _, _ in }
-        return UnsafePointer(host)
-    }()
+extension crudd_opened {
+    fileprivate mutating func set(_ storage: OpenedPlugin) {
+        readers = UInt32(clamping: storage.readers)
+        capabilities = storage.capabilities.rawValue
+        last_sequence = storage.lastSequence
+    }
 }

@@ -3,34 +3,36 @@ import CRUDPluginABI
 /// The function table of the plugin contract over a child process.
 ///
 /// A backend and its readers are the ``Child``; a collection is a ``ChildCollection``, which the child keeps. Opening
-/// takes more than the contract hands over, so that ``Plugin`` does that itself.
+/// needs more than the contract hands over, so that ``Plugin`` does that itself.
 enum ChildTable {
     /// The one table of all children; it lives as long as the process.
     // The table is never written again.
     static nonisolated(unsafe) let table: UnsafePointer<crudd_plugin> = {
-        let table = UnsafeMutablePointer<crudd_plugin>.allocate(capacity: 1)
-        table.initialize(to: crudd_plugin())
-        table.pointee.struct_size = UInt32(MemoryLayout<crudd_plugin>.size)
-        table.pointee.abi_version = CRUDD_ABI_VERSION
-        table.pointee.setBackendFunctions()
-        table.pointee.setCollectionFunctions()
-        table.pointee.setReaderFunctions()
-        return UnsafePointer(table)
+        var table = crudd_plugin.sized()
+        table.abi_version = CRUDD_ABI_VERSION
+        table.setBackendFunctions()
+        table.setCollectionFunctions()
+        table.setReaderFunctions()
+        return PluginTable.keep(table)
     }()
+
+    /// The pointer that stands for a child until `close`.
+    static func retained(_ child: Child) -> OpaquePointer { OpaquePointer(Unmanaged.passRetained(child).toOpaque()) }
 
     /// The child behind a backend or a reader.
     static func child(_ pointer: OpaquePointer?) -> Child {
-        // The host hands over what ``Plugin`` or `open_reader` gave it, and not after `close`.
+        // The host hands over what `open` or `open_reader` gave it, and not after `close`.
         unsafe Unmanaged<Child>.fromOpaque(UnsafeRawPointer(pointer!)).takeUnretainedValue()
     }
 
-    static func collection(_ pointer: OpaquePointer?) -> ChildCollection {
+    /// The number by which its child knows a collection.
+    static func number(of collection: OpaquePointer?) -> Int {
         // The host hands over what `open_collection` gave it; the child keeps it.
-        unsafe Unmanaged<ChildCollection>.fromOpaque(UnsafeRawPointer(pointer!)).takeUnretainedValue()
+        unsafe Unmanaged<ChildCollection>.fromOpaque(UnsafeRawPointer(collection!)).takeUnretainedValue().number
     }
 
-    /// Makes what a call throws into its status and failure.
-    static func answer(
+    /// Makes what a call throws its status and its failure.
+    static func status(
         _ failure: UnsafeMutablePointer<crudd_failure>?, _ call: () throws(PluginFailure) -> Void
     ) -> crudd_status {
         do throws(PluginFailure) {
@@ -43,25 +45,9 @@ enum ChildTable {
     }
 }
 
-extension crudd_failure {
-    fileprivate mutating func set(_ failure: PluginFailure) {
-        Self.copy(failure.message, to: &message)
-        Self.copy(failure.pointer, to: &pointer)
-    }
-
-    /// Copies a text into a C array of characters, as much as fits before its terminator.
-    private static func copy<Characters>(_ text: String, to characters: inout Characters) {
-        withUnsafeMutableBytes(of: &characters) { bytes in
-            // Whole characters: a part of one is no UTF-8.
-            var size = 0
-            for character in text.unicodeScalars {
-                guard size + UTF8.width(character) < bytes.count else { break }
-                size += UTF8.width(character)
-            }
-            bytes.copyBytes(from: text.utf8.prefix(size))
-            bytes[size] = 0
-        }
-    }
+extension Child {
+    /// The number by which the child knows a collection that it has opened.
+    package func number(of collection: OpaquePointer?) -> Int { ChildTable.number(of: collection) }
 }
 
 // Each `!` below unwraps a pointer that the contract says the host gives.
@@ -72,33 +58,29 @@ extension crudd_plugin {
             // The host hands the pointer back for the last time.
             unsafe Unmanaged<Child>.fromOpaque(UnsafeRawPointer(backend!)).takeRetainedValue().close()
         }
-        write = { backend, request, failure in
-            ChildTable.answer(failure) { () throws(PluginFailure) in
-                try ChildTable.child(backend).write(request!.pointee)
+        write = { backend, call, request, failure in
+            ChildTable.status(failure) { () throws(PluginFailure) in
+                try ChildTable.child(backend).write(.read(request!), .read(call!))
             }
         }
-        idle = { backend in ChildTable.child(backend).idle() }
-        backend_capabilities = { backend in ChildTable.child(backend).capabilities.rawValue }
+        idle = { backend, _ in ChildTable.child(backend).idle() }
     }
 
     fileprivate mutating func setCollectionFunctions() {
-        open_collection = { backend, specification, collection, failure in
-            ChildTable.answer(failure) { () throws(PluginFailure) in
-                let opened = try ChildTable.child(backend).openCollection(specification!.pointee)
+        open_collection = { backend, _, specification, collection, failure in
+            ChildTable.status(failure) { () throws(PluginFailure) in
+                let opened = try ChildTable.child(backend).openCollection(.read(specification!))
                 collection!.pointee = OpaquePointer(Unmanaged.passUnretained(opened).toOpaque())
             }
         }
-        drop_collection = { backend, name, failure in
-            ChildTable.answer(failure) { () throws(PluginFailure) in
-                try ChildTable.child(backend).call("dropCollection", for: .writing) { request in
-                    request.raw(#""name":"#)
-                    request.string(name.buffer)
-                }
+        drop_collection = { backend, _, name, failure in
+            ChildTable.status(failure) { () throws(PluginFailure) in
+                try ChildTable.child(backend).dropCollection(named: name.buffer)
             }
         }
-        list_collections = { backend, emit, context, failure in
-            ChildTable.answer(failure) { () throws(PluginFailure) in
-                try ChildTable.child(backend).listCollections { emit!(context, crudd_bytes($0)) }
+        list_collections = { backend, _, emit, context, failure in
+            ChildTable.status(failure) { () throws(PluginFailure) in
+                try ChildTable.child(backend).listCollections { emit!(context, $0) }
             }
         }
     }
@@ -109,25 +91,21 @@ extension crudd_plugin {
             return crudd_status(CRUDD_OK)
         }
         close_reader = { _ in }
-        read = { reader, request, failure in
-            ChildTable.answer(failure) { () throws(PluginFailure) in
-                try ChildTable.child(reader).read(request!.pointee)
+        read = { reader, call, request, failure in
+            ChildTable.status(failure) { () throws(PluginFailure) in
+                try ChildTable.child(reader).read(.read(request!), .read(call!))
             }
         }
-        scan = { reader, request, failure in
-            ChildTable.answer(failure) { () throws(PluginFailure) in
-                try ChildTable.child(reader).scan(request!.pointee)
+        scan = { reader, call, request, failure in
+            ChildTable.status(failure) { () throws(PluginFailure) in
+                try ChildTable.child(reader).scan(.read(request!), .read(call!))
             }
         }
-        query = { reader, request, failure in
-            ChildTable.answer(failure) { () throws(PluginFailure) in
-                try ChildTable.child(reader).query(request!.pointee)
+        count = { reader, call, request, count, failure in
+            ChildTable.status(failure) { () throws(PluginFailure) in
+                count!.pointee = try ChildTable.child(reader).count(.read(request!), .read(call!))
             }
         }
-        count = { reader, request, count, failure in
-            ChildTable.answer(failure) { () throws(PluginFailure) in
-                count!.pointee = try ChildTable.child(reader).count(request!.pointee)
-            }
-        }
+        data_version = { reader in ChildTable.child(reader).dataVersion() }
     }
 }

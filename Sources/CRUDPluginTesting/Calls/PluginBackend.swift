@@ -2,94 +2,113 @@ import CRUDPluginABI
 import Synchronization
 
 /// A backend opened through a plugin's table; it is closed when nobody refers to it any more.
-// Whoever uses one from several threads has asked the plugin's capabilities.
+// Whoever uses one from several threads has looked at the plugin's capabilities, and leaves `call` alone.
 package final class PluginBackend: @unchecked Sendable {
     package let plugin: ExportedPlugin
+    /// What the plugin can do with these options.
+    package let capabilities: UInt64
+    /// No record that was stored before it was opened has a higher sequence number.
+    package let storedLastSequence: UInt64
+    /// The parameters of every call from now on.
+    package var call = PluginCall()
+
+    private let surplus: Int
     private let handle: OpaquePointer
-    private let host: UnsafeMutablePointer<crudd_host>
-    private let log: Log
+    private let host: HostReports
+    private let lastSequence: Mutex<UInt64>
 
-    /// - Parameter options: a JSON object.
-    package init(_ plugin: ExportedPlugin, options: String) throws(CallFault) {
-        self.plugin = plugin
-        let log = Log()
-        let host = UnsafeMutablePointer<crudd_host>.allocate(capacity: 1)
-        host.initialize(to: crudd_host())
-        host.pointee.struct_size = UInt32(MemoryLayout<crudd_host>.size)
-        host.pointee.context = Unmanaged.passUnretained(log).toOpaque()
-        host.pointee.log = { context, _, message in
-            // The context is the log above, which lives as long as the backend.
-            Unmanaged<Log>.fromOpaque(context!).takeUnretainedValue().append(message.text)
-        }
+    /// Opens storage.
+    ///
+    /// - Parameters:
+    ///   - options: a JSON object.
+    ///   - surplus: by how many bytes the structs that the plugin is handed are longer than this package knows them; a
+    ///     multiple of 8.
+    package init(_ plugin: ExportedPlugin, options: String, surplus: Int = 0) throws(CallError) {
+        let host = HostReports(surplus: surplus)
+        let memory = CallMemory(surplus: surplus)
+        defer { memory.free() }
+        var opened = crudd_opened()
+        opened.capabilities = plugin.capabilities
+        let result = memory.copy(opened)
         var handle: OpaquePointer?
-        do {
-            try CallFault.throwing { failure in
-                withBytes(of: options) { plugin.table.pointee.open($0, host, &handle, failure) }
+        try CallError.throwing(surplus: surplus) { failure in
+            PluginCall().with(memory) {
+                plugin.table.pointee.open(memory.copy(options), host.pointer, $0, &handle, result, failure)
             }
-        } catch {
-            host.deallocate()
-            throw error
         }
-        guard let handle else {
-            host.deallocate()
-            throw .breach("open answered CRUDD_OK and no backend")
-        }
-        self.log = log
-        self.host = host
+        guard let handle else { throw .violation("open returned CRUDD_OK and no backend") }
+        self.plugin = plugin
         self.handle = handle
+        self.host = host
+        self.surplus = surplus
+        capabilities = result.pointee.capabilities
+        storedLastSequence = result.pointee.last_sequence
+        lastSequence = Mutex(result.pointee.last_sequence)
     }
 
-    deinit {
-        plugin.table.pointee.close(handle)
-        host.deallocate()
+    deinit { plugin.table.pointee.close(handle) }
+
+    /// The lines that the plugin has logged so far.
+    package var logged: [String] { host.lines }
+
+    package func has(_ capability: Int) -> Bool { capabilities & UInt64(capability) != 0 }
+
+    /// Has the plugin do its maintenance.
+    package func idle() {
+        let memory = CallMemory(surplus: surplus)
+        defer { memory.free() }
+        call.with(memory) { plugin.table.pointee.idle?(handle, $0) }
     }
 
-    /// What the plugin has said so far.
-    package var logged: [String] { log.lines }
-
-    package var capabilities: UInt64 {
-        plugin.table.pointee.backend_capabilities?(handle) ?? plugin.table.pointee.capabilities
+    /// Makes a call with memory of its own.
+    func call(
+        _ body: (CallMemory, UnsafePointer<crudd_call>, UnsafeMutablePointer<crudd_failure>) -> crudd_status
+    ) throws(CallError) {
+        let memory = CallMemory(surplus: surplus)
+        defer { memory.free() }
+        try CallError.throwing(surplus: surplus) { failure in call.with(memory) { body(memory, $0, failure) } }
     }
 
-    /// Has the plugin do what it does in a quiet moment.
-    package func idle() { plugin.table.pointee.idle?(handle) }
+    // MARK: Collections
 
     /// Opens a collection, or makes it.
+    ///
+    /// - Parameters:
+    ///   - creates: whether one that is not there is made.
+    ///   - hasSequences: whether it will be scanned by sequence number.
     package func open(
-        _ name: String, format: String = "json", indexes: [String] = [], creates: Bool = true
-    ) throws(CallFault) -> PluginCollection {
+        _ name: String, format: String = "json", indexes: [String] = [], creates: Bool = true,
+        hasSequences: Bool = false
+    ) throws(CallError) -> PluginCollection {
         var collection: OpaquePointer?
-        let fields = PluginMutation.Fields([name, format].map { Array($0.utf8) })
-        let paths = PluginMutation.Fields(indexes.map { Array($0.utf8) })
-        defer { withExtendedLifetime((fields, paths)) {} }
-        try CallFault.throwing { failure in
-            paths.bytes.withUnsafeBufferPointer { paths in
-                var specification = crudd_collection_spec()
-                specification.struct_size = UInt32(MemoryLayout<crudd_collection_spec>.size)
-                specification.flags = creates ? UInt32(CRUDD_OPEN_CREATE) : 0
-                specification.name = fields.bytes[0]
-                specification.format = fields.bytes[1]
-                specification.indexes = paths.baseAddress
-                specification.index_count = paths.count
-                return plugin.table.pointee.open_collection(handle, &specification, &collection, failure)
-            }
+        try call { memory, call, failure in
+            var specification = crudd_collection_spec()
+            specification.flags =
+                (creates ? UInt32(CRUDD_OPEN_CREATE) : 0) | (hasSequences ? UInt32(CRUDD_OPEN_SEQUENCES) : 0)
+            specification.name = memory.copy(name)
+            specification.format = memory.copy(format)
+            specification.indexes = memory.array(indexes.map { Array($0.utf8) })
+            specification.index_count = indexes.count
+            return plugin.table.pointee.open_collection(
+                handle, call, memory.copy(specification), &collection, failure)
         }
-        guard let collection else { throw .breach("open_collection answered CRUDD_OK and no collection") }
-        return PluginCollection(backend: self, handle: collection)
+        guard let collection else { throw .violation("open_collection returned CRUDD_OK and no collection") }
+        return PluginCollection(backend: self, handle: collection, indexCount: indexes.count)
     }
 
-    package func drop(_ name: String) throws(CallFault) {
-        try CallFault.throwing { failure in
-            withBytes(of: name) { plugin.table.pointee.drop_collection(handle, $0, failure) }
+    package func drop(_ name: String) throws(CallError) {
+        try call { memory, call, failure in
+            plugin.table.pointee.drop_collection(handle, call, memory.copy(name), failure)
         }
     }
 
-    package func collections() throws(CallFault) -> [String] {
+    /// The names of all collections, by byte.
+    package func collections() throws(CallError) -> [String] {
         var names: [String] = []
-        try CallFault.throwing { failure in
+        try call { _, call, failure in
             withUnsafeMutablePointer(to: &names) { names in
                 plugin.table.pointee.list_collections(
-                    handle,
+                    handle, call,
                     { context, name in
                         // The context is the pointer to the array.
                         context!.assumingMemoryBound(to: [String].self).pointee.append(name.text)
@@ -99,49 +118,54 @@ package final class PluginBackend: @unchecked Sendable {
         return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
     }
 
-    package func reader() throws(CallFault) -> PluginReader {
+    // MARK: Records
+
+    package func reader() throws(CallError) -> PluginReader {
         var reader: OpaquePointer?
-        try CallFault.throwing { plugin.table.pointee.open_reader(handle, &reader, $0) }
-        guard let reader else { throw .breach("open_reader answered CRUDD_OK and no reader") }
+        try CallError.throwing { plugin.table.pointee.open_reader(handle, &reader, $0) }
+        guard let reader else { throw .violation("open_reader returned CRUDD_OK and no reader") }
         return PluginReader(backend: self, handle: reader)
     }
 
-    /// Writes mutations as one batch.
-    package func write(
-        _ mutations: [PluginMutation], isAtomic: Bool = false
-    ) throws(CallFault) -> [PluginOutcome] {
-        var outcomes = [crudd_outcome](repeating: crudd_outcome(), count: mutations.count)
-        let arenas = mutations.map { $0.fields }
-        // Each array is kept by `arenas` until the call is over, so that its address holds.
-        defer { withExtendedLifetime(arenas) {} }
-        let raw = zip(mutations, arenas).map { $0.raw($1) }
-        try CallFault.throwing { failure in
-            raw.withUnsafeBufferPointer { raw in
-                outcomes.withUnsafeMutableBufferPointer { outcomes in
-                    var request = crudd_write()
-                    request.struct_size = UInt32(MemoryLayout<crudd_write>.size)
-                    request.flags = isAtomic ? UInt32(CRUDD_WRITE_ATOMIC) : 0
-                    request.mutations = raw.baseAddress
-                    request.outcomes = outcomes.baseAddress
-                    request.count = raw.count
-                    return plugin.table.pointee.write(handle, &request, failure)
-                }
+    /// Writes mutations as one batch, numbered like the host does it: each with the next sequence number, unless it
+    /// brings its own.
+    package func write(_ mutations: [PluginMutation], isAtomic: Bool = false) throws(CallError) -> [PluginOutcome] {
+        let numbered = number(mutations)
+        var outcomes: [crudd_outcome] = []
+        try call { memory, call, failure in
+            let results = memory.copies([crudd_outcome](repeating: crudd_outcome(), count: mutations.count))
+            var request = crudd_write()
+            request.flags = isAtomic ? UInt32(CRUDD_WRITE_ATOMIC) : 0
+            request.mutations = UnsafePointer(memory.copies(numbered.map { $0.raw(memory) }))
+            request.mutation_size = memory.size(of: crudd_mutation.self)
+            request.outcomes = results
+            request.outcome_size = memory.size(of: crudd_outcome.self)
+            request.count = mutations.count
+            let status = plugin.table.pointee.write(handle, call, memory.copy(request), failure)
+            outcomes = mutations.indices.map { index in
+                let outcome = UnsafeRawPointer(results) + index * memory.size(of: crudd_outcome.self)
+                return outcome.loadUnaligned(as: crudd_outcome.self)
             }
+            return status
         }
         var results: [PluginOutcome] = []
         for outcome in outcomes { results.append(try PluginOutcome(outcome)) }
         return results
     }
-}
 
-/// What a plugin has logged.
-private final class Log: Sendable {
-    private let written = Mutex<[String]>([])
+    /// The highest sequence number so far.
+    package var highestSequence: UInt64 { lastSequence.withLock { $0 } }
 
-    var lines: [String] { written.withLock { $0 } }
-
-    func append(_ line: String) {
-        written.withLock { $0.append(line) }
+    private func number(_ mutations: [PluginMutation]) -> [PluginMutation] {
+        lastSequence.withLock { last in
+            mutations.map { mutation in
+                var mutation = mutation
+                let sequence = mutation.sequence ?? last + 1
+                mutation.sequence = sequence
+                last = max(last, sequence)
+                return mutation
+            }
+        }
     }
 }
 
@@ -149,4 +173,6 @@ private final class Log: Sendable {
 package struct PluginCollection: @unchecked Sendable {
     package let backend: PluginBackend
     let handle: OpaquePointer
+    /// How many indexes it was opened with. Records are written with the value of the last opening.
+    let indexCount: Int
 }

@@ -4,10 +4,11 @@ import CRUDPluginABI
 package struct PluginMutation {
     private let collection: PluginCollection
     private let kind: Int
-    private let id: String
-    private let item: [UInt8]
-    private let revision: String
     private let precondition: Precondition
+    private let record: PluginRecord
+    private let keys: [[UInt8]]
+    /// Nil: that of its place in the order of all mutations.
+    package var sequence: UInt64?
 
     package enum Precondition: Sendable {
         case none, absent, present
@@ -18,39 +19,67 @@ package struct PluginMutation {
         _ id: String, _ item: String, revision: String = "1", if precondition: Precondition = .none,
         in collection: PluginCollection
     ) -> PluginMutation {
-        put(id, bytes: Array(item.utf8), revision: revision, if: precondition, in: collection)
+        put(PluginRecord(id, item, revision: revision), if: precondition, in: collection)
     }
 
     package static func put(
         _ id: String, bytes item: [UInt8], revision: String = "1", if precondition: Precondition = .none,
         in collection: PluginCollection
     ) -> PluginMutation {
+        put(PluginRecord(id, bytes: item, revision: revision), if: precondition, in: collection)
+    }
+
+    /// - Parameter keys: one for each index; those that are not given are empty.
+    package static func put(
+        _ record: PluginRecord, keys: [[UInt8]] = [], if precondition: Precondition = .none,
+        in collection: PluginCollection
+    ) -> PluginMutation {
         PluginMutation(
-            collection: collection, kind: CRUDD_PUT, id: id, item: item, revision: revision, precondition: precondition)
+            collection: collection, kind: CRUDD_PUT, precondition: precondition, record: record, keys: keys,
+            sequence: record.sequence == 0 ? nil : record.sequence)
     }
 
     package static func remove(
         _ id: String, if precondition: Precondition = .none, in collection: PluginCollection
     ) -> PluginMutation {
-        PluginMutation(
-            collection: collection, kind: CRUDD_REMOVE, id: id, item: [], revision: "", precondition: precondition)
+        PluginMutation(CRUDD_REMOVE, id, precondition, collection)
     }
 
     package static func check(
         _ id: String, if precondition: Precondition, in collection: PluginCollection
     ) -> PluginMutation {
-        PluginMutation(
-            collection: collection, kind: CRUDD_CHECK, id: id, item: [], revision: "", precondition: precondition)
+        PluginMutation(CRUDD_CHECK, id, precondition, collection)
     }
 
-    /// Memory for what the mutation says, freed with the object.
-    var fields: Fields {
-        var expected = ""
-        if case .revision(let revision) = precondition { expected = revision }
-        return Fields([Array(id.utf8), item, Array(revision.utf8), Array(expected.utf8)])
+    /// - Parameter keys: one for each index; those that are not given are empty.
+    package static func setKeys(
+        _ id: String, _ keys: [[UInt8]], ifRevision revision: String, in collection: PluginCollection
+    ) -> PluginMutation {
+        PluginMutation(CRUDD_SET_KEYS, id, .revision(revision), collection, keys: keys)
     }
 
-    func raw(_ fields: Fields) -> crudd_mutation {
+    private init(
+        _ kind: Int, _ id: String, _ precondition: Precondition, _ collection: PluginCollection, keys: [[UInt8]] = []
+    ) {
+        self.init(
+            collection: collection, kind: kind, precondition: precondition,
+            record: PluginRecord(id, bytes: [], revision: ""), keys: keys)
+    }
+
+    private init(
+        collection: PluginCollection, kind: Int, precondition: Precondition, record: PluginRecord, keys: [[UInt8]],
+        sequence: UInt64? = nil
+    ) {
+        self.collection = collection
+        self.kind = kind
+        self.precondition = precondition
+        self.record = record
+        self.keys = keys
+        self.sequence = sequence
+    }
+
+    /// The mutation as the contract has it, its bytes in `memory`.
+    func raw(_ memory: CallMemory) -> crudd_mutation {
         var raw = crudd_mutation()
         raw.collection = collection.handle
         raw.kind = UInt32(kind)
@@ -61,32 +90,21 @@ package struct PluginMutation {
             case .present: UInt32(CRUDD_IF_PRESENT)
             case .revision: UInt32(CRUDD_IF_REVISION)
             }
-        raw.id = fields.bytes[0]
-        raw.item = fields.bytes[1]
-        raw.revision = fields.bytes[2]
-        raw.expected = fields.bytes[3]
+        if case .revision(let revision) = precondition { raw.expected = memory.copy(revision) }
+        raw.record.struct_size = UInt32(memory.size(of: crudd_record.self))
+        raw.record.id = memory.copy(record.id)
+        raw.record.item = memory.copy(record.bytes)
+        raw.record.revision = memory.copy(record.revision)
+        raw.record.expires_at = record.expiresAt
+        raw.record.sequence = sequence ?? 0
+        let padded = keys + [[UInt8]](repeating: [], count: max(0, collection.indexCount - keys.count))
+        raw.record.keys = memory.array(padded)
+        raw.record.key_count = padded.count
         return raw
-    }
-
-    /// Copies of bytes at addresses that hold as long as the object.
-    final class Fields {
-        let bytes: [crudd_bytes]
-
-        init(_ contents: [[UInt8]]) {
-            bytes = contents.map { content in
-                let copy = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: content.count)
-                _ = copy.initialize(fromContentsOf: content)
-                return crudd_bytes(data: copy.baseAddress, size: copy.count)
-            }
-        }
-
-        deinit {
-            for bytes in bytes { UnsafeMutablePointer(mutating: bytes.data)?.deallocate() }
-        }
     }
 }
 
-/// What one mutation came to.
+/// The outcome of one mutation.
 package enum PluginOutcome: Equatable, Sendable {
     case applied(replaced: Bool)
     case mismatch(current: String)
@@ -95,25 +113,28 @@ package enum PluginOutcome: Equatable, Sendable {
     package static let created = PluginOutcome.applied(replaced: false)
     package static let replaced = PluginOutcome.applied(replaced: true)
     package static let removed = PluginOutcome.applied(replaced: false)
+    /// Of a check, or of keys that were set.
+    package static let passed = PluginOutcome.applied(replaced: false)
     package static let exists = PluginOutcome.refused(CRUDD_EXISTS)
     package static let notFound = PluginOutcome.refused(CRUDD_NOT_FOUND)
     package static let noSpace = PluginOutcome.refused(CRUDD_NO_SPACE)
+    package static let unsupported = PluginOutcome.refused(CRUDD_UNSUPPORTED)
 
-    init(_ outcome: crudd_outcome) throws(CallFault) {
+    init(_ outcome: crudd_outcome) throws(CallError) {
         let status = Int(outcome.status)
         switch status {
-        case CRUDD_OK where outcome.replaced > 1: throw .breach("`replaced` of an outcome is \(outcome.replaced)")
+        case CRUDD_OK where outcome.replaced > 1: throw .violation("`replaced` of an outcome is \(outcome.replaced)")
         case CRUDD_OK: self = .applied(replaced: outcome.replaced != 0)
         case CRUDD_MISMATCH:
             let size = Int(outcome.revision_size)
             guard size <= MemoryLayout.size(ofValue: outcome.revision) else {
-                throw .breach("`revision_size` of an outcome is \(size)")
+                throw .violation("`revision_size` of an outcome is \(size)")
             }
             self = .mismatch(
                 current: withUnsafeBytes(of: outcome.revision) { String(decoding: $0.prefix(size), as: UTF8.self) })
         default:
             guard StatusText.isKnown(status) else {
-                throw .breach("an outcome has the status \(status), which is none")
+                throw .violation("an outcome has the status \(status), which does not exist")
             }
             self = .refused(status)
         }

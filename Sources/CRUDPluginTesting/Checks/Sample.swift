@@ -1,5 +1,8 @@
 /// Items for records: of each format something that a codec could have made.
 enum Sample {
+    /// The formats that items can have.
+    static let formats = ["json", "xml", "plist"]
+
     /// A small item that no other number has.
     static func item(_ number: Int, _ format: String, padding: Int = 0) -> [UInt8] {
         switch format {
@@ -40,7 +43,7 @@ enum Sample {
         }
     }
 
-    /// Bytes of every value in no order, the same for the same seed; a block of them again and again.
+    /// Pseudorandom bytes, the same for the same seed: a block of them, repeated.
     private static func noise(_ count: Int, seed: UInt64) -> [UInt8] {
         var state = seed &* 2 &+ 1
         let block = (0..<min(count, 4093)).map { _ in

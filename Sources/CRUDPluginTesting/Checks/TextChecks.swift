@@ -1,66 +1,66 @@
-/// Ids, items and revisions that a file name, an encoding or a careless comparison could trip over.
+/// Ids, items and revisions that are special to a file system, to an encoding or to a lenient comparison.
 enum TextChecks {
     private static let oddIDs = [
         "../../etc/passwd", ".", "..", "/", "a/b", "%2F", "%", "%s%n", "~", " ", "  ", "item_1.json", "Case", "case",
         "CASE", "\u{E9}", "e\u{301}", "\u{212B}", "\u{C5}", "A\u{30A}", "con", "-rf", "'; DROP TABLE x; --", "\"", "\\",
-        "\u{FEFF}", "\u{FEFF}\u{FEFF}", "\u{FFFD}", "\u{FFFE}", "\u{85}", "\u{2028}", "\u{200B}", "\u{10FFFF}", "0",
-        "00",
-        "1e3", "null", "*", "_", "__", String(repeating: "x", count: 200), String(repeating: "x", count: 201),
+        "\u{FEFF}", "\u{FEFF}\u{FEFF}", "\u{FFFD}", "\u{FFFE}", "\u{85}", "\u{2028}", "\u{200B}", "\u{10FFFF}",
+        "0", "00", "1e3", "null", "*", "_", "__", String(repeating: "x", count: 200),
+        String(repeating: "x", count: 201),
         String(repeating: "x", count: 511), String(repeating: "x", count: 512), String(repeating: "X", count: 512),
         String(repeating: "\u{1F600}", count: 128), String(repeating: ".", count: 67),
         String(repeating: "/", count: 512),
     ]
 
     /// Each odd id names a record of its own.
-    static func ids(_ trial: Trial) throws {
-        let backend = try trial.open()
-        let collection = try trial.collection("ids", of: backend)
+    static func ids(_ context: CheckContext) throws {
+        let backend = try context.open()
+        let collection = try context.collection("ids", of: backend)
         let records = oddIDs.enumerated().map {
-            PluginRecord($1, bytes: Sample.item($0, trial.format), revision: "r\($0)")
+            PluginRecord($1, bytes: context.item($0), revision: "r\($0)")
         }
         let outcomes = try backend.write(
             records.map { .put($0.id, bytes: $0.bytes, revision: $0.revision, if: .absent, in: collection) })
         for (id, outcome) in zip(oddIDs, outcomes) {
-            trial.expect(outcome, is: .created, "a put of id \(id.debugDescription)")
+            context.expect(outcome, is: .created, "a put of id \(id.debugDescription)")
         }
         let reader = try backend.reader()
         for (record, read) in zip(records, try reader.read(oddIDs, in: collection)) {
-            trial.expect(read, is: record, "the record of id \(record.id.debugDescription)")
+            context.expect(read, is: record, "the record of id \(record.id.debugDescription)")
         }
         let inOrder = records.sorted { $0.id.utf8.lexicographicallyPrecedes($1.id.utf8) }
-        let walked = try reader.scan(collection)
-        trial.expect(walked, is: inOrder, "the records of a walk")
-        trial.expect(try reader.count(collection), is: oddIDs.count, "records")
+        let scanned = try reader.scan(collection)
+        context.expect(scanned, is: inOrder, "the records of a scan")
+        context.expect(try reader.count(collection), is: oddIDs.count, "records")
         for id in oddIDs {
-            trial.expect(
+            context.expect(
                 try reader.scan(collection, after: id, limit: 1).first?.id,
                 is: inOrder.first { id.utf8.lexicographicallyPrecedes($0.id.utf8) }?.id,
                 "the id after \(id.debugDescription)")
         }
         for (id, outcome) in zip(oddIDs, try backend.write(oddIDs.map { .remove($0, in: collection) })) {
-            trial.expect(outcome, is: .removed, "a removal of id \(id.debugDescription)")
+            context.expect(outcome, is: .removed, "a removal of id \(id.debugDescription)")
         }
         reader.endSnapshot()
-        trial.expect(try reader.count(collection), is: 0, "records after all were removed")
+        context.expect(try reader.count(collection), is: 0, "records after all were removed")
     }
 
     /// What is stored comes back byte by byte.
-    static func items(_ trial: Trial) throws {
-        let backend = try trial.open()
-        let collection = try trial.collection("items", of: backend)
-        let items = Sample.oddItems(trial.format)
+    static func items(_ context: CheckContext) throws {
+        let backend = try context.open()
+        let collection = try context.collection("items", of: backend)
+        let items = Sample.oddItems(context.format)
         let records = items.enumerated().map { PluginRecord("\($0)", bytes: $1) }
         _ = try backend.write(records.map { .put($0.id, bytes: $0.bytes, in: collection) })
         let reader = try backend.reader()
         for (record, read) in zip(records, try reader.read(records.map(\.id), in: collection)) {
-            trial.expectBytes(read?.bytes, is: record.bytes, "an item")
+            context.expectBytes(read?.bytes, is: record.bytes, "an item")
         }
     }
 
-    static func revisions(_ trial: Trial) throws {
-        let backend = try trial.open()
-        let collection = try trial.collection("revisions", of: backend)
-        let item = Sample.item(1, trial.format)
+    static func revisions(_ context: CheckContext) throws {
+        let backend = try context.open()
+        let collection = try context.collection("revisions", of: backend)
+        let item = context.item(1)
         let reader = try backend.reader()
         var previous: String?
         for revision in ["1", "01", "1.0", "A", "a", "'\"", "%s", "--", String(repeating: "f", count: 64)] {
@@ -69,37 +69,37 @@ enum TextChecks {
                 .put("id", bytes: item, revision: revision, if: .revision(revision + "?"), in: collection),
                 .put("id", bytes: item, revision: revision, if: precondition, in: collection),
             ])
-            trial.expect(
+            context.expect(
                 outcomes,
                 is: previous.map { [.mismatch(current: $0), .replaced] } ?? [.notFound, .created],
                 "a put that gives the revision \(revision) to a record of \(previous ?? "none")")
             reader.endSnapshot()
-            trial.expect(
+            context.expect(
                 try reader.read("id", in: collection)?.revision, is: revision, "the revision that was stored")
             previous = revision
         }
     }
 
-    /// Items as large as a daemon takes them unless it is told otherwise.
-    static func largeItems(_ trial: Trial) throws {
+    /// Items as large as a daemon accepts by default.
+    static func largeItems(_ context: CheckContext) throws {
         let bytes = 4 << 20
-        let backend = try trial.open()
-        let collection = try trial.collection("large items", of: backend)
-        let large = Sample.item(1, trial.format, padding: bytes)
-        let larger = Sample.item(2, trial.format, padding: bytes + 4097)
+        let backend = try context.open()
+        let collection = try context.collection("large items", of: backend)
+        let large = context.item(1, padding: bytes)
+        let larger = context.item(2, padding: bytes + 4097)
         let reader = try backend.reader()
         for (item, outcome) in [(large, PluginOutcome.created), (larger, .replaced)] {
             let outcomes = try backend.write([
-                .put("a", bytes: item, in: collection), .put("b", bytes: Sample.item(3, trial.format), in: collection),
+                .put("a", bytes: item, in: collection), .put("b", bytes: context.item(3), in: collection),
             ])
-            trial.expect(outcomes, is: [outcome, outcome], "puts of \(bytes) bytes and of few")
+            context.expect(outcomes, is: [outcome, outcome], "puts of \(bytes) bytes and of few")
             reader.endSnapshot()
-            trial.expectBytes(try reader.scan(collection, limit: 1).first?.bytes, is: item, "a large item")
+            context.expectBytes(try reader.scan(collection, limit: 1).first?.bytes, is: item, "a large item")
         }
-        _ = try backend.write([.put("a", bytes: Sample.item(3, trial.format), in: collection)])
+        _ = try backend.write([.put("a", bytes: context.item(3), in: collection)])
         reader.endSnapshot()
-        trial.expectBytes(
-            try reader.read("a", in: collection)?.bytes, is: Sample.item(3, trial.format),
+        context.expectBytes(
+            try reader.read("a", in: collection)?.bytes, is: context.item(3),
             "a small item in the place of a larger one")
     }
 }

@@ -2,7 +2,7 @@ import CRUDEventLoop
 import CRUDModel
 import Logging
 
-/// Spreads new connections over the event loops, one after the other.
+/// Distributes new connections over the event loops, round robin.
 final class Acceptor: ListenerHandler {
     private let loops: [Mailbox]
     private let logger: Logger
@@ -18,10 +18,9 @@ final class Acceptor: ListenerHandler {
         next = (next + 1) % loops.count
     }
 
-    func turnedAway(_ descriptor: CInt, by listener: Listener) {
-        logger.warning("a connection was turned away: no descriptors are left")
-        let reply = ReplyWriter()
-        reply.error(CRUDError(.unavailable, "the daemon has no descriptor left for another session"))
-        reply.send(to: descriptor)
+    func rejected(_ descriptor: CInt, by listener: Listener) {
+        logger.warning("a connection was rejected: the daemon has no descriptors left")
+        StreamBuffer.send(
+            CRUDError(.unavailable, "the daemon has no descriptor left for another session"), overRejected: descriptor)
     }
 }

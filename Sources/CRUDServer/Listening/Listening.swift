@@ -1,11 +1,11 @@
 import CRUDConfiguration
-import CRUDCore
+import CRUDStorage
 import Glibc
 
-/// The sockets that the daemon listens at: those that systemd hands it, else its own.
+/// The sockets at which the daemon listens: those that systemd passes, else its own.
 struct Listening {
     let descriptors: [CInt]
-    /// The daemon's own place; nil where systemd made the sockets.
+    /// The daemon's own path; nil where systemd made the sockets.
     private let own: SocketPath?
 
     /// Whether the daemon has made the sockets, as the configuration says.
@@ -18,11 +18,11 @@ struct Listening {
             for descriptor in descriptors where !Self.isListening(descriptor) {
                 throw StartFailure(
                     .configuration,
-                    "descriptor \(descriptor), handed over by systemd, is no listening stream Unix socket")
+                    "descriptor \(descriptor), passed by systemd, is not a listening Unix stream socket")
             }
             return
         }
-        do throws(SystemFault) {
+        do throws(SystemError) {
             let path = try SocketPath(configuration.socket.path)
             own = path
             descriptors = [try path.listen(configuration.socket)]
@@ -31,7 +31,7 @@ struct Listening {
         }
     }
 
-    /// Whether sessions can be accepted there, and peers be known.
+    /// Whether sessions can be accepted there, and their peers identified.
     private static func isListening(_ descriptor: CInt) -> Bool {
         func option(_ name: CInt) -> CInt? {
             var value: CInt = 0
@@ -42,7 +42,7 @@ struct Listening {
             && option(SO_ACCEPTCONN) == 1
     }
 
-    /// Removes the socket file, unless it is systemd's.
+    /// Removes the socket file, unless systemd made it.
     func close() {
         own?.remove()
     }

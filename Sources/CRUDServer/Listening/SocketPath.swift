@@ -1,31 +1,30 @@
 import CLinux
-package import CRUDConfiguration
-package import CRUDCore
+import CRUDConfiguration
+import CRUDStorage
 import Glibc
 
-/// The place in the file system where the daemon listens, held by a lock file beside it.
+/// The path at which the daemon listens, locked by a file beside it.
 ///
 /// `PATH.lock` is locked for as long as the daemon lives and is never removed: removing it would let two daemons lock
-/// two files of one name. Only who holds the lock replaces a socket that a dead daemon has left. systemd's sockets have
-/// no lock, so whether anybody listens is asked too: nobody's living socket is ever taken away.
-package final class SocketPath {
+/// two files of one name. Only the holder of the lock replaces a socket that a dead daemon has left. systemd's sockets
+/// have no lock, so a connection is tried too: a socket at which anybody listens is never replaced.
+final class SocketPath {
     private let path: String
     private let lock: CInt
 
     /// Takes the lock.
     ///
-    /// - Throws: ``SystemFault`` if the directory is open to others, something that is no socket is in the place, or
-    ///   another daemon holds the lock.
-    package init(_ path: String) throws(SystemFault) {
+    /// - Throws: ``SystemError`` if others can write the directory, or another daemon holds the lock.
+    init(_ path: String) throws(SystemError) {
         self.path = path
         try Self.checkDirectory(of: path)
         lock = clinux_open(path + ".lock", O_RDWR | O_CREAT | O_NOFOLLOW, 0o600)
-        guard lock >= 0 else { throw SystemFault("cannot open \(path).lock") }
+        guard lock >= 0 else { throw SystemError("cannot open \(path).lock") }
         guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
             let code = errno
             close(lock)
-            if code == EWOULDBLOCK { throw SystemFault("another daemon listens at \(path)", code: EADDRINUSE) }
-            throw SystemFault("cannot lock \(path).lock", code: code)
+            if code == EWOULDBLOCK { throw SystemError("another daemon listens at \(path)", code: EADDRINUSE) }
+            throw SystemError("cannot lock \(path).lock", code: code)
         }
     }
 
@@ -33,22 +32,23 @@ package final class SocketPath {
 
     /// Binds a socket at the path and listens.
     ///
-    /// It is bound under umask 0177, and group and mode are set before it listens, so that nobody can connect who
-    /// should not.
-    package func listen(_ socket: Configuration.Socket) throws(SystemFault) -> CInt {
+    /// It is bound under umask 0177, and group and mode are set before it listens, so that nobody else can connect.
+    ///
+    /// - Throws: ``SystemError``, also where something that is not a socket is at the path, or somebody listens there.
+    func listen(_ socket: Configuration.Socket) throws(SystemError) -> CInt {
         try removeStale()
         let descriptor = try Self.makeSocket()
-        do throws(SystemFault) {
+        do throws(SystemError) {
             let mask = umask(0o177)
             let bound = withAddress { bind(descriptor, $0, $1) }
             let code = errno
             umask(mask)
-            guard bound == 0 else { throw SystemFault("cannot bind \(path)", code: code) }
+            guard bound == 0 else { throw SystemError("cannot bind \(path)", code: code) }
             if let group = socket.group, chown(path, uid_t.max, group.id) != 0 {
-                throw SystemFault("cannot give \(path) to group \(group.name)")
+                throw SystemError("cannot give \(path) to group \(group.name)")
             }
-            guard chmod(path, mode_t(socket.mode)) == 0 else { throw SystemFault("cannot set the mode of \(path)") }
-            guard Glibc.listen(descriptor, Self.backlog) == 0 else { throw SystemFault("cannot listen at \(path)") }
+            guard chmod(path, mode_t(socket.mode)) == 0 else { throw SystemError("cannot set the mode of \(path)") }
+            guard Glibc.listen(descriptor, Self.backlog) == 0 else { throw SystemError("cannot listen at \(path)") }
         } catch {
             close(descriptor)
             throw error
@@ -57,46 +57,46 @@ package final class SocketPath {
     }
 
     /// Removes the socket, on a clean stop.
-    package func remove() {
+    func remove() {
         unlink(path)
     }
 
     private static let backlog: CInt = 1024
 
-    private static func checkDirectory(of path: String) throws(SystemFault) {
+    private static func checkDirectory(of path: String) throws(SystemError) {
         let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) ?? path.startIndex
         let directory = slash == path.startIndex ? "/" : String(path[..<slash])
         var status = stat()
-        guard stat(directory, &status) == 0 else { throw SystemFault("cannot examine \(directory)") }
+        guard stat(directory, &status) == 0 else { throw SystemError("cannot examine \(directory)") }
         let isOpenToOthers = status.st_mode & (S_IWGRP | S_IWOTH) != 0 && status.st_mode & S_ISVTX == 0
         guard !isOpenToOthers else {
-            throw SystemFault(
-                "\(directory) can be written by others, who could put a socket of theirs there", code: EPERM)
+            throw SystemError(
+                "others can write \(directory), and replace the socket there", code: EPERM)
         }
     }
 
-    private func removeStale() throws(SystemFault) {
+    private func removeStale() throws(SystemError) {
         var status = stat()
         guard lstat(path, &status) == 0 else {
             if errno == ENOENT { return }
-            throw SystemFault("cannot examine \(path)")
+            throw SystemError("cannot examine \(path)")
         }
-        guard status.st_mode & S_IFMT == S_IFSOCK else { throw SystemFault("\(path) is no socket", code: EEXIST) }
-        guard try !isListenedAt() else { throw SystemFault("somebody listens at \(path)", code: EADDRINUSE) }
-        guard unlink(path) == 0 else { throw SystemFault("cannot remove the stale socket \(path)") }
+        guard status.st_mode & S_IFMT == S_IFSOCK else { throw SystemError("\(path) is not a socket", code: EEXIST) }
+        guard try !isListenedAt() else { throw SystemError("somebody listens at \(path)", code: EADDRINUSE) }
+        guard unlink(path) == 0 else { throw SystemError("cannot remove the stale socket \(path)") }
     }
 
-    private func isListenedAt() throws(SystemFault) -> Bool {
+    private func isListenedAt() throws(SystemError) -> Bool {
         let descriptor = try Self.makeSocket()
         defer { close(descriptor) }
-        // A full queue is somebody's too.
+        // A full queue has a listener too.
         return withAddress { connect(descriptor, $0, $1) } == 0 || errno == EAGAIN
     }
 
-    private static func makeSocket() throws(SystemFault) -> CInt {
+    private static func makeSocket() throws(SystemError) -> CInt {
         let descriptor = Glibc.socket(
             AF_UNIX, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_NONBLOCK.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
-        guard descriptor >= 0 else { throw SystemFault("cannot make a socket") }
+        guard descriptor >= 0 else { throw SystemError("cannot make a socket") }
         return descriptor
     }
 

@@ -1,9 +1,10 @@
 import CRUDConfiguration
 import CRUDPluginHost
+import CRUDStorage
 
-/// What a reload makes of each backend.
+/// What a reload does with each backend.
 struct BackendPlan {
-    /// Served on as they are, by name.
+    /// Those that keep serving as they are, by name.
     private(set) var staying: [String: Backend] = [:]
     /// To be closed: what the new configuration lacks or defines differently.
     private(set) var leaving: [(definition: BackendConfiguration, backend: Backend)] = []
@@ -28,7 +29,7 @@ struct BackendPlan {
             }
             var keys = old.changedKeys(in: definition)
             let frameBytes = (current.configuration.limits.frameBytes, new.limits.frameBytes)
-            // A child is told at its start how large its replies may be.
+            // A child learns at its start how large its frames may be.
             if definition.isolation == .process, frameBytes.0 != frameBytes.1 { keys.append("limits.frame_bytes") }
             if keys.isEmpty, plugins[definition]?.path != backend.plugin.path { keys = ["plugin file"] }
             if keys.isEmpty {
@@ -41,7 +42,7 @@ struct BackendPlan {
         }
     }
 
-    /// Notes that a backend is taken over although it is not open yet.
+    /// Notes how a new backend is.
     mutating func note(_ change: String) {
         changes.append(change)
     }

@@ -1,17 +1,20 @@
 import CRUDConfiguration
 
-/// What a running daemon cannot change: where it listens and where it remembers.
+/// The settings that a running daemon cannot change: where it listens, where it keeps its state, and on how many loops
+/// it serves.
 struct FixedSettings: Sendable {
     /// Nil where systemd has made the sockets, so that the configuration does not matter.
     let socket: Configuration.Socket?
     let stateDirectory: String
+    /// Nil for `auto`.
+    let loops: Int?
 
     /// A line for each setting that a new configuration has differently.
     func changes(in new: Configuration) -> [String] {
         var changes: [String] = []
         func compare(_ name: String, _ old: String, _ new: String) {
             guard old != new else { return }
-            changes.append("\(name): stays \(old) until the daemon is started again, then \(new)")
+            changes.append("\(name): stays \(old) until the daemon is restarted, then \(new)")
         }
         if let socket {
             compare("socket.path", socket.path, new.socket.path)
@@ -19,6 +22,7 @@ struct FixedSettings: Sendable {
             compare("socket.group", socket.group?.name ?? "unset", new.socket.group?.name ?? "unset")
         }
         compare("state_directory", stateDirectory, new.stateDirectory)
+        compare("loops", loops.map(String.init) ?? "auto", new.loops.map(String.init) ?? "auto")
         return changes
     }
 }

@@ -1,19 +1,21 @@
 import CRUDConfiguration
-import CRUDCore
 import CRUDModel
 import CRUDPluginHost
+import CRUDStorage
+import CRUDThreads
 import Logging
 
 /// One reload: takes a running daemon from one configuration to another, or leaves it as it is.
 ///
-/// 1. The new file is read and checked, and plugins that it names for the first time are loaded. Nothing is touched yet.
-/// 2. Where backends are to be exchanged, or collections to live elsewhere, the event loops **hold** the requests of the
-///    collections concerned: they wait in their sessions, in order. What the backends have in hand is carried out, so
-///    that from now on nothing moves there.
-/// 3. No collection may lose sight of its records.
+/// 1. The new file is read and checked, and plugins that it names for the first time are loaded. Nothing is touched
+///    yet.
+/// 2. Where backends are to be exchanged, or collections to live elsewhere, the event loops **quiesce** the collections
+///    concerned: their requests wait in their sessions, in order. Then the backends are **drained**, so that from now
+///    on nothing changes there.
+/// 3. No records may be orphaned.
 /// 4. Backends that leave are closed, then those that come are opened: two of them may be one storage under two
 ///    definitions. If one does not open, those that left are opened again and the reload is refused.
-/// 5. The loops go over to the new ``Service``, each between two turns, and take up what they have held.
+/// 5. The loops switch to the new ``Service``, each between two iterations, and start what has waited.
 ///
 /// A backend whose definition stays the same is not touched at all.
 struct Reload {
@@ -23,9 +25,9 @@ struct Reload {
     private let force: Bool
     private let factory: BackendFactory
 
-    /// How long a backend may take to finish what it has in hand. One that hangs must not make the reload hang, nor those
-    /// whose requests are held.
-    private static let patience = Duration.seconds(10)
+    /// How long a backend may take to finish what it has been given. One that hangs must not make the reload hang, nor
+    /// those whose requests wait.
+    private static let drainTimeout = Duration.seconds(10)
 
     init(_ current: Service, _ loops: [Mailbox], fixed: FixedSettings, force: Bool) {
         self.current = current
@@ -41,26 +43,26 @@ struct Reload {
         let result: Result<[String], ReloadRefusal>
     }
 
-    func carryOut(_ load: () throws(InvalidConfiguration) -> Configuration) -> Outcome {
+    func execute(_ load: () throws(InvalidConfiguration) -> Configuration) -> Outcome {
         do throws(InvalidConfiguration) {
             let configuration = try load()
             return exchange(
                 for: configuration, try PluginSet(configuration, loopCount: current.loopCount, logger: current.logger))
         } catch {
-            return Outcome(service: current, result: .failure(ReloadRefusal(error.faults)))
+            return Outcome(service: current, result: .failure(ReloadRefusal(error.diagnostics)))
         }
     }
 
     private func exchange(for configuration: Configuration, _ plugins: PluginSet) -> Outcome {
         var plan = BackendPlan(from: current, to: configuration, plugins)
         let movesCollections = !current.configuration.collections.mapsLike(configuration.collections)
-        let needsHold = movesCollections || !plan.leaving.isEmpty
+        let mustQuiesce = movesCollections || !plan.leaving.isEmpty
         do throws(ReloadRefusal) {
-            if needsHold { try hold(plan.leaving.map(\.backend), configuration.collections) }
-            try settle(plan, movesCollections: movesCollections)
-            if needsHold, !force { try checkSight(under: configuration) }
+            if mustQuiesce { try quiesce(plan.leaving.map(\.backend), configuration.collections) }
+            try drain(plan, movesCollections: movesCollections)
+            if mustQuiesce, !force { try checkOrphans(under: configuration) }
         } catch {
-            if needsHold { serve(current) }
+            if mustQuiesce { serve(current) }
             return Outcome(service: current, result: .failure(error))
         }
         let opened: [String: Backend]
@@ -85,53 +87,55 @@ struct Reload {
 
     // MARK: Event loops
 
-    /// Has every loop ask nothing more of these backends and of collections that move, and waits until what loops look up
-    /// in children by themselves has been answered.
-    private func hold(_ backends: [Backend], _ rules: CollectionRules) throws(ReloadRefusal) {
-        let hold = CollectionHold(backends: backends, rules: rules)
-        let end = ContinuousClock.now + Self.patience
-        for acknowledgement in tell({ .hold(hold, $0) }) {
-            guard acknowledgement.wait(atMost: end - .now) != nil else {
-                throw ReloadRefusal(unavailable: "a child process does not finish what it has in hand")
+    /// Has every loop ask nothing more of these backends and of collections that move, and waits until what loops read
+    /// from children themselves is done.
+    private func quiesce(_ backends: [Backend], _ rules: CollectionRules) throws(ReloadRefusal) {
+        let quiesced = QuiescedCollections(backends: backends, rules: rules)
+        let deadline = ContinuousClock.now + Self.drainTimeout
+        for isDone in post({ .quiesce(quiesced, $0) }) {
+            guard isDone.wait(atMost: deadline - .now) != nil else {
+                throw ReloadRefusal(unavailable: "a child process does not finish its reads")
             }
         }
     }
 
-    /// Has every loop go over to a service, and waits until all have.
+    /// Has every loop switch to a service, and waits until all have.
     private func serve(_ service: Service) {
-        for acknowledgement in tell({ .serve(service, $0) }) { _ = acknowledgement.wait() }
+        for isDone in post({ .serve(service, $0) }) { _ = isDone.wait() }
     }
 
-    /// Tells every loop something; answers what each will acknowledge it with.
-    private func tell(_ message: (Handover<Bool>) -> Mailbox.Message) -> [Handover<Bool>] {
+    /// Posts a message to every loop.
+    ///
+    /// - Returns: what each loop will resolve.
+    private func post(_ message: (OneShot<Bool>) -> Mailbox.Message) -> [OneShot<Bool>] {
         loops.map { loop in
-            let acknowledgement = Handover<Bool>()
-            loop.post(message(acknowledgement))
-            return acknowledgement
+            let isDone = OneShot<Bool>()
+            loop.post(message(isDone))
+            return isDone
         }
     }
 
     // MARK: Checks
 
-    /// Waits until the backends have carried out what they had in hand: those that leave, and where collections move
-    /// all others too, lest a write under way make a record in the old place after it was found empty, or what a read
-    /// has found in the old format be taken for the new one.
-    private func settle(_ plan: BackendPlan, movesCollections: Bool) throws(ReloadRefusal) {
+    /// Drains the backends that leave, and where collections move all others too, lest a write in flight make a record
+    /// in the old place after that was found empty, or what a read has found in the old format be taken for the new
+    /// one.
+    private func drain(_ plan: BackendPlan, movesCollections: Bool) throws(ReloadRefusal) {
         let others = movesCollections ? Array(plan.staying.values) : []
         for backend in plan.leaving.map(\.backend) + others {
-            guard backend.settle(within: Self.patience) else {
-                throw ReloadRefusal(unavailable: "backend \(backend.name) does not finish what it has in hand")
+            guard backend.drain(within: Self.drainTimeout) else {
+                throw ReloadRefusal(unavailable: "backend \(backend.name) does not finish its requests in flight")
             }
         }
     }
 
-    private func checkSight(under configuration: Configuration) throws(ReloadRefusal) {
-        let faults = SightCheck(configuration, backends: current.backends).faults(in: current.catalog)
-        if !faults.isEmpty { throw ReloadRefusal(faults) }
+    private func checkOrphans(under configuration: Configuration) throws(ReloadRefusal) {
+        let diagnostics = OrphanCheck(configuration, backends: current.backends).diagnostics(current.catalog)
+        if !diagnostics.isEmpty { throw ReloadRefusal(diagnostics) }
     }
 
     private func follow(_ configuration: Configuration) {
-        do throws(SystemFault) {
+        do throws(SystemError) {
             try current.catalog.follow(
                 configuration.collections, maximumBornByGlob: configuration.limits.collections)
         } catch {
@@ -141,7 +145,9 @@ struct Reload {
 
     // MARK: Backends
 
-    /// Closes what leaves and opens what comes; the backends that have been opened, by name.
+    /// Closes what leaves and opens what comes.
+    ///
+    /// - Returns: the backends that have been opened, by name.
     private func exchangeBackends(
         _ plan: inout BackendPlan, _ configuration: Configuration, _ plugins: PluginSet
     ) throws(ReloadRefusal) -> [String: Backend] {
@@ -151,7 +157,7 @@ struct Reload {
         }
         do throws(ReloadRefusal) {
             for (definition, opening) in zip(plan.coming, try open(backends)) {
-                try judge(opening, definition, &plan, configuration)
+                try check(opening, definition, &plan, configuration)
             }
         } catch {
             for backend in backends { backend.stop() }
@@ -168,20 +174,20 @@ struct Reload {
         }
     }
 
-    private func judge(
+    private func check(
         _ opening: BackendFactory.Opening, _ definition: BackendConfiguration, _ plan: inout BackendPlan,
         _ configuration: Configuration
     ) throws(ReloadRefusal) {
         switch opening {
         case .open: break
-        case .undecided: plan.note("backend \(definition.name): not open yet, its requests wait")
+        case .pending: plan.note("backend \(definition.name): not open yet, its requests wait")
         case .failed(let failure) where failure.isFinal:
-            throw ReloadRefusal([configuration.fault(of: failure, opening: definition)])
+            throw ReloadRefusal([configuration.diagnostic(of: failure, opening: definition)])
         case .failed(let failure) where plan.leaving.contains { $0.definition.name == definition.name }:
             throw ReloadRefusal(unavailable: "backend \(definition.name) cannot be opened: \(failure.message)")
         case .failed(let failure):
             // As at a start.
-            plan.note("backend \(definition.name): not available now, tried again: \(failure.message)")
+            plan.note("backend \(definition.name): not available now, will be retried: \(failure.message)")
         }
     }
 

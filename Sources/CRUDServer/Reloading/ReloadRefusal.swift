@@ -1,25 +1,26 @@
 import CRUDConfiguration
 import CRUDModel
 
-/// Why a reload changes nothing: lines for the log, and what its caller is told.
+/// Why a reload changes nothing: lines for the log, and the error for whoever asked for it.
 struct ReloadRefusal: Error {
     let lines: [String]
     let error: CRUDError
 
-    /// How many faults a caller is told, and how many lines; the log has them all.
-    private static let maximumTold = 10
+    /// How many of the errors a client is told; the log has them all.
+    private static let maximumReported = 10
 
-    /// - Parameter faults: at least one.
-    init(_ faults: [ConfigurationFault]) {
-        lines = faults.map(\.description)
-        let rest = faults.count - Self.maximumTold
-        let told = lines.prefix(Self.maximumTold).joined(separator: "; ")
+    /// - Parameter diagnostics: at least one.
+    init(_ diagnostics: [ConfigurationDiagnostic]) {
+        lines = diagnostics.map(\.description)
+        let omitted = diagnostics.count - Self.maximumReported
+        let reported = lines.prefix(Self.maximumReported).joined(separator: "; ")
+        let first = diagnostics.first
         error = CRUDError(
-            .invalidConfiguration, rest > 0 ? "\(told); and \(rest) more, see the daemon's log" : told,
-            details: .init(file: faults.first?.file, line: faults.first?.line, column: faults.first?.column))
+            .invalidConfiguration, omitted > 0 ? "\(reported); and \(omitted) more, see the daemon's log" : reported,
+            details: .init(file: first?.file, line: first?.line, column: first?.column))
     }
 
-    /// Something other than the configuration stands in the way.
+    /// Something other than the configuration prevents it.
     init(unavailable message: String) {
         lines = [message]
         error = CRUDError(.unavailable, message)

@@ -1,22 +1,25 @@
 import CRUDConfiguration
 import CRUDModel
-import CRUDPluginHost
+import CRUDThreads
 import Logging
 import Synchronization
 
-/// Carries out reloads on a thread of its own, one after the other in the order in which they were asked for.
-package final class Reloader: Sendable {
-    private struct Order: Sendable {
+/// Executes reloads on a thread of its own, one after another in the order in which they were requested.
+final class Reloader: Sendable {
+    private struct Request: Sendable {
         let force: Bool
         /// Nil for a signal, which nobody waits for.
-        let answer: (@Sendable (Result<[String], CRUDError>) -> Void)?
+        let completion: Completion?
     }
 
+    /// Gets what has changed; or why nothing has: `invalid_configuration` or `unavailable`.
+    typealias Completion = @Sendable (Result<[String], CRUDError>) -> Void
+
     private struct State {
-        var orders: [Order] = []
+        var requests: [Request] = []
         var isEnding = false
         /// Set while the thread has nothing to do: what it waits for.
-        var idle: Handover<Bool>?
+        var idle: OneShot<Bool>?
         /// What is served; nil until something is.
         var service: Service?
     }
@@ -26,14 +29,14 @@ package final class Reloader: Sendable {
     private let threshold: LogThreshold
     private let logger: Logger
     private let state = Mutex(State())
-    private let ended = Handover<Bool>()
+    private let ended = OneShot<Bool>()
 
-    /// How long the end of the daemon waits for a reload that is under way.
-    private static let patience = Duration.seconds(10)
+    /// How long the end of the daemon waits for a reload in progress.
+    private static let shutdownTimeout = Duration.seconds(10)
 
     /// - Parameters:
-    ///   - threshold: of the log, for its new level.
-    ///   - load: reads the configuration anew.
+    ///   - threshold: of the log, which follows the configuration.
+    ///   - load: reads the configuration.
     init(
         manager: ServiceManager, threshold: LogThreshold, logger: Logger,
         load: @escaping @Sendable () throws(InvalidConfiguration) -> Configuration
@@ -47,39 +50,38 @@ package final class Reloader: Sendable {
     /// Has the configuration read again, for a signal; callable on any thread, also before anything is served. Signals
     /// that come before the first of them is acted upon count as one.
     func reload() {
-        order { orders in
-            if orders.allSatisfy({ $0.answer != nil }) { orders.append(Order(force: false, answer: nil)) }
+        enqueue { requests in
+            if requests.allSatisfy({ $0.completion != nil }) { requests.append(Request(force: false, completion: nil)) }
         }
     }
 
     /// Has the configuration read again; callable on any thread.
     ///
     /// - Parameters:
-    ///   - force: whether collections may lose sight of their records.
-    ///   - answer: called once, on the reloads' thread, with what has changed; or with why nothing has:
-    ///     `invalid_configuration` or `unavailable`.
-    func reload(force: Bool, answer: @escaping @Sendable (Result<[String], CRUDError>) -> Void) {
-        order { $0.append(Order(force: force, answer: answer)) }
+    ///   - force: whether records may be orphaned.
+    ///   - completion: called once, on the reloader's thread.
+    func reload(force: Bool, completion: @escaping Completion) {
+        enqueue { $0.append(Request(force: force, completion: completion)) }
     }
 
-    private func order(_ append: (inout [Order]) -> Void) {
+    private func enqueue(_ append: (inout [Request]) -> Void) {
         let idle = state.withLock { state in
-            append(&state.orders)
+            append(&state.requests)
             return state.idle.take()
         }
-        idle?.give(true)
+        idle?.resolve(true)
     }
 
     /// The daemon serves from now on, with these loops.
     func start(_ service: Service, _ loops: [Mailbox], fixed: FixedSettings) throws(ThreadFailure) {
         state.withLock { $0.service = service }
         _ = try Thread(named: "reload") { [self] in
-            while let order = next() { carryOut(order, loops, fixed) }
-            ended.give(true)
+            while let request = next() { execute(request, loops, fixed) }
+            ended.resolve(true)
         }
     }
 
-    /// Takes nothing up any more, and waits for what is under way.
+    /// Accepts no request any more, and waits for a reload in progress.
     ///
     /// - Returns: what is served at last; nil if the wait took too long.
     func finish() -> Service? {
@@ -87,31 +89,30 @@ package final class Reloader: Sendable {
             state.isEnding = true
             return state.idle.take()
         }
-        idle?.give(true)
-        guard ended.wait(atMost: Self.patience) != nil else { return nil }
+        idle?.resolve(true)
+        guard ended.wait(atMost: Self.shutdownTimeout) != nil else { return nil }
         return state.withLock { $0.service }
     }
 
-    /// The next order, once there is one; nil at the end.
-    private func next() -> Order? {
+    /// The next request, once there is one; nil at the end.
+    private func next() -> Request? {
         while true {
-            let idle = Handover<Bool>()
-            let order: Order?? = state.withLock { state in
+            let idle = OneShot<Bool>()
+            let request: Request?? = state.withLock { state in
                 if state.isEnding { return .some(nil) }
-                if !state.orders.isEmpty { return state.orders.removeFirst() }
+                if !state.requests.isEmpty { return state.requests.removeFirst() }
                 state.idle = idle
                 return nil
             }
-            if let order { return order }
+            if let request { return request }
             _ = idle.wait()
         }
     }
 
-    private func carryOut(_ order: Order, _ loops: [Mailbox], _ fixed: FixedSettings) {
+    private func execute(_ request: Request, _ loops: [Mailbox], _ fixed: FixedSettings) {
         guard let current = state.withLock({ $0.service }) else { return }
         manager.reloading()
-        let reload = Reload(current, loops, fixed: fixed, force: order.force)
-        let outcome = reload.carryOut(load)
+        let outcome = Reload(current, loops, fixed: fixed, force: request.force).execute(load)
         state.withLock { $0.service = outcome.service }
         switch outcome.result {
         case .success(let changes):
@@ -119,12 +120,12 @@ package final class Reloader: Sendable {
             logger.notice("the configuration was reloaded, \(changes.isEmpty ? "nothing has changed" : "changes:")")
             for change in changes { logger.notice("\(change)") }
             manager.ready(outcome.service.summary)
-            order.answer?(.success(changes))
+            request.completion?(.success(changes))
         case .failure(let refusal):
-            logger.error("the reload is refused, what was in force stays in force:")
+            logger.error("the reload is refused, the old configuration stays in force:")
             for line in refusal.lines { logger.error("\(line)") }
             manager.ready("\(outcome.service.summary); the last reload was refused: \(refusal.lines[0])")
-            order.answer?(.failure(refusal.error))
+            request.completion?(.failure(refusal.error))
         }
     }
 }

@@ -1,5 +1,5 @@
 import CRUDConfiguration
-import CRUDCore
+import CRUDStorage
 
 /// What a peer may do by the access rules that are in force. What they say of a collection is remembered.
 struct Authority {
@@ -21,14 +21,15 @@ struct Authority {
     /// What the peer may do with a collection.
     mutating func permissions(for collection: Collection) -> Permissions {
         for known in known where known.collection === collection { return known.allowed }
-        let allowed = permissions(forName: collection.name)
+        let name = collection.name
+        let allowed = permissions(forName: name.span)
         if known.count == Self.maximumKnown { known.removeAll(keepingCapacity: true) }
         known.append((collection, allowed))
         return allowed
     }
 
     /// What the peer may do with a collection of that name.
-    func permissions(forName name: [UInt8]) -> Permissions {
-        access.permissions(uid: peer.uid, groups: peer.groups, collection: name.span)
+    func permissions(forName name: Span<UInt8>) -> Permissions {
+        access.permissions(uid: peer.uid, groups: peer.groups, collection: name)
     }
 }

@@ -1,10 +1,11 @@
 import CRUDEventLoop
 
 /// The bytes that all sessions of one event loop hold together: replies that their peers do not read, and large frames
-/// that are coming in.
+/// of which a part has come.
 ///
-/// Room for a large frame is reserved as soon as its length is known. Who has got room can finish, whatever the others
-/// do; sessions that merely kept what arrives could fill the memory with halves of frames, each waiting for the others.
+/// Room for a large frame is reserved as soon as its length is known. A session that has room can finish its frame,
+/// whatever the others do; sessions that merely kept what arrives could fill the memory with halves of frames, each
+/// waiting for the others.
 final class BufferBudget {
     var maximum: Int
     private let loop: EventLoop
@@ -18,7 +19,7 @@ final class BufferBudget {
     /// Whether less is held than may be.
     var hasRoom: Bool { reserved + loop.pendingOutputBytes < maximum }
 
-    /// Whether so many bytes more may be held. One frame always finds room, were it the only thing.
+    /// Whether so many bytes more may be held. A frame always finds room when nothing else is reserved.
     func hasRoom(for size: Int) -> Bool {
         reserved == 0 || reserved + loop.pendingOutputBytes + size <= maximum
     }

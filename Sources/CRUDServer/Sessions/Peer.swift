@@ -1,16 +1,13 @@
 import CLinux
-
-#if canImport(Glibc)
 import Glibc
-#endif
 
-/// Who is at the other end of a session, as the kernel says (unix(7), SO_PEERCRED and SO_PEERGROUPS).
+/// The identity of a session's peer, as the kernel gives it (unix(7), SO_PEERCRED and SO_PEERGROUPS).
 struct Peer {
     let uid: uid_t
     /// The primary group and all others.
     let groups: [gid_t]
 
-    /// - Returns: nil if the kernel does not say.
+    /// - Returns: nil if the kernel does not tell.
     init?(of descriptor: CInt) {
         var processID = pid_t()
         var uid = uid_t()

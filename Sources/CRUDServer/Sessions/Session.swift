@@ -1,88 +1,100 @@
 import CRUDConfiguration
-import CRUDCore
 import CRUDEventLoop
 import CRUDModel
+import CRUDStorage
 import CRUDWire
 
 /// One connection: cuts its bytes into frames, keeps the order of effect, and bounds what its peer can make the daemon
 /// hold.
 ///
-/// **Order.** Frames are taken up in the order they come. A request that has to wait for earlier ones on its collection
-/// goes to that collection's ``Lane``; a batch array that cannot be started to its end holds back the frames after it.
+/// **Order.** Frames are executed in the order in which they come. A request that has to wait for earlier ones on its
+/// collection is kept in the ``CollectionOrder``; a batch array that cannot be started to its end holds back the frames
+/// after it.
 ///
-/// **Bounds.** The session is not read from while it has too many requests under way, or while what it holds, its
-/// own requests and the replies its peer does not read, is too much. It is back-pressure, not an error: the peer's own
+/// **Bounds.** The session is not read from while it has too many requests in flight, or while what it holds, its own
+/// requests and the replies that its peer does not read, is too much. It is back-pressure, not an error: the peer's own
 /// socket fills.
 ///
 /// **Ends.** After its peer has shut down its writing side, or has sent a frame that is too long, a session still
-/// answers what it has taken up and then closes.
+/// replies to what it has accepted and then closes.
 final class Session: StreamHandler {
     private enum Phase {
-        /// Frames are taken up.
+        /// Frames are accepted.
         case serving
-        /// Nothing more is taken up; the session closes when all is answered.
+        /// Nothing more is accepted; the session closes when every request has its reply.
         case finishing
         case closed
     }
 
+    /// What every frame touches. Not checked for exclusive access at run time, which a profile of reads shows: one
+    /// thread uses it, and nothing that is called during an access comes back to it.
+    private struct State {
+        /// Set right after the session is made: a stream needs its handler first.
+        var stream: Stream?
+        var phase = Phase.serving
+        var authority: Authority
+        var order = CollectionOrder()
+        var array: BatchArray?
+        /// Requests that have been accepted and are not done.
+        var requestsInFlight = 0
+        /// Bytes of requests that wait or are in flight.
+        var heldBytes = 0
+        /// Room that is reserved for a frame of which a part has come.
+        var reservedBytes = 0
+        /// Room that such a frame waits for.
+        var wantedBytes = 0
+        /// When something last came or went, on the loop's clock.
+        var lastActivity: Duration
+        /// What the session has had executed, and in which iteration.
+        var workDone = 0
+        var iterationOfWork: UInt64 = 0
+        /// Whether there are frames that have come and not been accepted.
+        var isBehind = false
+    }
+
     let peer: Peer
-    /// What the peer may do by the access rules that are in force.
-    // Not checked for exclusive access at run time, as the dispatcher's `request`.
-    @exclusivity(unchecked) var authority: Authority
-    // The loop owns its sessions and outlives them.
-    private unowned(unsafe) let loop: ServiceLoop
-    /// Set right after the session is made: a stream needs its handler first.
-    private(set) var stream: Stream?
-    private var phase = Phase.serving
-    private var lanes: [Lane] = []
-    private var array: ArrayExecution?
-    /// Requests that have been taken up and not been answered.
-    private var requestsUnderWay = 0
-    /// Whether some have ended since ``goOn()``.
-    private(set) var hasEnded = false
-    /// Bytes of requests that wait or are under way.
-    private var heldBytes = 0
-    /// Room that is kept for a frame that is still coming in.
-    private var reservedBytes = 0
-    /// Room that such a frame waits for.
-    private var wantedBytes = 0
-    /// When something last came or went, on the loop's clock.
-    private(set) var lastActivity: Duration
-    /// What the session has had carried out, and in which turn.
-    private var workDone = 0
-    private var turnOfWork: UInt64 = 0
-    /// Whether there are frames that have come and not been taken up.
-    private var isBehind = false
+    @exclusivity(unchecked) private var state: State
+    /// Whether it is on the list of those to be resumed.
+    var isToBeResumed = false
+    /// The set that it belongs to until it is closed.
+    let sessions: SessionSet
+    let loop: LoopState
 
-    /// How much a session may have carried out in one turn, and how many bytes it may be answered, so that no session
-    /// keeps a turn to itself. A frame counts as sixteen, an element of an array or an id of many as one.
-    private static let workPerTurn = 1024
+    /// How much a session may have executed in one iteration, and how many bytes of replies, so that no session keeps
+    /// an iteration to itself. A frame counts as sixteen, an element of an array or an id of many as one.
+    private static let workPerIteration = 1024
     private static let workOfFrame = 16
-    private static let replyBytesPerTurn = 1 << 20
+    private static let replyBytesPerIteration = 1 << 20
 
-    init(peer: Peer, authority: Authority, loop: ServiceLoop) {
+    init(peer: Peer, authority: Authority, in sessions: SessionSet) {
         self.peer = peer
-        self.authority = authority
-        self.loop = loop
-        lastActivity = loop.now
+        self.sessions = sessions
+        loop = sessions.loop
+        state = State(authority: authority, lastActivity: sessions.loop.now)
     }
 
     /// Takes over a connected socket.
-    func serve(_ descriptor: CInt, on eventLoop: EventLoop) throws(SystemCallError) {
-        stream = try Stream(descriptor, on: eventLoop, handler: self)
+    func serve(_ descriptor: CInt) throws(SystemCallError) {
+        state.stream = try Stream(descriptor, on: loop.eventLoop, handler: self)
+    }
+
+    /// What the peer may do by the access rules that are in force.
+    var authority: Authority {
+        get { state.authority }
+        _modify { yield &state.authority }
     }
 
     // MARK: Frames
 
     func received(_ bytes: Span<UInt8>, from stream: Stream) -> Int {
-        lastActivity = loop.now
-        isBehind = false
+        state.lastActivity = loop.now
+        state.isBehind = false
         var consumed = 0
-        let enoughOutput = stream.pendingOutputBytes + Self.replyBytesPerTurn
-        while phase == .serving, bytes.count - consumed >= FrameHeader.size {
+        let enoughOutput = stream.pendingOutputBytes + Self.replyBytesPerIteration
+        while state.phase == .serving, bytes.count - consumed >= FrameHeader.size {
             let length = FrameHeader.length(bytes.extracting(consumed...))
             guard length <= loop.limits.frameBytes else {
-                refuseFrame()
+                rejectFrame()
                 break
             }
             let end = consumed + FrameHeader.size + length
@@ -90,270 +102,209 @@ final class Session: StreamHandler {
                 if reserve(end - consumed) { stream.expects(totalBytes: end - consumed) } else { pause() }
                 break
             }
-            release()
+            releaseReserved()
             guard hasRoom else {
-                isBehind = true
+                state.isBehind = true
                 pause()
                 break
             }
             guard !hasHadItsShare, stream.pendingOutputBytes < enoughOutput else {
-                isBehind = true
-                stream.continueNextTurn()
+                state.isBehind = true
+                stream.resumeNextIteration()
                 break
             }
             spend(Self.workOfFrame)
-            loop.dispatcher.carryOut(frame: bytes.extracting(consumed + FrameHeader.size..<end), from: self)
+            execute(frame: bytes.extracting(consumed + FrameHeader.size..<end))
             consumed = end
         }
-        // What comes after the last frame that is taken up is not kept.
-        return phase == .serving ? consumed : bytes.count
+        // What comes after the last frame that is accepted is not kept.
+        return state.phase == .serving ? consumed : bytes.count
     }
 
     /// A frame that is too long ends the session: where the next one begins is a gigabyte away, or nowhere.
-    private func refuseFrame() {
+    private func rejectFrame() {
         let maximum = loop.limits.frameBytes
-        answer(
-            CRUDError(
-                .limitExceeded, "the frame is longer than \(maximum) bytes",
-                details: .init(limit: "frame_bytes", maximum: maximum)))
+        fail(.limit("frame_bytes", maximum, "the frame is longer than \(maximum) bytes"), to: nil, in: nil)
         finish()
     }
 
-    /// Answers something that has no id.
-    func answer(_ error: CRUDError) {
-        loop.reply.error(error)
-        send()
+    // MARK: Replies
+
+    /// Whether anybody may read a reply.
+    var isWanted: Bool { state.stream?.isHungUp == false }
+
+    /// Appends a response to the session's output, or to those of a batch array.
+    ///
+    /// - Parameters:
+    ///   - id: the request's, as it was sent; nil for null.
+    ///   - result: appends the value of `result`, or throws the error to reply instead; returns false where there is
+    ///     nothing to reply yet.
+    /// - Returns: what `result` has returned.
+    func reply(
+        to id: Span<UInt8>?, in array: BatchArray?, _ result: (inout StreamBuffer) throws(CRUDError) -> Bool
+    ) -> Bool {
+        if let array { return array.appendResponse(to: id, result) }
+        guard let stream = state.stream else { return true }
+        return stream.output.appendFrame(to: id, maximumBytes: loop.limits.frameBytes, result)
     }
 
-    /// Sends the response that the loop's reply writer holds.
-    func send() {
-        guard let stream else { return }
-        loop.reply.moveFrame(to: &stream.output)
+    /// Appends an error in place of a result.
+    func fail(_ error: CRUDError, to id: Span<UInt8>?, in array: BatchArray?) {
+        _ = reply(to: id, in: array) { _ throws(CRUDError) in throw error }
+    }
+
+    /// Sends the reply to an array once every element has its response.
+    func finishIfComplete(_ array: BatchArray) {
+        if array.isFinished { state.stream.map { array.finish(into: &$0.output) } }
     }
 
     // MARK: Fairness
 
-    /// Charges work to the session's share of this turn.
+    /// Charges work to the session's share of this iteration.
     func spend(_ work: Int) {
-        if turnOfWork != loop.turnNumber {
-            turnOfWork = loop.turnNumber
-            workDone = 0
+        if state.iterationOfWork != sessions.iteration {
+            state.iterationOfWork = sessions.iteration
+            state.workDone = 0
         }
-        workDone += work
+        state.workDone += work
     }
 
-    /// Whether the session has to leave the rest of this turn to others.
-    var hasHadItsShare: Bool { turnOfWork == loop.turnNumber && workDone >= Self.workPerTurn }
+    /// Whether the session has to leave the rest of this iteration to others.
+    var hasHadItsShare: Bool {
+        state.iterationOfWork == sessions.iteration && state.workDone >= Self.workPerIteration
+    }
 
     // MARK: Back-pressure
 
     /// What a session may always hold, however much the others do; frames up to this size need no room reserved.
     private static let modestBytes = 64 << 10
 
-    /// Whether another frame may be taken up. Where all sessions together hold too much, those that hold little go on.
+    /// Whether another frame may be accepted. Where all sessions together hold too much, those that hold little
+    /// continue.
     private var hasRoom: Bool {
-        guard array == nil, requestsUnderWay < loop.limits.inflightPerSession else { return false }
-        let held = heldBytes + (stream?.pendingOutputBytes ?? 0)
-        return held < loop.limits.sessionBytes && (held < Self.modestBytes || loop.buffers.hasRoom)
+        guard state.array == nil, state.requestsInFlight < loop.limits.inflightPerSession else { return false }
+        let held = state.heldBytes + (state.stream?.pendingOutputBytes ?? 0)
+        return held < loop.limits.sessionBytes && (held < Self.modestBytes || sessions.buffers.hasRoom)
     }
 
     /// Reserves room for a frame of which only a part is there; false if the session has to wait for it.
     private func reserve(_ size: Int) -> Bool {
-        if size <= Self.modestBytes || reservedBytes > 0 { return true }
-        guard loop.buffers.reserve(size) else {
-            wantedBytes = size
+        if size <= Self.modestBytes || state.reservedBytes > 0 { return true }
+        guard sessions.buffers.reserve(size) else {
+            state.wantedBytes = size
             return false
         }
-        reservedBytes = size
+        state.reservedBytes = size
         return true
     }
 
     /// Gives back the room of a frame that is there, or will never be.
-    private func release() {
-        guard reservedBytes > 0 || wantedBytes > 0 else { return }
-        loop.buffers.release(reservedBytes)
-        reservedBytes = 0
-        wantedBytes = 0
+    private func releaseReserved() {
+        guard state.reservedBytes > 0 || state.wantedBytes > 0 else { return }
+        sessions.buffers.release(state.reservedBytes)
+        state.reservedBytes = 0
+        state.wantedBytes = 0
     }
 
     private func pause() {
-        stream?.pause()
-        loop.hasPaused(self)
+        state.stream?.pause()
+        sessions.hasPaused(self)
     }
 
-    /// Goes on reading if what made the session pause is over.
-    func resumeIfPossible() -> Bool {
-        guard phase == .serving, let stream else { return true }
-        guard hasRoom, wantedBytes == 0 || loop.buffers.hasRoom(for: wantedBytes) else { return false }
+    /// Resumes reading if what made the session pause is over.
+    func resumeReadingIfPossible() -> Bool {
+        guard state.phase == .serving, let stream = state.stream else { return true }
+        guard hasRoom, state.wantedBytes == 0 || sessions.buffers.hasRoom(for: state.wantedBytes) else { return false }
         stream.resume()
         return true
     }
 
     func outputDrained(from stream: Stream) {
-        lastActivity = loop.now
+        state.lastActivity = loop.now
     }
 
     // MARK: Order
 
-    /// Whether a request may start now; if not, the caller has it wait.
+    /// Whether a request may start now; if not, it has to wait.
     ///
-    /// - Parameter hasWaited: whether it is the first of those that wait, whose turn has come.
+    /// - Parameter hasWaited: whether it is the first of those that wait.
     func admits(_ kind: RequestKind, on collection: Collection, hasWaited: Bool) -> Bool {
-        guard let index = lane(of: collection) else { return !collection.isHeld }
-        return (hasWaited || lanes[index].waiting.isEmpty) && lanes[index].admits(kind)
+        state.order.admits(kind, on: collection, hasWaited: hasWaited)
     }
 
-    /// Keeps a frame until the requests before it on its collections have been carried out.
-    func wait(_ text: Span<UInt8>, for collections: [Collection], _ kind: RequestKind) {
-        let waiting = WaitingRequest(
-            text: text.copy(), deadline: loop.dispatcher.deadline, kind: kind, collections: collections)
-        for collection in collections {
-            lanes[makeLane(for: collection)].waiting.append(waiting)
-            collection.requestsUnderWay += 1
+    /// Keeps a frame until the requests before it on its collections are done.
+    func enqueue(_ request: WaitingRequest) {
+        state.order.enqueue(request)
+        charge(requests: 1, bytes: request.text.count)
+        sessions.hasWaiting(self)
+    }
+
+    /// Counts a request that is in flight.
+    func started(_ request: PendingRequest) { count(request, +1) }
+
+    /// Counts a request that is done.
+    func ended(_ request: PendingRequest) {
+        count(request, -1)
+        state.lastActivity = loop.now
+        sessions.resumeLater(self)
+    }
+
+    private func count(_ request: PendingRequest, _ change: Int) {
+        if let collection = request.collection { state.order.count(request.kind, on: collection, change) }
+        for collection in request.otherCollections { state.order.count(request.kind, on: collection, change) }
+        charge(requests: change * request.weight, bytes: change * request.chargedBytes)
+    }
+
+    private func charge(requests: Int, bytes: Int) {
+        state.requestsInFlight += requests
+        state.heldBytes += bytes
+    }
+
+    /// Starts what had to wait for requests that are done.
+    func resume() {
+        isToBeResumed = false
+        while let request = state.order.takeStartable() {
+            let text = request.text
+            charge(requests: -1, bytes: -text.count)
+            execute(frame: text.span, waitedUntil: request.deadline)
         }
-        requestsUnderWay += 1
-        heldBytes += waiting.text.count
-        loop.isWaiting(self)
-    }
-
-    /// Counts a request that has been handed to a backend.
-    func started(_ context: RequestContext) {
-        count(context, on: context.collection, +1)
-        for collection in context.otherCollections { count(context, on: collection, +1) }
-        requestsUnderWay += context.weight
-        heldBytes += context.heldBytes
-    }
-
-    /// Counts a request that a backend has given back. ``goOn()`` is to follow when all that came with it are counted.
-    func ended(_ context: RequestContext) {
-        hasEnded = true
-        count(context, on: context.collection, -1)
-        for collection in context.otherCollections { count(context, on: collection, -1) }
-        requestsUnderWay -= context.weight
-        heldBytes -= context.heldBytes
-        lastActivity = loop.now
-    }
-
-    /// Counts a request without a collection that somebody has in hand.
-    func started(holding bytes: Int) {
-        requestsUnderWay += 1
-        heldBytes += bytes
-    }
-
-    /// Counts such a request that has been answered.
-    func ended(holding bytes: Int) {
-        requestsUnderWay -= 1
-        heldBytes -= bytes
-        lastActivity = loop.now
-    }
-
-    private func count(_ context: RequestContext, on collection: Collection, _ change: Int) {
-        lanes[makeLane(for: collection)].count(context.kind, change)
-        collection.requestsUnderWay += change
-    }
-
-    /// Counts a request that has been answered, or needs no answer, so that its batch array gets on.
-    func answered(_ context: RequestContext) { answered(to: context.target) }
-
-    /// The same for a request that went to this target.
-    func answered(to target: ReplyTarget) {
-        guard case .array(let array) = target else { return }
-        array.ended()
-        if array.isFinished { finish(array) }
-    }
-
-    /// Takes up what had to wait for requests that have ended.
-    func goOn() {
-        hasEnded = false
-        // What starts on one lane may be what others have waited for.
-        while startWaiting() {}
-        lanes.removeAll(where: \.isIdle)
-        if let array { carryOn(array) }
+        state.order.removeIdle()
+        if let array = state.array { resume(array) }
         closeIfFinished()
     }
 
-    /// Starts what may start; false if that is nothing.
-    private func startWaiting() -> Bool {
-        var hasStarted = false
-        // A lane that a request adds meanwhile has nothing waiting.
-        for index in lanes.indices {
-            while let first = lanes[index].waiting.first, mayStart(first) {
-                stopWaiting(first)
-                let text = first.text
-                loop.dispatcher.carryOut(frame: text.span, from: self, waitedUntil: first.deadline)
-                hasStarted = true
-            }
-        }
-        return hasStarted
-    }
-
-    private func mayStart(_ request: WaitingRequest) -> Bool {
-        request.collections.allSatisfy { collection in
-            guard let index = lane(of: collection) else { return true }
-            return lanes[index].waiting.first === request && lanes[index].admits(request.kind)
-        }
-    }
-
-    private func stopWaiting(_ request: WaitingRequest) {
-        for collection in request.collections {
-            if let index = lane(of: collection) { lanes[index].waiting.removeAll { $0 === request } }
-            collection.requestsUnderWay -= 1
-        }
-        requestsUnderWay -= 1
-        heldBytes -= request.text.count
-    }
-
-    /// Answers requests that have waited too long; nothing of them has been applied.
+    /// Fails requests that have waited too long; nothing of them has been applied.
     func expireWaiting() {
-        if let array, array.deadline <= loop.now {
-            loop.dispatcher.refuse(overdue: array, from: self)
-            carryOn(array)
+        if let array = state.array, array.deadline <= loop.now {
+            reject(array, .overdue)
+            resume(array)
         }
-        for index in lanes.indices {
-            while let first = lanes[index].waiting.first, first.deadline <= loop.now {
-                stopWaiting(first)
-                let text = first.text
-                loop.dispatcher.refuse(overdue: text.span, from: self)
-            }
+        while let request = state.order.takeOverdue(at: loop.now) {
+            let text = request.text
+            charge(requests: -1, bytes: -text.count)
+            reject(frame: text.span, .overdue)
         }
     }
 
-    /// Whether a request waits for its turn.
-    var hasWaiting: Bool { array != nil || lanes.contains { !$0.waiting.isEmpty } }
-
-    private func lane(of collection: Collection) -> Int? {
-        lanes.firstIndex { $0.collection === collection }
-    }
-
-    private func makeLane(for collection: Collection) -> Int {
-        if let index = lane(of: collection) { return index }
-        lanes.append(Lane(collection: collection))
-        return lanes.count - 1
-    }
+    /// Whether a request waits for earlier ones.
+    var hasWaiting: Bool { state.array != nil || state.order.hasWaiting }
 
     // MARK: Batch arrays
 
-    /// Takes up a batch array; frames after it wait until its last element has been started.
-    func carryOut(_ array: ArrayExecution) {
-        self.array = array
-        heldBytes += array.text.count
-        carryOn(array)
-        if self.array != nil { loop.isWaiting(self) }
+    /// Starts a batch array; frames after it wait until its last element has been started.
+    func start(_ array: BatchArray) {
+        state.array = array
+        state.heldBytes += array.text.count
+        resume(array)
+        if state.array != nil { sessions.hasWaiting(self) }
     }
 
-    private func carryOn(_ array: ArrayExecution) {
-        loop.dispatcher.carryOn(array, from: self)
-        guard array.next == array.elements.count else { return }
-        self.array = nil
-        heldBytes -= array.text.count
-        if array.isFinished { finish(array) }
-    }
-
-    /// Sends the answer to an array whose elements have all been answered.
-    private func finish(_ array: ArrayExecution) {
-        guard let stream else { return }
-        if array.isTooLong { return answer(loop.dispatcher.replyTooLong) }
-        array.finish(into: &stream.output)
+    private func resume(_ array: BatchArray) {
+        startElements(of: array)
+        guard array.isStarted else { return }
+        state.array = nil
+        state.heldBytes -= array.text.count
+        finishIfComplete(array)
     }
 
     // MARK: The end
@@ -363,38 +314,31 @@ final class Session: StreamHandler {
     }
 
     func closed(_ stream: Stream) {
-        release()
-        phase = .closed
-        isBehind = false
-        self.stream = nil
-        loop.hasClosed(self)
+        releaseReserved()
+        state.phase = .closed
+        state.isBehind = false
+        state.stream = nil
+        sessions.hasClosed(self)
     }
 
-    /// Whether anybody may read an answer. What a peer has sent before it went away is still carried out, but reading for
-    /// nobody is not worth the while.
-    var isListenedTo: Bool { stream?.isHungUp == false }
-
-    /// Takes up nothing more, answers what is under way, and closes.
+    /// Accepts nothing more, replies to what has been accepted, and closes.
     func finish() {
-        guard phase == .serving else { return }
-        phase = .finishing
+        guard state.phase == .serving else { return }
+        state.phase = .finishing
         closeIfFinished()
     }
 
-    /// Whether all that has come is answered and nothing is left to be sent.
-    var isQuiet: Bool {
-        requestsUnderWay == 0 && array == nil && !isBehind && (stream?.pendingOutputBytes ?? 0) == 0
+    /// Whether every request that has come is done and nothing is left to be sent.
+    var isIdle: Bool {
+        state.requestsInFlight == 0 && state.array == nil && !state.isBehind
+            && (state.stream?.pendingOutputBytes ?? 0) == 0
     }
+
+    /// Whether nothing has come or gone for so long.
+    func isIdle(for time: Duration) -> Bool { isIdle && loop.now - state.lastActivity >= time }
 
     private func closeIfFinished() {
-        guard phase == .finishing, requestsUnderWay == 0, array == nil else { return }
-        stream?.closeWhenFlushed()
-    }
-}
-
-extension Span<UInt8> {
-    /// The bytes in memory of their own.
-    func copy() -> [UInt8] {
-        withUnsafeBufferPointer { Array($0) }
+        guard state.phase == .finishing, state.requestsInFlight == 0, state.array == nil else { return }
+        state.stream?.closeWhenFlushed()
     }
 }

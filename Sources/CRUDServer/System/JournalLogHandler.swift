@@ -1,31 +1,31 @@
 import Glibc
-package import Logging
+import Logging
 
 /// Writes log lines to stderr as systemd's journal reads them: each begins with its priority, `<6>` (sd-daemon(3)).
 ///
-/// On a terminal the priority is spelt out instead.
-package struct JournalLogHandler: LogHandler {
+/// On a terminal the level's name stands there instead.
+struct JournalLogHandler: LogHandler {
     private let threshold: LogThreshold
     /// The level of this handler alone, where it has been given one.
     private var ownLevel: Logger.Level?
-    package var metadata: Logger.Metadata = [:]
+    var metadata: Logger.Metadata = [:]
     private let isTerminal = isatty(STDERR_FILENO) == 1
 
-    package init(threshold: LogThreshold) {
+    init(threshold: LogThreshold) {
         self.threshold = threshold
     }
 
-    package var logLevel: Logger.Level {
+    var logLevel: Logger.Level {
         get { ownLevel ?? threshold.level }
         set { ownLevel = newValue }
     }
 
-    package subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
         get { metadata[key] }
         set { metadata[key] = newValue }
     }
 
-    package func log(event: LogEvent) {
+    func log(event: LogEvent) {
         let prefix = isTerminal ? "\(event.level): " : "<\(Self.priority(of: event.level))>"
         // One line for one event, whatever a message quotes.
         let text = "\(event.message)".map { $0.isNewline ? " " : $0 }

@@ -1,15 +1,15 @@
-package import Logging
+import Logging
 import Synchronization
 
-/// How urgent a line must be to be logged, for all loggers of the process at once, so that a reload can change it.
-package final class LogThreshold: Sendable {
+/// The lowest level that is logged, for all loggers of the process, so that a reload can change it.
+final class LogThreshold: Sendable {
     private let index: Atomic<Int>
 
-    package init(_ level: Logger.Level) {
+    init(_ level: Logger.Level) {
         index = Atomic(Self.index(of: level))
     }
 
-    package var level: Logger.Level {
+    var level: Logger.Level {
         get { Logger.Level.allCases[index.load(ordering: .relaxed)] }
         set { index.store(Self.index(of: newValue), ordering: .relaxed) }
     }

@@ -1,15 +1,14 @@
 import CLinux
 import Glibc
 
-/// The service manager that has started the daemon, as sd_notify(3) and sd_listen_fds(3) describe it. Without one every
-/// message goes nowhere.
+/// The service manager that has started the daemon (sd_notify(3), sd_listen_fds(3)). Without one no message is sent.
 package struct ServiceManager: Sendable {
     private let notifySocket: String?
     private let watchdogMicroseconds: Int?
-    /// The sockets that it hands over.
+    /// The sockets that it passes.
     package let listeningSockets: [CInt]
 
-    /// Reads what the environment says and takes it out, so that no child takes it for its own.
+    /// Reads its variables and removes them from the environment, so that no child takes them for its own.
     package init() {
         notifySocket = Self.variable("NOTIFY_SOCKET")
         let watchdog = Self.variable("WATCHDOG_USEC").flatMap { Int($0) }
@@ -30,7 +29,7 @@ package struct ServiceManager: Sendable {
     /// SD_LISTEN_FDS_START.
     private static let firstSocket: CInt = 3
 
-    /// How often it wants to hear that the daemon lives: half of what it allows; nil if it does not care.
+    /// How often to tell it that the daemon is alive: half of what it allows; nil if it does not watch.
     package var watchdogInterval: Duration? { watchdogMicroseconds.map { .microseconds($0 / 2) } }
 
     /// - Parameter status: one line.
@@ -44,7 +43,7 @@ package struct ServiceManager: Sendable {
         notify("RELOADING=1\nMONOTONIC_USEC=\(time.tv_sec * 1_000_000 + time.tv_nsec / 1000)")
     }
 
-    package func stopping() { notify("STOPPING=1\nSTATUS=Finishing what is under way") }
+    package func stopping() { notify("STOPPING=1\nSTATUS=Finishing requests in flight") }
 
     package func alive() { notify("WATCHDOG=1") }
 
@@ -53,9 +52,9 @@ package struct ServiceManager: Sendable {
         let descriptor = socket(AF_UNIX, CInt(SOCK_DGRAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { return }
         defer { close(descriptor) }
-        // One that does not read its messages must not hold anybody up for long.
-        var patience = timeval(tv_sec: 1, tv_usec: 0)
-        setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
+        // One that does not read its messages must not block the daemon for long.
+        var timeout = timeval(tv_sec: 1, tv_usec: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
         var path = Array(notifySocket.utf8)

@@ -1,8 +1,8 @@
 import Glibc
 import Synchronization
 
-/// What SIGTERM and SIGINT do: before the daemon serves they end it at once, afterwards they have every event loop finish
-/// what is under way.
+/// What SIGTERM and SIGINT do: before the daemon serves they end it at once, afterwards they have every event loop
+/// finish its requests.
 final class Shutdown: Sendable {
     private let manager: ServiceManager
     private let mailboxes = Mutex<[Mailbox]?>(nil)
@@ -19,7 +19,7 @@ final class Shutdown: Sendable {
     /// A signal has come; called on the signals' thread.
     func begin() {
         manager.stopping()
-        // Nothing has been taken up yet, and a storage that hangs while it is opened must not keep the daemon alive.
+        // No request has been accepted yet, and a storage that hangs while it is opened must not keep the daemon alive.
         guard let loops = mailboxes.withLock({ $0 }) else { _exit(EXIT_SUCCESS) }
         for loop in loops { loop.post(.drain) }
     }

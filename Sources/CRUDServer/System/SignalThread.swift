@@ -1,10 +1,10 @@
-import CRUDPluginHost
+import CRUDThreads
 import Glibc
 
-/// Takes the daemon's signals on a thread of their own, so that no handler ever interrupts anything.
+/// Receives the daemon's signals on a thread of their own, so that no handler ever interrupts anything.
 enum SignalThread {
-    /// Holds the signals back for the calling thread and all that it starts from now on; to be called before any other
-    /// thread is there.
+    /// Blocks the signals for the calling thread and all that it starts from now on; to be called before any other
+    /// thread exists.
     static func block() {
         signal(SIGPIPE, SIG_IGN)
         var set = signals
@@ -18,7 +18,7 @@ enum SignalThread {
         return set
     }
 
-    /// Has `received` called for each signal that comes, and has come since ``block()``.
+    /// Has `received` called for each signal that arrives, or has arrived since ``block()``.
     static func start(_ received: @escaping @Sendable (CInt) -> Void) throws(ThreadFailure) {
         _ = try Thread(named: "signals") {
             var set = signals

@@ -1,8 +1,8 @@
-/// A method of the protocol. What it takes and answers is its row of ``MethodTable``.
+/// A method of the protocol. Its row of ``MethodTable`` has its parameters and its result.
 package enum Method: Int, CaseIterable, Sendable {
     case recordCreate, recordRead, recordUpdate, recordDelete, recordUpsert, recordPatch
     case recordExists, recordReadMany, recordQuery, recordCount, recordDeleteMatching, recordBatch
-    case collectionList, collectionDescribe
+    case collectionList, collectionDescribe, collectionReindex
     case backendList, pluginList
     case sessionHello, daemonPing, daemonStatus, daemonReload
     case discover
@@ -14,9 +14,9 @@ package enum Method: Int, CaseIterable, Sendable {
     package var name: StaticString { definition.name }
 }
 
-/// What a peer must be allowed to do for a method to be carried out.
+/// The permissions that a method requires.
 package enum MethodAccess: String, Sendable {
-    /// Nothing; the method tells everybody what it may know.
+    /// None; the result depends on what the peer may read.
     case everybody
     /// To read the collection.
     case read
@@ -24,7 +24,7 @@ package enum MethodAccess: String, Sendable {
     case write
     /// To read and to write the collection.
     case readWrite = "read and write"
-    /// What each of its operations demands.
+    /// Those of its operations.
     case operations = "as its operations"
     /// To administer the daemon.
     case admin
@@ -40,10 +40,10 @@ package struct MethodDefinition: Sendable {
     package var optional: [Parameter]
     /// The JSON Schema of the result, as text.
     package var result: String
-    /// The names of the errors that the method has beside the general ones.
+    /// The names of the errors that the method has besides the general ones.
     package var errors: [String]
 
-    /// What dispatch needs of this row.
+    /// The part of this row that dispatch needs.
     package let traits: MethodTraits
 
     init(
@@ -64,13 +64,13 @@ package struct MethodDefinition: Sendable {
     }
 }
 
-/// What dispatch needs of a row of the method table: nothing that is counted, so that it is copied for free.
+/// The part of a row of the method table that dispatch needs. It has no references, so that copying it is free.
 package struct MethodTraits: Sendable {
     package var method: Method
     package var name: StaticString
     package var access: MethodAccess
-    /// A bit for each parameter that must be there.
+    /// A bit for each required parameter.
     var required: UInt32
-    /// A bit for each parameter that may be there.
+    /// A bit for each required or optional parameter.
     var allowed: UInt32
 }

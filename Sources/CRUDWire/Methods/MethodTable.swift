@@ -1,7 +1,7 @@
 import CRUDJSON
 
-/// Every method of the protocol: the one place that says what a method is called, what it takes, answers and demands.
-/// Dispatch, parameter checks and the OpenRPC document read it.
+/// Every method of the protocol: the single source of names, parameters, results, errors and permissions. Dispatch,
+/// parameter checks and the OpenRPC document read it.
 package enum MethodTable {
     /// In the order of ``Method``, so that a method's raw value is its row.
     package static let definitions: [MethodDefinition] = [
@@ -12,15 +12,15 @@ package enum MethodTable {
             .recordRead, "record.read", .read, "Reads a record.",
             required: [.collection, .id], optional: [.fields], result: record, errors: ["record_not_found"]),
         MethodDefinition(
-            .recordUpdate, "record.update", .write, "Replaces the item of a record that is there.",
+            .recordUpdate, "record.update", .write, "Replaces the item of an existing record.",
             required: [.collection, .id, .item], optional: [.ifRevision], result: revision,
             errors: ["record_not_found", "revision_mismatch"]),
         MethodDefinition(
-            .recordDelete, "record.delete", .write, "Deletes a record that is there.",
+            .recordDelete, "record.delete", .write, "Deletes an existing record.",
             required: [.collection, .id], optional: [.ifRevision], result: #"{"type":"object"}"#,
             errors: ["record_not_found", "revision_mismatch"]),
         MethodDefinition(
-            .recordUpsert, "record.upsert", .write, "Stores a record, whether it is there or not.",
+            .recordUpsert, "record.upsert", .write, "Stores a record, whether it exists or not.",
             required: [.collection, .id, .item], optional: [.ifRevision],
             result: object(["revision": string, "created": boolean]), errors: ["revision_mismatch"]),
         MethodDefinition(
@@ -28,58 +28,66 @@ package enum MethodTable {
             required: [.collection, .id, .patch], optional: [.ifRevision, .upsert],
             result: object(["revision": string, "item": "{}"]), errors: ["record_not_found", "revision_mismatch"]),
         MethodDefinition(
-            .recordExists, "record.exists", .read, "Tells whether a record is there.",
+            .recordExists, "record.exists", .read, "Returns whether a record exists.",
             required: [.collection, .id], result: object(["exists": boolean])),
         MethodDefinition(
             .recordReadMany, "record.readMany", .read, "Reads several records of one collection.",
             required: [.collection, .ids],
-            result: object(["records": array(record), "missing": array(string)])),
+            result: object(["records": array(record), "missing": array(string)], optional: corrupt)),
         MethodDefinition(
             .recordQuery, "record.query", .read, "Finds records, page by page.",
             required: [.collection], optional: [.filter, .prefix, .sort, .limit, .cursor, .fields, .explain],
-            result: object(["records": array(record)], optional: ["cursor": string, "plan": plan]),
+            result: object(
+                ["records": array(record)], optional: ["cursor": string, "corrupt": array(string), "plan": plan]),
             errors: ["invalid_query"]),
         MethodDefinition(
             .recordCount, "record.count", .read, "Counts records.",
-            required: [.collection], optional: [.filter, .prefix], result: object(["count": integer]),
-            errors: ["invalid_query"]),
+            required: [.collection], optional: [.filter, .prefix],
+            result: object(["count": integer], optional: corrupt), errors: ["invalid_query"]),
         MethodDefinition(
             .recordDeleteMatching, "record.deleteMatching", .readWrite, "Deletes the records that match.",
-            required: [.collection], optional: [.filter, .prefix, .all], result: object(["deleted": integer]),
-            errors: ["invalid_query"]),
+            required: [.collection], optional: [.filter, .prefix, .all],
+            result: object(["deleted": integer], optional: corrupt), errors: ["invalid_query"]),
         MethodDefinition(
-            .recordBatch, "record.batch", .operations, "Carries out several operations in order, or all or none.",
+            .recordBatch, "record.batch", .operations, "Executes several operations in order, atomically on request.",
             required: [.operations], optional: [.atomic],
             result: object(["results": array(#"{"type":"object"}"#)]),
             errors: ["record_exists", "record_not_found", "revision_mismatch"]),
         MethodDefinition(
             .collectionList, "collection.list", .everybody, "Lists the collections that the caller may read.",
-            result: object(["collections": array(collection)])),
+            result: object(["collections": array(collection())])),
         MethodDefinition(
             .collectionDescribe, "collection.describe", .read, "Describes a collection and counts its records.",
-            required: [.collection], result: collection),
+            required: [.collection],
+            result: collection(
+                and: ["count": integer, "capabilities": array(string)], optional: ["indexing": array(indexing)])),
         MethodDefinition(
-            .backendList, "backend.list", .admin, "Lists the backends and how they are.",
+            .collectionReindex, "collection.reindex", .admin, "Rebuilds a collection's indexes in the background.",
+            required: [.collection], result: #"{"type":"object"}"#),
+        MethodDefinition(
+            .backendList, "backend.list", .admin, "Lists the backends and their states.",
             result: object(["backends": array(#"{"type":"object"}"#)])),
         MethodDefinition(
-            .pluginList, "plugin.list", .admin, "Lists the plugins that are loaded.",
+            .pluginList, "plugin.list", .admin, "Lists the loaded plugins.",
             result: object(["plugins": array(#"{"type":"object"}"#)])),
         MethodDefinition(
-            .sessionHello, "session.hello", .everybody, "Introduces the two sides to each other.",
+            .sessionHello, "session.hello", .everybody, "Exchanges names and versions.",
             optional: [.client, .protocolVersion],
-            result: object(["daemon": string, "version": string, "protocol": integer, "limits": #"{"type":"object"}"#])),
+            result: object([
+                "daemon": string, "version": string, "protocol": integer, "limits": #"{"type":"object"}"#,
+            ])),
         MethodDefinition(
-            .daemonPing, "daemon.ping", .everybody, "Answers.", result: #"{"type":"object"}"#),
+            .daemonPing, "daemon.ping", .everybody, "Does nothing.", result: #"{"type":"object"}"#),
         MethodDefinition(
-            .daemonStatus, "daemon.status", .admin, "Tells how the daemon is.", result: #"{"type":"object"}"#),
+            .daemonStatus, "daemon.status", .admin, "Returns the state of the daemon.", result: #"{"type":"object"}"#),
         MethodDefinition(
-            .daemonReload, "daemon.reload", .admin, "Reads the configuration again and tells what has changed.",
+            .daemonReload, "daemon.reload", .admin, "Reads the configuration again and returns what has changed.",
             optional: [.force], result: object(["changes": array(string)]), errors: ["invalid_configuration"]),
         MethodDefinition(
-            .discover, "rpc.discover", .everybody, "Answers this document.", result: #"{"type":"object"}"#),
+            .discover, "rpc.discover", .everybody, "Returns this document.", result: #"{"type":"object"}"#),
     ]
 
-    /// What dispatch needs of every row.
+    /// The part of every row that dispatch needs.
     static let traits = definitions.map(\.traits)
 
     // MARK: Schemas
@@ -89,23 +97,35 @@ package enum MethodTable {
     private static let integer = #"{"type":"integer"}"#
     private static let revision = object(["revision": string])
     private static let record = object(["id": string, "item": "{}", "revision": string])
-    private static let collection = object(
-        ["name": string, "backend": string, "format": #"{"enum":["json","xml","plist"]}"#, "indexes": array(string)])
+    private static let corrupt: KeyValuePairs = ["corrupt": array(string)]
+    private static let indexing = object(["property": string, "indexed": integer, "total": integer])
 
-    private static let plan = object(
-        [
-            "pushdown": boolean, "index": #"{"type":["string","null"]}"#, "sort": #"{"enum":["id","storage","host"]}"#,
-            "scanned": integer,
-        ])
+    private static let plan = object([
+        "index": #"{"type":["string","null"]}"#, "sort": #"{"enum":["id","index","host"]}"#, "scanned": integer,
+    ])
+
+    private static func collection(
+        and members: KeyValuePairs<String, String> = [:], optional: KeyValuePairs<String, String> = [:]
+    ) -> String {
+        let common: KeyValuePairs = [
+            "name": string, "backend": string, "format": #"{"enum":["json","xml","plist"]}"#, "indexes": array(string),
+        ]
+        return object(required: Array(common) + Array(members), optional: Array(optional))
+    }
 
     private static func array(_ items: String) -> String { #"{"type":"array","items":\#(items)}"# }
 
     private static func object(
         _ members: KeyValuePairs<String, String>, optional: KeyValuePairs<String, String> = [:]
     ) -> String {
-        let properties = (Array(members) + Array(optional)).map { #""\#($0.key)":\#($0.value)"# }
-            .joined(separator: ",")
-        let required = members.map { #""\#($0.key)""# }.joined(separator: ",")
+        object(required: Array(members), optional: Array(optional))
+    }
+
+    private static func object(
+        required: [(key: String, value: String)], optional: [(key: String, value: String)]
+    ) -> String {
+        let properties = (required + optional).map { #""\#($0.key)":\#($0.value)"# }.joined(separator: ",")
+        let required = required.map { #""\#($0.key)""# }.joined(separator: ",")
         return #"{"type":"object","properties":{\#(properties)},"required":[\#(required)]}"#
     }
 }

@@ -1,7 +1,7 @@
 import CRUDJSON
 import CRUDModel
 
-/// The answer of `rpc.discover`: an OpenRPC 1.3 document (https://spec.open-rpc.org) made from the method table.
+/// The result of `rpc.discover`: an OpenRPC 1.3 document (https://spec.open-rpc.org) made from the method table.
 package enum OpenRPCDocument {
     /// The document as JSON text.
     package static func text(version: String) -> [UInt8] {

@@ -1,6 +1,6 @@
 package import CRUDJSON
 
-/// A member of `params`. Members of one name mean the same in every method.
+/// A member of `params`. A name has the same meaning in every method.
 package enum Parameter: Int, CaseIterable, Sendable {
     case collection, id, item, ids, fields, ifRevision, client, protocolVersion, force
     case patch, upsert, operations, atomic
@@ -64,18 +64,18 @@ package enum Parameter: Int, CaseIterable, Sendable {
         case .force: #"{"type":"boolean"}"#
         case .protocolVersion: #"{"type":"integer","description":"the protocol version that the client speaks"}"#
         case .patch: #"{"description":"a JSON Merge Patch (RFC 7396)"}"#
-        case .upsert: #"{"type":"boolean","description":"a record that is not there starts as {}"}"#
+        case .upsert: #"{"type":"boolean","description":"a missing record starts as {}"}"#
         case .operations: #"{"type":"array","items":{"type":"object","required":["op"]}}"#
-        case .atomic: #"{"type":"boolean","description":"all take effect or none does"}"#
+        case .atomic: #"{"type":"boolean","description":"all operations take effect or none does"}"#
         case .filter: #"{"description":"a condition in the JSON encoding of CQL2"}"#
-        case .prefix: #"{"type":"string","description":"how the ids begin"}"#
+        case .prefix: #"{"type":"string","description":"what the ids begin with"}"#
         case .sort:
             #"{"type":"array","items":{"type":"object","properties":{"property":{"type":"string"},"order":"#
                 + #"{"enum":["asc","desc"]}},"required":["property"]}}"#
         case .limit: #"{"type":"integer","minimum":1,"default":1000}"#
-        case .cursor: #"{"type":"string","description":"where the page before ended"}"#
-        case .explain: #"{"type":"boolean","description":"whether to tell how the query was carried out"}"#
-        case .all: #"{"type":"boolean","description":"true: every record is meant"}"#
+        case .cursor: #"{"type":"string","description":"where the previous page ended"}"#
+        case .explain: #"{"type":"boolean","description":"whether the result has a plan of the execution"}"#
+        case .all: #"{"type":"boolean","description":"true: all records"}"#
         }
     }
 

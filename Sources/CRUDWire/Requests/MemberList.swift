@@ -3,7 +3,7 @@ import CRUDJSON
 /// The members of an object as they were scanned, in order.
 struct MemberList {
     private var members: [(key: JSONSlice, value: JSONSlice)] = []
-    /// How deeply the deepest value nests.
+    /// The depth of the deepest value.
     private(set) var deepest = 0
 
     var count: Int { members.count }
@@ -20,7 +20,7 @@ struct MemberList {
         deepest = max(deepest, value.depth)
     }
 
-    /// Whether a value nests deeper than `maximum`; that of `operations` may hold items, two levels further in.
+    /// Whether a value nests deeper than `maximum`; `operations` may nest two levels deeper, because it contains items.
     func nest(deeperThan maximum: Int, _ text: Span<UInt8>) -> Bool {
         guard deepest > maximum else { return false }
         return members.contains { member in
@@ -34,7 +34,7 @@ struct MemberList {
         return nil
     }
 
-    /// Whether two members have one name, escapes understood. Few members are compared pair by pair, without a copy.
+    /// Whether two members have the same name, escapes decoded. Few members are compared in pairs, without a copy.
     func hasDuplicate(_ text: Span<UInt8>) -> Bool {
         guard count <= 8, !members.contains(where: \.key.hasEscapes) else {
             var names = Set<[UInt8]>(minimumCapacity: count)

@@ -1,9 +1,9 @@
 package import CRUDJSON
 package import CRUDModel
 
-/// What `record.batch` does to one record, as it stands in the request's text: ranges, nothing copied.
+/// One operation of `record.batch`, as ranges of the request's text.
 package struct Operation {
-    /// What `op` can be.
+    /// The values of `op`.
     package enum Kind: CaseIterable, Sendable {
         case create, update, upsert, delete, patch, check
 
@@ -18,7 +18,7 @@ package struct Operation {
             }
         }
 
-        /// The method that does the same; nil for a check, which is no method.
+        /// The method that does the same; nil for a check.
         private var method: Method? {
             switch self {
             case .create: .recordCreate
@@ -30,13 +30,13 @@ package struct Operation {
             }
         }
 
-        /// The operation that a method is.
+        /// The operation that does the same as a method; nil if there is none.
         package init?(_ method: Method) {
             guard let kind = Self.allCases.first(where: { $0.method == method }) else { return nil }
             self = kind
         }
 
-        /// What a peer must be allowed to do with the collection.
+        /// The permissions that the operation requires.
         package var access: MethodAccess { method?.definition.access ?? .read }
 
         fileprivate var required: UInt32 {
@@ -52,12 +52,12 @@ package struct Operation {
     package let id: JSONSlice
     /// The item, or the patch.
     package let value: JSONSlice?
-    /// The revision that must be there; of a check it may be null: there must be no record.
+    /// The revision that the record must have; null, in a check: there must be no record.
     package let ifRevision: JSONSlice?
-    /// Of a patch: whether a record that is not there starts as `{}`.
+    /// Of a patch: whether a missing record starts as `{}`.
     package let upserts: Bool
 
-    /// The operation that a request is; nil if it is another one.
+    /// The operation that a request asks for; nil if it asks for something else.
     package init?(_ request: borrowing Request) {
         guard let kind = Kind(request.method), let collection = request[.collection], let id = request[.id] else {
             return nil
@@ -70,7 +70,7 @@ package struct Operation {
         upserts = request[.upsert]?.kind == .true
     }
 
-    /// Reads an element of `operations`, whose text has been found to be JSON.
+    /// Reads an element of `operations`, whose text has been validated.
     ///
     /// - Parameter maximumDepth: how deep an item or a patch may nest.
     /// - Throws: `invalid_params` and `limit_exceeded`, without the element's index.
@@ -78,14 +78,14 @@ package struct Operation {
         let members = try Self.members(element, text)
         guard let op = members.value(of: "op", text) else { throw Self.invalid("op", "is missing") }
         guard let kind = Kind.allCases.first(where: { op.kind == .string && op.equals($0.name, text) }) else {
-            throw Self.invalid("op", "is no operation")
+            throw Self.invalid("op", "is not an operation")
         }
         var given: [Parameter: JSONSlice] = [:]
         for index in 0..<members.count where !members[index].key.equals("op", text) {
             let (key, value) = members[index]
             guard let parameter = Parameter.named(key, text), parameter.mask & kind.allowed != 0 else {
                 let name = String(decoding: key.decodedString(text), as: UTF8.self)
-                throw Self.invalid(name, "is no member of this operation")
+                throw Self.invalid(name, "is not a member of this operation")
             }
             let isAbsence = kind == .check && parameter == .ifRevision && value.kind == .null
             if !isAbsence { try parameter.check(value, text) }
@@ -106,7 +106,7 @@ package struct Operation {
     }
 
     private static func members(_ element: JSONSlice, _ text: Span<UInt8>) throws(CRUDError) -> MemberList {
-        guard element.kind == .object else { throw invalid("operations", "must hold objects") }
+        guard element.kind == .object else { throw invalid("operations", "must contain objects") }
         var members = MemberList()
         do throws(JSONSyntaxError) {
             var scanner = JSONScanner(at: element.start)
@@ -116,20 +116,22 @@ package struct Operation {
                 members.append(key, try scanner.value(text))
             }
         } catch {
-            // The text has been scanned before.
+            // The text has been validated before.
             throw CRUDError(.internalError, "the request has changed")
         }
-        guard !members.hasDuplicate(text) else { throw invalid("operations", "has an operation with a member twice") }
+        guard !members.hasDuplicate(text) else {
+            throw invalid("operations", "has an operation with a repeated member")
+        }
         return members
     }
 
-    private static func invalid(_ member: String, _ fault: String) -> CRUDError {
-        CRUDError(.invalidParams, "`\(member)` \(fault)", details: .init(member: member))
+    private static func invalid(_ member: String, _ reason: String) -> CRUDError {
+        CRUDError(.invalidParams, "`\(member)` \(reason)", details: .init(member: member))
     }
 }
 
 extension CRUDError {
-    /// A text that nests deeper than it may.
+    /// A text that nests too deeply.
     static func tooDeep(maximum: Int) -> CRUDError {
         CRUDError(
             .limitExceeded, "the request nests too deeply", details: .init(limit: "json_depth", maximum: maximum))

@@ -10,39 +10,41 @@ extension Parameter {
         return nil
     }
 
-    /// Checks the type of a value, and for ids, names and revisions the rule of their text.
+    /// Checks the type of a value, and the naming rule of ids, names and revisions.
     ///
     /// - Throws: `invalid_params`, naming the member.
     func check(_ value: JSONSlice, _ text: Span<UInt8>) throws(CRUDError) {
-        if let kind, value.kind != kind { throw fault("must be \(Self.article(kind))") }
-        if isBoolean, value.kind != .true, value.kind != .false { throw fault("must be true or false") }
+        if let kind, value.kind != kind { throw invalid("must be \(Self.article(kind))") }
+        if isBoolean, value.kind != .true, value.kind != .false { throw invalid("must be true or false") }
         switch self {
         case .collection: try checkText(value, text, maximum: Naming.maximumCollectionNameBytes)
         case .id: try checkText(value, text, maximum: Naming.maximumIDBytes)
         case .ifRevision:
             let size = value.hasEscapes ? value.decodedString(text).count : value.content.count
             if size > Naming.maximumRevisionBytes {
-                throw fault("is longer than \(Naming.maximumRevisionBytes) bytes")
+                throw invalid("is longer than \(Naming.maximumRevisionBytes) bytes")
             }
         case .protocolVersion where !value.isInteger(text), .limit where !value.isInteger(text):
-            throw fault("must be an integer")
+            throw invalid("must be an integer")
         default: break
         }
     }
 
     private func checkText(_ value: JSONSlice, _ text: Span<UInt8>, maximum: Int) throws(CRUDError) {
-        let fault: String?
+        let violation: String?
         if value.hasEscapes {
-            fault = Naming.fault(value.decodedString(text).span, maximum: maximum)
+            violation = Naming.violation(value.decodedString(text).span, maximum: maximum)
         } else {
-            fault = Naming.fault(text.extracting(value.content), maximum: maximum)
+            violation = Naming.violation(text.extracting(value.content), maximum: maximum)
         }
-        if let fault { throw self.fault(fault) }
+        if let violation { throw invalid(violation) }
     }
 
-    /// An `invalid_params` about this parameter.
-    package func fault(_ message: String) -> CRUDError {
-        CRUDError(.invalidParams, "`\(name)` \(message)", details: .init(member: name.description))
+    /// The `invalid_params` error for this parameter.
+    ///
+    /// - Parameter reason: the end of a sentence that begins with the parameter's name.
+    package func invalid(_ reason: String) -> CRUDError {
+        CRUDError(.invalidParams, "`\(name)` \(reason)", details: .init(member: name.description))
     }
 
     private static func article(_ kind: JSONKind) -> String {

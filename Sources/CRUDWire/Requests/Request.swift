@@ -1,30 +1,30 @@
 package import CRUDJSON
 package import CRUDModel
 
-/// One JSON-RPC request as it stands in its text: ranges, nothing copied.
+/// One JSON-RPC request, as ranges of its text.
 ///
-/// A value of this type is made once and used for one request after the other.
+/// A value of this type is reused for one request after another.
 package struct Request: ~Copyable {
     /// The `id` member, exactly as it was sent; nil for a notification.
     package internal(set) var id: JSONSlice?
-    /// What is asked for.
+    /// The method.
     package internal(set) var traits = Method.daemonPing.definition.traits
-    /// A bit for each parameter that is there.
+    /// A bit for each parameter that the request has.
     private var present: UInt32 = 0
-    /// Where each parameter stands; meaningless where its bit is not set.
+    /// The position of each parameter; valid only where its bit is set.
     private var slots = [JSONSlice](
         repeating: JSONSlice(start: 0, end: 0, kind: .null), count: Parameter.count)
 
     package init() {}
 
-    /// Where a parameter stands; nil if it was not given.
+    /// The position of a parameter; nil if the request does not have it.
     package subscript(parameter: Parameter) -> JSONSlice? {
         present & parameter.mask == 0 ? nil : slots[parameter.rawValue]
     }
 
     package var method: Method { traits.method }
 
-    /// A notification is carried out and never answered.
+    /// A notification is executed and gets no reply.
     package var isNotification: Bool { id == nil }
 
     mutating func reset() {
@@ -44,12 +44,12 @@ package struct Request: ~Copyable {
     }
 }
 
-/// A request that cannot be carried out: what to answer, and to which id.
-package struct RequestFault: Error {
+/// A request that cannot be executed: the error to reply with, and the id.
+package struct RequestError: Error {
     package var error: CRUDError
-    /// The request's id where it is valid and single; nil is answered as null.
+    /// The request's id where it is valid and occurs once; nil stands for null.
     package var id: JSONSlice?
-    /// A notification's faults are not answered.
+    /// Errors of notifications are not sent.
     package var isNotification = false
 
     package init(_ error: CRUDError, id: JSONSlice? = nil, isNotification: Bool = false) {

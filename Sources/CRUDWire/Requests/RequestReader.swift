@@ -3,15 +3,15 @@ import CRUDModel
 
 /// Reads JSON-RPC 2.0 requests in one pass over their text.
 ///
-/// The pass validates the whole text and collects the members of the request object and of `params`, in whatever order
-/// they come. Only then are they judged, since `params` may stand before `method`, and `id` after both: the answer to
-/// a faulty request needs the id. A value of this type is used for one frame after the other and keeps its memory.
+/// The pass validates the whole text and collects the members of the request object and of `params`. They are checked
+/// afterwards, because `params` may precede `method`, and `id` may follow both: the reply to an invalid request needs
+/// the id. A value of this type is reused for one frame after another and keeps its memory.
 package struct RequestReader: ~Copyable {
-    /// What a frame holds.
+    /// The contents of a frame.
     package enum Frame {
         /// One request, which has been read.
         case request
-        /// A batch array with these elements, which are yet to be read one by one.
+        /// A batch array with these elements, which have still to be read one by one.
         case array([JSONSlice])
     }
 
@@ -25,51 +25,51 @@ package struct RequestReader: ~Copyable {
 
     /// - Parameters:
     ///   - maximumDepth: how deep an item, or any other member of `params`, may nest.
-    ///   - maximumElements: of a longer batch array only one more than these is noted, so that it is known for too long.
+    ///   - maximumElements: of a longer batch array only one element more than these is returned.
     package init(maximumDepth: Int, maximumElements: Int = .max - 1) {
         self.maximumDepth = maximumDepth
         self.maximumElements = maximumElements
     }
 
-    /// Reads a frame: a single request into `request`, a batch array as far as its elements' ranges.
+    /// Reads a frame: a single request into `request`, or the ranges of a batch array's elements.
     ///
-    /// - Throws: `parse_error` for what is no JSON, `invalid_request` for an empty array, and all that
+    /// - Throws: `parse_error` for what is not valid JSON, `invalid_request` for an empty array, and all that
     ///   ``read(element:of:into:)`` throws.
-    package mutating func read(frame text: Span<UInt8>, into request: inout Request) throws(RequestFault) -> Frame {
+    package mutating func read(frame text: Span<UInt8>, into request: inout Request) throws(RequestError) -> Frame {
         scanner.reset()
         let elements: [JSONSlice]?
         do throws(JSONSyntaxError) {
             elements = try scan(frame: text)
         } catch {
-            throw RequestFault(Self.parseError(error))
+            throw RequestError(Self.parseError(error))
         }
         guard let elements else {
-            try judge(text, into: &request)
+            try check(text, into: &request)
             return .request
         }
-        if elements.isEmpty { throw RequestFault(CRUDError(.invalidRequest, "the batch array is empty")) }
+        if elements.isEmpty { throw RequestError(CRUDError(.invalidRequest, "the batch array is empty")) }
         return .array(elements)
     }
 
-    /// Reads one element of a batch array, whose text has been found to be JSON.
+    /// Reads one element of a batch array, whose text has been validated.
     ///
     /// - Throws: `invalid_request`, `method_not_found`, `invalid_params`, and `limit_exceeded` for too deep a text,
-    ///   each with the id to answer it to.
+    ///   each with the id for the reply.
     package mutating func read(
         element: JSONSlice, of text: Span<UInt8>, into request: inout Request
-    ) throws(RequestFault) {
+    ) throws(RequestError) {
         scanner.reset(at: element.start)
         do throws(JSONSyntaxError) {
             try scanMembers(text)
         } catch {
-            throw RequestFault(Self.parseError(error))
+            throw RequestError(Self.parseError(error))
         }
-        try judge(text, into: &request)
+        try check(text, into: &request)
     }
 
     // MARK: Scanning
 
-    /// Scans a whole frame; answers the elements where it is an array.
+    /// Scans a whole frame; returns the elements if it is an array.
     private mutating func scan(frame text: Span<UInt8>) throws(JSONSyntaxError) -> [JSONSlice]? {
         var elements: [JSONSlice]?
         if try scanner.peekKind(text) == .array {
@@ -84,13 +84,11 @@ package struct RequestReader: ~Copyable {
         } else {
             try scanMembers(text)
         }
-        guard scanner.isAtEnd(text) else {
-            throw JSONSyntaxError(reason: .trailingBytes, offset: scanner.position)
-        }
+        try scanner.expectEnd(text)
         return elements
     }
 
-    /// Scans a request: its members, and those of `params` where that is an object. What is no object has no members.
+    /// Scans a request: its members, and those of `params` if that is an object. A value of another type has none.
     private mutating func scanMembers(_ text: Span<UInt8>) throws(JSONSyntaxError) {
         members.removeAll()
         parameters.removeAll()
@@ -120,33 +118,33 @@ package struct RequestReader: ~Copyable {
         CRUDError(.parseError, "\(error.reason.rawValue) at byte \(error.offset)")
     }
 
-    // MARK: Judging
+    // MARK: Checking
 
-    /// Turns the members that were scanned into a request, or tells what is wrong with them.
-    private func judge(_ text: Span<UInt8>, into request: inout Request) throws(RequestFault) {
+    /// Makes a request of the scanned members, or throws what is wrong with them.
+    private func check(_ text: Span<UInt8>, into request: inout Request) throws(RequestError) {
         request.reset()
         let identity = identity(text)
         do throws(CRUDError) {
             request.id = identity.id
             if members.deepest > maximumDepth || parameters.nest(deeperThan: maximumDepth, text) { throw tooDeep }
             if members.hasDuplicate(text) || parameters.hasDuplicate(text) {
-                throw CRUDError(.invalidRequest, "a member is there twice")
+                throw CRUDError(.invalidRequest, "a member occurs twice")
             }
-            try judgeEnvelope(identity, text)
+            try checkEnvelope(identity, text)
         } catch {
-            throw RequestFault(
+            throw RequestError(
                 error, id: identity.id, isNotification: identity == .absent && error.code == .limitExceeded)
         }
         do throws(CRUDError) {
-            try judgeMethod(text, into: &request)
+            try checkMethod(text, into: &request)
         } catch {
-            throw RequestFault(error, id: identity.id, isNotification: request.isNotification)
+            throw RequestError(error, id: identity.id, isNotification: request.isNotification)
         }
     }
 
     private var tooDeep: CRUDError { .tooDeep(maximum: maximumDepth) }
 
-    /// What the `id` member says of whom to answer.
+    /// The `id` member.
     private enum Identity: Equatable {
         case absent, invalid
         case valid(JSONSlice)
@@ -170,9 +168,11 @@ package struct RequestReader: ~Copyable {
         return found
     }
 
-    private func judgeEnvelope(_ identity: Identity, _ text: Span<UInt8>) throws(CRUDError) {
-        guard isObject else { throw CRUDError(.invalidRequest, "a request is an object") }
-        if identity == .invalid { throw CRUDError(.invalidRequest, "`id` is a string, an integer or null, once") }
+    private func checkEnvelope(_ identity: Identity, _ text: Span<UInt8>) throws(CRUDError) {
+        guard isObject else { throw CRUDError(.invalidRequest, "a request must be an object") }
+        if identity == .invalid {
+            throw CRUDError(.invalidRequest, "`id` must be a string, an integer or null, and occur once")
+        }
         guard let version = members.value(of: "jsonrpc", text), version.kind == .string, version.equals("2.0", text)
         else { throw CRUDError(.invalidRequest, "`jsonrpc` must be \"2.0\"") }
         guard members.value(of: "method", text)?.kind == .string else {
@@ -180,7 +180,7 @@ package struct RequestReader: ~Copyable {
         }
     }
 
-    private func judgeMethod(_ text: Span<UInt8>, into request: inout Request) throws(CRUDError) {
+    private func checkMethod(_ text: Span<UInt8>, into request: inout Request) throws(CRUDError) {
         guard let name = members.value(of: "method", text), let traits = traits(of: name, text) else {
             throw CRUDError(.methodNotFound, "there is no such method")
         }
@@ -192,7 +192,7 @@ package struct RequestReader: ~Copyable {
             let member = parameters[index]
             guard let parameter = Parameter.named(member.key, text), parameter.mask & traits.allowed != 0 else {
                 let name = String(decoding: member.key.decodedString(text), as: UTF8.self)
-                throw Self.invalid(name, "is no member of this method's `params`")
+                throw Self.invalid(name, "is not a member of this method's `params`")
             }
             try parameter.check(member.value, text)
             request.set(parameter, member.value)
@@ -206,7 +206,7 @@ package struct RequestReader: ~Copyable {
         return nil
     }
 
-    private static func invalid(_ member: String, _ fault: String) -> CRUDError {
-        CRUDError(.invalidParams, "`\(member)` \(fault)", details: .init(member: member))
+    private static func invalid(_ member: String, _ reason: String) -> CRUDError {
+        CRUDError(.invalidParams, "`\(member)` \(reason)", details: .init(member: member))
     }
 }

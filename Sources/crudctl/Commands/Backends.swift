@@ -1,7 +1,7 @@
 import ArgumentParser
 
 struct Backends: DaemonCommand {
-    static let configuration = CommandConfiguration(abstract: "Lists the backends and how they are.")
+    static let configuration = CommandConfiguration(abstract: "Lists the backends and their states.")
 
     @ParentCommand var root: Crudctl
     @OptionGroup(title: "Global options") var options: GlobalOptions

@@ -1,10 +1,10 @@
 import ArgumentParser
 
-/// Becomes `crudd --check`, so that crudctl needs neither a daemon nor a YAML parser of its own.
+/// Executes `crudd --check`, so that crudctl needs neither a daemon nor a YAML parser.
 struct CheckConfig: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "check-config",
-        abstract: "Checks a configuration file, without a daemon, and prints every fault with its place.")
+        abstract: "Checks a configuration file, without a daemon, and prints every error with its position.")
 
     @ParentCommand var root: Crudctl
     @OptionGroup(title: "Global options") var options: GlobalOptions
@@ -12,6 +12,6 @@ struct CheckConfig: DaemonCommand {
     var file: String?
 
     func run() async throws {
-        try CompanionProgram.daemon.become(["--check"] + (file.map { [$0] } ?? []))
+        try CompanionProgram.daemon.execute(["--check"] + (file.map { [$0] } ?? []))
     }
 }

@@ -1,5 +1,4 @@
 import ArgumentParser
-import CRUDJSON
 
 struct Create: DaemonCommand {
     static let configuration = CommandConfiguration(abstract: "Stores a new record and prints its revision.")
@@ -10,12 +9,6 @@ struct Create: DaemonCommand {
     @Argument(help: .item) var item: String?
 
     func run() async throws {
-        let text = try ItemArgument(item).text()
-        try show(
-            try await call("record.create") { params in
-                record.write(to: &params)
-                params.key("item")
-                params.raw(text)
-            })
+        try await write("record.create", record, item)
     }
 }

@@ -1,7 +1,7 @@
 import ArgumentParser
 
 struct Delete: DaemonCommand {
-    static let configuration = CommandConfiguration(abstract: "Deletes a record that is there.")
+    static let configuration = CommandConfiguration(abstract: "Deletes an existing record.")
 
     @ParentCommand var root: Crudctl
     @OptionGroup(title: "Global options") var options: GlobalOptions

@@ -3,10 +3,10 @@ import CRUDJSON
 
 struct Patch: DaemonCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Changes members of a record's item and prints what it is now.",
+        abstract: "Changes members of a record's item and prints the new item.",
         discussion: """
-            ITEM is a JSON Merge Patch (RFC 7396): a member sets the one of that name, null removes it, and members that \
-            it does not name stay as they are.
+            ITEM is a JSON Merge Patch (RFC 7396): a member sets the member with its name, null removes it, and \
+            members that ITEM lacks are kept.
             """)
 
     @ParentCommand var root: Crudctl
@@ -14,17 +14,12 @@ struct Patch: DaemonCommand {
     @OptionGroup var record: RecordArguments
     @Argument(help: .item) var item: String?
     @OptionGroup var precondition: Precondition
-    @Flag(help: "Begin with {} where there is no such record.") var upsert = false
+    @Flag(help: "Start with {} if there is no such record.") var upsert = false
 
     func run() async throws {
-        let text = try ItemArgument(item).text()
-        try show(
-            try await call("record.patch") { params in
-                record.write(to: &params)
-                params.key("patch")
-                params.raw(text)
-                precondition.write(to: &params)
-                if upsert { params.member("upsert", true) }
-            })
+        try await write("record.patch", record, item, as: "patch") { params in
+            precondition.write(to: &params)
+            if upsert { params.member("upsert", true) }
+        }
     }
 }

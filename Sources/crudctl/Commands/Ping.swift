@@ -1,7 +1,7 @@
 import ArgumentParser
 
 struct Ping: DaemonCommand {
-    static let configuration = CommandConfiguration(abstract: "Asks the daemon for a sign of life.")
+    static let configuration = CommandConfiguration(abstract: "Checks that the daemon replies.")
 
     @ParentCommand var root: Crudctl
     @OptionGroup(title: "Global options") var options: GlobalOptions

@@ -1,7 +1,7 @@
 import ArgumentParser
 
 struct Plugins: DaemonCommand {
-    static let configuration = CommandConfiguration(abstract: "Lists the plugins that are loaded.")
+    static let configuration = CommandConfiguration(abstract: "Lists the loaded plugins.")
 
     @ParentCommand var root: Crudctl
     @OptionGroup(title: "Global options") var options: GlobalOptions

@@ -10,7 +10,7 @@ struct Read: DaemonCommand {
     @OptionGroup(title: "Global options") var options: GlobalOptions
     @OptionGroup var record: RecordArguments
     @Option(help: ArgumentHelp("Print these members of the item only.", valueName: "a,b.c")) var fields: String?
-    @Flag(help: "Print the item alone, as it is stored.") var raw = false
+    @Flag(help: "Print the item only, as it is stored.") var raw = false
 
     func run() async throws {
         let result = try await call("record.read") { params in
@@ -21,7 +21,7 @@ struct Read: DaemonCommand {
         }
         guard raw else { return try show(result) }
         guard let item = ResultObject(result)?.value("item") else {
-            throw CRUDError(.internalError, "the daemon's answer has no item")
+            throw CRUDError(.internalError, "the daemon's reply has no item")
         }
         try StandardOutput.write(item + [UInt8(ascii: "\n")])
     }

@@ -1,7 +1,7 @@
 import ArgumentParser
 import CRUDJSON
 
-/// Which record a command is about.
+/// The record of a command.
 struct RecordArguments: ParsableArguments {
     @Argument(help: "The collection's name.") var collection: String
     @Argument(help: "The record's id.") var id: String
@@ -12,11 +12,11 @@ struct RecordArguments: ParsableArguments {
     }
 }
 
-/// What a command makes its write depend on.
+/// The condition of a write.
 struct Precondition: ParsableArguments {
     @Option(
         name: .customLong("if-revision"),
-        help: ArgumentHelp("Do it only if the record has this revision.", valueName: "revision"))
+        help: ArgumentHelp("Write only if the record has this revision.", valueName: "revision"))
     var revision: String?
 
     func write(to params: inout JSONWriter) {

@@ -3,11 +3,11 @@ import CRUDJSON
 
 struct Reload: DaemonCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Has the daemon read its configuration again and prints what changed.")
+        abstract: "Makes the daemon read its configuration again and prints the changes.")
 
     @ParentCommand var root: Crudctl
     @OptionGroup(title: "Global options") var options: GlobalOptions
-    @Flag(help: "Do it even if a collection would lose sight of its records.") var force = false
+    @Flag(help: "Reload even if records of a collection would be orphaned.") var force = false
 
     func run() async throws {
         let result = try await call("daemon.reload") { params in

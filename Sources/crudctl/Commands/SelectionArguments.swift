@@ -2,22 +2,22 @@ import ArgumentParser
 import CRUDJSON
 import CRUDModel
 
-/// Which records of a collection a command is about.
+/// The selected records of a command.
 struct SelectionArguments: ParsableArguments {
     @Argument(help: "The collection's name.") var collection: String
     @Option(
         name: .customLong("where"),
         help: ArgumentHelp(
-            "Only records whose item this is true of, such as age >= 18 AND name LIKE 'B%'.", valueName: "cql2"))
+            "Only records whose item satisfies this, such as age >= 18 AND name LIKE 'B%'.", valueName: "cql2"))
     var condition: String?
     @Option(help: "Only records whose id begins with this.") var prefix: String?
 
-    /// Whether some records may be left out.
+    /// Whether it may exclude records.
     var isRestricted: Bool { condition != nil || prefix != nil }
 
-    /// Writes the members that say so.
+    /// The function that writes the members of `params`.
     ///
-    /// - Throws: `invalid_query` for a condition that is no CQL2 text, with the column.
+    /// - Throws: `invalid_query` for a condition that is not valid CQL2 text, with the column.
     func members() throws -> (inout JSONWriter) -> Void {
         let filter = try condition.map { Array(try Filter(cql2Text: $0).cql2JSON.utf8) }
         return { params in

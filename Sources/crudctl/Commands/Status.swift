@@ -1,7 +1,7 @@
 import ArgumentParser
 
 struct Status: DaemonCommand {
-    static let configuration = CommandConfiguration(abstract: "Tells how the daemon is.")
+    static let configuration = CommandConfiguration(abstract: "Prints the state of the daemon.")
 
     @ParentCommand var root: Crudctl
     @OptionGroup(title: "Global options") var options: GlobalOptions

@@ -1,9 +1,8 @@
 import ArgumentParser
-import CRUDJSON
 
 struct Upsert: DaemonCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Stores a record, whether it is there or not, and prints its revision.")
+        abstract: "Stores a record, whether it exists or not, and prints its revision.")
 
     @ParentCommand var root: Crudctl
     @OptionGroup(title: "Global options") var options: GlobalOptions
@@ -12,13 +11,6 @@ struct Upsert: DaemonCommand {
     @OptionGroup var precondition: Precondition
 
     func run() async throws {
-        let text = try ItemArgument(item).text()
-        try show(
-            try await call("record.upsert") { params in
-                record.write(to: &params)
-                params.key("item")
-                params.raw(text)
-                precondition.write(to: &params)
-            })
+        try await write("record.upsert", record, item) { precondition.write(to: &$0) }
     }
 }

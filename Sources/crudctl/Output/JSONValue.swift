@@ -1,20 +1,20 @@
 import CRUDJSON
 
-/// A JSON value taken apart to be printed in another form. Numbers stay the text that they are.
+/// A parsed JSON value, to be printed in another form. Numbers keep their text.
 enum JSONValue {
     case null
     case bool(Bool)
-    /// A number, or anything that nests too deeply to be taken apart, as it is written.
+    /// The text of a number, or of a value that nests too deeply to be parsed.
     case verbatim(String)
     case string(String)
     case array([JSONValue])
-    /// In the order of the text; a member may be there twice.
+    /// In the order of the text; members may be repeated.
     case object([(key: String, value: JSONValue)])
 
-    /// Deeper than any daemon lets an item nest, and shallow enough for the stack.
+    /// Deeper than any daemon allows, and not too deep for the stack.
     private static let maximumDepth = 1100
 
-    /// Takes `text` apart, which is JSON.
+    /// Parses `text`, which is JSON.
     init(_ text: [UInt8]) throws(JSONSyntaxError) {
         var scanner = JSONScanner()
         let slice = try scanner.value(text.span)
@@ -80,7 +80,7 @@ enum JSONValue {
         }
     }
 
-    /// The lines of JSON text that shows its nesting.
+    /// The lines of indented JSON text.
     var indentedLines: [String] {
         switch self {
         case .array(let elements) where !elements.isEmpty:

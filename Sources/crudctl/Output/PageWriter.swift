@@ -3,30 +3,30 @@ import CRUDWire
 
 /// Prints a query's records page by page, so that none has to be kept.
 ///
-/// A single page is printed as the daemon answers it. A walk over all pages is printed as one document: in JSON an
-/// object with all records, in YAML a sequence; a table begins anew with each page.
+/// A single page is printed as the daemon has sent it. All pages of a query are printed as one document: in JSON an
+/// object with all records, in YAML a sequence; each page is a table of its own.
 struct PageWriter {
     private let printer: ResultPrinter
-    private let isWalk: Bool
+    private let hasAllPages: Bool
     private var isFirst = true
 
-    init(_ printer: ResultPrinter, isWalk: Bool) {
+    init(_ printer: ResultPrinter, hasAllPages: Bool) {
         self.printer = printer
-        self.isWalk = isWalk
+        self.hasAllPages = hasAllPages
     }
 
     mutating func write(_ page: ResultObject) throws {
         defer { isFirst = false }
         let records = page.elements("records") ?? []
         switch printer.format {
-        case .json where isWalk:
+        case .json where hasAllPages:
             var text = Array((isFirst ? #"{"records":["# : "").utf8)
             for (index, record) in records.enumerated() {
                 if index > 0 || !isFirst { text.append(UInt8(ascii: ",")) }
                 text += record
             }
             try StandardOutput.write(text)
-        case .yaml where isWalk:
+        case .yaml where hasAllPages:
             guard !records.isEmpty else { return }
             let values = try records.map { try JSONValue(Array($0)) }
             try StandardOutput.write(Array(YAMLWriter.text(of: .array(values)).utf8))
@@ -40,15 +40,15 @@ struct PageWriter {
         }
     }
 
-    /// All pages that were asked for have been written.
+    /// To be called after the last page.
     mutating func end(hasMore: Bool) throws {
-        if isWalk, printer.format == .json { try StandardOutput.write(Array("]}\n".utf8)) }
+        if hasAllPages, printer.format == .json { try StandardOutput.write(Array("]}\n".utf8)) }
         if hasMore, printer.format == .table {
-            StandardError.write("crudctl: there are more records; --all prints every one\n")
+            StandardError.write("crudctl: there are more records; use --all to print them\n")
         }
     }
 
-    /// A record as a row: its id and the members of its item, or the item where that is no object.
+    /// A record as a row: its id and the members of its item, or the item if that is not an object.
     private static func row(_ record: JSONValue) -> JSONValue {
         guard case .object(let members) = record else { return record }
         var row: [(key: String, value: JSONValue)] = []
@@ -57,7 +57,7 @@ struct PageWriter {
                 row.append((key, value))
                 continue
             }
-            // The record's own id keeps its column.
+            // The column `id` is the record's own id.
             for property in properties { row.append((property.key == "id" ? "item.id" : property.key, property.value)) }
         }
         return .object(row)

@@ -1,14 +1,14 @@
 import CRUDJSON
 import CRUDWire
 
-/// Puts a result into the form in which it was asked for.
+/// Formats a result.
 struct ResultPrinter {
     let format: OutputFormat
     let terminal: Terminal
 
-    /// What to print for `result`, which is JSON.
+    /// The text to print for `result`, which is JSON.
     ///
-    /// - Parameter list: the member that holds the elements, where the result is a list.
+    /// - Parameter list: the member with the elements, if the result is a list.
     func text(of result: [UInt8], list: StaticString?) throws -> [UInt8] {
         switch format {
         case .json: return result + [UInt8(ascii: "\n")]

@@ -1,13 +1,13 @@
 import ArgumentParser
 import Glibc
 
-/// Where results go.
+/// The output for results.
 enum StandardOutput {
     static func write(_ bytes: some Collection<UInt8>) throws {
         guard !FileOutput.write(Array(bytes), to: STDOUT_FILENO) else { return }
         if errno == EPIPE {
-            // The reader has had enough, as with `crudctl … | head`: die as any program does that a pipe broke on. NIO has
-            // the signal ignored.
+            // The reader has closed the pipe, as in `crudctl … | head`: end by SIGPIPE, as other programs do. NIO
+            // ignores the signal.
             signal(SIGPIPE, SIG_DFL)
             raise(SIGPIPE)
         }
@@ -16,20 +16,20 @@ enum StandardOutput {
     }
 }
 
-/// Where everything else goes.
+/// The output for everything else.
 enum StandardError {
     static func write(_ text: String) {
-        // If even this fails there is nobody left to tell.
+        // There is no other place to report a failure of this.
         _ = FileOutput.write(Array(text.utf8), to: STDERR_FILENO)
     }
 }
 
 private enum FileOutput {
-    /// Writes all of `bytes`; false, and errno set, if that cannot be.
+    /// Writes all of `bytes`; returns false, with errno set, if that fails.
     static func write(_ bytes: [UInt8], to file: Int32) -> Bool {
         var rest = bytes[...]
         while !rest.isEmpty {
-            // The call reads no further than the rest is long.
+            // The call reads at most the remaining bytes.
             let count = rest.withUnsafeBytes { unsafe Glibc.write(file, $0.baseAddress, $0.count) }
             if count >= 0 {
                 rest = rest.dropFirst(count)

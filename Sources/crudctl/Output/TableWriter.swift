@@ -1,10 +1,10 @@
-/// Lays results out for people: a list of objects in rows and columns, an object with a member to a line.
+/// Formats results for people: a list of objects as rows and columns, an object as a line for each member.
 ///
-/// On a terminal nothing is wider than it: columns are cut, the widest first, and what a single object holds goes on to
-/// further lines.
+/// On a terminal nothing is wider than its width: columns are cut, the widest first, and members of a single object are
+/// wrapped.
 struct TableWriter {
     private static let gap = "  "
-    /// The least that a column is cut to.
+    /// The minimum width to which a column is cut.
     private static let narrowestColumn = 6
 
     let terminal: Terminal
@@ -44,7 +44,7 @@ struct TableWriter {
             + body.map { row($0, widths) + "\n" }.joined()
     }
 
-    /// `String`'s own equality would take canonically equivalent names for one.
+    /// By code point: `String`'s == ignores the difference between canonically equivalent names.
     private func isSame(_ left: String, _ right: String) -> Bool {
         left.utf8.elementsEqual(right.utf8)
     }
@@ -61,7 +61,7 @@ struct TableWriter {
         return row
     }
 
-    /// `widths` made to fit the terminal: the widest give way until all are as narrow as the next.
+    /// `widths` reduced to fit the terminal, the widest first.
     private func fitted(_ widths: [Int]) -> [Int] {
         guard let total = terminal.width else { return widths }
         let available = total - Self.gap.count * (widths.count - 1)
@@ -76,7 +76,7 @@ struct TableWriter {
         return widths
     }
 
-    // MARK: A member to a line
+    // MARK: Lines
 
     private func lines(_ members: [(key: String, value: JSONValue)]) -> String {
         let keys = members.map { $0.key.withVisibleControls }

@@ -1,9 +1,9 @@
 import Glibc
 
-/// What standard output is, as far as a table needs to know.
+/// The properties of standard output that a table needs.
 struct Terminal {
     var isTerminal: Bool
-    /// In columns; nil where lines may be as long as they like.
+    /// In columns; nil if lines may have any length.
     var width: Int?
     var hasColor: Bool
 
@@ -13,7 +13,7 @@ struct Terminal {
         self.hasColor = hasColor
     }
 
-    /// Standard output as it is.
+    /// The properties of the actual standard output.
     init(allowsColor: Bool) {
         isTerminal = isatty(STDOUT_FILENO) == 1
         var size = winsize()
@@ -21,7 +21,7 @@ struct Terminal {
         if isTerminal, unsafe ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 {
             width = Int(size.ws_col)
         }
-        // By https://no-color.org: any value but the empty one, whose first byte is the end.
+        // https://no-color.org: any value except the empty one, whose first byte is the terminating 0.
         let isForbidden = unsafe getenv("NO_COLOR").map { unsafe $0.pointee != 0 } ?? false
         hasColor = isTerminal && allowsColor && !isForbidden
     }
@@ -32,10 +32,10 @@ struct Terminal {
 }
 
 extension String {
-    /// The columns that a terminal gives this text.
+    /// The columns that this text takes on a terminal.
     var displayWidth: Int { unicodeScalars.reduce(0) { $0 + $1.displayWidth } }
 
-    /// This text cut to `width` columns, with an ellipsis where something is missing.
+    /// This text cut to `width` columns, with an ellipsis if it was cut.
     func cut(to width: Int) -> String {
         guard displayWidth > width else { return self }
         var cut = ""
@@ -48,7 +48,7 @@ extension String {
         return cut + "…"
     }
 
-    /// This text with what could steer a terminal, or break a line, written as JSON would.
+    /// This text, with characters that could control a terminal or break a line escaped as in JSON.
     var withVisibleControls: String {
         var text = ""
         for scalar in unicodeScalars {
@@ -68,8 +68,8 @@ extension String {
 }
 
 extension Unicode.Scalar {
-    /// The columns that a terminal gives this scalar: 2 for emoji and for what Unicode's annex 11 calls wide, 0 for
-    /// marks, which share their base's.
+    /// The columns that this scalar takes on a terminal: 2 for emoji and for those that Unicode's annex 11 calls wide,
+    /// 0 for combining marks.
     fileprivate var displayWidth: Int {
         switch value {
         case 0x20..<0x7F: return 1

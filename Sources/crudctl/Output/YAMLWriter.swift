@@ -1,7 +1,7 @@
 /// Writes JSON values as YAML 1.2 in block style (https://yaml.org/spec/1.2.2/).
 ///
-/// A string is plain only where no schema could take it for anything else; any other is double-quoted, in which style
-/// YAML understands JSON's escapes.
+/// A string is plain only if no schema could interpret it as anything else; any other is double-quoted, a style in
+/// which YAML has JSON's escapes.
 enum YAMLWriter {
     static func text(of value: JSONValue) -> String {
         var text = ""
@@ -9,8 +9,7 @@ enum YAMLWriter {
         return text
     }
 
-    /// Writes `value` with the line end after it, from where the cursor is: at a line's beginning or, for a scalar,
-    /// anywhere.
+    /// Writes `value` and a line end at the end of `text`, which is the beginning of a line unless `value` is a scalar.
     private static func write(_ value: JSONValue, indent: Int, to text: inout String) {
         switch value {
         case .array(let elements) where !elements.isEmpty:
@@ -30,7 +29,7 @@ enum YAMLWriter {
 
     private static func write(_ member: (key: String, value: JSONValue), indent: Int, to text: inout String) {
         let key = scalar(.string(member.key))
-        // A key that is followed by its colon on the same line may have 1024 characters at most.
+        // A key with its colon on the same line may have at most 1024 characters.
         text += key.unicodeScalars.count <= 1024 ? "\(key):" : "? \(key)\n\(margin(indent)):"
         guard member.value.isContainer, !member.value.isEmptyContainer else {
             text += " " + scalar(member.value) + "\n"
@@ -47,7 +46,7 @@ enum YAMLWriter {
         return isPlain(string) ? string : quoted(string)
     }
 
-    /// Words that some version of YAML takes for something else than a string.
+    /// Words that some version of YAML does not interpret as strings.
     private static let words: Set<String> = ["null", "true", "false", "yes", "no", "on", "off", "y", "n"]
 
     private static func isPlain(_ string: String) -> Bool {
@@ -68,7 +67,7 @@ enum YAMLWriter {
         (byte | 0x20) &- UInt8(ascii: "a") < 26
     }
 
-    /// JSON's own spelling, with those characters escaped too that YAML does not take as they are.
+    /// The JSON string, with those characters escaped too that YAML does not allow.
     private static func quoted(_ string: String) -> String {
         var text = ""
         for scalar in JSONValue.quoted(string).unicodeScalars {

@@ -26,7 +26,7 @@ import Testing
                 #" { "op" : "or" , "args" : [ true , { "op" : "and", "args" : [ true, false, true ] } ] } "#,
                 .or([.constant(true), .and([.constant(true), .constant(false), .constant(true)])])
             ),
-            // Escapes are understood everywhere.
+            // Escapes are decoded everywhere.
             (#"{"\u006fp":"\u003d","args":[{"property":"\u0061"},"\u0078"]}"#, .comparison(.equal, path("a"), "x")),
         ]
         for (text, filter) in cases { #expect(try Filter(cql2JSON: text) == filter, "\(text)") }
@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    /// What is wrong, and the part of the filter that the error names.
+    /// Invalid filters, and the part of each that the error names.
     @Test(arguments: [
         (#"{"op":"=","args":[{"property":"a"}]}"#, nil), (#"{"op":"=","args":[{"property":"a"},1,2]}"#, nil),
         (#"{"op":"==","args":[{"property":"a"},1]}"#, nil), (#"{"op":"s_within","args":[]}"#, nil),
@@ -74,14 +74,14 @@ import Testing
         (#"{"op":"isNull","args":[{"property":1}]}"#, #"{"property":1}"#),
         ("1", nil), ("null", nil), (#""x""#, nil), ("[]", nil), ("[true]", nil),
     ])
-    func theOffendingNodeIsNamed(text: String, node: String?) {
+    func errorsNameTheInvalidNode(text: String, node: String?) {
         let error = #expect(throws: CRUDError.self) { try Filter(cql2JSON: text) }
         #expect(error?.code == .invalidQuery)
         #expect(error?.details.node == node ?? text)
     }
 
     @Test(arguments: ["", "{", "tru", #"{"op":"=","args":["#, "true true", #"{"op":"=","args":[01]}"#, "\u{FEFF}true"])
-    func whatIsNoJSONIsNoFilter(text: String) {
+    func invalidJSONIsRejected(text: String) {
         let error = #expect(throws: CRUDError.self) { try Filter(cql2JSON: text) }
         #expect(error?.code == .invalidQuery)
     }
@@ -95,7 +95,8 @@ import Testing
             String(repeating: #"{"op":"not","args":["#, count: count) + leaf + String(repeating: "]}", count: count)
         }
         func list(_ count: Int) -> String {
-            #"{"op":"in","args":[{"property":"a"},[\#([String](repeating: "1", count: count).joined(separator: ","))]]}"#
+            let values = [String](repeating: "1", count: count).joined(separator: ",")
+            return #"{"op":"in","args":[{"property":"a"},[\#(values)]]}"#
         }
         for text in [conjunction(999), nested(999), list(10_000)] { _ = try Filter(cql2JSON: text) }
         let many = #"{"op":"and","args":[\#([String](repeating: "true", count: 1000).joined(separator: ","))]}"#

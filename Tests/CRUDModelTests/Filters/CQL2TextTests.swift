@@ -61,9 +61,9 @@ import Testing
         for (text, filter) in cases { #expect(try Filter(cql2Text: text) == filter, "\(text)") }
     }
 
-    /// What is wrong, the column that shows it, and a word of the message.
+    /// Invalid filters, the column of each error, and a part of the message.
     @Test(arguments: [
-        ("", 1, "empty"), ("  ", 3, "empty"), ("a", 2, "no condition"), ("a =", 4, "ends"),
+        ("", 1, "empty"), ("  ", 3, "empty"), ("a", 2, "not a condition"), ("a =", 4, "ends"),
         ("a = b", 5, "single quotes: 'b'"),
         (#"a = "b""#, 5, "single quotes: 'b'"), ("a = NULL", 5, "IS NULL"), ("18 <= a", 1, "left"),
         ("'x' = a", 1, "left"),
@@ -82,7 +82,7 @@ import Testing
         (#""a = 1"#, 1, "no end"), (#""a\b" = 1"#, 1, "backslash"), ("a = 1.2.3", 5, "number"), ("a = 1x", 5, "number"),
         ("a = 1e", 5, "exponent"), ("a = -", 5, "number"), ("a = ;", 5, "';'"), ("é = 'é' AND ?", 13, "'?'"),
         ("AND", 1, "condition"),
-        ("a AND b", 3, "no condition"), ("NOT", 4, "ends"), ("a > > 1", 5, "expected"), ("TRUE = a", 6, "AND, OR"),
+        ("a AND b", 3, "not a condition"), ("NOT", 4, "ends"), ("a > > 1", 5, "expected"), ("TRUE = a", 6, "AND, OR"),
     ])
     func errorsPointAtTheColumn(text: String, column: Int, word: String) {
         let error = #expect(throws: CRUDError.self) { try Filter(cql2Text: text) }

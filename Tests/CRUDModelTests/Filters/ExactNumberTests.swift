@@ -2,7 +2,9 @@ import CRUDJSON
 import CRUDModel
 import Testing
 
-/// What a number is worth.
+import struct CRUDTestSupport.SeededGenerator
+
+/// The values of numbers.
 @Suite struct ExactNumberTests {
     private func number(_ text: String) throws -> ExactNumber {
         ExactNumber(try #require(JSONNumber(text: text)))
@@ -33,10 +35,10 @@ import Testing
         #expect(try number(text) == expected)
     }
 
-    /// Quick or slow, a number is the nearest binary64, as Swift's own parser finds it.
+    /// Both paths return the nearest binary64, as Swift's own parser does.
     @Test(arguments: 1...8 as ClosedRange<UInt64>)
     func roundsCorrectly(seed: UInt64) throws {
-        var random = Seed(state: seed)
+        var random = SeededGenerator(seed: seed)
         for _ in 0..<5000 {
             let digits = String(
                 UInt64.random(in: 0...UInt64.max, using: &random) >> UInt64.random(in: 0...63, using: &random))
@@ -51,19 +53,10 @@ import Testing
         }
     }
 
-    private struct Seed: RandomNumberGenerator {
-        var state: UInt64
-
-        mutating func next() -> UInt64 {
-            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-            return (state ^ state >> 33) &* 0xFF51_AFD7_ED55_8CCD
-        }
-    }
-
     @Test(arguments: [
         "", "-", "+1", "01", "1.", ".5", "1e", "1e+", "0x1", " 1", "1 ", "NaN", "inf", "1_000", "--1", "1.2.3", "é",
     ])
-    func whatIsNoNumber(text: String) {
+    func rejectsOtherTexts(text: String) {
         #expect(JSONNumber(text: text) == nil)
     }
 

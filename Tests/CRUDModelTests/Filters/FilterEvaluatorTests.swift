@@ -2,7 +2,7 @@ import CRUDJSON
 import CRUDModel
 import Testing
 
-/// What filters say of items. Random ones are compared with a reference in ``RandomFilterTests``.
+/// Conditions on items. Random ones are compared with a reference in ``RandomFilterTests``.
 @Suite struct FilterEvaluatorTests {
     private func evaluate(_ filter: String, _ item: String) throws -> Bool? {
         var evaluator = try FilterEvaluator(try Filter(cql2Text: filter))
@@ -63,7 +63,7 @@ import Testing
         ("a > '\u{FFFD}'", #"{"a":"😀"}"#, true), ("a = '\u{E9}'", "{\"a\":\"e\u{301}\"}", false),
         ("a = 'é'", #"{"a":"\u00e9"}"#, true),
         ("a < 'b'", #"{"a":"B"}"#, true), ("a > 'a'", #"{"a":"aa"}"#, true), ("a = 'a\"b'", #"{"a":"a\"b"}"#, true),
-        // Names too, and of members with one name the last counts.
+        // Names too, and of repeated members the last one counts.
         ("é = 1", #"{"\u00e9":1}"#, true), ("a = 1", #"{"a":2,"\u0061":1}"#, true), ("a = 2", #"{"a":2,"a":1}"#, false),
         ("a.b = 1", #"{"a":{"b":1},"a":{"c":1}}"#, nil), ("a.b = 1", #"{"a":{"b":1},"a":2}"#, nil),
         ("a = 1 AND a.b = 1", #"{"a":{"b":1}}"#, nil),
@@ -92,7 +92,7 @@ import Testing
         #expect(try evaluator.evaluate(Array(#"{"a":1}"#.utf8).span) == nil)
     }
 
-    /// Patterns that a backtracking matcher needs ages for.
+    /// Patterns that take a backtracking matcher exponential time.
     @Test func likeTakesAtMostPatternTimesText() throws {
         let text = String(repeating: "a", count: 5000)
         var evaluator = try FilterEvaluator(
@@ -101,7 +101,7 @@ import Testing
     }
 
     @Test(arguments: [#"a\"#, #"\a"#, #"\é"#])
-    func patternsThatMeanNothing(pattern: String) {
+    func invalidPatterns(pattern: String) {
         let error = #expect(throws: CRUDError.self) {
             _ = try FilterEvaluator(.not(.like(PropertyPath(names: ["a"]), pattern: pattern)))
         }
@@ -109,7 +109,7 @@ import Testing
     }
 
     @Test(arguments: ["", "{", #"{"a":1"#, #"{"a":1} x"#, #"{"a":tru}"#, #"{"b":{"c":}}"#])
-    func whatIsNoJSONIsRefused(item: String) {
+    func invalidJSONIsRejected(item: String) {
         #expect(throws: JSONSyntaxError.self) { try evaluate("a = 1 OR b.c = 1", item) }
     }
 
@@ -120,7 +120,7 @@ import Testing
         }
     }
 
-    /// Longer paths than items are deep lead nowhere, whatever their length.
+    /// No item has a property with a path that is longer than items may nest, whatever its length.
     @Test func endlessPaths() throws {
         for count in [1000, 1001, 1002, 200_000] {
             let path = PropertyPath(names: [String](repeating: "a", count: count))

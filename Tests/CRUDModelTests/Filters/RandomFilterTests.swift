@@ -3,8 +3,8 @@ import CRUDModel
 import CRUDTestSupport
 import Testing
 
-/// Random filters over random items: the encodings give the same filter again, and the evaluator says what the
-/// reference says. A failure names its seed.
+/// Random filters over random items: encoding and reading result in an equal filter, and the evaluator agrees with the
+/// reference. A failure names its seed.
 @Suite struct RandomFilterTests {
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
     func bothEncodingsRoundTrip(seed: UInt64) throws {
@@ -35,7 +35,7 @@ import Testing
         }
     }
 
-    /// Normal form changes nothing that a filter can see.
+    /// Normalising an item does not change the value of any filter.
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
     func normalisationChangesNothing(seed: UInt64) throws {
         var author = QueryAuthor(seed: seed << 8, isUntidy: true)

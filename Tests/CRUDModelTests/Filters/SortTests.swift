@@ -3,7 +3,7 @@ import CRUDModel
 import CRUDTestSupport
 import Testing
 
-/// The order in which records come.
+/// The order of records.
 @Suite struct SortTests {
     private func order(_ text: String) throws -> SortOrder { try SortOrder(json: Array(text.utf8).span) }
 
@@ -12,7 +12,7 @@ import Testing
         return SortPosition(values: try reader.values(of: Array(item.utf8).span), id: Array(id.utf8))
     }
 
-    /// Each group ties, and comes before the next.
+    /// Each group ties, and precedes the next one.
     private static let groups = [
         ["{}", #"{"a":null}"#, "1"], [#"{"a":false}"#], [#"{"a":true}"#], [#"{"a":-1e400}"#],
         [#"{"a":-9223372036854775809}"#],
@@ -71,7 +71,7 @@ import Testing
     }
 
     @Test(arguments: 1...8 as ClosedRange<UInt64>)
-    func randomPositionsAreWrittenAndReadBack(seed: UInt64) throws {
+    func randomPositionsSurviveWritingAndReading(seed: UInt64) throws {
         var author = QueryAuthor(seed: seed, isUntidy: true)
         for _ in 0..<200 {
             let sort = try order(author.sort())
@@ -89,7 +89,7 @@ import Testing
         #"{"values":[],"id":"x"} 1"#, #"{"values":[],"id":"x","id":"y"}"#, #"{"values":[1],"id":"x"}"#,
         #"{"values":[1"#,
     ])
-    func whatIsNoPositionIsRefused(text: String) {
+    func otherTextsAreRejected(text: String) {
         let error = #expect(throws: CRUDError.self) { try SortPosition(json: Array(text.utf8).span, count: 0) }
         #expect(error?.code == .invalidQuery)
     }
@@ -110,7 +110,7 @@ import Testing
         #"[{"property":"a\\b"}]"#, "[] 1",
         #"[{"property":"a"}"#,
     ])
-    func aWrongParameterIsNamed(text: String) {
+    func errorsNameTheParameter(text: String) {
         let error = #expect(throws: CRUDError.self) { try order(text) }
         #expect(error?.code == .invalidParams)
         #expect(error?.details.member == "sort")

@@ -30,9 +30,9 @@ import Testing
         let line = marked.positions[0].split(separator: ":")[0]
         for outcome in [try installation.check(), try installation.startInVain()] {
             #expect(outcome.status == .exited(78), "\(outcome.errors)")
-            let fault = outcome.errorLines.last ?? ""
-            #expect(fault.hasPrefix("\(installation.configurationFile):\(line):"), "\(outcome.errors)")
-            #expect(fault.contains(word), "\(outcome.errors)")
+            let error = outcome.errorLines.last ?? ""
+            #expect(error.hasPrefix("\(installation.configurationFile):\(line):"), "\(outcome.errors)")
+            #expect(error.contains(word), "\(outcome.errors)")
         }
     }
 
@@ -54,13 +54,14 @@ import Testing
         while try ChildDaemon.status(of: "main", connection).lastError?.contains("SHA-256") != true {
             try #require(!deadline.hasPassed)
         }
-        #expect(try connection.create("c", "b", "1").fault?.name == "unavailable")
+        #expect(try connection.create("c", "b", "1").error?.name == "unavailable")
         #expect(!Files.exists("\(installation.path)/ran"))
         #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
     }
 
-    /// A check that could not be made is told from one that found nothing, and from a fault that a start would end with.
-    @Test func aChildThatDiesWhileItIsCheckedIsNoFaultOfDefinition() throws {
+    /// A check that could not be made is told from one that found nothing, and from an error that a start would end
+    /// with.
+    @Test func aChildThatDiesWhileItIsCheckedIsNotAnErrorOfDefinition() throws {
         let installation = try ChildDaemon.installation(["inline", "unruly"], unruly: ", do: 'checkOptions:die'")
         let check = try installation.check()
         #expect(check.status == .exited(69))
@@ -88,7 +89,7 @@ import Testing
         let daemon = try Daemon(on: installation)
         let connection = try daemon.connect()
         #expect(try connection.upsert("c", "a", "1").result != nil)
-        #expect(try connection.upsert("broken", "a", "1").fault?.name == "unavailable")
+        #expect(try connection.upsert("broken", "a", "1").error?.name == "unavailable")
         #expect(try ChildDaemon.status(of: "broken", connection).state == "down")
         #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
     }

@@ -6,7 +6,7 @@ import Testing
     /// Records that no client could have stored, because somebody has put a file there: each fails by itself, and the
     /// child lives on.
     @Test(arguments: [("inline", "limit_exceeded"), ("process", "corrupt")])
-    func aRecordThatFitsNoFrameFailsAlone(isolation: String, fault: String) throws {
+    func aRecordThatFitsNoFrameFailsAlone(isolation: String, error: String) throws {
         let backends = """
             files: {plugin: filesystem, isolation: \(isolation), options: {directory: $DIRECTORY/files}}
             store: {command: [$DIRECTORY/store.py], options: {path: $DIRECTORY/store.db}}
@@ -24,17 +24,17 @@ import Testing
         try Files.write("\"" + String(repeating: "x", count: 20 << 20) + "\"", to: path + "longer.json")
         try Files.write(String(repeating: "x", count: 20 << 20), to: path + "noise.json")
         for _ in 0..<2 {
-            #expect(try connection.read("c", "long").fault?.name == "limit_exceeded")
-            for id in ["longer", "noise"] { #expect(try connection.read("c", id).fault?.name == fault) }
-            #expect(try connection.readMany("c", ["a", "longer", "z"]).fault?.name == fault)
+            #expect(try connection.read("c", "long").error?.name == "limit_exceeded")
+            for id in ["longer", "noise"] { #expect(try connection.read("c", id).error?.name == error) }
+            #expect(try connection.readMany("c", ["a", "longer", "z"]).error?.name == error)
             // What others ask for at the same time is not concerned.
             let replies = try connection.pipeline(
                 ["a", "longer", "z", "noise", "a"].map { ("record.read", Connection.params("c", $0)) })
-            #expect(replies.map { $0.fault?.name } == [nil, fault, nil, fault, nil])
+            #expect(replies.map { $0.error?.name } == [nil, error, nil, error, nil])
         }
         #expect(try connection.exists("c", "longer") == true)
         #expect(try connection.call("record.count", #"{"collection":"c"}"#).result?["count"]?.integer == 5)
-        #expect(try connection.query("c", #"{"prefix":"longe"}"#).fault?.name == fault)
+        #expect(try connection.query("c", #"{"prefix":"longe"}"#).error?.name == "limit_exceeded")
         #expect(try connection.query("c", #"{"prefix":"z"}"#).result?["records"]?.elements?.count == 1)
         #expect(try connection.delete("c", "longer").result != nil)
         #expect(try connection.upsert("c", "noise", "1").result != nil)
@@ -45,14 +45,15 @@ import Testing
         #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
     }
 
-    /// What a child does not declare, or takes back as it opens, the daemon does itself or refuses; the child is not asked.
+    /// What a child does not declare, or takes back as it opens, the daemon does itself or refuses; the child is not
+    /// asked.
     @Test func aChildIsNotAskedForWhatItTakesBack() throws {
         let daemon = try ChildDaemon(["store", "unruly"], unruly: ", do: 'open:forgo'").daemon
         let connection = try daemon.connect()
         for collection in ["store", "unruly"] {
             let put = Operation("create", collection, "a", ["item": #"{"age":36}"#])
             let reply = try connection.batch([put], isAtomic: true)
-            #expect(reply.fault?.name == (collection == "unruly" ? "unsupported" : nil))
+            #expect(reply.error?.name == (collection == "unruly" ? "unsupported" : nil))
             #expect(try connection.exists(collection, "a") == (collection == "store"))
             #expect(try connection.upsert(collection, "b", #"{"age":37}"#).result != nil)
             let filter = #"{"op":">","args":[{"property":"age"},36]}"#

@@ -196,7 +196,7 @@ struct Creator {
             guard let number = reply.id.integer, let sentAt = sentAt.removeValue(forKey: number) else {
                 throw Failure("an answer to nothing: \(reply)")
             }
-            switch reply.fault?.name {
+            switch reply.error?.name {
             case nil:
                 fates[number] = .acknowledged
                 last = sentAt

@@ -7,8 +7,8 @@ import Testing
     private static let killed = "sqlite"
     private static let others = ["inline", "other"]
     private static let rounds = 5
-    /// Two CPUs that start a process, with other tests beside it, make a thread wait for several turns of the scheduler,
-    /// a few milliseconds each, whatever the daemon does: below this a ratio tells of the machine.
+    /// Two CPUs that start a process, with other tests beside it, make a thread wait for several turns of the
+    /// scheduler, a few milliseconds each, whatever the daemon does: below this a ratio tells of the machine.
     private static let noise = Duration.milliseconds(20)
 
     /// Phases with and without kills take turns, so that a machine that is busy with something else is so in both.

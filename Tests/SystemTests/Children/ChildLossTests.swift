@@ -114,7 +114,7 @@ private struct KilledLane {
         let write = try #require(reply.id.integer)
         let sent = underWay.removeValue(forKey: write)
         let id = try #require(sent, "an answer to nothing: \(reply)")
-        switch reply.fault?.name {
+        switch reply.error?.name {
         case nil:
             histories[id, default: History()].allowed = [write]
             acknowledged += 1

@@ -17,14 +17,14 @@ import Testing
 
         let item = #"{"n": 1.0, "big": 12345678901234567890, "a": [1,  2], "😀": "\u0000\n\\"}"#
         let created = try connection.create(backend, "a", item)
-        #expect(try connection.create(backend, "a", "2").fault?.name == "record_exists")
+        #expect(try connection.create(backend, "a", "2").error?.name == "record_exists")
         #expect(try connection.item(backend, "a") == item)
-        #expect(try connection.update(backend, "a", "3", ifRevision: "x").fault?.name == "revision_mismatch")
+        #expect(try connection.update(backend, "a", "3", ifRevision: "x").error?.name == "revision_mismatch")
         let revision = try #require(created.result?["revision"]?.string)
         #expect(try connection.update(backend, "a", "3", ifRevision: revision).result != nil)
         #expect(try connection.upsert(backend, "b", "4").result?["created"]?.boolean == true)
         #expect(try connection.delete(backend, "b").result != nil)
-        #expect(try connection.delete(backend, "b").fault?.name == "record_not_found")
+        #expect(try connection.delete(backend, "b").error?.name == "record_not_found")
         #expect(try connection.exists(backend, "a") == true)
         let found = try connection.readMany(backend, ["x", "a"])
         #expect(found.result?["records"]?.elements?.map { $0["item"]?.text } == ["3"])
@@ -96,7 +96,8 @@ import Testing
         #expect(data?.contains(" \(256 << 20) ") == true, "\(limits)")
     }
 
-    /// Neither those that rest, nor those in a call that never returns, which would not notice the end of their channel.
+    /// Neither those that rest, nor those in a call that never returns, which would not notice the end of their
+    /// channel.
     @Test func noPluginOutlivesAKilledDaemon() throws {
         let daemon = try ChildDaemon(["sqlite", "memory", "gated", "busy"]).daemon
         let connection = try daemon.connect()
@@ -137,7 +138,7 @@ import Testing
         let pid = try #require(try ChildDaemon.status(of: "unruly", connection).pid)
         try connection.sendFrame(
             Connection.request("record.upsert", Connection.params("unruly", "do:hang", item: "1"), id: "1"))
-        #expect(try connection.receive().fault?.name == "outcome_unknown")
+        #expect(try connection.receive().error?.name == "outcome_unknown")
         #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
         #expect(!ChildDaemon.isAlive(pid))
     }

@@ -66,13 +66,13 @@ import Testing
             try readOthers()
         }
         #expect(longest < .seconds(1))
-        for connection in hanging { #expect(try connection.receive().fault?.name == "unavailable") }
+        for connection in hanging { #expect(try connection.receive().error?.name == "unavailable") }
         // It had not been sent, and may meet the next child, which knows nothing of the last one's memory.
-        #expect(["unavailable", "record_not_found"].contains(try neighbour.receive().fault?.name))
+        #expect(["unavailable", "record_not_found"].contains(try neighbour.receive().error?.name))
 
         let new = try ChildDaemon.awaitReady("scripted", notWith: old.pid, other)
         #expect(new.restarts == 1)
-        #expect(new.lastError?.contains("has not answered read within 2.0 seconds") == true, "\(new.json)")
+        #expect(new.lastError?.contains("did not reply to read within 2.0 seconds") == true, "\(new.json)")
         #expect(old.pid.map(ChildDaemon.isAlive) == false)
         #expect(try neighbour.create("scripted", "a", "2").result != nil)
         for connection in hanging { #expect(try connection.item("scripted", "a") == "2") }
@@ -97,7 +97,7 @@ import Testing
                 #expect(item.text == reply.id.text)
             } else {
                 unavailable += 1
-                #expect(reply.fault?.name == "unavailable")
+                #expect(reply.error?.name == "unavailable")
             }
         }
         let rounds = 10
@@ -125,7 +125,7 @@ import Testing
     // MARK: Failing
 
     @Test(arguments: [(7, "corrupt"), (10, "internal_error")])
-    func aRecordThatCannotBeReadFailsAlone(status: Int, fault: String) throws {
+    func aRecordThatCannotBeReadFailsAlone(status: Int, error: String) throws {
         let daemon = try Self.daemon()
         let connections = try (0..<4).map { _ in try daemon.connect() }
         for id in ["a", "b"] { #expect(try connections[0].create("scripted", id, "\"\(id)\"").result != nil) }
@@ -141,12 +141,12 @@ import Testing
             for connection in connections {
                 for _ in ids {
                     let reply = try connection.receive()
-                    #expect(reply.fault?.name == (reply.id.string?.first == "c" ? fault : nil))
+                    #expect(reply.error?.name == (reply.id.string?.first == "c" ? error : nil))
                     if let item = reply.result?["item"] { #expect(item.text == reply.id.text) }
                 }
             }
         }
-        #expect(try connections[0].readMany("scripted", ["a", "call:\(status)"]).fault?.name == fault)
+        #expect(try connections[0].readMany("scripted", ["a", "call:\(status)"]).error?.name == error)
         #expect(try ChildDaemon.status(of: "scripted", connections[0]).restarts == 0)
         #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
     }
@@ -173,12 +173,12 @@ import Testing
         for _ in 0..<3 {
             check(try connection.call(readMany(0..<6).0, readMany(0..<6).1))
             // Alone: the child is told that nobody wants the rest.
-            #expect(try connection.call(readMany(0..<12).0, readMany(0..<12).1).fault?.name == "limit_exceeded")
+            #expect(try connection.call(readMany(0..<12).0, readMany(0..<12).1).error?.name == "limit_exceeded")
             for _ in 0..<10 { #expect(try connection.item("sqlite", "small") == "1") }
             // Beside others, whose records stand behind.
             let small = ("record.read", Connection.params("sqlite", "small"))
             let replies = try connection.pipeline([small, readMany(0..<12), small, readMany(0..<6), small])
-            #expect(replies.map { $0.fault?.name } == [nil, "limit_exceeded", nil, nil, nil])
+            #expect(replies.map { $0.error?.name } == [nil, "limit_exceeded", nil, nil, nil])
             check(replies[3])
         }
         let new = try ChildDaemon.status(of: "sqlite", connection)
@@ -221,7 +221,7 @@ import Testing
         let changes = try administrator.receive().result?["changes"]?.elements?.compactMap(\.string)
         #expect(changes == ["backend scripted: options changed"])
         // It was held until the new child could be asked, whose memory is empty.
-        #expect(try neighbour.receive().fault?.name == "record_not_found")
+        #expect(try neighbour.receive().error?.name == "record_not_found")
         let new = try ChildDaemon.status(of: "scripted", other)
         #expect(new.state == "ready" && new.pid != old.pid && new.restarts == 0, "\(new.json)")
         #expect(try neighbour.create("scripted", "a", "2").result != nil)

@@ -57,8 +57,8 @@ import Testing
         #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
     }
 
-    /// Nobody tells the daemon of what others write: it is there when views are let go, a tenth of a second after they were
-    /// taken, though reads go on all the time.
+    /// Nobody tells the daemon of what others write: it is there when views are let go, a tenth of a second after they
+    /// were taken, though reads go on all the time.
     @Test(arguments: isolations)
     func whatOthersWriteIsSeenSoon(isolation: String) throws {
         let daemon = try Self.daemon(isolation)

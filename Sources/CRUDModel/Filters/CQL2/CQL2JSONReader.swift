@@ -1,14 +1,14 @@
 import CRUDJSON
 
-/// Reads CQL2's JSON encoding in one pass: the arguments of an operation are understood before its operator is known,
-/// which may stand behind them, and are judged when both are there.
+/// Reads CQL2's JSON encoding in one pass. The operator of an operation may follow its arguments: these are parsed
+/// first, and checked when the operator is known.
 ///
-/// Nesting is followed by recursion, which the limit of operations bounds.
+/// The recursion is bounded by the limit on operations.
 struct CQL2JSONReader: ~Copyable {
     private var scanner = JSONScanner()
     private var limits = FilterLimits()
 
-    /// What can be an argument, and where it begins.
+    /// A parsed argument, and where it begins.
     private struct Argument {
         enum Value {
             case filter(Filter)
@@ -30,14 +30,15 @@ struct CQL2JSONReader: ~Copyable {
         } catch let error as CRUDError {
             throw error
         } catch let error as JSONSyntaxError {
-            throw CRUDError(.invalidQuery, "the filter is no JSON: \(error.reason.rawValue) at byte \(error.offset)")
+            throw CRUDError(
+                .invalidQuery, "the filter is not valid JSON: \(error.reason.rawValue) at byte \(error.offset)")
         } catch {
             throw CRUDError(.internalError, "\(error)")
         }
     }
 
     /// An error about the value that begins at `start`.
-    private func fault(_ message: String, _ start: Int, _ text: Span<UInt8>) -> CRUDError {
+    private func error(_ message: String, _ start: Int, _ text: Span<UInt8>) -> CRUDError {
         var scanner = JSONScanner(at: start)
         let node = try? scanner.value(text)
         return CRUDError(.invalidQuery, message, details: .init(node: node.map { Self.string($0.range, text) }))
@@ -64,7 +65,7 @@ struct CQL2JSONReader: ~Copyable {
         }
     }
 
-    /// nil for what is no literal.
+    /// Nil for values that are not literals.
     private static func literal(_ slice: JSONSlice, _ text: Span<UInt8>) -> Literal? {
         switch slice.kind {
         case .string: .string(String(decoding: slice.decodedString(text), as: UTF8.self))
@@ -78,7 +79,7 @@ struct CQL2JSONReader: ~Copyable {
     private mutating func listed(_ text: Span<UInt8>) throws -> Literal {
         let value = try scanner.value(text)
         guard let literal = Self.literal(value, text) else {
-            throw fault("a list holds strings, numbers and booleans only", value.start, text)
+            throw error("a list must contain strings, numbers and booleans only", value.start, text)
         }
         try limits.addValue()
         return literal
@@ -114,17 +115,17 @@ struct CQL2JSONReader: ~Copyable {
                 property = try scanner.value(text)
             } else {
                 let form = #"{"op": string, "args": array} or {"property": string}"#
-                throw fault("\(Self.string(key.range, text)) is not what belongs here: \(form)", start, text)
+                throw error("\(Self.string(key.range, text)) is unexpected here: expected \(form)", start, text)
             }
         }
         if let property, name == nil, arguments == nil {
             guard let path = PropertyPath(utf8: property.decodedString(text)) else {
-                throw fault("in a property path a backslash stands before . or another backslash", start, text)
+                throw error("in a property path a backslash must precede . or another backslash", start, text)
             }
             return .property(path)
         }
         guard let name, let arguments, property == nil else {
-            throw fault(#"an operation has "op" and "args", a property has "property""#, start, text)
+            throw error(#"an operation has "op" and "args", a property has "property""#, start, text)
         }
         return .filter(try operation(name, arguments, start, text))
     }
@@ -136,8 +137,8 @@ struct CQL2JSONReader: ~Copyable {
             try limits.addNode()
             return .constant(value)
         case .property:
-            throw fault("a property alone is no condition; compare it with true", argument.start, text)
-        case .literal, .list, .null: throw fault("this is no condition", argument.start, text)
+            throw error("a property alone is not a condition; compare it with true", argument.start, text)
+        case .literal, .list, .null: throw error("this is not a condition", argument.start, text)
         }
     }
 
@@ -149,7 +150,7 @@ struct CQL2JSONReader: ~Copyable {
         let operation = String(decoding: name.decodedString(text), as: UTF8.self)
         switch operation {
         case "and", "or":
-            guard arguments.count >= 2 else { throw fault("\(operation) takes two conditions or more", start, text) }
+            guard arguments.count >= 2 else { throw error("\(operation) takes two conditions or more", start, text) }
             var filters: [Filter] = []
             for argument in arguments { filters.append(try filter(argument, text)) }
             return operation == "and" ? .and(filters) : .or(filters)
@@ -175,7 +176,7 @@ struct CQL2JSONReader: ~Copyable {
         default:
             guard let comparison = Comparison(rawValue: operation) else {
                 let hint = operation == "!=" ? "; not equal is <>" : operation == "==" ? "; equal is =" : ""
-                throw fault("there is no operator \(operation)\(hint)", start, text)
+                throw error("there is no operator \(operation)\(hint)", start, text)
             }
             try check(arguments, 2, "\(operation) takes a property and a literal", start, text)
             let path = try property(arguments[0], text)
@@ -186,33 +187,33 @@ struct CQL2JSONReader: ~Copyable {
     private func check(
         _ arguments: [Argument], _ count: Int, _ message: String, _ start: Int, _ text: Span<UInt8>
     ) throws {
-        if arguments.count != count { throw fault(message, start, text) }
+        if arguments.count != count { throw error(message, start, text) }
     }
 
     private func property(_ argument: Argument, _ text: Span<UInt8>) throws -> PropertyPath {
         if case .property(let path) = argument.value { return path }
-        throw fault(#"the first argument is a property, {"property": "name"}"#, argument.start, text)
+        throw error(#"the first argument must be a property, {"property": "name"}"#, argument.start, text)
     }
 
     private func literal(_ argument: Argument, _ text: Span<UInt8>) throws -> Literal {
         switch argument.value {
         case .literal(let literal): return literal
-        case .null: throw fault("nothing compares with null; ask isNull", argument.start, text)
-        case .property: throw fault("a property is compared with a literal", argument.start, text)
-        case .filter, .list: throw fault("this is no string, number or boolean", argument.start, text)
+        case .null: throw error("null cannot be compared; use isNull", argument.start, text)
+        case .property: throw error("a property must be compared with a literal", argument.start, text)
+        case .filter, .list: throw error("this is not a string, number or boolean", argument.start, text)
         }
     }
 
     private func list(_ argument: Argument, _ text: Span<UInt8>) throws -> [Literal] {
         if case .list(let literals) = argument.value { return literals }
-        throw fault("the second argument is a list of literals", argument.start, text)
+        throw error("the second argument must be a list of literals", argument.start, text)
     }
 
     private func pattern(_ argument: Argument, _ text: Span<UInt8>) throws -> String {
         guard case .literal(.string(let pattern)) = argument.value else {
-            throw fault("a pattern is a string", argument.start, text)
+            throw error("a pattern must be a string", argument.start, text)
         }
-        guard LikePattern(pattern.utf8) != nil else { throw fault(LikePattern.fault, argument.start, text) }
+        guard LikePattern(pattern.utf8) != nil else { throw error(LikePattern.syntaxError, argument.start, text) }
         return pattern
     }
 }

@@ -1,4 +1,4 @@
-/// Takes CQL2's text encoding apart into words.
+/// Splits CQL2's text encoding into tokens.
 struct CQL2Lexer {
     private let text: [Unicode.Scalar]
     private var index = 0
@@ -7,12 +7,12 @@ struct CQL2Lexer {
         self.text = Array(text.unicodeScalars)
     }
 
-    /// An error that shows at a column.
-    static func fault(_ message: String, at column: Int) -> CRUDError {
+    /// An error at a column.
+    static func error(_ message: String, at column: Int) -> CRUDError {
         CRUDError(.invalidQuery, "\(message) (column \(column))", details: .init(column: column))
     }
 
-    /// The next word and the column at which it begins.
+    /// The next token and the column at which it begins.
     mutating func next() throws(CRUDError) -> (token: CQL2Token, column: Int) {
         while let scalar = peek, scalar.properties.isWhitespace { index += 1 }
         let column = index + 1
@@ -44,13 +44,13 @@ struct CQL2Lexer {
         case "]": return .rightBracket
         case ",": return .comma
         case "=":
-            if peek == "=" { throw Self.fault("there is no operator ==; equal is =", at: column) }
+            if peek == "=" { throw Self.error("there is no operator ==; equal is =", at: column) }
             return .comparison(.equal)
         case "<": return .comparison(take("=") ? .lessOrEqual : take(">") ? .notEqual : .less)
         case ">": return .comparison(take("=") ? .greaterOrEqual : .greater)
         case "!":
-            throw Self.fault("there is no operator !; not equal is <>, and a condition is negated by NOT", at: column)
-        default: throw Self.fault("unexpected '\(scalar)'", at: column)
+            throw Self.error("there is no operator !; not equal is <>, and a condition is negated by NOT", at: column)
+        default: throw Self.error("unexpected '\(scalar)'", at: column)
         }
     }
 
@@ -69,8 +69,7 @@ struct CQL2Lexer {
 
     // MARK: Quotes
 
-    /// A string: `''` and `\'` are a quote, and backslashes in front of a quote come in pairs, each of which is one. Any
-    /// other backslash is itself.
+    /// A string: `''` and `\'` are a quote, and before a quote `\\` is a backslash. Any other backslash is literal.
     private mutating func string(at column: Int) throws(CRUDError) -> String {
         var content = String.UnicodeScalarView()
         index += 1
@@ -91,7 +90,7 @@ struct CQL2Lexer {
             content.append(scalar)
         }
         let hint = content.last == "'" ? #"; to end it with a backslash, write \\'"# : ""
-        throw Self.fault("this string has no end\(hint)", at: column)
+        throw Self.error("this string has no end\(hint)", at: column)
     }
 
     private mutating func quotedIdentifier(at column: Int) throws(CRUDError) -> String {
@@ -102,12 +101,12 @@ struct CQL2Lexer {
             if scalar == "\"", !take("\"") { return String(content) }
             content.append(scalar)
         }
-        throw Self.fault("this quoted property has no end", at: column)
+        throw Self.error("this quoted property has no end", at: column)
     }
 
     // MARK: Numbers
 
-    /// A number, which may have a plus sign, leading zeros, and nothing before or after its point; as JSON it has not.
+    /// A number. Unlike in JSON, it may have a plus sign, leading zeros, and no digits before or after its point.
     private mutating func number(at column: Int) throws(CRUDError) -> JSONNumber {
         var number = ""
         if take("-") { number = "-" } else { _ = take("+") }
@@ -115,7 +114,7 @@ struct CQL2Lexer {
         var fraction = ""
         let hasPoint = take(".")
         if hasPoint { fraction = digits() }
-        guard !integer.isEmpty || !fraction.isEmpty else { throw Self.fault("this is no number", at: column) }
+        guard !integer.isEmpty || !fraction.isEmpty else { throw Self.error("this is not a number", at: column) }
         let significant = integer.drop { $0 == "0" }
         number += significant.isEmpty ? "0" : significant
         if !fraction.isEmpty { number += "." + fraction }
@@ -123,10 +122,10 @@ struct CQL2Lexer {
             number += "e"
             if take("-") { number += "-" } else { _ = take("+") }
             let exponent = digits()
-            guard !exponent.isEmpty else { throw Self.fault("this number has no exponent", at: column) }
+            guard !exponent.isEmpty else { throw Self.error("this number has no exponent", at: column) }
             number += exponent
         }
-        if let scalar = peek, CQL2Identifier.isPart(scalar) { throw Self.fault("this is no number", at: column) }
+        if let scalar = peek, CQL2Identifier.isPart(scalar) { throw Self.error("this is not a number", at: column) }
         return JSONNumber(checked: number)
     }
 

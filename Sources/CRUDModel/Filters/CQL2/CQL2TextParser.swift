@@ -1,4 +1,5 @@
-/// Parses CQL2's text encoding by recursive descent: OR joins what AND joins what NOT may stand before.
+/// Parses CQL2's text encoding by recursive descent: a disjunction of conjunctions of conditions, which NOT may
+/// precede.
 struct CQL2TextParser {
     private var lexer: CQL2Lexer
     private var token: CQL2Token
@@ -6,7 +7,7 @@ struct CQL2TextParser {
     private var limits = FilterLimits()
     private var depth = 0
 
-    /// How many parentheses and NOTs may be open; far more than a daemon lets a filter nest.
+    /// How deeply parentheses and NOTs may nest; deeper than the daemon allows by default.
     private static let maximumDepth = 200
 
     init(_ text: String) throws(CRUDError) {
@@ -15,14 +16,14 @@ struct CQL2TextParser {
     }
 
     mutating func parse() throws(CRUDError) -> Filter {
-        if case .end = token { throw fault("the filter is empty") }
+        if case .end = token { throw error("the filter is empty") }
         let filter = try disjunction()
-        guard case .end = token else { throw fault("expected AND, OR or the end of the filter") }
+        guard case .end = token else { throw error("expected AND, OR or the end of the filter") }
         return filter
     }
 
-    private func fault(_ message: String) -> CRUDError {
-        CQL2Lexer.fault(message, at: column)
+    private func error(_ message: String) -> CRUDError {
+        CQL2Lexer.error(message, at: column)
     }
 
     // MARK: Tokens
@@ -38,7 +39,7 @@ struct CQL2TextParser {
     }
 
     private mutating func expect(_ keyword: CQL2Keyword, _ message: String) throws(CRUDError) {
-        guard try take(keyword) else { throw fault(message) }
+        guard try take(keyword) else { throw error(message) }
     }
 
     // MARK: Logic
@@ -64,7 +65,7 @@ struct CQL2TextParser {
     private mutating func negation() throws(CRUDError) -> Filter {
         depth += 1
         defer { depth -= 1 }
-        guard depth <= Self.maximumDepth else { throw fault("the filter nests too deeply") }
+        guard depth <= Self.maximumDepth else { throw error("the filter nests too deeply") }
         guard try take(.not) else { return try condition() }
         try limits.addNode()
         return .not(try negation())
@@ -80,7 +81,7 @@ struct CQL2TextParser {
         case .leftParenthesis:
             try advance()
             let filter = try disjunction()
-            guard case .rightParenthesis = token else { throw fault("expected AND, OR or )") }
+            guard case .rightParenthesis = token else { throw error("expected AND, OR or )") }
             try advance()
             return filter
         case .keyword(.true), .keyword(.false):
@@ -88,18 +89,18 @@ struct CQL2TextParser {
             if try take(.true) { return .constant(true) }
             try advance()
             return .constant(false)
-        case .string, .number: throw fault("the property stands on the left of a comparison")
-        case .end: throw fault("the filter ends where a condition is expected")
-        default: throw fault("expected a condition, such as name = 'x'")
+        case .string, .number: throw error("the property must be on the left of a comparison")
+        case .end: throw error("the filter ends where a condition is expected")
+        default: throw error("expected a condition, such as name = 'x'")
         }
     }
 
-    /// The property that comes next, if one does.
+    /// The property, if that is the next token.
     private mutating func property() throws(CRUDError) -> PropertyPath? {
         switch token {
         case .identifier(let text), .quotedIdentifier(let text):
             guard let path = PropertyPath(text: text) else {
-                throw fault("in a property a backslash stands before . or another backslash")
+                throw error("in a property a backslash must precede . or another backslash")
             }
             try advance()
             return path
@@ -107,28 +108,28 @@ struct CQL2TextParser {
         }
     }
 
-    /// The only function there is.
+    /// The only function, A_CONTAINS.
     private mutating func function(_ name: String, at start: Int) throws(CRUDError) -> Filter {
         guard name.utf8.elementsEqual("A_CONTAINS".utf8, by: { $0 & 0xDF == $1 & 0xDF }) else {
-            throw CQL2Lexer.fault("there is no function \(name); A_CONTAINS is the only one", at: start)
+            throw CQL2Lexer.error("there is no function \(name); A_CONTAINS is the only one", at: start)
         }
         try limits.addNode()
         try advance()
         guard let path = try property() else {
-            throw fault("A_CONTAINS takes a property and a list, as in A_CONTAINS(tags, ['a', 'b'])")
+            throw error("A_CONTAINS takes a property and a list, as in A_CONTAINS(tags, ['a', 'b'])")
         }
         guard case .comma = token else {
-            throw fault("expected a comma and a list, as in A_CONTAINS(tags, ['a', 'b'])")
+            throw error("expected a comma and a list, as in A_CONTAINS(tags, ['a', 'b'])")
         }
         try advance()
-        guard case .leftBracket = token else { throw fault("expected a list, such as ['a', 'b']") }
+        guard case .leftBracket = token else { throw error("expected a list, such as ['a', 'b']") }
         try advance()
         var isEnd = false
         if case .rightBracket = token { isEnd = true }
         let literals = isEnd ? [] : try literals()
-        guard case .rightBracket = token else { throw fault("expected a comma or ]") }
+        guard case .rightBracket = token else { throw error("expected a comma or ]") }
         try advance()
-        guard case .rightParenthesis = token else { throw fault("expected )") }
+        guard case .rightParenthesis = token else { throw error("expected )") }
         try advance()
         return .arrayContains(path, literals)
     }
@@ -154,9 +155,9 @@ struct CQL2TextParser {
             return try negated(isNegated, .between(path, low, try literal()))
         }
         if try take(.in) { return try negated(isNegated, .isIn(path, try list())) }
-        if isNegated { throw fault("expected LIKE, BETWEEN or IN") }
-        if case .leftParenthesis = token { throw fault("a quoted name is a property, and not a function") }
-        throw fault("a property alone is no condition; expected =, <>, <, <=, >, >=, LIKE, BETWEEN, IN or IS NULL")
+        if isNegated { throw error("expected LIKE, BETWEEN or IN") }
+        if case .leftParenthesis = token { throw error("a quoted name is a property, not a function") }
+        throw error("a property alone is not a condition; expected =, <>, <, <=, >, >=, LIKE, BETWEEN, IN or IS NULL")
     }
 
     private mutating func negated(_ isNegated: Bool, _ filter: Filter) throws(CRUDError) -> Filter {
@@ -168,19 +169,19 @@ struct CQL2TextParser {
 
     private mutating func pattern() throws(CRUDError) -> String {
         let start = column
-        guard case .string(let pattern) = token else { throw fault("expected a pattern in single quotes") }
-        guard LikePattern(pattern.utf8) != nil else { throw CQL2Lexer.fault(LikePattern.fault, at: start) }
+        guard case .string(let pattern) = token else { throw error("expected a pattern in single quotes") }
+        guard LikePattern(pattern.utf8) != nil else { throw CQL2Lexer.error(LikePattern.syntaxError, at: start) }
         try advance()
         return pattern
     }
 
     private mutating func list() throws(CRUDError) -> [Literal] {
-        guard case .leftParenthesis = token else { throw fault("expected a list in parentheses, such as ('a', 'b')") }
+        guard case .leftParenthesis = token else { throw error("expected a list in parentheses, such as ('a', 'b')") }
         try advance()
         var isEnd = false
         if case .rightParenthesis = token { isEnd = true }
         let literals = isEnd ? [] : try literals()
-        guard case .rightParenthesis = token else { throw fault("expected a comma or )") }
+        guard case .rightParenthesis = token else { throw error("expected a comma or )") }
         try advance()
         return literals
     }
@@ -203,13 +204,13 @@ struct CQL2TextParser {
         case .number(let number): literal = .number(number)
         case .keyword(.true): literal = .boolean(true)
         case .keyword(.false): literal = .boolean(false)
-        case .keyword(.null): throw fault("nothing compares with NULL; ask IS NULL")
+        case .keyword(.null): throw error("NULL cannot be compared; use IS NULL")
         case .identifier(let name):
-            throw fault("a property is compared with a literal; text stands in single quotes: '\(name)'")
+            throw error("a property must be compared with a literal; text is written in single quotes: '\(name)'")
         case .quotedIdentifier(let name):
-            throw fault("double quotes are for properties; text stands in single quotes: '\(name)'")
-        case .end: throw fault("the filter ends where a literal is expected")
-        default: throw fault("expected a string in single quotes, a number, TRUE or FALSE")
+            throw error("double quotes are for properties; text is written in single quotes: '\(name)'")
+        case .end: throw error("the filter ends where a literal is expected")
+        default: throw error("expected a string in single quotes, a number, TRUE or FALSE")
         }
         try advance()
         return literal

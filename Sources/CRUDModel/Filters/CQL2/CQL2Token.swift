@@ -1,8 +1,8 @@
-/// The words of CQL2's text encoding that are no property names unless they are quoted.
+/// The keywords of CQL2's text encoding; as names of properties they must be quoted.
 enum CQL2Keyword: String {
     case and, or, not, like, between, `in`, `is`, null, `true`, `false`
 
-    /// The keyword that a word is, in any case.
+    /// The keyword with this text, regardless of case.
     init?(_ word: some StringProtocol) {
         self.init(rawValue: String(decoding: word.utf8.map { Self.lowercased($0) }, as: UTF8.self))
     }
@@ -38,12 +38,12 @@ enum CQL2Identifier {
     }
 }
 
-/// A word of CQL2's text encoding.
+/// A token of CQL2's text encoding.
 enum CQL2Token {
     case keyword(CQL2Keyword)
     /// A property, or the name of a function.
     case identifier(String)
-    /// What stands between double quotes: always a property.
+    /// A name in double quotes: always a property.
     case quotedIdentifier(String)
     case string(String)
     case number(JSONNumber)

@@ -4,7 +4,7 @@ extension Filter {
     /// Reads the JSON encoding of CQL2, which the wire protocol uses:
     /// `{"op": ">=", "args": [{"property": "age"}, 18]}`.
     ///
-    /// - Throws: ``CRUDError`` with the code `invalidQuery` and the offending part in ``CRUDError/Details/node``, or
+    /// - Throws: ``CRUDError`` with the code `invalidQuery` and the invalid part in ``CRUDError/Details/node``, or
     ///   `limitExceeded` for more than 1000 operations or more than 10000 values in lists.
     /// - SeeAlso: OGC 21-065r2, clause 7, <https://docs.ogc.org/is/21-065r2/21-065r2.html>
     public init(cql2JSON text: String) throws(CRUDError) {
@@ -13,7 +13,7 @@ extension Filter {
 
     /// Reads the JSON encoding of CQL2 from UTF-8.
     ///
-    /// - Throws: `invalidQuery` with the offending part as `node`, or `limitExceeded`.
+    /// - Throws: `invalidQuery` with the invalid part as `node`, or `limitExceeded`.
     package init(cql2JSON text: Span<UInt8>) throws(CRUDError) {
         var reader = CQL2JSONReader()
         self = try reader.read(text)
@@ -21,8 +21,8 @@ extension Filter {
 
     /// The JSON encoding of CQL2, on one line.
     ///
-    /// It means the same as the filter and gives an equal one when it is read, but for ``and(_:)`` and ``or(_:)`` of
-    /// fewer than two filters, which CQL2 does not have: they become what they amount to.
+    /// Reading it results in an equal filter, with one exception: ``and(_:)`` and ``or(_:)`` of fewer than two filters,
+    /// which CQL2 does not have, are simplified.
     public var cql2JSON: String {
         var writer = JSONWriter()
         write(to: &writer)

@@ -1,12 +1,12 @@
 extension Filter {
     /// Reads the text encoding of CQL2: `age >= 18 AND name LIKE 'B%'`.
     ///
-    /// Keywords may be written in any case. Text stands in single quotes, in which `''` and `\'` are a quote; a backslash
-    /// before a quote, and only there, is written twice to mean itself. A property whose name is no identifier, or is a
-    /// keyword, stands in double quotes, in which `""` is one; inside them dots and backslashes mean what they do in
+    /// Keywords are case-insensitive. Text is written in single quotes, in which `''` and `\'` are a quote; a backslash
+    /// before a quote, and only there, is written twice. A property whose name is not an identifier, or is a keyword,
+    /// is written in double quotes, in which `""` is a double quote; dots and backslashes have the same meaning as in
     /// ``PropertyPath/text``.
     ///
-    /// - Throws: ``CRUDError`` with the code `invalidQuery` and where the fault shows in ``CRUDError/Details/column``, or
+    /// - Throws: ``CRUDError`` with the code `invalidQuery` and the position in ``CRUDError/Details/column``, or
     ///   `limitExceeded` for more than 1000 operations or more than 10000 values in lists.
     /// - SeeAlso: OGC 21-065r2, clause 6 and annex B, <https://docs.ogc.org/is/21-065r2/21-065r2.html>
     public init(cql2Text text: String) throws(CRUDError) {
@@ -14,8 +14,7 @@ extension Filter {
         self = try parser.parse()
     }
 
-    /// The text encoding of CQL2. It means the same as the filter and gives an equal one when it is read, with the
-    /// exception that ``cql2JSON`` makes too.
+    /// The text encoding of CQL2. Reading it results in an equal filter, with the same exception as for ``cql2JSON``.
     public var cql2Text: String {
         switch self {
         case .constant(let value): value ? "TRUE" : "FALSE"
@@ -53,7 +52,7 @@ extension Filter {
         }
     }
 
-    /// Whether the text is one of AND or OR.
+    /// Whether the text is an AND or OR expression.
     private var isJunction: Bool {
         switch self {
         case .and(let filters): filters.count > 1 || filters.first?.isJunction == true
@@ -76,14 +75,14 @@ extension Filter: CustomStringConvertible {
 }
 
 extension Literal {
-    /// The literal as CQL2's text encoding has it.
+    /// The literal in CQL2's text encoding.
     fileprivate var cql2Text: String {
         switch self {
         case .number(let number): return number.text
         case .boolean(let value): return value ? "TRUE" : "FALSE"
         case .string(let text):
             var bytes = [UInt8(ascii: "'")]
-            /// How many backslashes end what has been written; before a quote each of them is doubled.
+            /// How many backslashes are at the end of `bytes`; before a quote each of them is doubled.
             var backslashes = 0
             for byte in text.utf8 {
                 if byte == UInt8(ascii: "'") {
@@ -101,7 +100,7 @@ extension Literal {
 }
 
 extension PropertyPath {
-    /// The path as CQL2's text encoding has it: quoted unless it is an identifier and no keyword.
+    /// The path in CQL2's text encoding: quoted unless it is an identifier and not a keyword.
     fileprivate var cql2Text: String {
         let text = text
         if CQL2Identifier.isIdentifier(text), CQL2Keyword(text) == nil { return text }

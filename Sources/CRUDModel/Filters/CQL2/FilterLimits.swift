@@ -1,4 +1,4 @@
-/// How large a filter may be; the same for both of its encodings.
+/// The limits on the size of a filter, in both of its encodings.
 struct FilterLimits {
     static let maximumNodes = 1000
     static let maximumValues = 10_000
@@ -15,8 +15,8 @@ struct FilterLimits {
         if nodes > Self.maximumNodes { throw Self.exceeded("filter_nodes", Self.maximumNodes) }
     }
 
-    /// Counts whatever stands among an operation's arguments before anybody knows what it is. An operation has three
-    /// arguments at most that are not operations themselves.
+    /// Counts an argument of any kind, before it is parsed. An operation has at most three arguments that are not
+    /// operations themselves.
     ///
     /// - Throws: `limitExceeded`.
     mutating func addArgument() throws(CRUDError) {

@@ -1,18 +1,18 @@
 package import CRUDJSON
 
-/// What a JSON number is worth in filters and sorts.
+/// The value of a JSON number in filters and sorts.
 ///
-/// A number without fraction and exponent from −2⁶³ to 2⁶³−1 is exact, any other is its nearest binary64, and both kinds
-/// compare by exact value. A binary64 that is such an integer is kept as one, so that each value has one form only and
-/// equal numbers are equal cases.
+/// A number without fraction and exponent from −2⁶³ to 2⁶³−1 is exact, any other is its nearest binary64, and both
+/// kinds are compared by exact value. A binary64 that is such an integer is stored as one, so that equal numbers are
+/// equal cases.
 package enum ExactNumber: Hashable, Sendable {
     case integer(Int64)
-    /// Never NaN, and never an integer that the other case could hold.
+    /// Never NaN, and never an integer that fits into the other case.
     case binary64(Double)
 
     /// - Parameter value: anything but NaN.
     package init(_ value: Double) {
-        // 2⁶³ itself is a binary64, 2⁶³−1 is none.
+        // 2⁶³ is a binary64, 2⁶³−1 is not.
         if value >= -0x1p63, value < 0x1p63, Double(Int64(value)) == value {
             self = .integer(Int64(value))
         } else {
@@ -27,12 +27,13 @@ package enum ExactNumber: Hashable, Sendable {
 
     /// - Parameter slice: a number that a ``JSONScanner`` has found in the text.
     package init(_ slice: JSONSlice, _ text: Span<UInt8>) {
-        self = Self.quickly(slice, text) ?? Self.slowly(slice, text)
+        self = Self.fastPath(slice, text) ?? Self.slowPath(slice, text)
     }
 
-    /// The value of an integer that fits, or of a few digits with a small power of ten, which one multiplication or
-    /// division of exact binary64s rounds correctly (Clinger, "How to Read Floating Point Numbers Accurately", 1990).
-    private static func quickly(_ slice: JSONSlice, _ text: Span<UInt8>) -> ExactNumber? {
+    /// The value of an integer that fits, or of a few digits with a small power of ten, for which one multiplication or
+    /// division of exact binary64s rounds correctly (Clinger, "How to Read Floating Point Numbers Accurately", 1990);
+    /// nil for other numbers.
+    private static func fastPath(_ slice: JSONSlice, _ text: Span<UInt8>) -> ExactNumber? {
         var index = slice.start
         let isNegative = text[index] == UInt8(ascii: "-")
         if isNegative { index += 1 }
@@ -64,7 +65,7 @@ package enum ExactNumber: Hashable, Sendable {
         return ExactNumber(isNegative ? -magnitude : magnitude)
     }
 
-    /// Takes a run of digits in; false if they overflow.
+    /// Appends a run of digits to `value`; returns false if they overflow.
     private static func append(_ value: inout UInt64, _ text: Span<UInt8>, _ index: inout Int, _ end: Int) -> Bool {
         while index < end {
             let digit = text[index] &- UInt8(ascii: "0")
@@ -77,17 +78,16 @@ package enum ExactNumber: Hashable, Sendable {
         return true
     }
 
-    private static func slowly(_ slice: JSONSlice, _ text: Span<UInt8>) -> ExactNumber {
+    private static func slowPath(_ slice: JSONSlice, _ text: Span<UInt8>) -> ExactNumber {
         let digits = String(decoding: slice.range.map { text[$0] }, as: UTF8.self)
         if slice.isInteger(text), let integer = Int64(digits) { return .integer(integer) }
-        // Every JSON number is one for Swift, which rounds correctly and takes ±infinity beyond the range.
+        // Swift parses every JSON number, rounds correctly and returns ±infinity outside the range.
         return ExactNumber(Double(digits) ?? 0)
     }
 
     private static let powersOfTen: [Double] = [
         1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19,
-        1e20,
-        1e21, 1e22,
+        1e20, 1e21, 1e22,
     ]
 }
 
@@ -104,7 +104,7 @@ extension ExactNumber: Comparable {
     private static func isLess(_ integer: Int64, _ value: Double) -> Bool {
         if value >= 0x1p63 { return true }
         if value < -0x1p63 { return false }
-        // Between two integers, of which the conversion takes the one nearer to 0.
+        // The value has a fraction, which the conversion truncates towards 0.
         return value > 0 ? integer <= Int64(value) : integer < Int64(value)
     }
 }

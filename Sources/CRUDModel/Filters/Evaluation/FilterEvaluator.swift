@@ -1,11 +1,11 @@
 package import CRUDJSON
 
-/// A filter made ready to be asked about many items.
+/// A filter compiled for the evaluation of many items.
 ///
-/// An item's bytes are gone through once, to find the properties that the filter speaks of (``PropertyFinder``); then
-/// the conditions look at those bytes. No tree of the item is made, and nothing is allocated unless a string is spelt
-/// with escapes. The logic is SQL's: a condition is true, false or, where a property is missing, null or of another
-/// type, unknown.
+/// An item's bytes are scanned once, to find the properties that the filter uses (``PropertyFinder``); then the
+/// conditions are evaluated on those bytes. No tree of the item is built, and nothing is allocated unless a string has
+/// escapes. The logic is SQL's: a condition is true, false or, if a property is missing, null or of another type,
+/// unknown.
 ///
 /// One evaluator serves one thread at a time.
 package struct FilterEvaluator: ~Copyable {
@@ -14,7 +14,7 @@ package struct FilterEvaluator: ~Copyable {
         case all([Condition])
         case any([Condition])
         case not(Condition)
-        /// Its property's place in the finder comes first, here and below.
+        /// The first value is the property's index in the finder, here and below.
         case string(Int, Comparison, [UInt8])
         case number(Int, Comparison, ExactNumber)
         case boolean(Int, Comparison, Bool)
@@ -25,10 +25,11 @@ package struct FilterEvaluator: ~Copyable {
     }
 
     private let condition: Condition
-    private let needsItem: Bool
+    /// Whether the result depends on the item; that of a filter without properties does not.
+    package let needsItem: Bool
     private var finder: PropertyFinder
 
-    /// - Throws: `invalidQuery` for a pattern of `like` in which a backslash stands before anything but `%`, `_` and `\`.
+    /// - Throws: `invalidQuery` for a pattern of `like` in which a backslash precedes anything but `%`, `_` and `\`.
     package init(_ filter: Filter) throws(CRUDError) {
         var compiler = Compiler()
         condition = try compiler.condition(filter)
@@ -36,16 +37,16 @@ package struct FilterEvaluator: ~Copyable {
         finder = PropertyFinder(compiler.paths)
     }
 
-    /// Whether an item is meant: false where that is unknown.
+    /// Whether the filter selects an item: false if the condition is unknown.
     ///
-    /// - Throws: JSONSyntaxError where the item is no JSON.
+    /// - Throws: JSONSyntaxError if the item is not valid JSON.
     package mutating func matches(_ item: Span<UInt8>) throws(JSONSyntaxError) -> Bool {
         try evaluate(item) ?? false
     }
 
-    /// What the filter says of an item; nil for unknown.
+    /// The value of the condition for an item; nil for unknown.
     ///
-    /// - Throws: JSONSyntaxError where the item is no JSON.
+    /// - Throws: JSONSyntaxError if the item is not valid JSON.
     package mutating func evaluate(_ item: Span<UInt8>) throws(JSONSyntaxError) -> Bool? {
         if needsItem { try finder.find(in: item) }
         return try evaluate(condition, item)
@@ -79,7 +80,8 @@ package struct FilterEvaluator: ~Copyable {
         }
     }
 
-    /// And (decided by false) and or (decided by true): what decides, else unknown if one is, else the opposite.
+    /// `and` (decided by false) and `or` (decided by true): the decisive value if one condition has it, else unknown if
+    /// one is unknown, else the opposite.
     private func combine(
         _ conditions: [Condition], _ item: Span<UInt8>, decidedBy decisive: Bool
     ) throws(JSONSyntaxError) -> Bool? {
@@ -99,7 +101,7 @@ package struct FilterEvaluator: ~Copyable {
         return pattern.matches(text.span, 0..<text.count)
     }
 
-    /// `=` joined by or: equal to one is true, else unknown where a literal of another type is among them.
+    /// `=` joined by `or`: true if one is equal, else unknown if a literal has another type.
     private func isIn(_ value: JSONSlice, _ literals: LiteralSet, _ item: Span<UInt8>) -> Bool? {
         if literals.count == 0 { return false }
         switch value.kind {
@@ -133,7 +135,7 @@ package struct FilterEvaluator: ~Copyable {
 
     private struct Compiler {
         var paths: [PropertyPath] = []
-        private var places: [PropertyPath: Int] = [:]
+        private var indexes: [PropertyPath: Int] = [:]
 
         mutating func condition(_ filter: Filter) throws(CRUDError) -> Condition {
             switch filter {
@@ -144,14 +146,14 @@ package struct FilterEvaluator: ~Copyable {
             case .comparison(let comparison, let path, let literal): return compare(path, comparison, literal)
             case .like(let path, let text):
                 guard let pattern = LikePattern(text.utf8) else {
-                    throw CRUDError(.invalidQuery, LikePattern.fault, details: .init(node: filter.cql2JSON))
+                    throw CRUDError(.invalidQuery, LikePattern.syntaxError, details: .init(node: filter.cql2JSON))
                 }
-                return .like(place(path), pattern)
+                return .like(index(path), pattern)
             case .between(let path, let low, let high):
                 return .all([compare(path, .greaterOrEqual, low), compare(path, .lessOrEqual, high)])
-            case .isIn(let path, let literals): return .isIn(place(path), LiteralSet(literals))
-            case .isNull(let path): return .isNull(place(path))
-            case .arrayContains(let path, let literals): return .arrayContains(place(path), LiteralSet(literals))
+            case .isIn(let path, let literals): return .isIn(index(path), LiteralSet(literals))
+            case .isNull(let path): return .isNull(index(path))
+            case .arrayContains(let path, let literals): return .arrayContains(index(path), LiteralSet(literals))
             }
         }
 
@@ -165,15 +167,15 @@ package struct FilterEvaluator: ~Copyable {
             _ path: PropertyPath, _ comparison: Comparison, _ literal: Literal
         ) -> Condition {
             switch literal {
-            case .string(let text): .string(place(path), comparison, Array(text.utf8))
-            case .number(let number): .number(place(path), comparison, ExactNumber(number))
-            case .boolean(let value): .boolean(place(path), comparison, value)
+            case .string(let text): .string(index(path), comparison, Array(text.utf8))
+            case .number(let number): .number(index(path), comparison, ExactNumber(number))
+            case .boolean(let value): .boolean(index(path), comparison, value)
             }
         }
 
-        private mutating func place(_ path: PropertyPath) -> Int {
-            if let place = places[path] { return place }
-            places[path] = paths.count
+        private mutating func index(_ path: PropertyPath) -> Int {
+            if let index = indexes[path] { return index }
+            indexes[path] = paths.count
             paths.append(path)
             return paths.count - 1
         }
@@ -181,11 +183,11 @@ package struct FilterEvaluator: ~Copyable {
 }
 
 extension LikePattern {
-    static let fault = #"in a pattern a backslash stands before %, _ or another backslash"#
+    static let syntaxError = #"in a pattern a backslash must precede %, _ or another backslash"#
 }
 
 extension Comparison {
-    /// Whether it holds for a value that is less than (below 0), equal to (0) or greater than (above 0) the literal.
+    /// Whether it is true for a value that is less than (below 0), equal to (0) or greater than (above 0) the literal.
     fileprivate func holds(_ order: Int) -> Bool {
         switch self {
         case .equal: order == 0

@@ -1,5 +1,4 @@
-/// A pattern of `like`, taken apart: `%` any run of characters, `_` one code point, `\` before `%`, `_` or `\` takes
-/// their meaning away.
+/// A parsed pattern of `like`: `%` matches any run of characters, `_` one code point, and `\` escapes `%`, `_` and `\`.
 package struct LikePattern: Sendable {
     private enum Token: Equatable {
         case run, one
@@ -8,7 +7,7 @@ package struct LikePattern: Sendable {
 
     private var tokens: [Token] = []
 
-    /// nil where a backslash stands before anything else, or at the end.
+    /// Nil if a backslash precedes anything else, or is at the end.
     package init?(_ pattern: some Sequence<UInt8>) {
         var isEscaped = false
         for byte in pattern {
@@ -29,7 +28,7 @@ package struct LikePattern: Sendable {
         if isEscaped { return nil }
     }
 
-    /// The bytes that every matching text begins with.
+    /// The bytes with which every matching text begins.
     package var prefix: [UInt8] {
         tokens.prefix { if case .byte = $0 { true } else { false } }.map {
             if case .byte(let byte) = $0 { byte } else { 0 }
@@ -38,12 +37,12 @@ package struct LikePattern: Sendable {
 
     /// Whether a text, which is UTF-8, matches.
     ///
-    /// Runs take as little as possible; where the rest does not match, the last run takes one code point more. Runs
-    /// before that need not be tried again: what follows them has been found as early as it can be. So the time is at
-    /// most pattern × text.
+    /// A run matches as little as possible; if the remaining pattern does not match, the last run is extended by one
+    /// code point. Earlier runs need not be extended: what follows them was found as early as possible. So the time is
+    /// at most pattern × text.
     func matches(_ text: Span<UInt8>, _ range: Range<Int>) -> Bool {
         var (index, token) = (range.lowerBound, 0)
-        /// Where to go on if the rest does not match: behind the last run, that much further in the text.
+        /// Where to continue if the remaining pattern does not match: behind the last run, and behind its text.
         var retry: (index: Int, token: Int)?
         while true {
             if token < tokens.count, tokens[token] == .run {

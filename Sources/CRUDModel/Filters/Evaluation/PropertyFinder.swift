@@ -2,21 +2,20 @@ package import CRUDJSON
 
 /// Finds several properties of an item in one pass over its bytes.
 ///
-/// The paths are kept as a tree of names. The pass follows only those objects that a path leads through and skips all
-/// else; nothing is decoded but names and only those that are written with escapes. Of members with one name the last
-/// counts, with all that is inside it.
+/// The paths are stored as a tree of names. The pass enters only those objects that a path leads through and skips
+/// everything else; only names with escapes are decoded. Of repeated members the last one counts, with its contents.
 package struct PropertyFinder: ~Copyable {
     private struct Node {
-        /// Its children, in `edges`, by name.
+        /// The range of its edges in `edges`, sorted by name.
         var edges = 0..<0
-        /// Its own slot, where it has one, and those of all beneath it.
+        /// Its own slot, if it has one, followed by those of its descendants.
         var slots = 0..<0
-        /// Whether a path ends here; then its slot is the first of `slots`.
+        /// Whether a path ends here; then the first of `slots` is its own.
         var isWanted = false
     }
 
     private struct Edge {
-        /// In `names`.
+        /// The range of its name in `names`.
         var name: Range<Int>
         var node: Int
     }
@@ -24,19 +23,19 @@ package struct PropertyFinder: ~Copyable {
     private var nodes: [Node] = [Node()]
     private var edges: [Edge] = []
     private var names: [UInt8] = []
-    /// For each path its slot; −1 for one that leads nowhere.
+    /// For each path its slot; −1 for one that no item can have.
     private var slots: [Int] = []
     private var values: [JSONSlice] = []
     private var scanner = JSONScanner()
 
-    /// An item nests at most 1000 deep, so that a path of more names than that leads nowhere. Therefore the tree can be
-    /// walked by recursion.
+    /// Items nest at most 1000 deep, so that no item has a property with a longer path. Hence recursion over the tree
+    /// is safe.
     private static let maximumNames = 1001
 
     private static let missing = JSONSlice(start: 0, end: 0, kind: .null)
 
     package init(_ paths: [PropertyPath]) {
-        var root = Draft()
+        var root = PathTree()
         for (index, path) in paths.enumerated() where path.names.count <= Self.maximumNames {
             root.insert(path.names.map { Array($0.utf8) }[...], index)
         }
@@ -45,26 +44,26 @@ package struct PropertyFinder: ~Copyable {
         nodes[0].slots = 0..<values.count
     }
 
-    /// The tree while it is made.
-    private struct Draft {
-        var children: [[UInt8]: Draft] = [:]
+    /// The tree while it is built.
+    private struct PathTree {
+        var children: [[UInt8]: PathTree] = [:]
         /// The paths that end here.
         var paths: [Int] = []
 
         mutating func insert(_ names: ArraySlice<[UInt8]>, _ path: Int) {
             guard let name = names.first else { return paths.append(path) }
-            children[name, default: Draft()].insert(names.dropFirst(), path)
+            children[name, default: PathTree()].insert(names.dropFirst(), path)
         }
     }
 
-    private mutating func flatten(_ draft: Draft, into node: Int) {
+    private mutating func flatten(_ tree: PathTree, into node: Int) {
         let firstSlot = values.count
-        if !draft.paths.isEmpty {
+        if !tree.paths.isEmpty {
             nodes[node].isWanted = true
-            for path in draft.paths { slots[path] = firstSlot }
+            for path in tree.paths { slots[path] = firstSlot }
             values.append(Self.missing)
         }
-        let children = draft.children.sorted { left, right in
+        let children = tree.children.sorted { left, right in
             left.key.count != right.key.count
                 ? left.key.count < right.key.count : left.key.lexicographicallyPrecedes(right.key)
         }
@@ -81,14 +80,14 @@ package struct PropertyFinder: ~Copyable {
 
     // MARK: Finding
 
-    /// What the last ``find(in:)`` has found for the path of that number: null where it is missing.
+    /// The value that the last ``find(in:)`` has found for the path at an index; null if it is missing.
     package subscript(path: Int) -> JSONSlice {
         slots[path] < 0 ? Self.missing : values[slots[path]]
     }
 
-    /// Goes through an item and notes where the properties stand.
+    /// Scans an item and stores where the properties are.
     ///
-    /// - Throws: JSONSyntaxError where the item is no JSON.
+    /// - Throws: JSONSyntaxError if the item is not valid JSON.
     package mutating func find(in item: Span<UInt8>) throws(JSONSyntaxError) {
         for slot in values.indices { values[slot] = Self.missing }
         scanner.reset()
@@ -97,10 +96,10 @@ package struct PropertyFinder: ~Copyable {
         } else {
             _ = try scanner.value(item)
         }
-        guard scanner.isAtEnd(item) else { throw JSONSyntaxError(reason: .trailingBytes, offset: scanner.position) }
+        try scanner.expectEnd(item)
     }
 
-    /// Goes through the object that comes next.
+    /// Scans the next value, an object.
     private mutating func find(_ node: Int, in item: Span<UInt8>) throws(JSONSyntaxError) {
         let edges = nodes[node].edges
         scanner.enter()
@@ -130,7 +129,7 @@ package struct PropertyFinder: ~Copyable {
         return child(edges, 0..<name.count, name.span)
     }
 
-    /// Looks a name up among edges, which are sorted by length and then by bytes.
+    /// Searches for a name among edges, which are sorted by length and then by bytes.
     private func child(_ edges: Range<Int>, _ name: Range<Int>, _ text: Span<UInt8>) -> Int? {
         var (low, high) = (edges.lowerBound, edges.upperBound)
         while low < high {

@@ -10,11 +10,11 @@ extension SortOrder {
         } catch let error as CRUDError {
             throw error
         } catch {
-            throw Self.fault("sort is no JSON")
+            throw Self.invalid("sort is not valid JSON")
         }
     }
 
-    /// The `sort` parameter that says this.
+    /// Writes the `sort` parameter.
     package func write(to writer: inout JSONWriter) {
         writer.array { elements in
             for key in keys {
@@ -29,16 +29,16 @@ extension SortOrder {
     private init(scanning text: Span<UInt8>) throws {
         var scanner = JSONScanner()
         var keys: [SortKey] = []
-        guard try scanner.peekKind(text) == .array else { throw Self.fault("sort must be an array") }
+        guard try scanner.peekKind(text) == .array else { throw Self.invalid("sort must be an array") }
         scanner.enter()
         var isFirst = true
         while try scanner.nextElement(text, isFirst: &isFirst) {
             guard try scanner.peekKind(text) == .object else {
-                throw Self.fault("an element of sort must be an object with property and order")
+                throw Self.invalid("an element of sort must be an object with property and order")
             }
             keys.append(try Self.key(&scanner, text))
         }
-        guard scanner.isAtEnd(text) else { throw Self.fault("there is text after sort") }
+        guard scanner.isAtEnd(text) else { throw Self.invalid("there is text after sort") }
         self.init(keys)
     }
 
@@ -51,23 +51,23 @@ extension SortOrder {
             let value = try scanner.value(text)
             if key.equals("property", text), path == nil {
                 guard value.kind == .string, let named = PropertyPath(utf8: value.decodedString(text)) else {
-                    throw fault(#"property must be a path, in which a backslash stands before . or another backslash"#)
+                    throw invalid(#"property must be a path, in which a backslash precedes . or another backslash"#)
                 }
                 path = named
             } else if key.equals("order", text), isDescending == nil {
                 guard value.kind == .string, value.equals("asc", text) || value.equals("desc", text) else {
-                    throw fault("order must be asc or desc")
+                    throw invalid("order must be asc or desc")
                 }
                 isDescending = value.equals("desc", text)
             } else {
-                throw fault("an element of sort has property and order, once each, and nothing else")
+                throw invalid("an element of sort must have property and order, once each, and nothing else")
             }
         }
-        guard let path else { throw fault("an element of sort must name a property") }
+        guard let path else { throw invalid("an element of sort must name a property") }
         return SortKey(path, isDescending: isDescending ?? false)
     }
 
-    private static func fault(_ message: String) -> CRUDError {
+    private static func invalid(_ message: String) -> CRUDError {
         CRUDError(.invalidParams, message, details: .init(member: "sort"))
     }
 }

@@ -1,6 +1,6 @@
 package import CRUDJSON
 
-/// Where in a sort order a record stands: the values it is sorted by, and its id.
+/// The position of a record in a sort order: the values that it is sorted by, and its id.
 ///
 /// As JSON it is `{"values":[…],"id":"…"}`: numbers in full, infinity as `1e999`, arrays as `[]` and objects as `{}`.
 package struct SortPosition: Hashable, Sendable {
@@ -16,12 +16,11 @@ package struct SortPosition: Hashable, Sendable {
 }
 
 extension SortOrder {
-    /// How two records compare that stand at these positions: below 0 if the left one comes first, 0 if they are the
-    /// same record's, above 0 otherwise.
+    /// Compares two positions: below 0 if the left one comes first, 0 if they are equal, above 0 otherwise.
     package func compare(_ left: SortPosition, _ right: SortPosition) -> Int {
-        for (key, values) in zip(keys, zip(left.values, right.values)) {
-            let order = values.0.compare(with: values.1)
-            if order != 0 { return key.isDescending ? -order : order }
+        for key in keys.indices {
+            let order = left.values[key].compare(with: right.values[key])
+            if order != 0 { return keys[key].isDescending ? -order : order }
         }
         return CRUDModel.compare(0..<left.id.count, left.id.span, with: right.id)
     }
@@ -47,15 +46,15 @@ extension SortPosition {
         }
     }
 
-    /// Reads a position back.
+    /// Reads a position.
     ///
-    /// - Parameter count: how many values there have to be.
-    /// - Throws: `invalidQuery` for anything that ``json`` does not give.
+    /// - Parameter count: how many values there must be.
+    /// - Throws: `invalidQuery` for anything that ``json`` does not return.
     package init(json text: Span<UInt8>, count: Int) throws(CRUDError) {
         do {
             try self.init(scanning: text)
         } catch {
-            throw CRUDError(.invalidQuery, "this is no position in a sort order")
+            throw CRUDError(.invalidQuery, "this is not a position in a sort order")
         }
         guard values.count == count else {
             throw CRUDError(.invalidQuery, "this position belongs to another sort order")
@@ -66,7 +65,7 @@ extension SortPosition {
         var scanner = JSONScanner()
         var values: [SortValue]?
         var id: [UInt8]?
-        guard try scanner.peekKind(text) == .object else { throw Fault() }
+        guard try scanner.peekKind(text) == .object else { throw InvalidPosition() }
         scanner.enter()
         var isFirst = true
         while let key = try scanner.nextKey(text, isFirst: &isFirst) {
@@ -75,10 +74,10 @@ extension SortPosition {
             } else if key.equals("id", text), id == nil, try scanner.peekKind(text) == .string {
                 id = try scanner.value(text).decodedString(text)
             } else {
-                throw Fault()
+                throw InvalidPosition()
             }
         }
-        guard let values, let id, scanner.isAtEnd(text) else { throw Fault() }
+        guard let values, let id, scanner.isAtEnd(text) else { throw InvalidPosition() }
         self.init(values: values, id: id)
     }
 
@@ -94,7 +93,7 @@ extension SortPosition {
         return values
     }
 
-    private struct Fault: Error {}
+    private struct InvalidPosition: Error {}
 }
 
 extension SortValue {
@@ -104,7 +103,7 @@ extension SortValue {
         case .boolean(let value): writer.bool(value)
         case .number(.integer(let integer)): writer.integer(integer)
         case .number(.binary64(let value)):
-            // What is no integer of 64 bits is written with a fraction or an exponent, and so read back as a binary64.
+            // Whatever is not a 64-bit integer has a fraction or an exponent, and so is read as a binary64 again.
             let text = value.isInfinite ? (value < 0 ? "-1e999" : "1e999") : value.description
             writer.raw(text.utf8)
         case .string(let text): writer.string(utf8: text)

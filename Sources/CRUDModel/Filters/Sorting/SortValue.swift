@@ -1,8 +1,8 @@
 package import CRUDJSON
 
-/// What a record is sorted by: a property's value, as far as sorting tells values apart.
+/// A property's value for sorting, without what sorting ignores.
 ///
-/// The cases stand in the order of their types. Missing is ``null``; two arrays tie, and so do two objects.
+/// The cases have the order of their types. Missing is ``null``; two arrays tie, and so do two objects.
 package enum SortValue: Hashable, Sendable {
     case null
     case boolean(Bool)
@@ -35,7 +35,18 @@ package enum SortValue: Hashable, Sendable {
         }
     }
 
-    /// How this value compares with another: below 0, 0 or above.
+    /// Compares the value at `slice` with another, without a copy of it: below 0, 0 or above.
+    static func compare(_ slice: JSONSlice, _ text: Span<UInt8>, with other: SortValue) -> Int {
+        if case .string(let string) = other, slice.kind == .string {
+            CRUDModel.compare(slice, text, with: string)
+        } else if slice.kind == .string {
+            SortValue.string([]).rank - other.rank
+        } else {
+            SortValue(slice, text).compare(with: other)
+        }
+    }
+
+    /// Compares this value with another: below 0, 0 or above.
     package func compare(with other: SortValue) -> Int {
         switch (self, other) {
         case (.boolean(let left), .boolean(let right)): (left ? 1 : 0) - (right ? 1 : 0)
@@ -43,28 +54,5 @@ package enum SortValue: Hashable, Sendable {
         case (.string(let left), .string(let right)): CRUDModel.compare(0..<left.count, left.span, with: right)
         default: rank - other.rank
         }
-    }
-}
-
-/// Takes the values that records are sorted by out of their items. One reader serves one thread at a time.
-package struct SortValueReader: ~Copyable {
-    private var finder: PropertyFinder
-    private let count: Int
-
-    package init(_ order: SortOrder) {
-        finder = PropertyFinder(order.keys.map(\.path))
-        count = order.keys.count
-    }
-
-    /// The values of an item, one for each key.
-    ///
-    /// - Throws: JSONSyntaxError where the item is no JSON.
-    package mutating func values(of item: Span<UInt8>) throws(JSONSyntaxError) -> [SortValue] {
-        guard count > 0 else { return [] }
-        try finder.find(in: item)
-        var values: [SortValue] = []
-        values.reserveCapacity(count)
-        for index in 0..<count { values.append(SortValue(finder[index], item)) }
-        return values
     }
 }

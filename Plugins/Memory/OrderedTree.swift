@@ -1,0 +1,80 @@
+/// A place in an order.
+protocol TreePosition {
+    /// Less than, equal to or greater than 0 as this position lies before, at or behind another.
+    func compare(to other: Self) -> Int
+}
+
+/// What a tree holds: something that has a position in an order, and may expire.
+protocol TreeElement: Sendable {
+    associatedtype Position: TreePosition
+
+    /// Calls `body` with the element's position, which is valid until `body` returns.
+    func withPosition<Result>(_ body: (Position) -> Result) -> Result
+
+    /// From when on the element does not count, in milliseconds since 1970-01-01 UTC; `Int64.max`: it always counts.
+    var expiry: Int64 { get }
+}
+
+/// A place between the elements of a tree: just before a position, or just behind it.
+struct Cut<Position> {
+    let position: Position
+    let isBehind: Bool
+
+    static func before(_ position: Position) -> Cut { Cut(position: position, isBehind: false) }
+    static func behind(_ position: Position) -> Cut { Cut(position: position, isBehind: true) }
+}
+
+/// The elements between two cuts. Nil: from the first one, to the last one.
+struct TreeRange<Position: TreePosition> {
+    var lower: Cut<Position>?
+    var upper: Cut<Position>?
+
+    /// The part of the range that a visit has yet to reach once it has been at a position.
+    func resumed(behind position: Position, isReversed: Bool) -> TreeRange {
+        if isReversed {
+            let isBehind = upper.map { $0.position.compare(to: position) > 0 } ?? true
+            return isBehind ? TreeRange(lower: lower, upper: .before(position)) : self
+        }
+        let isBefore = lower.map { $0.position.compare(to: position) <= 0 } ?? true
+        return isBefore ? TreeRange(lower: .behind(position), upper: upper) : self
+    }
+}
+
+/// Elements in order, one at each position: a B-tree of value types.
+///
+/// A copy of the tree shares all nodes with the original, and a change copies just the nodes on the path to the
+/// element, each once for as long as nobody else shares it. So a reader has a snapshot of its own for the price of one
+/// retain, a batch is rolled back by dropping the copy that it was applied to, and no reader ever waits for the writer.
+struct OrderedTree<Element: TreeElement>: Sendable {
+    private var root = Node<Element>()
+
+    func element(at position: Element.Position) -> Element? {
+        root.element(at: position)
+    }
+
+    /// Stores an element, in the place of one at the same position if there is one.
+    mutating func insert(_ element: Element) {
+        element.withPosition { _ = root.insert(element, at: $0) }
+        if root.isOverfull {
+            let (left, middle, right) = root.halves
+            root = Node(elements: [middle], children: [left, right])
+        }
+    }
+
+    /// Removes the element at a position, if there is one.
+    mutating func remove(at position: Element.Position) {
+        _ = root.remove(at: position)
+        if root.elements.isEmpty, let only = root.children.first { root = only }
+    }
+
+    /// Visits the elements of a range in order, or in reverse, until `body` returns false.
+    func visit(_ range: TreeRange<Element.Position>, isReversed: Bool = false, _ body: (Element) -> Bool) {
+        _ = root.visit(range, isReversed: isReversed, body)
+    }
+
+    /// How many elements of a range have not expired at `now`. Takes time that grows with the logarithm of their
+    /// number, and with those of the range that have expired.
+    func count(_ range: TreeRange<Element.Position>, at now: Int64) -> Int {
+        root.count(range, at: now)
+    }
+}

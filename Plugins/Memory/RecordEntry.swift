@@ -1,0 +1,96 @@
+import Glibc
+
+/// An element of one of the trees of a collection.
+protocol RecordEntry: TreeElement {
+    var record: Record { get }
+}
+
+extension RecordEntry {
+    var expiry: Int64 { record.expiresAt == 0 ? .max : record.expiresAt }
+}
+
+/// Ordered by id.
+extension Record: RecordEntry {
+    var record: Record { self }
+
+    func withPosition<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+        withBytes { body(UnsafeRawBufferPointer(rebasing: $0[idRange])) }
+    }
+}
+
+/// Ids and keys: in the order of their bytes, a shorter one before those that it begins.
+extension UnsafeRawBufferPointer: TreePosition {
+    func compare(to other: UnsafeRawBufferPointer) -> Int {
+        let shared = Swift.min(count, other.count)
+        guard shared > 0, let start = baseAddress, let otherStart = other.baseAddress else {
+            return count - other.count
+        }
+        // Both have at least `shared` bytes.
+        let order = unsafe memcmp(start, otherStart, shared)
+        return order != 0 ? Int(order) : count - other.count
+    }
+}
+
+/// A record in an index: ordered by its key there, then by id.
+struct KeyedRecord: RecordEntry {
+    struct Position: TreePosition {
+        let key: UnsafeRawBufferPointer
+        let id: UnsafeRawBufferPointer
+
+        func compare(to other: Position) -> Int {
+            let order = key.compare(to: other.key)
+            return order != 0 ? order : id.compare(to: other.id)
+        }
+    }
+
+    let record: Record
+    /// Where the key lies in the record.
+    private let keyStart: UInt32
+    private let keySize: UInt32
+
+    /// Nil if the record has no key in the index with that number.
+    init?(_ record: Record, index: UInt32) {
+        guard let key = record.keyRange(of: index) else { return nil }
+        self.record = record
+        keyStart = UInt32(key.lowerBound)
+        keySize = UInt32(key.count)
+    }
+
+    func withPosition<Result>(_ body: (Position) -> Result) -> Result {
+        record.withBytes { bytes in
+            let key = bytes[Int(keyStart)..<Int(keyStart + keySize)]
+            return body(
+                Position(
+                    key: UnsafeRawBufferPointer(rebasing: key),
+                    id: UnsafeRawBufferPointer(rebasing: bytes[record.idRange])))
+        }
+    }
+}
+
+/// A record ordered by its sequence number. (Then by id: two with one number would be an error of the host's, but
+/// neither may hide the other.)
+struct SequencedRecord: RecordEntry {
+    struct Position: TreePosition {
+        let sequence: UInt64
+        let id: UnsafeRawBufferPointer
+
+        func compare(to other: Position) -> Int {
+            if sequence != other.sequence { return sequence < other.sequence ? -1 : 1 }
+            return id.compare(to: other.id)
+        }
+    }
+
+    let record: Record
+    let sequence: UInt64
+
+    /// Nil if the record has no sequence number.
+    init?(_ record: Record) {
+        guard record.sequence != 0 else { return nil }
+        self.record = record
+        sequence = record.sequence
+    }
+
+    func withPosition<Result>(_ body: (Position) -> Result) -> Result {
+        record.withPosition { body(Position(sequence: sequence, id: $0)) }
+    }
+}

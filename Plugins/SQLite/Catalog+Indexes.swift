@@ -1,0 +1,195 @@
+import CRUDPluginKit
+import CSQLite
+
+// The keys of an index stand in a column `crudd_key_NUMBER` of the collection's table and in a SQLite index on that
+// column and the id, and the table `crudd_indexes` says which number belongs to which property path. A number is used
+// once: SQLite removes no column without visiting every row, so the column of a removed index stays behind, unused.
+//
+// In that column NULL stands for a record that nobody has looked at since the index was made, an empty blob for one
+// that is known to have no key. The SQLite index holds all but the former, so that it is empty when it is made, and
+// `filled_below` says how far the host has come with them, by id: no record with a lower id has NULL there, unless it
+// has expired. Once none has, it is an empty blob, which is greater than any text. That stays true whatever other
+// programs write, as two triggers put an empty blob into rows that they insert or change.
+
+extension Catalog {
+    /// An index, as `crudd_indexes` has it.
+    private struct Index {
+        var number: Int64
+        var path: String
+    }
+
+    /// The numbers of a collection's indexes by their paths; nil if these are not the ones that are there, or something
+    /// that belongs to them is missing.
+    ///
+    /// - Parameter keepsSequences: whether there has to be an index by sequence number.
+    func indexes(
+        of collection: SQLiteCollection, _ paths: [String], keepsSequences: Bool
+    ) throws(StorageFailure) -> [Int64]? {
+        let existing = try indexes(of: collection)
+        let hasSequences = try has("index", sequenceIndex(collection.number), on: collection)
+        let numbers = paths.compactMap { path in existing.first { $0.path.utf8.elementsEqual(path.utf8) }?.number }
+        guard numbers.count == paths.count, existing.count == paths.count, hasSequences == keepsSequences else {
+            return nil
+        }
+        for number in numbers where try !has("index", "crudd_index_\(number)", on: collection) { return nil }
+        guard try has("index", expiryIndex(collection.number), on: collection) else { return nil }
+        let triggers = Self.triggers(of: collection, Set(numbers))
+        for trigger in triggers where try !has("trigger", trigger.name, on: collection, sql: trigger.sql) { return nil }
+        return numbers
+    }
+
+    /// Makes the indexes that are missing and drops those of ours that are no longer wanted; to be called in a
+    /// transaction.
+    ///
+    /// - Returns: the numbers of the indexes by their paths.
+    func setIndexes(
+        of collection: SQLiteCollection, _ paths: [String], keepsSequences: Bool
+    ) throws(StorageFailure) -> [Int64] {
+        let table = quotedIdentifier(collection.tableName)
+        var kept: [Index] = []
+        for index in try indexes(of: collection) {
+            // Somebody may have dropped the SQLite index, and what was written since has no entry in it.
+            let isComplete = try has("index", "crudd_index_\(index.number)", on: collection)
+            if isComplete, paths.contains(where: { $0.utf8.elementsEqual(index.path.utf8) }) {
+                kept.append(index)
+            } else {
+                try connection.execute(
+                    """
+                    DROP INDEX IF EXISTS crudd_index_\(index.number);
+                    DELETE FROM crudd_indexes WHERE number = \(index.number)
+                    """)
+            }
+        }
+        var numbers: [Int64] = []
+        for path in paths {
+            if let index = kept.first(where: { $0.path.utf8.elementsEqual(path.utf8) }) {
+                numbers.append(index.number)
+            } else {
+                numbers.append(try makeIndex(of: collection, path))
+            }
+        }
+        for trigger in Self.triggers(of: collection, Set(numbers)) {
+            try connection.execute("DROP TRIGGER IF EXISTS \(trigger.name)")
+            if let sql = trigger.sql { try connection.execute(sql) }
+        }
+        let sequences = sequenceIndex(collection.number)
+        try connection.execute(
+            keepsSequences
+                ? "CREATE INDEX IF NOT EXISTS \(sequences) ON \(table) (sequence) WHERE sequence IS NOT NULL"
+                : "DROP INDEX IF EXISTS \(sequences)")
+        // It is there unless somebody has dropped it.
+        try connection.execute(
+            """
+            CREATE INDEX IF NOT EXISTS \(expiryIndex(collection.number)) ON \(table) (expires_at, id)
+            WHERE expires_at IS NOT NULL
+            """)
+        return numbers
+    }
+
+    /// Notes how far the host has come with a collection's indexes; to be called in a transaction.
+    ///
+    /// - Parameters:
+    ///   - indexes: their numbers.
+    ///   - now: the clock by which records expire.
+    func advanceFilling(_ indexes: [Int64], _ tableName: String, now: Int64) throws(StorageFailure) {
+        for index in indexes {
+            try connection.execute(
+                """
+                UPDATE crudd_indexes SET filled_below = \(Self.firstUnfilled(index, tableName, now: now))
+                WHERE number = \(index) AND typeof(filled_below) = 'text'
+                """)
+        }
+    }
+
+    /// The indexes whose records have been filled, deleted or overwritten beyond what `crudd_indexes` says, by the name
+    /// of their table.
+    func overtakenIndexes(now: Int64) throws(StorageFailure) -> [(number: Int64, tableName: String)] {
+        var unfilled: [(number: Int64, tableName: String)] = []
+        try connection.query(
+            """
+            SELECT crudd_indexes.number, table_name FROM crudd_indexes
+            JOIN crudd_collections ON crudd_collections.number = collection WHERE typeof(filled_below) = 'text'
+            """
+        ) { unfilled.append(($0.integer(0), $0.text(1))) }
+        var overtaken: [(number: Int64, tableName: String)] = []
+        for index in unfilled {
+            let isOvertaken = try connection.integer(
+                """
+                SELECT filled_below IS NOT \(Self.firstUnfilled(index.number, index.tableName, now: now))
+                FROM crudd_indexes WHERE number = \(index.number)
+                """)
+            if isOvertaken == 1 { overtaken.append(index) }
+        }
+        return overtaken
+    }
+
+    // MARK: Parts
+
+    private func makeIndex(of collection: SQLiteCollection, _ path: String) throws(StorageFailure) -> Int64 {
+        let table = quotedIdentifier(collection.tableName)
+        let lowestID = "coalesce((SELECT min(id) FROM \(table)), x'')"
+        try connection.query(
+            "INSERT INTO crudd_indexes (collection, path, filled_below) VALUES (\(collection.number), ?1, \(lowestID))",
+            [path]
+        ) { _ in }
+        let number = sqlite3_last_insert_rowid(connection.handle)
+        try connection.execute("ALTER TABLE \(table) ADD COLUMN \(keyColumn(number)) BLOB")
+        try Schema(connection: connection).makeKeyIndex(number, collection.tableName)
+        return number
+    }
+
+    private func indexes(of collection: SQLiteCollection) throws(StorageFailure) -> [Index] {
+        var indexes: [Index] = []
+        try connection.query("SELECT number, path FROM crudd_indexes WHERE collection = \(collection.number)") {
+            indexes.append(Index(number: $0.integer(0), path: $0.text(1)))
+        }
+        return indexes
+    }
+
+    /// Whether an object of the schema is there, with the given text unless that is empty; without one it must be
+    /// missing.
+    private func has(
+        _ type: String, _ name: String, on collection: SQLiteCollection, sql: String? = ""
+    ) throws(StorageFailure) -> Bool {
+        var existing: String?
+        try connection.query(
+            "SELECT sql FROM sqlite_schema WHERE type = ?1 AND name = ?2 AND tbl_name = ?3 COLLATE NOCASE",
+            [type, name, collection.tableName]
+        ) { existing = $0.text(0) }
+        return sql == "" ? existing != nil : existing == sql
+    }
+
+    /// The least id, from `filled_below` on, of a record whose key nobody has made; an empty blob if there is none.
+    private static func firstUnfilled(_ index: Int64, _ tableName: String, now: Int64) -> String {
+        """
+        coalesce((SELECT id FROM \(quotedIdentifier(tableName))
+        WHERE id >= filled_below AND \(keyColumn(index)) IS NULL AND (expires_at IS NULL OR expires_at > \(now))
+        ORDER BY id LIMIT 1), x'')
+        """
+    }
+
+    /// What makes the records unkeyed that other programs insert or change: names, and text unless they are not needed.
+    private static func triggers(of collection: SQLiteCollection, _ indexes: Set<Int64>) -> [(
+        name: String, sql: String?
+    )] {
+        let table = quotedIdentifier(collection.tableName)
+        let columns = indexes.sorted().map(keyColumn)
+        let forget =
+            "UPDATE \(table) SET \(columns.map { "\($0) = x''" }.joined(separator: ", ")) WHERE rowid = new.rowid"
+        let isUnkeyed = columns.map { "new.\($0) IS NULL" }.joined(separator: " OR ")
+        let insertion = "crudd_insert_\(collection.number)"
+        let update = "crudd_update_\(collection.number)"
+        if columns.isEmpty { return [(insertion, nil), (update, nil)] }
+        return [
+            (insertion, "CREATE TRIGGER \(insertion) AFTER INSERT ON \(table) WHEN \(isUnkeyed) BEGIN \(forget); END"),
+            // The daemon gives a record a new number with each write.
+            (
+                update,
+                """
+                CREATE TRIGGER \(update) AFTER UPDATE OF id, item, expires_at ON \(table)
+                WHEN new.sequence IS NULL OR new.sequence IS old.sequence BEGIN \(forget); END
+                """
+            ),
+        ]
+    }
+}

@@ -1,0 +1,21 @@
+import CRUDModel
+import NIOCore
+
+/// A request and the task that waits for its reply.
+struct PendingCall: Sendable {
+    let id: Int
+    let method: RemoteMethod
+    /// The request with its header. Empty after it was sent, unless it may be sent again.
+    var frame: [UInt8]
+    let deadline: NIODeadline
+    let continuation: CheckedContinuation<[UInt8], any Error>
+
+    func fail(_ error: CRUDError) {
+        continuation.resume(throwing: error)
+    }
+
+    /// Ends the call as cancelled: nothing was applied.
+    func cancel() {
+        continuation.resume(throwing: CancellationError())
+    }
+}

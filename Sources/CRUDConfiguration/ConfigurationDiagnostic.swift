@@ -1,0 +1,41 @@
+package import CRUDModel
+
+/// One error of a configuration, and where it is.
+package struct ConfigurationDiagnostic: Error, Sendable, Hashable {
+    /// The path as the caller gave it.
+    package let file: String
+    package let position: SourcePosition
+    /// One line, for the person who edits the file.
+    package let message: String
+
+    package init(file: String, position: SourcePosition, message: String) {
+        self.file = file
+        self.position = position
+        self.message = message
+    }
+
+    /// From 1.
+    package var line: Int { position.line }
+    /// From 1, in code points.
+    package var column: Int { position.column }
+}
+
+extension ConfigurationDiagnostic: CustomStringConvertible {
+    /// `FILE:LINE:COLUMN: message`, which editors and terminals make clickable.
+    package var description: String { "\(file):\(line):\(column): \(message)" }
+}
+
+/// A configuration that cannot be used: all of its errors.
+package struct InvalidConfiguration: Error, Sendable {
+    /// At least one, in the order of the file.
+    package let diagnostics: [ConfigurationDiagnostic]
+
+    package init(_ diagnostics: [ConfigurationDiagnostic]) {
+        self.diagnostics = diagnostics.sorted { $0.position < $1.position }
+    }
+}
+
+extension InvalidConfiguration: CustomStringConvertible {
+    /// One line for each diagnostic.
+    package var description: String { diagnostics.map(\.description).joined(separator: "\n") }
+}

@@ -1,0 +1,77 @@
+/// One entry of the configuration's `collections`: in which backend and format the collections of a pattern are stored.
+package struct CollectionRule: Sendable {
+    /// How a collection's items are stored.
+    package enum Format: String, Sendable, CaseIterable {
+        /// JSON text.
+        case json
+        /// An XML property list.
+        case xml
+        /// A binary property list.
+        case plist
+    }
+
+    package let pattern: CollectionPattern
+    /// The name of an entry of the configuration's `backends`.
+    package let backend: String
+    package let format: Format
+    /// Property paths, none twice, each well-formed.
+    package let indexes: [String]
+    /// Where the pattern stands in the configuration file.
+    package let position: SourcePosition
+
+    package init(
+        pattern: CollectionPattern, backend: String, format: Format, indexes: [String], position: SourcePosition
+    ) {
+        self.pattern = pattern
+        self.backend = backend
+        self.format = format
+        self.indexes = indexes
+        self.position = position
+    }
+}
+
+/// The rules of all collections, indexed by name.
+package struct CollectionRules: Sendable {
+    /// In the order of the file.
+    package let rules: [CollectionRule]
+    /// The rules without a glob, as indexes into `rules`, ordered by name.
+    private let named: [Int]
+    /// The globs, as indexes into `rules`, ordered by precedence.
+    private let globs: [Int]
+
+    package init(_ rules: [CollectionRule]) {
+        self.rules = rules
+        named = rules.indices.filter { !rules[$0].pattern.isGlob }
+            .sorted { rules[$0].pattern.literal.lexicographicallyPrecedes(rules[$1].pattern.literal) }
+        globs = rules.indices.filter { rules[$0].pattern.isGlob }
+            .sorted { (rules[$1].pattern.literalCodePoints, $0) < (rules[$0].pattern.literalCodePoints, $1) }
+    }
+
+    /// The rule of a collection: the one with its name, else the matching glob with the most literal code points, of
+    /// several such the first in the file; nil where no rule matches.
+    ///
+    /// - Parameter name: UTF-8.
+    package func rule(for name: Span<UInt8>) -> CollectionRule? {
+        var low = 0
+        var high = named.count
+        while low < high {
+            let middle = (low + high) / 2
+            let rule = rules[named[middle]]
+            switch Self.order(rule.pattern.literal.span, name) {
+            case 0: return rule
+            case ..<0: low = middle + 1
+            default: high = middle
+            }
+        }
+        for index in globs where rules[index].pattern.matches(name) { return rules[index] }
+        return nil
+    }
+
+    /// Negative, zero or positive: `left` is less than, equal to or greater than `right`, byte by byte.
+    private static func order(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Int {
+        for index in 0..<min(left.count, right.count) where left[index] != right[index] {
+            return Int(left[index]) - Int(right[index])
+        }
+        return left.count - right.count
+    }
+}

@@ -1,0 +1,17 @@
+/// The limits of PROTOCOL.md, section 1, as they are unless the configuration says otherwise.
+package enum DefaultLimits {
+    /// The longest frame, either way.
+    package static let frameBytes = 16 << 20
+    /// The largest item.
+    package static let itemBytes = 4 << 20
+    /// How deeply an item, a patch or a filter may nest.
+    package static let jsonDepth = 128
+    /// The largest `limit` of a query.
+    package static let queryLimit = 10_000
+    /// The `limit` of a query that gives none; the configuration does not change it.
+    package static let pageRecords = 1000
+    /// The most elements of a batch array, of `operations`, of `ids`.
+    package static let batch = 1000
+    /// How long a request may take before it fails.
+    package static let requestTimeout = Duration.seconds(30)
+}

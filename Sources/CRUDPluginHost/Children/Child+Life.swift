@@ -1,0 +1,165 @@
+import CRUDJSON
+import CRUDPluginABI
+
+extension Child {
+    /// The version of the child protocol.
+    package static let protocolVersion = 2
+
+    /// Has the child say what it is.
+    func greet() throws(PluginFailure) {
+        var greeting = Greeting()
+        var version = 0
+        try call("hello", for: .maintenance) { request in
+            request.raw(#""protocol":"#)
+            request.integer(Self.protocolVersion)
+            request.raw(#","backend":"#)
+            request.string(command.backend)
+            request.raw(#","limits":{"frameBytes":"#)
+            request.integer(limits.frameBytes)
+            request.raw("}")
+        } _: { reader throws(ProtocolViolation) in
+            try reader.object { (reader, key) throws(ProtocolViolation) in
+                switch key {
+                case "protocol": version = try reader.count()
+                case "version": greeting.version = try reader.text()
+                case "capabilities": (greeting.capabilities, greeting.canSearch) = try reader.capabilities()
+                default: try reader.skip()
+                }
+            }
+            return true
+        }
+        guard version == Self.protocolVersion else {
+            throw PluginFailure(
+                status: CRUDD_UNSUPPORTED,
+                message: "the child speaks version \(version) of the child protocol; this crudd speaks version "
+                    + "\(Self.protocolVersion)")
+        }
+        set(greeting)
+    }
+
+    /// Has the child check options, a JSON object, without touching storage.
+    func check(options: [UInt8]) throws(PluginFailure) {
+        try call("checkOptions", for: .maintenance) { request in
+            request.raw(#""options":"#)
+            request.raw(options)
+        }
+    }
+
+    /// Has the child open its storage.
+    ///
+    /// - Returns: a sequence number that no record has exceeded.
+    func open(options: [UInt8]) throws(PluginFailure) -> UInt64 {
+        var lastSequence: UInt64 = 0
+        try call("open", for: .maintenance) { request in
+            request.raw(#""options":"#)
+            request.raw(options)
+        } _: { reader throws(ProtocolViolation) in
+            try reader.object { (reader, key) throws(ProtocolViolation) in
+                switch key {
+                case "capabilities": self.narrow(to: try reader.capabilities().known)
+                case "lastSequence": lastSequence = try reader.integer()
+                default: try reader.skip()
+                }
+            }
+            return true
+        }
+        return lastSequence
+    }
+
+    /// Has the child do maintenance while nothing is queued. One that has none says so once.
+    func idle() {
+        callOptional(.idle, "idle")
+    }
+
+    /// A number that changes when somebody else has written; 0 where the child cannot tell.
+    func dataVersion() -> UInt64 {
+        var version: UInt64 = 0
+        callOptional(.version, "version") { reader throws(ProtocolViolation) in
+            try reader.object(with: "version") { (reader) throws(ProtocolViolation) in version = try reader.integer() }
+            return true
+        }
+        return version
+    }
+
+    private func callOptional(
+        _ method: OptionalMethod, _ name: StaticString,
+        _ result: ChildReply.ReadResult = { (reader) throws(ProtocolViolation) in
+            try reader.skip()
+            return true
+        }
+    ) {
+        guard supports(method) else { return }
+        do throws(PluginFailure) {
+            try call(name, for: .maintenance, { _ in }, result)
+        } catch {
+            if error.status == CRUDD_UNSUPPORTED { lacks(method) }
+        }
+    }
+
+    // MARK: Collections
+
+    /// Opens a collection.
+    func openCollection(_ specification: crudd_collection_spec) throws(PluginFailure) -> ChildCollection {
+        let collection = makeCollection()
+        let flags = Int(specification.flags)
+        try call("openCollection", for: .preparation) { request in
+            request.raw(#""collection":"#)
+            request.integer(collection.number)
+            request.raw(#","name":"#)
+            request.string(specification.name.buffer)
+            request.raw(#","format":"#)
+            request.string(specification.format.buffer)
+            request.raw(#","indexes":["#)
+            let indexes = UnsafeBufferPointer(start: specification.indexes, count: specification.index_count)
+            for (position, path) in indexes.enumerated() {
+                if position > 0 { request.raw(",") }
+                request.string(path.buffer)
+            }
+            request.raw(#"],"create":"#)
+            request.bool(flags & CRUDD_OPEN_CREATE != 0)
+            request.raw(#","sequences":"#)
+            request.bool(flags & CRUDD_OPEN_SEQUENCES != 0)
+        }
+        // Not one that is not there, which may be asked for as often as a client likes.
+        keep(collection)
+        return collection
+    }
+
+    /// Removes a collection with its records.
+    func dropCollection(named name: UnsafeRawBufferPointer) throws(PluginFailure) {
+        try call("dropCollection", for: .writing) { request in
+            request.raw(#""name":"#)
+            request.string(name)
+        }
+    }
+
+    /// Names every collection that is there.
+    func listCollections(_ emit: (crudd_bytes) -> Void) throws(PluginFailure) {
+        try call("listCollections", for: .reading) { _ in
+        } _: { reader throws(ProtocolViolation) in
+            try reader.object(with: "names") { (reader) throws(ProtocolViolation) in
+                try reader.array { (reader) throws(ProtocolViolation) in
+                    var name = try reader.text()
+                    name.withUTF8 { emit(crudd_bytes($0)) }
+                }
+            }
+            return true
+        }
+    }
+}
+
+extension FrameReader {
+    /// Takes a list of capabilities by name; one that is not known is passed over.
+    fileprivate mutating func capabilities() throws(ProtocolViolation) -> (
+        known: Plugin.Capabilities, canSearch: Bool
+    ) {
+        var known: Plugin.Capabilities = []
+        var canSearch = false
+        try array { (reader) throws(ProtocolViolation) in
+            let name = try reader.string()
+            known.formUnion(Plugin.Capabilities.capability { $0 ~= name })
+            if "queries" ~= name { canSearch = true }
+        }
+        return (known, canSearch)
+    }
+}

@@ -1,0 +1,169 @@
+package import CRUDModel
+import CRUDPluginABI
+
+/// A search that is executed next to the plugin, in slices of some milliseconds each: no call lasts, and several
+/// searches take turns.
+package struct ChildSearch: Sendable {
+    /// What the search comes to.
+    package enum Kind: Sendable {
+        case query, count, matching
+    }
+
+    /// By its number in the child, see ``Child/number(of:)``.
+    package var collection: Int
+    package var kind: Kind
+    /// A JSON object, which the executor understands.
+    package var query: [UInt8]
+    /// The indexes that may serve.
+    package var indexes: [Int]
+    /// The most bytes of the result.
+    package var maximumBytes: Int
+    /// The most bytes of one item's text.
+    package var maximumItemBytes: Int
+    /// How long the search may take.
+    package var timeout: Duration
+
+    package init(
+        _ kind: Kind, in collection: Int, query: [UInt8], indexes: [Int], maximumBytes: Int, maximumItemBytes: Int,
+        timeout: Duration
+    ) {
+        self.kind = kind
+        self.collection = collection
+        self.query = query
+        self.indexes = indexes
+        self.maximumBytes = maximumBytes
+        self.maximumItemBytes = maximumItemBytes
+        self.timeout = timeout
+    }
+
+    /// What a slice of a search came to.
+    package struct Slice: Sendable {
+        /// By which number the search is continued.
+        package var task: Int
+        /// Whether the search is over; it needs not be ended then.
+        package var isDone = false
+        /// What the executor has made of it so far; empty where there is nothing yet.
+        package var result: [UInt8] = []
+        /// Why the search has failed.
+        package var error: CRUDError?
+    }
+}
+
+extension Child {
+    /// Starts a search and executes its first slice.
+    ///
+    /// - Throws: ``PluginFailure`` where the child could not be asked.
+    package func search(_ search: ChildSearch) throws(PluginFailure) -> ChildSearch.Slice {
+        try slice(makeTask(), "search") { request in
+            request.raw(#","collection":"#)
+            request.integer(search.collection)
+            request.raw(#","kind":""#)
+            request.raw(search.kind.name)
+            request.raw(#"","query":"#)
+            request.raw(search.query)
+            request.raw(#","indexes":["#)
+            for (position, index) in search.indexes.enumerated() {
+                if position > 0 { request.raw(",") }
+                request.integer(index)
+            }
+            request.raw(#"],"maximumBytes":"#)
+            request.integer(search.maximumBytes)
+            request.raw(#","maximumItemBytes":"#)
+            request.integer(search.maximumItemBytes)
+            request.raw(#","timeoutMilliseconds":"#)
+            request.integer(search.timeout.pollMilliseconds)
+        }
+    }
+
+    /// Executes the next slice of a search.
+    ///
+    /// - Parameter record: of ``ChildSearch/Kind/matching``: the position in the last result of the record from which
+    ///   on the search is to be resumed; nil: behind all of them.
+    /// - Throws: ``PluginFailure`` where the child could not be asked.
+    package func continueSearch(_ task: Int, from record: Int? = nil) throws(PluginFailure) -> ChildSearch.Slice {
+        try slice(task, "searchContinue") { request in
+            guard let record else { return }
+            request.raw(#","rewind":"#)
+            request.integer(record)
+        }
+    }
+
+    /// Ends a search that is not done.
+    package func endSearch(_ task: Int) {
+        // A child that cannot be asked has ended it already.
+        try? call("searchEnd", for: .maintenance) { request in
+            request.raw(#""task":"#)
+            request.integer(task)
+        }
+    }
+
+    private func slice(
+        _ task: Int, _ method: StaticString, _ parameters: (inout FrameWriter) -> Void
+    ) throws(PluginFailure) -> ChildSearch.Slice {
+        var slice = ChildSearch.Slice(task: task)
+        try call(method, for: .reading) { request in
+            request.raw(#""task":"#)
+            request.integer(task)
+            parameters(&request)
+        } _: { reader throws(ProtocolViolation) in
+            try reader.object { (reader, key) throws(ProtocolViolation) in
+                switch key {
+                case "done": slice.isDone = try reader.bool()
+                case "result": slice.result += try reader.bytes()
+                case "error": slice.error = try reader.searchError()
+                default: try reader.skip()
+                }
+            }
+            guard slice.result.count <= self.limits.frameBytes else {
+                throw ProtocolViolation("a result of more than \(self.limits.frameBytes) bytes")
+            }
+            return true
+        }
+        return slice
+    }
+}
+
+extension ChildSearch.Kind {
+    fileprivate var name: StaticString {
+        switch self {
+        case .query: "query"
+        case .count: "count"
+        case .matching: "matching"
+        }
+    }
+}
+
+/// Why a search has failed: `{"code":-32007,"message":"…","limit":"…","maximum":1}`.
+extension FrameWriter {
+    package mutating func searchError(_ error: CRUDError) {
+        raw(#"{"code":"#)
+        integer(error.code.rawValue)
+        raw(#","message":"#)
+        string(error.message)
+        if let limit = error.details.limit {
+            raw(#","limit":"#)
+            string(limit)
+        }
+        if let maximum = error.details.maximum {
+            raw(#","maximum":"#)
+            integer(maximum)
+        }
+        raw("}")
+    }
+}
+
+extension FrameReader {
+    fileprivate mutating func searchError() throws(ProtocolViolation) -> CRUDError {
+        var error = CRUDError(.internalError, "")
+        try object { (reader, key) throws(ProtocolViolation) in
+            switch key {
+            case "code": error.code = CRUDError.Code(rawValue: try reader.signedInteger())
+            case "message": error.message = try reader.text()
+            case "limit": error.details.limit = try reader.text()
+            case "maximum": error.details.maximum = try reader.count()
+            default: try reader.skip()
+            }
+        }
+        return error
+    }
+}

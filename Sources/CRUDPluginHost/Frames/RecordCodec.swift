@@ -1,0 +1,116 @@
+import CRUDJSON
+import CRUDModel
+package import CRUDPluginABI
+
+/// A record in a reply: `{"index":0,"item":15,"revision":5,"expiresAt":1767225600000,"sequence":8}`, or with `id` in
+/// the place of `index`.
+package enum RecordCodec {
+    /// Whether bytes may be a revision: 1 to 64 of printable ASCII.
+    package static func isRevision(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        1...Naming.maximumRevisionBytes ~= bytes.count && bytes.allSatisfy { 0x20..<0x7F ~= $0 }
+    }
+
+    /// Whether bytes may be an id: 1 to 512 of UTF-8 without control characters.
+    package static func isID(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        let id = bytes.bindMemory(to: UInt8.self).span
+        guard Naming.violation(id, maximum: Naming.maximumIDBytes) == nil else { return false }
+        var index = 0
+        while index < id.count {
+            let length = wellFormedScalarLength(id, at: index)
+            if length == 0 { return false }
+            index += length
+        }
+        return true
+    }
+}
+
+extension FrameWriter {
+    /// Writes a record that a scan has found.
+    package mutating func record(_ record: crudd_record, withItem: Bool) {
+        raw(#"{"id":"#)
+        bytes(record.id)
+        contents(record, withItem: withItem)
+    }
+
+    /// Writes a record that was read by id.
+    ///
+    /// - Parameter index: the position of its id in the request.
+    package mutating func record(_ record: crudd_record, at index: Int, withItem: Bool) {
+        raw(#"{"index":"#)
+        integer(index)
+        contents(record, withItem: withItem)
+    }
+
+    private mutating func contents(_ record: crudd_record, withItem: Bool) {
+        if withItem {
+            raw(#","item":"#)
+            bytes(record.item)
+        }
+        raw(#","revision":"#)
+        bytes(record.revision)
+        if record.expires_at != 0 {
+            raw(#","expiresAt":"#)
+            integer(record.expires_at)
+        }
+        if record.sequence != 0 {
+            raw(#","sequence":"#)
+            integer(record.sequence)
+        }
+        raw("}")
+    }
+}
+
+extension FrameReader {
+    /// Reads the result of `read` or `scan`, or a frame of it.
+    ///
+    /// - Parameter take: takes a record, whose bytes stay as long as the frame, and its `index`; nil where it has none.
+    mutating func records(
+        _ take: (Int?, inout crudd_record) throws(ProtocolViolation) -> Void
+    ) throws(ProtocolViolation) {
+        try object(with: "records") { (reader) throws(ProtocolViolation) in
+            var record = crudd_record.sized()
+            try reader.array { (reader) throws(ProtocolViolation) in
+                let index = try reader.record(into: &record)
+                try take(index, &record)
+            }
+        }
+    }
+
+    /// Reads the result of `read`, or a frame of it.
+    ///
+    /// - Parameters:
+    ///   - count: how many ids were asked for.
+    ///   - take: takes the record of the id at an index; returns whether another one is wanted.
+    /// - Returns: whether further frames are wanted.
+    mutating func recordsRead(
+        of count: Int, _ take: (Int, inout crudd_record) -> Bool
+    ) throws(ProtocolViolation) -> Bool {
+        var isWanted = true
+        try records { (index, record) throws(ProtocolViolation) in
+            guard let index, index < count else { throw ProtocolViolation("a record whose id was not asked for") }
+            if isWanted { isWanted = take(index, &record) }
+        }
+        return isWanted
+    }
+
+    private mutating func record(into record: inout crudd_record) throws(ProtocolViolation) -> Int? {
+        var index: Int?
+        record = .sized()
+        try object { (reader, key) throws(ProtocolViolation) in
+            switch key {
+            case "index": index = try reader.count()
+            case "id": record.id = crudd_bytes(try reader.bytes())
+            case "item": record.item = crudd_bytes(try reader.bytes())
+            case "revision": record.revision = crudd_bytes(try reader.bytes())
+            case "expiresAt": record.expires_at = Int64(try reader.count())
+            case "sequence": record.sequence = try reader.integer()
+            default: try reader.skip()
+            }
+        }
+        guard RecordCodec.isRevision(record.revision.buffer) else {
+            throw ProtocolViolation(
+                "a revision that is not 1 to \(Naming.maximumRevisionBytes) bytes of printable ASCII")
+        }
+        return index
+    }
+}

@@ -1,0 +1,106 @@
+package import CRUDPluginABI
+package import Logging
+
+/// Storage that a plugin has opened.
+package struct OpenedPlugin: @unchecked Sendable {
+    // @unchecked: an address; the host follows the contract's rules on threads.
+
+    /// The plugin's `crudd_backend`, to be closed by the plugin's table.
+    package let storage: OpaquePointer
+    /// What the plugin can do with these options.
+    package let capabilities: Plugin.Capabilities
+    /// No record that was ever stored has a higher sequence number.
+    package let lastSequence: UInt64
+    /// How many readers beside those of event loops serve the plugin best, at least 1.
+    package let readers: Int
+    /// The child that the storage is in; nil for a plugin that was loaded.
+    package let child: Child?
+}
+
+extension Plugin {
+    /// A plugin for one backend, which runs it in a child process. A child is started to say what it can do, and to
+    /// check the backend's options, without touching storage.
+    ///
+    /// - Returns: the plugin, and why the child could not be asked, if it could not: it ended or did not reply, which
+    ///   the next one need not.
+    /// - Throws: ``PluginFailure`` that is final: the file, its version or the options.
+    package static func inChild(
+        _ command: ChildCommand, options: [UInt8], logger: Logger
+    ) throws(PluginFailure) -> (plugin: Plugin, doubt: String?) {
+        // A file that must not be used is an error whatever a child would say.
+        let file: PluginFile
+        do throws(PluginLoadingError) {
+            file = try command.file()
+        } catch {
+            throw PluginFailure(status: CRUDD_UNSUPPORTED, message: error.description)
+        }
+        let host = PluginHostCallbacks(backend: command.backend, logger: logger)
+        do throws(PluginFailure) {
+            let child = try Child(command, host: HostReference(host.pointer)) {}
+            defer { child.close() }
+            try child.check(options: options)
+            let greeting = child.greeting
+            return (
+                Plugin(
+                    file, version: greeting.version, capabilities: greeting.capabilities, table: ChildTable.table,
+                    command: command), nil
+            )
+        } catch {
+            if error.isFinal { throw error }
+            return (
+                Plugin(file, version: "", capabilities: [], table: ChildTable.table, command: command), error.message
+            )
+        }
+    }
+
+    /// Opens storage.
+    ///
+    /// - Parameters:
+    ///   - options: a JSON object.
+    ///   - host: lives until the storage is closed.
+    ///   - lost: called, on any thread, when a child has ended by itself.
+    package func open(
+        options: [UInt8], host: UnsafePointer<crudd_host>, lost: @escaping @Sendable () -> Void = {}
+    ) throws(PluginFailure) -> OpenedPlugin {
+        guard let command else { return try openHere(options: options, host: host) }
+        return try Self.open(command, options: options, host: host, lost: lost)
+    }
+
+    /// Opens storage in this process.
+    private func openHere(options: [UInt8], host: UnsafePointer<crudd_host>) throws(PluginFailure) -> OpenedPlugin {
+        let failure = FailureReport()
+        let call = CallContext()
+        var storage: OpaquePointer?
+        var opened = crudd_opened.sized()
+        opened.capabilities = capabilities.rawValue
+        try failure.check(
+            options.withUnsafeBufferPointer {
+                table.pointee.open(crudd_bytes($0), host, call.begin(), &storage, &opened, failure.pointer)
+            })
+        guard let storage else {
+            throw PluginFailure(status: CRUDD_INTERNAL, message: "the plugin opened nothing and reported no failure")
+        }
+        var capabilities = capabilities.intersection(Capabilities(rawValue: opened.capabilities))
+        if !capabilities.contains(.concurrentReads) { capabilities.remove(.fastReads) }
+        return OpenedPlugin(
+            storage: storage, capabilities: capabilities, lastSequence: opened.last_sequence,
+            readers: capabilities.contains(.concurrentReads) ? max(1, Int(opened.readers)) : 1, child: nil)
+    }
+
+    /// Opens storage in a child of its own.
+    private static func open(
+        _ command: ChildCommand, options: [UInt8], host: UnsafePointer<crudd_host>,
+        lost: @escaping @Sendable () -> Void
+    ) throws(PluginFailure) -> OpenedPlugin {
+        let child = try Child(command, host: HostReference(host), lost: lost)
+        do throws(PluginFailure) {
+            let lastSequence = try child.open(options: options)
+            return OpenedPlugin(
+                storage: ChildTable.retained(child), capabilities: child.capabilities, lastSequence: lastSequence,
+                readers: 1, child: child)
+        } catch {
+            child.close()
+            throw error
+        }
+    }
+}

@@ -1,0 +1,33 @@
+import CRUDPluginABI
+import Synchronization
+
+/// The host that a backend reports to.
+final class HostReports: @unchecked Sendable {
+    // @unchecked: the struct is constant, and lives as long as this object.
+    let pointer: UnsafePointer<crudd_host>
+    private let memory: CallMemory
+    private let logged = Mutex<[String]>([])
+
+    init(surplus: Int) {
+        memory = CallMemory(surplus: surplus)
+        var host = crudd_host()
+        host.log = { context, _, message in
+            // The context is this object, which its backend owns.
+            Unmanaged<HostReports>.fromOpaque(context!).takeUnretainedValue().append(message.text)
+        }
+        host.progress = { _, _, _ in }
+        host.state = { _, _, _ in }
+        let copy = memory.copy(host)
+        pointer = UnsafePointer(copy)
+        copy.pointee.context = Unmanaged.passUnretained(self).toOpaque()
+    }
+
+    deinit { memory.free() }
+
+    /// What was logged so far.
+    var lines: [String] { logged.withLock { $0 } }
+
+    private func append(_ line: String) {
+        logged.withLock { $0.append(line) }
+    }
+}

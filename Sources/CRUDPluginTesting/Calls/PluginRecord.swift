@@ -1,0 +1,45 @@
+/// A record as a plugin stores it.
+///
+/// Two are equal if all their bytes are, whatever Unicode says of them, and if they expire at the same time; their
+/// sequence numbers do not count.
+package struct PluginRecord: Equatable, Sendable {
+    package let id: String
+    package let bytes: [UInt8]
+    package let revision: String
+    /// Milliseconds since 1970-01-01 UTC; 0: never.
+    package let expiresAt: Int64
+    /// 0: none.
+    package let sequence: UInt64
+
+    package init(_ id: String, bytes: [UInt8], revision: String = "1", expiresAt: Int64 = 0, sequence: UInt64 = 0) {
+        self.id = id
+        self.bytes = bytes
+        self.revision = revision
+        self.expiresAt = expiresAt
+        self.sequence = sequence
+    }
+
+    package init(_ id: String, _ item: String, revision: String = "1") {
+        self.init(id, bytes: Array(item.utf8), revision: revision)
+    }
+
+    /// The item as a text.
+    package var item: String { String(decoding: bytes, as: UTF8.self) }
+
+    /// The record as it is emitted where items were not asked for.
+    var withoutItem: PluginRecord {
+        PluginRecord(id, bytes: [], revision: revision, expiresAt: expiresAt, sequence: sequence)
+    }
+
+    package static func == (left: PluginRecord, right: PluginRecord) -> Bool {
+        left.id.utf8.elementsEqual(right.id.utf8) && left.bytes == right.bytes
+            && left.revision.utf8.elementsEqual(right.revision.utf8) && left.expiresAt == right.expiresAt
+    }
+}
+
+extension PluginRecord: CustomStringConvertible {
+    package var description: String {
+        let expiry = expiresAt == 0 ? "" : ", expires at \(expiresAt)"
+        return "id \(id.debugDescription), revision \(revision.debugDescription), item \(Excerpt(bytes))\(expiry)"
+    }
+}

@@ -1,0 +1,248 @@
+import CRUDJSON
+import CRUDModel
+
+/// Decides about the records of a search, one after the other: which of them match, which of those come first, and when
+/// a scan can stop.
+///
+/// Whatever has led to a record, its item alone decides. Nothing is allocated for a record that is not kept, unless a
+/// string has escapes or the item is not stored as JSON text.
+struct CandidateVisitor: ~Copyable {
+    /// What is done with the records that match.
+    enum Purpose {
+        /// The first of them are kept as text for a page.
+        case page
+        /// The first of them are kept with their revisions.
+        case revisions
+        case count
+    }
+
+    /// Why a scan has stopped before its end.
+    enum Stop {
+        /// No further record can have a place on the page.
+        case pageIsFull
+        /// What follows does not belong to the scan.
+        case scanEnd
+        case sliceEnd
+        /// Too many records tie in a reverse scan.
+        case manyTies
+    }
+
+    private let purpose: Purpose
+    private let query: Query
+    private let decode: QueryTarget.Decoder?
+    private let maximumBytes: Int
+    private let maximumTies: Int
+    private let isSorted: Bool
+    /// Whether every item is decoded, or looked at by filter or sort, which finds out whether it is valid JSON.
+    private let validates: Bool
+    /// Whether items are looked at or shown.
+    private let needsItems: Bool
+    private var evaluator: FilterEvaluator
+    private var values: SortValueReader
+    private var text: RecordText
+    /// The text of an item that is stored otherwise.
+    private var decoded: [UInt8] = []
+
+    /// Only records behind it are wanted; nil: all.
+    private var position: SortPosition?
+    /// The records to return.
+    var first: FirstRecords
+    /// How many records match, where they are counted.
+    private(set) var count = 0
+    private(set) var scanned = 0
+    /// The ids of records that cannot be decoded, each once.
+    private(set) var corrupt: [[UInt8]] = []
+    /// Those that were found unkeyed: a later slice may find them again.
+    private var unkeyed: Set<[UInt8]> = []
+
+    private var planned = PlannedScan(RecordScan(.id), .none)
+    private var slice: Slice
+    private var visited = 0
+    /// How many records the scan has at the most; 0: any number.
+    private var limit = 0
+    /// In a reverse scan: the value that the last records tie in, and how many do.
+    private var group: (value: SortValue, count: Int)?
+    /// Why the scan has stopped; nil: it has not.
+    private(set) var stop: Stop?
+    /// The last record of a scan that has stopped.
+    private(set) var last: (id: [UInt8], value: SortValue?) = ([], nil)
+
+    /// The most ids that are named in ``corrupt``.
+    private static let maximumCorrupt = 100
+
+    /// - Parameters:
+    ///   - evaluator: of the query's filter, or of one that is always true.
+    ///   - maximumBytes: what the texts of a page and a cursor may take together.
+    init(
+        _ query: Query, _ purpose: Purpose, _ decode: QueryTarget.Decoder?, _ evaluator: consuming FilterEvaluator,
+        maximumBytes: Int, _ limits: SearchLimits
+    ) {
+        self.purpose = purpose
+        self.query = query
+        self.decode = decode
+        self.maximumBytes = maximumBytes
+        maximumTies = limits.maximumTies
+        slice = Slice(limits, limits.slice)
+        isSorted = !query.sort.keys.isEmpty
+        let looksAtItems = isSorted || evaluator.needsItem
+        validates = looksAtItems || decode != nil
+        needsItems = looksAtItems || purpose == .page && query.fields?.isEmpty != true
+        self.evaluator = evaluator
+        values = SortValueReader(query.sort)
+        text = RecordText(query.fields)
+        position = query.position
+        first = FirstRecords(query.sort, limit: query.limit, maximumBytes: maximumBytes)
+    }
+
+    /// Forgets what has been found.
+    mutating func restart(behind position: SortPosition?) {
+        self.position = position
+        first = FirstRecords(query.sort, limit: query.limit, maximumBytes: maximumBytes)
+        count = 0
+        group = nil
+        unkeyed.removeAll()
+        for id in corrupt { first.reserve(bytes: Self.size(ofCorrupt: id)) }
+    }
+
+    // MARK: Scans
+
+    mutating func begin(_ slice: Slice) { self.slice = slice }
+
+    /// Begins a scan.
+    ///
+    /// - Returns: what to ask the source for.
+    mutating func begin(_ planned: PlannedScan) -> RecordScan {
+        var scan = planned.scan
+        scan.withItems = needsItems
+        // One more record shows that the page is not the last one.
+        if planned.ordering == .full, query.filter == nil { scan.limit = max(1, query.limit + 1 - first.count) }
+        self.planned = planned
+        limit = scan.limit
+        visited = 0
+        stop = nil
+        return scan
+    }
+
+    /// Whether the slice's time is up, which is asked between scans.
+    mutating func isSliceOver() -> Bool { slice.isOver() }
+
+    private var isUnkeyedScan: Bool { if case .unkeyed = planned.scan.order { true } else { false } }
+
+    /// Whether the last record's value says where the scan is.
+    private var needsValue: Bool { planned.ordering != .none && isSorted }
+
+    /// - Returns: whether further records are wanted.
+    mutating func visit(_ record: FoundRecord) -> Bool {
+        scanned += 1
+        visited += 1
+        // The buffers are valid during this call.
+        let id = unsafe record.id.bindMemory(to: UInt8.self).span
+        let stored = unsafe record.item.bindMemory(to: UInt8.self).span
+        if let endID = planned.endID, !record.id.lexicographicallyPrecedes(endID) { return end(.scanEnd) }
+        do {
+            guard needsItems, let decode else {
+                try decide(record, id, stored)
+                return try proceed(id, stored)
+            }
+            var decoded: [UInt8] = []
+            swap(&decoded, &self.decoded)
+            defer { swap(&decoded, &self.decoded) }
+            decoded.removeAll(keepingCapacity: decoded.capacity <= 1 << 20)
+            try decode(stored, &decoded)
+            try decide(record, id, decoded.span)
+            return try proceed(id, decoded.span)
+        } catch {
+            name(corrupt: record.id)
+            // Without a value it is not known where the scan is.
+            return needsValue || (try? proceed(id, stored)) ?? true
+        }
+    }
+
+    private mutating func end(_ stop: Stop) -> Bool {
+        self.stop = stop
+        return false
+    }
+
+    /// Stops the scan where that is due.
+    private mutating func proceed(_ id: Span<UInt8>, _ item: Span<UInt8>) throws(JSONSyntaxError) -> Bool {
+        if stop == nil, slice.isOverAfterRecord() || visited == limit { stop = .sliceEnd }
+        guard stop != nil else { return true }
+        last.id = id.withUnsafeBufferPointer { Array($0) }
+        if needsValue {
+            try values.find(in: item)
+            last.value = values.value(0, in: item)
+        }
+        return false
+    }
+
+    private mutating func name(corrupt id: UnsafeRawBufferPointer) {
+        guard corrupt.count < Self.maximumCorrupt, !corrupt.contains(where: { $0.elementsEqual(id) }) else { return }
+        let id = Array(id)
+        // Their names must not fill the page.
+        let size = corrupt.reduce(Self.size(ofCorrupt: id)) { $0 + Self.size(ofCorrupt: $1) }
+        guard size <= maximumBytes / 4 else { return }
+        corrupt.append(id)
+        first.reserve(bytes: Self.size(ofCorrupt: id))
+    }
+
+    /// How long the name of a corrupt record is at the most, escapes, quotes and comma included.
+    private static func size(ofCorrupt id: [UInt8]) -> Int { id.count * 6 + 3 }
+
+    // MARK: Decisions
+
+    private mutating func decide(
+        _ record: FoundRecord, _ id: Span<UInt8>, _ item: Span<UInt8>
+    ) throws(JSONSyntaxError) {
+        if planned.ordering != .none, let threshold = first.threshold {
+            try values.find(in: item)
+            let isBehind =
+                planned.ordering == .full
+                ? values.compare(id: id, in: item, with: threshold) >= 0
+                : values.compare(0, in: item, with: threshold.values[0]) > 0
+            if isBehind {
+                first.leaveOut()
+                stop = .pageIsFull
+                return
+            }
+        }
+        if planned.scan.isReversed, query.sort.keys.count == 1 { try count(group: item) }
+        guard query.prefix.isEmpty || record.id.starts(with: query.prefix) else { return }
+        guard try evaluator.matches(item) else { return }
+        if purpose == .count { count += 1 } else { try keep(record, id, item) }
+    }
+
+    private mutating func count(group item: Span<UInt8>) throws(JSONSyntaxError) {
+        try values.find(in: item)
+        if let group, values.compare(0, in: item, with: group.value) == 0 {
+            self.group?.count += 1
+            if group.count == maximumTies { stop = .manyTies }
+        } else {
+            group = (values.value(0, in: item), 1)
+        }
+    }
+
+    /// Keeps a record that matches, if it is one of the first behind the position.
+    private mutating func keep(
+        _ record: FoundRecord, _ id: Span<UInt8>, _ item: Span<UInt8>
+    ) throws(JSONSyntaxError) {
+        try values.find(in: item)
+        if let position, values.compare(id: id, in: item, with: position) <= 0 { return }
+        if let threshold = first.threshold, values.compare(id: id, in: item, with: threshold) >= 0 {
+            return first.leaveOut()
+        }
+        let position = values.position(id: id, in: item)
+        if isUnkeyedScan {
+            guard unkeyed.insert(position.id).inserted else { return }
+        } else if unkeyed.contains(position.id) {
+            return
+        }
+        let content = purpose == .page ? try text.write(record, item: item, isValid: validates) : Array(record.revision)
+        first.insert(FirstRecords.Entry(position: position, content: content))
+        // With a filter it is not worth while to look for one more.
+        guard planned.ordering == .full, query.filter != nil || first.hasLeftOut, let threshold = first.threshold,
+            values.compare(id: id, in: item, with: threshold) >= 0
+        else { return }
+        first.leaveOut()
+        stop = .pageIsFull
+    }
+}

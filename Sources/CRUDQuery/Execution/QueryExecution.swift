@@ -1,0 +1,106 @@
+import CRUDJSON
+package import CRUDModel
+
+/// `record.query`: finds the records of one page. One thread at a time may use it.
+package final class QueryExecution {
+    private let search: RecordSearch
+    private let collection: [UInt8]
+    private let maximumBytes: Int
+    /// `{"records": […], "cursor"?, "corrupt"?, "plan"?}`, when the page is complete.
+    package private(set) var result: [UInt8] = []
+
+    /// - Parameters:
+    ///   - maximumBytes: how long the result may be.
+    ///   - timeout: a page that is found in its order ends early after this time.
+    /// - Throws: `invalid_query` for a filter that cannot be evaluated.
+    package convenience init(
+        _ query: Query, in target: QueryTarget, maximumBytes: Int, timeout: Duration
+    ) throws(CRUDError) {
+        try self.init(query, in: target, maximumBytes: maximumBytes, timeout: timeout, limits: SearchLimits())
+    }
+
+    init(
+        _ query: Query, in target: QueryTarget, maximumBytes: Int, timeout: Duration, limits: SearchLimits
+    ) throws(CRUDError) {
+        collection = target.name
+        self.maximumBytes = maximumBytes
+        search = try RecordSearch(
+            query, .page, in: target, maximumBytes: maximumBytes - Self.overhead(query, target), timeout: timeout,
+            limits: limits)
+    }
+
+    /// How much of a result is neither records nor cursor nor ids.
+    private static func overhead(_ query: Query, _ target: QueryTarget) -> Int {
+        let frame = #"{"records":[],"cursor":"","corrupt":[]}"#.utf8.count
+        guard query.explains else { return frame }
+        let longestPath = target.indexes.map(\.path.text.utf8.count).max() ?? 0
+        return frame + 100 + 6 * longestPath
+    }
+
+    /// Searches for one slice, which takes some milliseconds.
+    ///
+    /// - Parameter isAbandoned: whether nobody waits for the result any more; the slice ends then, and the search is
+    ///   not to be continued.
+    /// - Returns: whether the page is complete.
+    /// - Throws: `limit_exceeded` where not even one record fits; what the source throws.
+    package func advance(_ source: any RecordSource, isAbandoned: () -> Bool) throws(CRUDError) -> Bool {
+        guard try search.advance(source, isAbandoned: isAbandoned) else { return false }
+        guard !search.isOverfull else {
+            throw CRUDError(
+                .limitExceeded, "not even one record fits into a reply",
+                details: .init(limit: "frame_bytes", maximum: maximumBytes))
+        }
+        finish()
+        return true
+    }
+
+    /// The ids of the page's records, in their order.
+    package var ids: [[UInt8]] { search.records.map(\.position.id) }
+
+    /// Where the next page begins; nil: there is none.
+    package var cursor: [UInt8]? {
+        search.continuation.map { search.query.cursor(behind: $0, in: collection) }
+    }
+
+    /// The ids of records that cannot be decoded and were left out; at most 100.
+    package var corrupt: [[UInt8]] { search.corrupt }
+
+    private func finish() {
+        var writer = JSONWriter()
+        writer.object { result in
+            result.key("records")
+            result.array { records in
+                for record in search.records { records.raw(record.content) }
+            }
+            if let cursor {
+                result.key("cursor")
+                result.string(utf8: cursor)
+            }
+            result.member(corrupt: corrupt)
+            if search.query.explains {
+                result.key("plan")
+                plan.write(to: &result)
+            }
+        }
+        result = writer.bytes
+    }
+
+    private var plan: QueryPlan {
+        let sort: QueryPlan.Sort =
+            switch search.path {
+            case .ordered: .storage
+            case .ranges: .host
+            case .primary, .point, nil: search.query.sort.keys.isEmpty ? .id : .host
+            }
+        return QueryPlan(index: search.path?.index?.path.text, sort: sort, scanned: search.scanned)
+    }
+}
+
+extension JSONWriter {
+    /// The member of results that names corrupt records; none where there are none.
+    mutating func member(corrupt ids: [[UInt8]]) {
+        guard !ids.isEmpty else { return }
+        key("corrupt")
+        array { for id in ids { $0.string(utf8: id) } }
+    }
+}

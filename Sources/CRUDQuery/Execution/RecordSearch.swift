@@ -1,0 +1,178 @@
+import CRUDModel
+
+/// A search for the records of a query, executed slice by slice, each on a snapshot of its own.
+///
+/// The planner chooses an access path; the records that have no key in its index come first, then those that its scans
+/// find, and each is decided about by its item (``CandidateVisitor``). A scan that has the order of the query stops
+/// when nothing can come before what is kept.
+///
+/// A record whose filter outcome and sort values stay the same must be found once, whatever is written between slices.
+/// Where a path spans slices, such a record keeps its place on it, unless it loses its key or is given one. Hence every
+/// slice begins with the records without a key, those that were found so before are passed over, and one that is found
+/// twice is kept once. A path on which other records move is left for a scan by id if one slice does not suffice.
+final class RecordSearch: RecordVisitor {
+    private let purpose: CandidateVisitor.Purpose
+    private(set) var query: Query
+    private var indexes: [QueryIndex]
+    private let target: QueryTarget
+    private let limits: SearchLimits
+    /// A page that is found in its order ends early after this time; nil: never.
+    private let timeout: Duration?
+    private var end: ContinuousClock.Instant?
+    private(set) var path: AccessPath?
+    /// The scans that have not come to their ends, the next one last.
+    private var scans: [PlannedScan] = []
+    /// One thread at a time uses a search, and no access to it is in progress when a record is visited.
+    @exclusivity(unchecked) private var visitor: CandidateVisitor
+    /// Where a page has ended early.
+    private var earlyEnd: SortPosition?
+
+    /// - Throws: `invalid_query` for a filter that cannot be evaluated.
+    init(
+        _ query: Query, _ purpose: CandidateVisitor.Purpose, in target: QueryTarget, maximumBytes: Int = .max,
+        timeout: Duration? = nil, limits: SearchLimits = SearchLimits()
+    ) throws(CRUDError) {
+        let evaluator = try FilterEvaluator(query.filter ?? .constant(true))
+        self.query = query
+        self.purpose = purpose
+        self.target = target
+        self.timeout = timeout
+        self.limits = limits
+        indexes = target.indexes
+        visitor = CandidateVisitor(
+            query, purpose, target.decode, evaluator, maximumBytes: maximumBytes, limits)
+    }
+
+    // MARK: What has been found
+
+    /// The first records that match behind the query's position, in their order.
+    var records: [FirstRecords.Entry] { visitor.first.sorted }
+    /// Whether the records take more than the page has, which only a single one can.
+    var isOverfull: Bool { visitor.first.isOverfull }
+    /// How many records match, where they are counted.
+    var count: Int { visitor.count }
+    var scanned: Int { visitor.scanned }
+    var corrupt: [[UInt8]] { visitor.corrupt }
+
+    /// Where the search ends before the last record; nil: there are no further ones.
+    var continuation: SortPosition? {
+        earlyEnd ?? (visitor.first.hasLeftOut ? visitor.first.last?.position : nil)
+    }
+
+    /// Begins again, behind another position.
+    func restart(behind position: SortPosition?) {
+        query.position = position
+        indexes = target.indexes
+        restart()
+    }
+
+    private func restart() {
+        path = nil
+        visitor.restart(behind: query.position)
+    }
+
+    // MARK: Slices
+
+    /// Searches for one slice.
+    ///
+    /// - Returns: whether the search is complete.
+    func advance(_ source: any RecordSource, isAbandoned: () -> Bool) throws(CRUDError) -> Bool {
+        if end == nil, let timeout { end = limits.now() + timeout }
+        let path = if let path { path } else { try plan(source) }
+        let slice = Slice(limits, path.needsOneSnapshot ? limits.snapshot : limits.slice)
+        if let index = path.index, try !scanUnkeyed(index, source) {
+            indexes.removeAll { $0 == index }
+            restart()
+            return false
+        }
+        visitor.begin(slice)
+        while !isAbandoned() {
+            guard let planned = scans.popLast() else { return true }
+            try source.scan(visitor.begin(planned), into: self)
+            switch visitor.stop {
+            case .pageIsFull: return true
+            case .manyTies: split(planned, path)
+            case .sliceEnd:
+                scans.append(resumed(planned))
+                return endEarly(planned) || endSlice(path)
+            case nil, .scanEnd: if !scans.isEmpty, visitor.isSliceOver() { return endSlice(path) }
+            }
+        }
+        return false
+    }
+
+    func visit(_ record: FoundRecord) -> Bool { visitor.visit(record) }
+
+    private func plan(_ source: any RecordSource) throws(CRUDError) -> AccessPath {
+        let planner = QueryPlanner(query, indexes, limits)
+        let path = try purpose == .count ? planner.pathToAll(in: source) : planner.path(in: source)
+        scans = path.scans(for: query).reversed()
+        self.path = path
+        return path
+    }
+
+    /// Scans the records that have no key in an index; false where they are too many.
+    private func scanUnkeyed(_ index: QueryIndex, _ source: any RecordSource) throws(CRUDError) -> Bool {
+        var scan = RecordScan(.unkeyed(index: index.number))
+        scan.limit = limits.maximumUnkeyed + 1
+        visitor.begin(Slice(limits, limits.snapshot))
+        try source.scan(visitor.begin(PlannedScan(scan, .none)), into: self)
+        return visitor.stop == nil
+    }
+
+    /// Ends a slice; the search is not complete.
+    private func endSlice(_ path: AccessPath) -> Bool {
+        if path.needsOneSnapshot {
+            indexes = []
+            restart()
+        }
+        return false
+    }
+
+    /// The rest of a scan that has stopped with its slice.
+    private func resumed(_ planned: PlannedScan) -> PlannedScan {
+        var rest = planned
+        let (id, value) = visitor.last
+        let key = planned.scan.order == .id ? [] : value.map { IndexKey.bound($0).key } ?? planned.scan.lower
+        rest.scan.after = (key, id)
+        return rest
+    }
+
+    /// Replaces the rest of a reverse scan, in which many records tie: those that have not been scanned come in their
+    /// order, then those with lesser keys.
+    private func split(_ planned: PlannedScan, _ path: AccessPath) {
+        guard let index = path.index, let value = visitor.last.value else { return }
+        let key = IndexKey.bound(value).key
+        var rest = planned
+        rest.scan.upper = key
+        rest.scan.after = nil
+        if key != planned.scan.lower { scans.append(rest) }
+        scans.append(PlannedScan(AccessPath.point(index, key, after: nil), .full, endID: visitor.last.id))
+    }
+
+    // MARK: Ending early
+
+    /// Ends the page where the scan has stopped, if it is time to.
+    private func endEarly(_ planned: PlannedScan) -> Bool {
+        guard let end, limits.now() >= end, let position = settledPosition(planned),
+            query.position.map({ query.sort.compare(position, $0) > 0 }) ?? true
+        else { return false }
+        visitor.first.removeAll(behind: position)
+        earlyEnd = position
+        return true
+    }
+
+    /// A position up to which all records have been found; nil where the scan has another order.
+    private func settledPosition(_ planned: PlannedScan) -> SortPosition? {
+        let (id, value) = visitor.last
+        switch planned.ordering {
+        case .none: return nil
+        case .full: return SortPosition(values: value.map { [$0] } ?? [], id: id)
+        case .grouped:
+            // In front of all records that tie with the last one.
+            guard let value else { return nil }
+            let rest = query.sort.keys.dropFirst().map { $0.isDescending ? SortValue.object : .null }
+            return SortPosition(values: [value] + rest, id: [])
+        }
+    }
+}

@@ -1,0 +1,20 @@
+/// The figures by which searches are planned and cut into slices.
+struct SearchLimits: Sendable {
+    var now: @Sendable () -> ContinuousClock.Instant = { .now }
+    /// The clock is read once in so many records.
+    var recordsPerReading = 32
+    /// How long a slice lasts.
+    var slice = Duration.milliseconds(5)
+    /// How long a search may take that needs one snapshot.
+    var snapshot = Duration.milliseconds(100)
+    /// So many records are sorted, which takes about ten milliseconds, rather than followed in an order.
+    var few = 10_000
+    /// So many records are looked up by key rather than all records scanned.
+    var many = 50_000
+    /// How long ranges of keys may be counted before they are too many.
+    var counting = Duration.milliseconds(50)
+    /// An index serves only where no more records than these have no key in it.
+    var maximumUnkeyed = 10_000
+    /// When more records than these tie in a reverse scan, the others are scanned in their order.
+    var maximumTies = 256
+}

@@ -1,0 +1,37 @@
+/// How long a search continues before it lets other work have its turn.
+///
+/// The time counts from the slice's first record, and is at least as long as it took to get there: where beginning is
+/// costly, at most half of the time goes into it.
+struct Slice {
+    private let limits: SearchLimits
+    private let duration: Duration
+    private let start: ContinuousClock.Instant
+    private var end: ContinuousClock.Instant?
+    private var recordsUntilReading = 0
+
+    init(_ limits: SearchLimits, _ duration: Duration) {
+        self.limits = limits
+        self.duration = duration
+        start = limits.now()
+    }
+
+    /// Whether the time is up.
+    mutating func isOver() -> Bool {
+        let now = limits.now()
+        guard let end else {
+            self.end = now + max(duration, now - start)
+            return false
+        }
+        return now >= end
+    }
+
+    /// Counts a record; returns whether there is to be no further one.
+    mutating func isOverAfterRecord() -> Bool {
+        guard recordsUntilReading == 0 else {
+            recordsUntilReading -= 1
+            return false
+        }
+        recordsUntilReading = limits.recordsPerReading - 1
+        return isOver()
+    }
+}

@@ -1,0 +1,116 @@
+package import CRUDJSON
+package import CRUDModel
+
+/// The part of an item that a caller asks for: a tree of member names, made from property paths.
+///
+/// The projection of an item has the named members only, nested as they were. A missing member is left out, and so is
+/// an object around it that would be empty. Of members with one name the last one counts.
+package struct FieldProjection: Sendable {
+    private struct Node {
+        /// The whole value is wanted, whatever is named beneath it.
+        var isWhole = false
+        var children: [Node] = []
+        /// The position in `children` of each name's node: a request may have very many names.
+        var positions: [[UInt8]: Int] = [:]
+    }
+
+    private var root = Node()
+    /// The list of paths as it was given.
+    let json: [UInt8]
+
+    /// How many names of a path are told apart. An item nests at most 1000 deep, so that a longer path leads nowhere;
+    /// and a tree of bounded depth can be traversed by recursion.
+    private static let maximumNames = 1001
+
+    /// Whether no member at all is wanted.
+    package var isEmpty: Bool { root.children.isEmpty }
+
+    /// - Parameter text: the parameter `fields`, an array of property paths.
+    /// - Throws: `invalid_params` for anything else.
+    package init(json text: Span<UInt8>) throws(CRUDError) {
+        json = text.withUnsafeBufferPointer { Array($0) }
+        let paths: [JSONSlice]
+        do throws(JSONSyntaxError) {
+            paths = try Self.elements(text)
+        } catch {
+            throw Self.error("must be an array of strings")
+        }
+        for path in paths {
+            guard path.kind == .string else { throw Self.error("must be an array of strings") }
+            guard let path = PropertyPath(utf8: path.decodedString(text)) else {
+                throw Self.error("has a path with a backslash before neither a dot nor a backslash")
+            }
+            Self.insert(path.names.prefix(Self.maximumNames), into: &root)
+        }
+    }
+
+    private static func elements(_ text: Span<UInt8>) throws(JSONSyntaxError) -> [JSONSlice] {
+        var scanner = JSONScanner()
+        guard try scanner.peekKind(text) == .array else {
+            throw JSONSyntaxError(reason: .unexpectedByte, offset: scanner.position)
+        }
+        var elements: [JSONSlice] = []
+        scanner.enter()
+        var isFirst = true
+        while try scanner.nextElement(text, isFirst: &isFirst) { elements.append(try scanner.value(text)) }
+        try scanner.expectEnd(text)
+        return elements
+    }
+
+    private static func error(_ message: String) -> CRUDError {
+        CRUDError(.invalidParams, "`fields` \(message)", details: .init(member: "fields"))
+    }
+
+    private static func insert(_ names: ArraySlice<String>, into node: inout Node) {
+        guard let name = names.first.map({ Array($0.utf8) }) else {
+            node.isWhole = true
+            return
+        }
+        let index = node.positions[name] ?? node.children.count
+        if index == node.children.count {
+            node.children.append(Node())
+            node.positions[name] = index
+        }
+        insert(names.dropFirst(), into: &node.children[index])
+    }
+
+    /// Appends the projection of an item.
+    ///
+    /// - Throws: `JSONSyntaxError` where the item is not valid JSON as far as it is looked at.
+    package func append(of item: Span<UInt8>, to output: inout [UInt8]) throws(JSONSyntaxError) {
+        let value = JSONSlice(start: 0, end: item.count, kind: .object)
+        if try !append(root, of: value, in: item, to: &output) { output.append(contentsOf: "{}".utf8) }
+    }
+
+    /// Appends the wanted members of an object; false, with nothing appended, where there are none.
+    private func append(
+        _ node: Node, of object: JSONSlice, in item: Span<UInt8>, to output: inout [UInt8]
+    ) throws(JSONSyntaxError) -> Bool {
+        var scanner = JSONScanner(at: object.start)
+        guard try scanner.peekKind(item) == .object else { return false }
+        var found = [(key: JSONSlice, value: JSONSlice)?](repeating: nil, count: node.children.count)
+        scanner.enter()
+        var isFirst = true
+        while let key = try scanner.nextKey(item, isFirst: &isFirst) {
+            let value = try scanner.value(item)
+            if let index = node.positions[key.decodedString(item)] { found[index] = (key, value) }
+        }
+        let start = output.count
+        for (index, member) in found.enumerated() {
+            guard let member else { continue }
+            let before = output.count
+            output.append(output.count == start ? UInt8(ascii: "{") : UInt8(ascii: ","))
+            output.append(item.extracting(member.key.range))
+            output.append(UInt8(ascii: ":"))
+            let child = node.children[index]
+            if child.isWhole {
+                output.append(item.extracting(member.value.range))
+            } else if try !append(child, of: member.value, in: item, to: &output) {
+                output.removeSubrange(before...)
+            }
+        }
+        guard output.count > start else { return false }
+        output.append(UInt8(ascii: "}"))
+        return true
+    }
+}

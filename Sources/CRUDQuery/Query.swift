@@ -1,0 +1,65 @@
+import CRUDJSON
+package import CRUDModel
+
+/// Which records are asked for, in what order, and from where on.
+package struct Query: Sendable {
+    package var filter: Filter?
+    /// How ids begin, in UTF-8.
+    package var prefix: [UInt8] = []
+    package var sort = SortOrder()
+    /// Only records behind this position; nil: from the start.
+    package var position: SortPosition?
+    /// The most records of a page.
+    package var limit = DefaultLimits.pageRecords
+    /// Which part of the items is wanted; nil: the whole.
+    package var fields: FieldProjection?
+    /// Whether the result has a plan.
+    package var explains = false
+
+    package init() {}
+}
+
+// MARK: Cursors
+
+// A cursor is a position and, before it, the digest of what it belongs to, both in base64. It is neither secret nor
+// signed: whoever forges one gets what any other query would give.
+extension Query {
+    /// The cursor of the page that begins behind a position.
+    func cursor(behind position: SortPosition, in collection: [UInt8]) -> [UInt8] {
+        Base64.encode(digest(in: collection) + position.json)
+    }
+
+    /// Resumes where the previous page ended.
+    ///
+    /// - Throws: `invalid_query` for anything but a cursor of the same collection, filter, prefix and sort.
+    package mutating func resume(from cursor: [UInt8], in collection: [UInt8]) throws(CRUDError) {
+        let digest = digest(in: collection)
+        guard let bytes = Base64.decode(cursor), bytes.starts(with: digest) else {
+            throw CRUDError(.invalidQuery, "the cursor belongs to another query, or is not a cursor")
+        }
+        let text = Array(bytes.dropFirst(digest.count))
+        position = try SortPosition(json: text.span, count: sort.keys.count)
+    }
+
+    /// Tells collection, filter, prefix and sort from others.
+    private func digest(in collection: [UInt8]) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.array { parts in
+            parts.string(utf8: collection)
+            if let filter { filter.write(to: &parts) } else { parts.null() }
+            parts.string(utf8: prefix)
+            sort.write(to: &parts)
+        }
+        return Array(SHA256.digest(writer.bytes).utf8.prefix(16))
+    }
+}
+
+extension SortPosition {
+    /// How long a cursor behind this position is at the most.
+    var maximumCursorBytes: Int {
+        // An escape makes up to six bytes of one; whether it does is looked at only where it matters.
+        var bytes = 64 + id.count * 6 + values.count * 32
+        for case .string(let text) in values { bytes += text.count * 6 }
+        return Base64.size(of: bytes < 4096 ? bytes : json.count + 16)
+    }
+}

@@ -1,0 +1,110 @@
+import CRUDEventLoop
+import CRUDModel
+import CRUDStorage
+
+/// The operations of a `record.batch` that one backend executes. The last of several parts replies.
+final class PendingOperations: PendingRequest {
+    private let results: BatchResults
+    /// The positions of the operations in the request.
+    private let positions: [Int]
+    override var otherCollections: [Collection] { others }
+    private let others: [Collection]
+    override var weight: Int { positions.count }
+
+    init(
+        _ call: borrowing Call, _ collections: [Collection], _ results: BatchResults, _ positions: [Int],
+        chargedBytes: Int
+    ) {
+        self.results = results
+        self.positions = positions
+        others = Array(collections.dropFirst())
+        super.init(call, .write, on: collections[0], chargedBytes: chargedBytes)
+    }
+
+    override func reply(with work: CompletedWork) {
+        guard case .mutations(let batch, let range) = work, let collection else { return }
+        for (position, index) in zip(positions, range) {
+            results.outcomes[position] = .executed(batch, index, collection.backend)
+        }
+        replyIfLast()
+    }
+
+    /// - Parameter isOverdue: a request that waits for nothing else has waited long enough as a whole.
+    override func reply(with error: CRUDError, isOverdue: Bool) {
+        if results.isAtomic || (isOverdue && results.isOnePart) { return reply(with: error) }
+        for position in positions { results.outcomes[position] = .failed(error) }
+        replyIfLast()
+    }
+
+    private func replyIfLast() {
+        guard results.partEnded() else { return }
+        reply { output throws(CRUDError) in try results.append(to: &output) }
+        // A batch holds the requests that wait for it; the circle ends here.
+        results.outcomes.removeAll()
+    }
+}
+
+/// What has become of each operation of a `record.batch`.
+final class BatchResults {
+    enum Outcome {
+        case unknown
+        /// Its mutation in this batch has an outcome.
+        case executed(MutationBatch, Int, Backend)
+        case failed(CRUDError)
+    }
+
+    /// Whether the request is atomic: the first error of an operation is that of the request.
+    let isAtomic: Bool
+    private let replies: [OperationReply]
+    /// In the order of the request.
+    var outcomes: [Outcome]
+    /// How many backends have operations, and how many of those are not done.
+    private var parts = 0
+    private var partsInFlight = 0
+
+    init(isAtomic: Bool, _ replies: [OperationReply]) {
+        self.isAtomic = isAtomic
+        self.replies = replies
+        outcomes = Array(repeating: .unknown, count: replies.count)
+    }
+
+    func expectParts(_ count: Int) {
+        parts = count
+        partsInFlight = count
+    }
+
+    var isOnePart: Bool { parts == 1 }
+
+    /// Counts a backend that is done; true if it was the last.
+    func partEnded() -> Bool {
+        partsInFlight -= 1
+        return partsInFlight == 0
+    }
+
+    /// Appends the result of the request.
+    ///
+    /// - Throws: the first error of an operation, where the request is atomic.
+    func append(to output: inout StreamBuffer) throws(CRUDError) {
+        output.append(#"{"results":["#)
+        for (position, outcome) in outcomes.enumerated() {
+            if position > 0 { output.append(UInt8(ascii: ",")) }
+            let start = output.count
+            do throws(CRUDError) {
+                output.append(#"{"result":"#)
+                switch outcome {
+                case .executed(let batch, let index, let backend):
+                    try replies[position].append(index, of: batch, backend, to: &output)
+                case .failed(let error): throw error
+                case .unknown: throw CRUDError(.internalError, "the operation was not executed")
+                }
+            } catch {
+                if isAtomic { throw error.at(position) }
+                output.truncate(to: start)
+                output.append(#"{"error":"#)
+                output.append(error)
+            }
+            output.append(UInt8(ascii: "}"))
+        }
+        output.append("]}")
+    }
+}

@@ -1,0 +1,35 @@
+import CRUDConfiguration
+import CRUDEventLoop
+
+/// What the sessions and handlers of one event loop share: its clock, and the configuration that it serves.
+final class LoopState {
+    let eventLoop: EventLoop
+    private(set) var service: Service
+    /// The service's, at hand.
+    // Not checked for exclusive access at run time, which a profile of reads shows: one thread uses it, and nothing
+    // that is called during an access comes back to it.
+    @exclusivity(unchecked) private(set) var limits: Configuration.Limits
+    /// Whether the daemon is stopping: no new request is accepted.
+    var isDraining = false
+
+    init(_ service: Service, on eventLoop: EventLoop) {
+        self.eventLoop = eventLoop
+        self.service = service
+        limits = service.configuration.limits
+    }
+
+    /// Follows another configuration.
+    func serve(_ service: Service) {
+        self.service = service
+        limits = service.configuration.limits
+    }
+
+    /// The time of this iteration.
+    var now: Duration { eventLoop.now }
+
+    /// When a request that comes in now has waited long enough.
+    var deadline: Duration { now + limits.requestTimeout }
+
+    /// What the sessions of this loop may hold together.
+    var bufferBytes: Int { limits.bufferBytes / service.loopCount }
+}

@@ -1,0 +1,73 @@
+import CRUDEventLoop
+import CRUDModel
+import CRUDStorage
+import CRUDThreads
+import Synchronization
+
+/// Messages to an event loop from other threads.
+final class Mailbox: Sendable {
+    enum Message: Sendable {
+        /// A connection for this loop to serve.
+        case connection(CInt)
+        /// A backend is done with an item.
+        case completed(WorkItem)
+        /// Let the requests of these collections wait; resolved once nothing more goes to their backends, and what the
+        /// loop was reading from children itself is done.
+        case quiesce(QuiescedCollections, OneShot<Bool>)
+        /// Follow another configuration, and start what has waited for it; resolved once that is done.
+        case serve(Service, OneShot<Bool>)
+        /// The outcome of a reload that the loop has asked for, by its number.
+        case reloaded(UInt64, Result<[String], CRUDError>)
+        /// Accept nobody any more, finish what is in flight, and stop.
+        case drain
+    }
+
+    private struct State {
+        var messages: [Message] = []
+        var isClosed = false
+    }
+
+    private let state = Mutex(State())
+    private let waker: Waker
+
+    init(waker: Waker) {
+        self.waker = waker
+    }
+
+    /// Leaves a message; callable on any thread.
+    func post(_ message: Message) {
+        let isClosed = state.withLock { state in
+            if !state.isClosed { state.messages.append(message) }
+            return state.isClosed
+        }
+        if isClosed { message.drop() } else { waker.wake() }
+    }
+
+    /// All messages that have been left, in order.
+    func take() -> [Message] {
+        state.withLock { state in
+            let taken = state.messages
+            state.messages.removeAll()
+            return taken
+        }
+    }
+
+    /// The loop has ended: nobody takes messages any more.
+    func close() {
+        let left = state.withLock { state in
+            state.isClosed = true
+            return state.messages
+        }
+        for message in left { message.drop() }
+    }
+}
+
+extension Mailbox.Message {
+    /// Nobody is there to act upon it, and nothing is left to be done; whoever waits for that may continue.
+    fileprivate func drop() {
+        switch self {
+        case .quiesce(_, let isDone), .serve(_, let isDone): isDone.resolve(true)
+        case .connection, .completed, .reloaded, .drain: break
+        }
+    }
+}

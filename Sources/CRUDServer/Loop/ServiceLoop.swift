@@ -1,0 +1,204 @@
+import CRUDConfiguration
+import CRUDEventLoop
+import CRUDModel
+import CRUDStorage
+import CRUDThreads
+import Glibc
+
+/// One event loop of the daemon, and what it is composed of: its sessions, the handlers of their requests, and its
+/// clients of the backends.
+///
+/// An iteration executes what has come in; at its end each backend gets what the iteration has gathered for it as one
+/// batch, every session's replies go out in one write, and snapshots that have become stale are released.
+final class ServiceLoop: IterationHandler, LoopContext {
+    let mailbox: Mailbox
+    let number: Int
+    let deliver: @Sendable (WorkItem) -> Void
+    private let eventLoop: EventLoop
+    private let state: LoopState
+    private let sessions: SessionSet
+    private let router: Router
+    private let collections: CollectionDirectory
+    private let reloads: ReloadHandler
+    /// One for each backend, in the order of the configuration.
+    private var clients: [BackendClient] = []
+    /// Those of backends that are no longer served, until what they have in flight is done.
+    private var retired: [BackendClient] = []
+    private var listeners: [Listener] = []
+    /// To be resolved when every client is quiescent.
+    private var quiescing: [OneShot<Bool>] = []
+
+    private lazy var overdueTimer = Timer(on: eventLoop) { [unowned self] in expireOverdue() }
+    private lazy var snapshotTimer = Timer(on: eventLoop) { [unowned self] in
+        for client in clients { client.store.releaseSnapshot() }
+    }
+    private lazy var idleTimer = Timer(on: eventLoop) { [unowned self] in closeIdleSessions() }
+    private lazy var shutdownTimer = Timer(on: eventLoop) { [unowned self] in
+        hasGivenUp = !areClientsIdle
+        eventLoop.stop()
+    }
+
+    /// Whether something was in flight for too long when the daemon was to stop.
+    private var hasGivenUp = false
+
+    /// How long a stopping daemon waits for what is in flight.
+    private static let shutdownTimeout = Duration.seconds(10)
+
+    /// - Parameter number: from 0, different for each loop of the daemon.
+    init(_ service: Service, number: Int) throws(SystemCallError) {
+        self.number = number
+        eventLoop = try EventLoop()
+        mailbox = Mailbox(waker: eventLoop.waker)
+        deliver = { [mailbox] in mailbox.post(.completed($0)) }
+        state = LoopState(service, on: eventLoop)
+        collections = CollectionDirectory(CollectionTable(rules: service.configuration.collections, clients: []))
+        reloads = ReloadHandler(state, mailbox)
+        router = Router(state, collections, reloads)
+        sessions = SessionSet(state, handler: router)
+        serve(service)
+    }
+
+    /// Serves until it has been told to drain and has finished every request, on the calling thread; false if one could
+    /// not be finished in time.
+    func run() -> Bool {
+        eventLoop.run(self)
+        mailbox.close()
+        // Nothing is read any more.
+        for isQuiescent in quiescing { isQuiescent.resolve(true) }
+        return !hasGivenUp
+    }
+
+    // MARK: Iterations
+
+    func woken() {
+        for message in mailbox.take() {
+            switch message {
+            case .connection(let descriptor): sessions.adopt(descriptor)
+            case .completed(let item): complete(item)
+            case .quiesce(let quiesced, let isDone): quiesce(quiesced, isDone)
+            case .serve(let service, let isDone):
+                serve(service)
+                isDone.resolve(true)
+            case .reloaded(let number, let outcome): reloads.finish(number, outcome)
+            case .drain: drain()
+            }
+        }
+    }
+
+    func inputWasRead() {
+        sessions.resume()
+        for client in clients { client.flush() }
+        if !overdueTimer.isScheduled, hasPending {
+            overdueTimer.schedule(after: min(.seconds(1), state.limits.requestTimeout / 4))
+        }
+    }
+
+    func iterationWillEnd() {
+        if sessions.iterationWillEnd() { wake() }
+        var holdsSnapshot = false
+        for client in clients {
+            client.store.releaseStaleSnapshot()
+            holdsSnapshot = holdsSnapshot || client.store.holdsSnapshot
+        }
+        if holdsSnapshot, !snapshotTimer.isScheduled {
+            snapshotTimer.schedule(after: SnapshotReader.maximumSnapshotAge)
+        }
+        if !quiescing.isEmpty, clients.allSatisfy(\.isQuiescent) {
+            for isQuiescent in quiescing { isQuiescent.resolve(true) }
+            quiescing.removeAll()
+        }
+        if state.isDraining, sessions.isIdle, areClientsIdle { eventLoop.stop() }
+    }
+
+    /// Whether any request is in flight or waits.
+    private var hasPending: Bool {
+        sessions.hasWaiting || reloads.hasPending || !areClientsIdle
+    }
+
+    private var areClientsIdle: Bool { clients.allSatisfy(\.isIdle) && retired.allSatisfy(\.isIdle) }
+
+    private func complete(_ item: WorkItem) {
+        for client in clients { client.complete(item) }
+        guard !retired.isEmpty else { return }
+        for client in retired { client.complete(item) }
+        retired.removeAll(where: \.isIdle)
+    }
+
+    private func expireOverdue() {
+        for client in clients { client.expire(at: now) }
+        for client in retired { client.expire(at: now) }
+        retired.removeAll(where: \.isIdle)
+        sessions.expireWaiting()
+        reloads.expire()
+    }
+
+    // MARK: LoopContext
+
+    var now: Duration { eventLoop.now }
+
+    func wake() { eventLoop.waker.wake() }
+
+    func openStream(_ descriptor: CInt, for channel: LoopChannel) -> (any ChannelTransport)? {
+        do throws(SystemCallError) {
+            return try StreamTransport(descriptor, for: channel, on: eventLoop)
+        } catch {
+            close(descriptor)
+            return nil
+        }
+    }
+
+    // MARK: Reloads
+
+    /// Asks nothing more of what is about to be exchanged.
+    private func quiesce(_ quiesced: QuiescedCollections, _ isDone: OneShot<Bool>) {
+        collections.table.quiesce(quiesced)
+        for client in clients { client.quiesce() }
+        quiescing.append(isDone)
+    }
+
+    /// Follows another configuration, or the first. Sessions and their requests in flight stay.
+    private func serve(_ service: Service) {
+        let former = clients
+        clients = service.backends.map { backend in
+            former.first { $0.backend === backend } ?? BackendClient(backend, loop: self)
+        }
+        retired += former.filter { client in !client.isIdle && !clients.contains { $0 === client } }
+        collections.table.serve(rules: service.configuration.collections, clients: clients)
+        state.serve(service)
+        sessions.serve(service)
+        closeIdleSessions()
+    }
+
+    // MARK: Timers
+
+    private func closeIdleSessions() {
+        guard let timeout = state.limits.idleTimeout else { return idleTimer.cancel() }
+        sessions.closeIdle(after: timeout)
+        idleTimer.schedule(after: timeout / 4)
+    }
+
+    /// Does something again and again.
+    func every(_ interval: Duration, _ action: @escaping () -> Void) {
+        let timer = Timer(on: eventLoop) { [unowned self] in
+            action()
+            every(interval, action)
+        }
+        timer.schedule(after: interval)
+    }
+
+    // MARK: Listening
+
+    /// Accepts connections at these sockets until the daemon stops.
+    func listen(at descriptors: [CInt], _ acceptor: Acceptor) throws(SystemCallError) {
+        for descriptor in descriptors {
+            listeners.append(try Listener(descriptor, on: eventLoop, handler: acceptor))
+        }
+    }
+
+    private func drain() {
+        guard !state.isDraining else { return }
+        state.isDraining = true
+        for listener in listeners { listener.close() }
+        shutdownTimer.schedule(after: Self.shutdownTimeout)
+    }
+}

@@ -1,0 +1,141 @@
+import CRUDEventLoop
+import CRUDJSON
+import CRUDModel
+import CRUDWire
+import Glibc
+
+// A reply is written where it is sent from: at the end of a session's output, or of the responses of a batch array.
+// What turns out to be an error, too long, or not available yet is truncated again, so that no reply is ever copied.
+
+extension StreamBuffer {
+    /// The most bytes of a response without items, the id of its request apart.
+    static let responseBytesWithoutItem = 512
+
+    /// Appends a response as a frame of its own.
+    ///
+    /// - Parameters:
+    ///   - id: the request's, as it was sent; nil for null.
+    ///   - maximumBytes: the longest frame.
+    ///   - result: appends the value of `result`; returns false where that is not available yet.
+    /// - Returns: what `result` returned; if false nothing has been appended.
+    mutating func appendFrame(
+        to id: Span<UInt8>?, maximumBytes: Int, _ result: (inout StreamBuffer) throws(CRUDError) -> Bool
+    ) -> Bool {
+        let start = count
+        append(bigEndian: 0)
+        let isAvailable = appendResponse(to: id, maximumBytes: maximumBytes, frameBytes: maximumBytes, result)
+        guard isAvailable else {
+            truncate(to: start)
+            return false
+        }
+        let size = count - start - FrameHeader.size
+        if size > maximumBytes {
+            // An error is that long by the id alone, which is left out then.
+            truncate(to: start)
+            return appendFrame(to: nil, maximumBytes: .max) { _ throws(CRUDError) in
+                throw .replyTooLong(maximumBytes: maximumBytes)
+            }
+        }
+        overwrite(at: start, bigEndian: UInt32(truncatingIfNeeded: size))
+        return true
+    }
+
+    /// Appends a response: its result, or the error that `result` throws.
+    ///
+    /// - Parameters:
+    ///   - maximumBytes: how long it may be; a longer result is replaced by an error.
+    ///   - frameBytes: the longest frame, for that error.
+    /// - Returns: what `result` returned; if false the caller has to truncate what has been appended.
+    mutating func appendResponse(
+        to id: Span<UInt8>?, maximumBytes: Int, frameBytes: Int,
+        _ result: (inout StreamBuffer) throws(CRUDError) -> Bool
+    ) -> Bool {
+        let start = count
+        append(#"{"jsonrpc":"2.0","id":"#)
+        if let id { append(id) } else { append("null") }
+        let end = count
+        do throws(CRUDError) {
+            append(#","result":"#)
+            guard try result(&self) else { return false }
+            append(UInt8(ascii: "}"))
+            if count - start > maximumBytes { throw .replyTooLong(maximumBytes: frameBytes) }
+        } catch {
+            truncate(to: end)
+            append(#","error":"#)
+            append(error)
+            append(UInt8(ascii: "}"))
+        }
+        return true
+    }
+
+    /// Appends an error object.
+    mutating func append(_ error: CRUDError) {
+        var writer = JSONWriter()
+        error.write(to: &writer)
+        append(writer.bytes.span)
+    }
+
+    /// Appends a JSON object with the members that `members` writes.
+    mutating func appendObject(_ members: (inout JSONWriter) -> Void) {
+        var writer = JSONWriter()
+        writer.object(members)
+        append(writer.bytes.span)
+    }
+
+    /// Appends a JSON array of strings that are quoted already.
+    mutating func appendArray(ofStrings strings: some Sequence<ArraySlice<UInt8>>) {
+        append(UInt8(ascii: "["))
+        var isFirst = true
+        for string in strings {
+            if !isFirst { append(UInt8(ascii: ",")) }
+            isFirst = false
+            append(string.span)
+        }
+        append(UInt8(ascii: "]"))
+    }
+
+    /// Appends the content of a JSON string. What the host makes needs no escape; what somebody has edited may.
+    mutating func append(escaped content: UnsafeRawBufferPointer) {
+        if content.allSatisfy({ $0 >= 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }) {
+            append(content)
+        } else {
+            var escaped: [UInt8] = []
+            for byte in String(decoding: content, as: UTF8.self).utf8 { escaped.appendJSONEscaped(byte) }
+            append(escaped.span)
+        }
+    }
+
+    /// Sends an error over a connection that is not going to be served, as far as the socket takes it at once.
+    static func send(_ error: CRUDError, overRejected descriptor: CInt) {
+        var frame = StreamBuffer()
+        _ = frame.appendFrame(to: nil, maximumBytes: .max) { _ throws(CRUDError) in throw error }
+        // Nothing is to be done for a peer that does not read, or is gone.
+        _ = Glibc.send(descriptor, frame.bytes.baseAddress, frame.count, CInt(MSG_DONTWAIT | MSG_NOSIGNAL))
+    }
+}
+
+extension JSONWriter {
+    /// A member that is an array of objects, of each element one.
+    mutating func member<Element>(
+        _ key: String, objects: some Sequence<Element>, _ members: (Element, inout JSONWriter) -> Void
+    ) {
+        self.key(key)
+        array { list in
+            for element in objects { list.object { members(element, &$0) } }
+        }
+    }
+}
+
+extension CRUDError {
+    /// In place of a reply that is longer than a frame may be.
+    static func replyTooLong(maximumBytes: Int) -> CRUDError {
+        limit("frame_bytes", maximumBytes, "the reply would be longer than a frame")
+    }
+
+    /// `limit_exceeded` of a limit, by its name in the configuration.
+    static func limit(_ name: String, _ maximum: Int, _ message: String) -> CRUDError {
+        CRUDError(.limitExceeded, message, details: .init(limit: name, maximum: maximum))
+    }
+
+    static let recordNotFound = CRUDError(.recordNotFound, "there is no record with this id")
+}

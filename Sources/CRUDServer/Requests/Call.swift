@@ -1,0 +1,131 @@
+import CRUDConfiguration
+import CRUDEventLoop
+import CRUDJSON
+import CRUDModel
+import CRUDQuery
+import CRUDStorage
+import CRUDWire
+
+/// One request on its way from its session to its handler. It is passed on by borrowing, which costs nothing.
+struct Call: ~Copyable {
+    let session: Session
+    /// The batch array of which the request is an element, and in whose reply the response goes; nil for a request that
+    /// is a frame of its own.
+    let array: BatchArray?
+    /// The text in which the request stands.
+    // A pointer, since a struct can hold a span by an experimental feature only. The bytes are those of the session's
+    // input, of a waiting request or of a batch array, and stay in place for as long as the call is handled.
+    let text: UnsafeBufferPointer<UInt8>
+    let request: Request
+    /// When it has waited long enough, on the loop's clock.
+    let deadline: Duration
+    /// How many bytes its session is charged for it while it is in flight: the size of its frame, or of its element.
+    let chargedBytes: Int
+    /// Whether it has waited for earlier requests of its session and is now the first.
+    let hasWaited: Bool
+
+    // MARK: Parameters
+
+    var method: Method { request.method }
+
+    subscript(parameter: Parameter) -> JSONSlice? { request[parameter] }
+
+    func isTrue(_ parameter: Parameter) -> Bool { request[parameter]?.kind == .true }
+
+    /// A value as it was sent.
+    func copy(_ value: JSONSlice) -> [UInt8] { value.bytes(text.span) }
+
+    /// What a string spells, as UTF-8.
+    func decode(_ string: JSONSlice) -> [UInt8] { string.decodedString(text.span) }
+
+    /// Calls `body` with what a string spells, which is copied only where it has escapes.
+    func withDecoded<Result, Failure>(
+        _ string: JSONSlice, _ body: (Span<UInt8>) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        if string.hasEscapes { return try body(decode(string).span) }
+        return try body(text.span.extracting(string.content))
+    }
+
+    /// The elements of a parameter that is an array of strings; none where it was not given.
+    ///
+    /// - Throws: `invalid_params`.
+    func strings(_ parameter: Parameter) throws(CRUDError) -> [JSONSlice] {
+        guard let strings = request[parameter]?.elements(text.span) else { return [] }
+        guard strings.allSatisfy({ $0.kind == .string }) else { throw parameter.invalid("must be an array of strings") }
+        return strings
+    }
+
+    /// What `fields` says; nil: the whole item.
+    ///
+    /// - Throws: `invalid_params`.
+    var fields: FieldProjection? {
+        get throws(CRUDError) {
+            guard let fields = request[.fields] else { return nil }
+            return try FieldProjection(json: text.span.extracting(fields.range))
+        }
+    }
+
+    // MARK: Order
+
+    /// Whether the call may start on a collection, or has to wait.
+    func admission(_ kind: RequestKind, to collection: Collection) -> Disposition {
+        if let array, !array.admits(kind, on: collection.client) { return .mustWaitForArray }
+        guard session.admits(kind, on: collection, hasWaited: hasWaited) else { return .mustWait([collection], kind) }
+        return .accepted
+    }
+
+    // MARK: Replies
+
+    /// Whether there is anybody to read a reply. What only reads is not executed otherwise.
+    var wantsReply: Bool { request.id != nil && session.isWanted }
+
+    /// How many bytes the response may have.
+    func room(_ limits: Configuration.Limits) -> Int { array?.room ?? limits.frameBytes }
+
+    /// Room for the items that the response holds.
+    func budget(_ limits: Configuration.Limits) -> ReplyBudget {
+        if let array { return array.budget }
+        let overhead = StreamBuffer.responseBytesWithoutItem + (request.id?.count ?? 0)
+        return ReplyBudget(bytes: limits.frameBytes - overhead)
+    }
+
+    /// Replies, unless the request is a notification.
+    ///
+    /// - Parameter result: appends the value of `result`, or throws the error to reply instead.
+    func reply(_ result: (inout StreamBuffer) throws(CRUDError) -> Void) {
+        _ = replyIfAvailable { output throws(CRUDError) in
+            try result(&output)
+            return true
+        }
+    }
+
+    /// Replies, unless the request is a notification.
+    ///
+    /// - Parameter result: as of ``reply(_:)``; returns false if there is nothing to reply yet.
+    /// - Returns: what `result` has returned.
+    func replyIfAvailable(_ result: (inout StreamBuffer) throws(CRUDError) -> Bool) -> Bool {
+        guard let id = request.id else { return true }
+        return session.reply(to: text.span.extracting(id.range), in: array, result)
+    }
+
+    /// Replies with an error, unless the request is a notification.
+    func fail(_ error: CRUDError) {
+        reply { _ throws(CRUDError) in throw error }
+    }
+}
+
+/// What became of a call.
+enum Disposition {
+    /// It has been executed, or is in flight.
+    case accepted
+    /// Earlier requests of its session on these collections come first.
+    case mustWait([Collection], RequestKind)
+    /// Earlier elements of its batch array come first.
+    case mustWaitForArray
+}
+
+/// What a session hands its calls to.
+protocol CallHandler: AnyObject {
+    /// Executes a call: replies to it, or sees that it is replied to later.
+    func handle(_ call: borrowing Call) -> Disposition
+}

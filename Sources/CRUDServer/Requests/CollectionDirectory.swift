@@ -1,0 +1,62 @@
+import CRUDConfiguration
+import CRUDJSON
+import CRUDModel
+import CRUDStorage
+import CRUDWire
+
+/// Finds the collections of one event loop for those who may use them.
+final class CollectionDirectory {
+    // Not checked for exclusive access at run time, which a profile of reads shows: one thread uses it, and nothing
+    // that is called during an access comes back to it.
+    @exclusivity(unchecked) var table: CollectionTable
+
+    init(_ table: CollectionTable) {
+        self.table = table
+    }
+
+    /// The collection of that name, if the peer of a call may do with it what needs that access.
+    ///
+    /// - Throws: `permission_denied`, which comes first, and `collection_not_found`.
+    func find(
+        _ name: JSONSlice, _ call: borrowing Call, to access: MethodAccess
+    ) throws(CRUDError) -> Collection {
+        try call.withDecoded(name) { name throws(CRUDError) in
+            try find(name, call.session, access.permissions)
+        }
+    }
+
+    private func find(
+        _ name: Span<UInt8>, _ session: Session, _ needed: Permissions
+    ) throws(CRUDError) -> Collection {
+        guard let collection = table.collection(named: name) else {
+            guard session.authority.permissions(forName: name).isSuperset(of: needed) else { throw .permissionDenied }
+            throw CRUDError(.collectionNotFound, "no rule of the configuration maps this collection")
+        }
+        guard session.authority.permissions(for: collection).isSuperset(of: needed) else { throw .permissionDenied }
+        return collection
+    }
+
+    /// The collection of that name, if the peer of a session may read it.
+    func readable(_ name: [UInt8], for session: Session) -> Collection? {
+        try? find(name.span, session, .read)
+    }
+}
+
+extension MethodAccess {
+    /// What a peer must be allowed.
+    fileprivate var permissions: Permissions {
+        switch self {
+        case .everybody: []
+        case .read: .read
+        case .write: .write
+        case .readWrite: [.read, .write]
+        case .admin: .admin
+        // Each of them is checked by itself.
+        case .operations: []
+        }
+    }
+}
+
+extension CRUDError {
+    static let permissionDenied = CRUDError(.permissionDenied, "the access rules do not allow this")
+}

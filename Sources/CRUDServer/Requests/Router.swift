@@ -1,0 +1,97 @@
+import CRUDConfiguration
+import CRUDJSON
+import CRUDModel
+import CRUDStorage
+import CRUDWire
+
+/// Hands each call to the handler of its method: finds the collection, checks the peer's access to it, and lets the
+/// call wait where earlier requests come first.
+final class Router: CallHandler {
+    private let collections: CollectionDirectory
+    private let reads: RecordReadHandler
+    private let writes: RecordWriteHandler
+    private let queries: QueryHandler
+    private let batches: BatchHandler
+    private let descriptions: CollectionHandler
+    private let administration: AdministrationHandler
+    private let reloads: ReloadHandler
+
+    init(_ loop: LoopState, _ collections: CollectionDirectory, _ reloads: ReloadHandler) {
+        let encoder = MutationEncoder(loop)
+        self.collections = collections
+        reads = RecordReadHandler(loop, RecordWriter(loop))
+        writes = RecordWriteHandler(loop, encoder)
+        queries = QueryHandler(loop)
+        batches = BatchHandler(loop, collections, encoder)
+        descriptions = CollectionHandler(loop, collections)
+        administration = AdministrationHandler(loop)
+        self.reloads = reloads
+    }
+
+    func handle(_ call: borrowing Call) -> Disposition {
+        if call.array?.isBlocked == true { return .mustWaitForArray }
+        do throws(CRUDError) {
+            if call.method == .recordBatch { return try batches.execute(call) }
+            guard let name = call[.collection] else { return try handleWithoutCollection(call) }
+            let collection = try collections.find(name, call, to: call.request.traits.access)
+            let disposition = call.admission(call.method.kind, to: collection)
+            if case .accepted = disposition { try handle(call, on: collection) }
+            return disposition
+        } catch {
+            call.fail(error)
+            return .accepted
+        }
+    }
+
+    private func handle(_ call: borrowing Call, on collection: Collection) throws(CRUDError) {
+        switch call.method {
+        case .recordRead: try reads.read(call, collection)
+        case .recordExists: reads.exists(call, collection)
+        case .recordReadMany: try reads.readMany(call, collection)
+        case .recordCreate, .recordUpdate, .recordDelete, .recordUpsert, .recordPatch:
+            try writes.execute(call, collection)
+        case .recordQuery: try queries.query(call, collection)
+        case .recordCount: try queries.count(call, collection)
+        case .recordDeleteMatching: try queries.deleteMatching(call, collection)
+        case .collectionDescribe: descriptions.describe(call, collection)
+        case .collectionReindex: descriptions.reindex(call, collection)
+        case .recordBatch, .collectionList, .backendList, .pluginList, .sessionHello, .daemonPing, .daemonStatus,
+            .daemonReload, .discover:
+            // Their rows of the method table have no collection.
+            throw CRUDError(.internalError, "the method has no collection")
+        }
+    }
+
+    /// What these methods reply depends on the writes before them, so that in a batch array they wait for those.
+    private func handleWithoutCollection(_ call: borrowing Call) throws(CRUDError) -> Disposition {
+        if let array = call.array, array.inFlight > 0 { return .mustWaitForArray }
+        if call.request.traits.access == .admin, !call.session.authority.isAdmin { throw .permissionDenied }
+        switch call.method {
+        case .collectionList: descriptions.list(call)
+        case .backendList: administration.listBackends(call)
+        case .pluginList: administration.listPlugins(call)
+        case .sessionHello: administration.hello(call)
+        case .daemonPing: administration.ping(call)
+        case .daemonStatus: administration.status(call)
+        case .daemonReload: reloads.reload(call)
+        case .discover: administration.discover(call)
+        case .recordRead, .recordExists, .recordReadMany, .recordCreate, .recordUpdate, .recordDelete, .recordUpsert,
+            .recordPatch, .recordQuery, .recordCount, .recordDeleteMatching, .recordBatch, .collectionDescribe,
+            .collectionReindex:
+            // Their rows of the method table require a collection.
+            throw CRUDError(.internalError, "the method needs a collection")
+        }
+        return .accepted
+    }
+}
+
+extension Method {
+    /// How the method uses its collection.
+    fileprivate var kind: RequestKind {
+        switch self {
+        case .recordCreate, .recordUpdate, .recordDelete, .recordUpsert, .recordPatch: .write
+        case .recordDeleteMatching: .bulkDelete
+        default: .read
+        }
+    }
+}

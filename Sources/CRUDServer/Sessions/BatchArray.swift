@@ -1,0 +1,114 @@
+import CRUDEventLoop
+import CRUDJSON
+import CRUDModel
+import CRUDStorage
+
+/// A batch array of requests in execution: its elements take effect in order, and one array of responses is the reply.
+///
+/// An element starts once those before it are done, or together with them where all are writes to one backend, which
+/// executes them in order anyway; so a thousand creates are one commit. While elements are left the session's later
+/// frames wait.
+final class BatchArray {
+    /// The frame, kept because elements outlive the iteration in which it came.
+    let text: [UInt8]
+    let elements: [JSONSlice]
+    /// When elements that have not been started have waited long enough, on the loop's clock.
+    let deadline: Duration
+    /// The first element that has not been started.
+    var next = 0
+    /// How many elements have been started and have no reply yet.
+    private(set) var inFlight = 0
+    /// The backend that all elements in flight write to; nil if they do anything else.
+    private var writesTo: BackendClient?
+    /// Room for the items in the replies to the elements in flight.
+    private var sharedBudget: ReplyBudget?
+    /// The responses so far, with commas between.
+    private var responses = StreamBuffer()
+    private let frameBytes: Int
+    /// Whether the responses, errors at last, do not fit a frame; they have been dropped.
+    private var isTooLong = false
+
+    /// - Parameter frameBytes: the longest frame.
+    init(text: [UInt8], elements: [JSONSlice], deadline: Duration, frameBytes: Int) {
+        self.text = text
+        self.elements = elements
+        self.deadline = deadline
+        self.frameBytes = frameBytes
+    }
+
+    /// Whether all elements have been started.
+    var isStarted: Bool { next == elements.count }
+
+    /// Whether all elements have been started and have their replies.
+    var isFinished: Bool { isStarted && inFlight == 0 }
+
+    // MARK: Order
+
+    /// Whether the next element must wait for those in flight, whatever it is.
+    var isBlocked: Bool { inFlight > 0 && writesTo == nil }
+
+    /// Whether a request may start now as far as the elements before it are concerned.
+    ///
+    /// - Parameter client: of the backend that it uses; nil: several, or none.
+    func admits(_ kind: RequestKind, on client: BackendClient?) -> Bool {
+        inFlight == 0 || (kind == .write && client != nil && writesTo === client)
+    }
+
+    /// Counts an element that is in flight.
+    ///
+    /// - Parameter client: of the backend that executes it; nil: something else does.
+    func started(_ kind: RequestKind, on client: BackendClient?) {
+        let isFirstOrSame = inFlight == 0 || writesTo === client
+        inFlight += 1
+        writesTo = kind == .write && isFirstOrSame ? client : nil
+    }
+
+    /// Counts an element that has been replied to.
+    func replied() {
+        inFlight -= 1
+        if inFlight == 0 { sharedBudget = nil }
+    }
+
+    // MARK: The reply
+
+    /// How long a response may be that still fits the reply, with its comma and the brackets.
+    var room: Int { frameBytes - responses.count - 3 }
+
+    /// Room for the items in the reply to the next element, which it shares with those in flight. What replies without
+    /// items take is set aside.
+    var budget: ReplyBudget {
+        if inFlight > 0, let sharedBudget { return sharedBudget }
+        let budget = ReplyBudget(bytes: room - (elements.count - next) * StreamBuffer.responseBytesWithoutItem)
+        sharedBudget = budget
+        return budget
+    }
+
+    /// Appends the response to an element; parameters and result as of
+    /// ``StreamBuffer/appendFrame(to:maximumBytes:_:)``.
+    func appendResponse(
+        to id: Span<UInt8>?, _ result: (inout StreamBuffer) throws(CRUDError) -> Bool
+    ) -> Bool {
+        let room = room
+        let start = responses.count
+        if start > 0 { responses.append(UInt8(ascii: ",")) }
+        let isAvailable = responses.appendResponse(to: id, maximumBytes: room, frameBytes: frameBytes, result)
+        if responses.count - start > room + 1 { isTooLong = true }
+        // What has been executed is executed, though nobody will read of it.
+        if isTooLong { responses = StreamBuffer() } else if !isAvailable { responses.truncate(to: start) }
+        return isAvailable
+    }
+
+    /// Appends the whole reply as one frame; nothing where no element has a response.
+    func finish(into output: inout StreamBuffer) {
+        if isTooLong {
+            _ = output.appendFrame(to: nil, maximumBytes: .max) { [frameBytes] _ throws(CRUDError) in
+                throw .replyTooLong(maximumBytes: frameBytes)
+            }
+        } else if !responses.isEmpty {
+            output.append(bigEndian: UInt32(truncatingIfNeeded: responses.count + 2))
+            output.append(UInt8(ascii: "["))
+            output.append(responses)
+            output.append(UInt8(ascii: "]"))
+        }
+    }
+}

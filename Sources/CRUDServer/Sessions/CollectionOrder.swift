@@ -1,0 +1,130 @@
+import CRUDStorage
+
+/// How a request uses its collections.
+enum RequestKind {
+    case read, write
+    /// Deletes slice by slice: it begins behind the writes before it, and everything behind it waits for its end.
+    case bulkDelete
+}
+
+/// The order of effect within one session, collection by collection.
+///
+/// Requests of one session on one collection take effect as if they were executed one after another. Writes keep their
+/// order by themselves, since a backend executes them in order. A read waits for the writes before it, and a write for
+/// those reads before it that are still in flight. A request that waits makes all later ones on its collection wait
+/// behind it, and nothing else. A request on several collections waits for each of them: it starts when it is the first
+/// that waits on every one, and none has anything in flight that it has to wait for.
+struct CollectionOrder {
+    private struct Entry {
+        let collection: Collection
+        var reads = 0
+        var writes = 0
+        var bulkDeletes = 0
+        var waiting: [WaitingRequest] = []
+
+        /// Whether a request may start, given that none waits before it.
+        func admits(_ kind: RequestKind) -> Bool {
+            if collection.isQuiesced { return false }
+            return switch kind {
+            case .read: writes == 0 && bulkDeletes == 0
+            case .write, .bulkDelete: reads == 0 && bulkDeletes == 0
+            }
+        }
+
+        var isIdle: Bool { reads == 0 && writes == 0 && bulkDeletes == 0 && waiting.isEmpty }
+    }
+
+    /// Those with requests in flight or waiting: few, and mostly none.
+    private var entries: [Entry] = []
+
+    var hasWaiting: Bool { entries.contains { !$0.waiting.isEmpty } }
+
+    /// Whether a request may start now.
+    ///
+    /// - Parameter hasWaited: whether it is the first of those that wait.
+    func admits(_ kind: RequestKind, on collection: Collection, hasWaited: Bool) -> Bool {
+        guard let index = index(of: collection) else { return !collection.isQuiesced }
+        return (hasWaited || entries[index].waiting.isEmpty) && entries[index].admits(kind)
+    }
+
+    /// Counts a request that is in flight, or with −1 one that is not any more.
+    mutating func count(_ kind: RequestKind, on collection: Collection, _ change: Int) {
+        let index = makeEntry(for: collection)
+        switch kind {
+        case .read: entries[index].reads += change
+        case .write: entries[index].writes += change
+        case .bulkDelete: entries[index].bulkDeletes += change
+        }
+        collection.requestsInFlight += change
+    }
+
+    // MARK: Waiting
+
+    mutating func enqueue(_ request: WaitingRequest) {
+        for collection in request.collections {
+            entries[makeEntry(for: collection)].waiting.append(request)
+            collection.requestsInFlight += 1
+        }
+    }
+
+    /// Takes out a request that may start now.
+    mutating func takeStartable() -> WaitingRequest? {
+        let startable = firstWaiting { request in
+            request.collections.allSatisfy { collection in
+                guard let index = index(of: collection) else { return true }
+                return entries[index].waiting.first === request && entries[index].admits(request.kind)
+            }
+        }
+        return startable.map { remove($0) }
+    }
+
+    /// Takes out a request that has waited long enough.
+    mutating func takeOverdue(at now: Duration) -> WaitingRequest? {
+        firstWaiting { $0.deadline <= now }.map { remove($0) }
+    }
+
+    /// The first request on any collection for which that is true.
+    private func firstWaiting(where isWanted: (WaitingRequest) -> Bool) -> WaitingRequest? {
+        for entry in entries {
+            if let first = entry.waiting.first, isWanted(first) { return first }
+        }
+        return nil
+    }
+
+    private mutating func remove(_ request: WaitingRequest) -> WaitingRequest {
+        for collection in request.collections {
+            if let index = index(of: collection) { entries[index].waiting.removeAll { $0 === request } }
+            collection.requestsInFlight -= 1
+        }
+        return request
+    }
+
+    // MARK: Entries
+
+    mutating func removeIdle() { entries.removeAll(where: \.isIdle) }
+
+    private func index(of collection: Collection) -> Int? {
+        entries.firstIndex { $0.collection === collection }
+    }
+
+    private mutating func makeEntry(for collection: Collection) -> Int {
+        if let index = index(of: collection) { return index }
+        entries.append(Entry(collection: collection))
+        return entries.count - 1
+    }
+}
+
+/// A request that waits for earlier ones: its frame's text, and for how long.
+final class WaitingRequest {
+    let text: [UInt8]
+    let deadline: Duration
+    let kind: RequestKind
+    let collections: [Collection]
+
+    init(text: [UInt8], deadline: Duration, kind: RequestKind, collections: [Collection]) {
+        self.text = text
+        self.deadline = deadline
+        self.kind = kind
+        self.collections = collections
+    }
+}

@@ -1,0 +1,121 @@
+import CRUDConfiguration
+import CRUDJSON
+import CRUDModel
+import CRUDWire
+
+// How frames become calls.
+
+extension Session {
+    /// Executes a frame, or has it wait for earlier requests.
+    ///
+    /// - Parameter waitedUntil: the deadline of a frame that has waited and may start now. What waits behind it does
+    ///   not count.
+    func execute(frame: Span<UInt8>, waitedUntil: Duration? = nil) {
+        frame.withUnsafeBufferPointer { text in
+            do throws(RequestError) {
+                switch try sessions.parser.parse(frame) {
+                case .array(let elements): try start(elements, of: text)
+                case .request(let request):
+                    let call = Call(
+                        session: self, array: nil, text: text, request: request,
+                        deadline: waitedUntil ?? loop.deadline, chargedBytes: text.count, hasWaited: waitedUntil != nil)
+                    if loop.isDraining, waitedUntil == nil {
+                        call.fail(.draining)
+                    } else if case .mustWait(let collections, let kind) = sessions.handler.handle(call) {
+                        enqueue(
+                            WaitingRequest(
+                                text: Array(text), deadline: call.deadline, kind: kind, collections: collections))
+                    }
+                    sessions.parser.recycle(consume call.request)
+                }
+            } catch {
+                reply(with: error, to: text, in: nil)
+            }
+        }
+    }
+
+    /// Replies to a frame with an error instead of executing it.
+    func reject(frame: Span<UInt8>, _ error: CRUDError) {
+        // It has been parsed before without an error.
+        guard case .request(let request)? = try? sessions.parser.parse(frame) else { return }
+        if let id = request.id { fail(error, to: frame.extracting(id.range), in: nil) }
+        sessions.parser.recycle(request)
+    }
+
+    private func reply(with error: RequestError, to text: UnsafeBufferPointer<UInt8>, in array: BatchArray?) {
+        guard !error.isNotification else { return }
+        if let id = error.id {
+            fail(error.error, to: text.span.extracting(id.range), in: array)
+        } else {
+            fail(error.error, to: nil, in: array)
+        }
+    }
+
+    // MARK: Batch arrays
+
+    private func start(_ elements: [JSONSlice], of text: UnsafeBufferPointer<UInt8>) throws(RequestError) {
+        let maximum = loop.limits.batch
+        guard elements.count <= maximum else {
+            throw RequestError(.limit("batch", maximum, "the batch array has more than \(maximum) elements"))
+        }
+        let array = BatchArray(
+            text: Array(text), elements: elements, deadline: loop.deadline, frameBytes: loop.limits.frameBytes)
+        if loop.isDraining { reject(array, .draining) }
+        start(array)
+    }
+
+    /// Starts as many elements of an array as may start now.
+    func startElements(of array: BatchArray) {
+        array.text.withUnsafeBufferPointer { text in
+            while !array.isStarted {
+                guard !hasHadItsShare else { return sessions.resumeNextIteration(self) }
+                spend(1)
+                guard startElement(of: array, text, rejectedWith: nil) else { return }
+                array.next += 1
+            }
+        }
+    }
+
+    /// Replies to the elements of an array that have not been started with an error.
+    func reject(_ array: BatchArray, _ error: CRUDError) {
+        array.text.withUnsafeBufferPointer { text in
+            while !array.isStarted {
+                _ = startElement(of: array, text, rejectedWith: error)
+                array.next += 1
+            }
+        }
+    }
+
+    /// Executes the next element of an array, or replies to it with an error; false if it has to wait.
+    private func startElement(
+        of array: BatchArray, _ text: UnsafeBufferPointer<UInt8>, rejectedWith error: CRUDError?
+    ) -> Bool {
+        let element = array.elements[array.next]
+        do throws(RequestError) {
+            guard case .request(let request) = try sessions.parser.parse(text.span, element: element)
+            else { return true }
+            let call = Call(
+                session: self, array: array, text: text, request: request, deadline: array.deadline,
+                chargedBytes: element.count, hasWaited: false)
+            var isStarted = true
+            if let error {
+                call.fail(error)
+            } else if case .accepted = sessions.handler.handle(call) {
+            } else {
+                isStarted = false
+            }
+            sessions.parser.recycle(consume call.request)
+            return isStarted
+        } catch {
+            reply(with: error, to: text, in: array)
+            return true
+        }
+    }
+}
+
+extension CRUDError {
+    fileprivate static let draining = CRUDError(.unavailable, "the daemon is shutting down")
+
+    static let overdue = CRUDError(
+        .unavailable, "the request has waited too long for earlier ones; nothing was applied")
+}

@@ -1,0 +1,89 @@
+package import CRUDFormats
+package import CRUDModel
+import CRUDPluginABI
+import CRUDPluginHost
+import Synchronization
+
+/// A collection as a backend knows it: its name, its format, its indexes, and what the plugin calls it.
+///
+/// Each event loop has an object of its own for a collection. The plugin's handle is set by the backend's writer when
+/// the first call needs it; all objects of a collection get the same one.
+package final class BackendCollection: Sendable {
+    package let name: [UInt8]
+    package let format: CollectionRule.Format
+    package let codec: Codec
+    /// The paths of its indexes; index n of a plugin that keeps indexes is the one at position n.
+    package let indexPaths: [PropertyPath]
+
+    private let address = Atomic<UInt>(0)
+    /// Which child has opened it, above the number by which that child knows it.
+    private let childNumber = Atomic<UInt64>(0)
+    private let openIndexes = Mutex<IndexSet?>(nil)
+
+    package convenience init(name: [UInt8], rule: CollectionRule) {
+        self.init(name: name, format: rule.format, indexPaths: rule.indexPaths)
+    }
+
+    package init(name: [UInt8], format: CollectionRule.Format, indexPaths: [PropertyPath] = []) {
+        self.name = name
+        self.format = format
+        self.indexPaths = indexPaths
+        codec = Codec(format)
+    }
+
+    /// What the plugin calls it; nil until it has been opened.
+    package var handle: OpaquePointer? {
+        get { OpaquePointer(bitPattern: address.load(ordering: .acquiring)) }
+        set { address.store(UInt(bitPattern: newValue), ordering: .releasing) }
+    }
+
+    /// Whether a reader can be asked for its records.
+    package var isOpen: Bool { address.load(ordering: .acquiring) != 0 }
+
+    /// How far its indexes are; nil until it has been opened, and where the backend keeps none for it.
+    package var indexes: IndexSet? {
+        get { openIndexes.withLock { $0 } }
+        set { openIndexes.withLock { $0 = newValue } }
+    }
+
+    /// Notes by which number a child knows the collection.
+    func set(number: Int, inChild child: UInt32) {
+        childNumber.store(UInt64(child) << 32 | UInt64(number), ordering: .releasing)
+    }
+
+    /// The number by which a child knows the collection; nil if this child has not opened it.
+    func number(inChild child: UInt32) -> Int? {
+        let number = childNumber.load(ordering: .acquiring)
+        return number >> 32 == UInt64(child) ? Int(number & 0xFFFF_FFFF) : nil
+    }
+
+    /// How the plugin is asked to open it.
+    func withSpecification(
+        flags: UInt32, withIndexes: Bool, _ body: (UnsafePointer<crudd_collection_spec>) -> crudd_status
+    ) -> crudd_status {
+        // The paths' bytes one after the other, and where each stands.
+        let indexPaths = withIndexes ? indexPaths : []
+        let bytes = indexPaths.flatMap(\.text.utf8)
+        let format = Array(format.rawValue.utf8)
+        return bytes.withUnsafeBufferPointer { bytes in
+            var start = 0
+            let paths = indexPaths.map { path in
+                defer { start += path.text.utf8.count }
+                return crudd_bytes(UnsafeBufferPointer(rebasing: bytes[start..<start + path.text.utf8.count]))
+            }
+            return paths.withUnsafeBufferPointer { paths in
+                name.withUnsafeBufferPointer { name in
+                    format.withUnsafeBufferPointer { format in
+                        var specification = crudd_collection_spec.sized()
+                        specification.flags = flags
+                        specification.name = crudd_bytes(name)
+                        specification.format = crudd_bytes(format)
+                        specification.indexes = paths.baseAddress
+                        specification.index_count = paths.count
+                        return body(&specification)
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,70 @@
+import CRUDModel
+import CRUDPluginHost
+import CRUDThreads
+import Logging
+
+/// The whole life of a backend's thread: it opens the storage, has it served, and opens it again when a child is lost.
+enum BackendSupervisor {
+    static func run(_ backend: Backend, opened: (PluginFailure?) -> Void) {
+        let callbacks = PluginHostCallbacks(backend: backend.name, logger: backend.logger) {
+            [weak backend] isUp, reason in
+            backend?.storageState(isUp: isUp, reason)
+        }
+        var policy = RestartPolicy(isChild: backend.plugin.isChild)
+        var isFirst = true
+        var hasBeenOpen = false
+        while true {
+            let pause: Duration
+            do throws(PluginFailure) {
+                backend.becomeOpening()
+                let worker = try BackendWorker(backend, callbacks)
+                if isFirst { opened(nil) }
+                backend.logger.info("backend \(backend.name) is open")
+                hasBeenOpen = true
+                let loss = worker.work()
+                if loss == nil { backend.become(.closed) }
+                worker.close()
+                guard let loss else { return }
+                backend.lost(loss.reason)
+                pause = policy.failed(hasServed: loss.hasServed)
+            } catch {
+                backend.become(.down)
+                _ = backend.report(error, during: "open")
+                if isFirst { opened(error) }
+                // A child's file may be replaced by a better one; what was loaded stays as it is.
+                if error.isFinal, !(backend.plugin.isChild && hasBeenOpen) { return refuseAll(backend) }
+                pause = policy.failed(hasServed: false)
+            }
+            isFirst = false
+            if policy.isCircuitOpen {
+                backend.logger.error("backend \(backend.name) has failed \(policy.failures) times in a row")
+            }
+            if pause > .zero, !wait(pause, for: backend) { return backend.become(.closed) }
+        }
+    }
+
+    /// The storage can never be opened: what is queued, and what comes, is refused.
+    private static func refuseAll(_ backend: Backend) {
+        backend.writes.close()
+        while case .items(let items) = backend.writes.take(timeout: nil) { refuse(items, backend) }
+    }
+
+    /// Waits until it is time to try again, and refuses what comes meanwhile; false once the backend is to stop.
+    private static func wait(_ pause: Duration, for backend: Backend) -> Bool {
+        let end = ContinuousClock.now + pause
+        while true {
+            let rest = end - .now
+            if rest <= .zero { return true }
+            switch backend.writes.take(timeout: rest) {
+            case .items(let items): refuse(items, backend)
+            case .timedOut: return true
+            case .woken: continue
+            case .closed: return false
+            }
+        }
+    }
+
+    private static func refuse(_ items: [WorkItem], _ backend: Backend) {
+        for item in items where item.claim() { backend.refuse(item) }
+    }
+}

@@ -1,0 +1,207 @@
+import CRUDModel
+import CRUDPluginHost
+import CRUDThreads
+import Logging
+
+/// Executes what is queued for a backend while its storage is open, on the backend's thread.
+final class BackendWorker {
+    private let backend: Backend
+    private let storage: OpenStorage
+    private let builder: IndexBuilder
+    private var searches = RoundRobin<SearchTask>()
+    private var deletions = RoundRobin<BulkDelete>()
+    private var readerThreads: [(thread: Thread, queue: WorkQueue<WorkItem>)] = []
+
+    /// How long nothing must have come before the plugin is told that it is idle, and told again. The first is longer
+    /// than any reader holds a snapshot.
+    private static let idlePauses = [Duration.milliseconds(150), .seconds(1)]
+    /// How often a plugin whose storage is down is told that it is idle, so that it can reconnect.
+    private static let reconnectPause = Duration.seconds(1)
+    /// The most threads that read for one backend, whatever its plugin prefers.
+    private static let maximumReaders = 64
+
+    /// Opens the storage; the backend is ready then.
+    init(_ backend: Backend, _ callbacks: PluginHostCallbacks) throws(PluginFailure) {
+        self.backend = backend
+        let storage = try OpenStorage(backend, callbacks)
+        self.storage = storage
+        let builder = IndexBuilder(storage)
+        self.builder = builder
+        storage.openedIndexes = { builder.add($0, $1) }
+        do throws(PluginFailure) {
+            let capabilities = storage.opened.capabilities
+            let loopReaders = try readers(capabilities.contains(.fastReads) ? backend.loopReaderCount : 0)
+            let isConcurrent = capabilities.contains(.concurrentReads)
+            for reader in try readers(isConcurrent ? min(storage.opened.readers, Self.maximumReaders) : 0) {
+                start(reader)
+            }
+            backend.becomeReady(storage.opened, loopReaders: loopReaders, readQueues: readerThreads.map(\.queue))
+        } catch {
+            stopReaders()
+            storage.close()
+            throw error
+        }
+    }
+
+    private func readers(_ count: Int) throws(PluginFailure) -> [PluginHandle] {
+        var readers: [PluginHandle] = []
+        for _ in 0..<count { readers.append(try storage.makeReader()) }
+        return readers
+    }
+
+    func close() { storage.close() }
+
+    /// Why there is no more work with a storage that has been opened.
+    struct Loss {
+        let reason: String
+        /// Whether it had executed anything that somebody waited for.
+        let hasServed: Bool
+    }
+
+    /// Works until the queue is closed, or until the child is lost.
+    ///
+    /// - Returns: how the child was lost.
+    func work() -> Loss? {
+        defer {
+            endTasks()
+            stopReaders()
+        }
+        var idlePeriods = 0
+        while true {
+            if let child = storage.opened.child, let reason = child.loss {
+                return Loss(reason: reason, hasServed: child.hasServed)
+            }
+            let isDown = backend.isStorageDown
+            if isDown { endTasks() }
+            switch backend.writes.take(timeout: isDown ? Self.reconnectPause : timeout(idlePeriods)) {
+            case .items(let items) where isDown: for item in items where item.claim() { backend.refuse(item) }
+            case .items(let items):
+                execute(items)
+                idlePeriods = 0
+            case .timedOut where !isDown && (isBusy || builder.hasWork): break
+            case .timedOut:
+                storage.idle()
+                idlePeriods += 1
+            case .woken: continue
+            case .closed: return nil
+            }
+            if isDown { continue }
+            if !searches.isEmpty, let reader = try? storage.reader() {
+                searches.advance { $0.advance(with: reader, of: backend, child: storage.opened.child) }
+            }
+            deletions.advance { $0.advance(with: storage) }
+            builder.advanceIfDue()
+        }
+    }
+
+    private var isBusy: Bool { !searches.isEmpty || !deletions.isEmpty }
+
+    private func timeout(_ idlePeriods: Int) -> Duration? {
+        if isBusy { return .zero }
+        if let due = builder.timeUntilDue { return due }
+        return idlePeriods < Self.idlePauses.count ? Self.idlePauses[idlePeriods] : nil
+    }
+
+    private func start(_ reader: PluginHandle) {
+        let queue = WorkQueue<WorkItem>()
+        do throws(ThreadFailure) {
+            let thread = try Thread(named: "r:\(backend.name)") { [backend] in
+                ReadWorker.run(for: backend, queue, with: backend.snapshotReader(reader))
+            }
+            readerThreads.append((thread, queue))
+        } catch {
+            backend.logger.critical(
+                "backend \(backend.name): the system has no thread for a reader (errno \(error.code))")
+        }
+    }
+
+    private func stopReaders() {
+        for (_, queue) in readerThreads { queue.close() }
+        for (thread, _) in readerThreads { thread.join() }
+    }
+
+    /// Delivers what is in progress as `unavailable`.
+    private func endTasks() {
+        searches.end()
+        deletions.end()
+    }
+
+    // MARK: Executing
+
+    /// Executes items in order, neighbouring batches of mutations in one call, and neighbouring reads too.
+    private func execute(_ items: [WorkItem]) {
+        var commit = GroupCommit(storage)
+        var reads: [ReadBatch] = []
+        for item in items {
+            if let batch = item as? MutationBatch {
+                execute(&reads)
+                guard batch.claim() else { continue }
+                batch.openCollections(with: storage.openForWriting)
+                if batch.isAtomic {
+                    commit.execute()
+                    var atomic = AtomicCommit(batch, storage)
+                    atomic.execute()
+                } else {
+                    commit.append(batch)
+                }
+            } else if let batch = item as? ReadBatch {
+                commit.execute()
+                reads.append(batch)
+            } else if let task = item as? SlicedTask {
+                commit.execute()
+                execute(&reads)
+                begin(task)
+            } else if let request = item as? ReindexRequest {
+                commit.execute()
+                execute(&reads)
+                if request.claim() { builder.rebuild(request) }
+            }
+        }
+        commit.execute()
+        execute(&reads)
+        storage.releaseSnapshot()
+    }
+
+    /// Begins a sliced task, or passes it on to a thread that reads.
+    private func begin(_ task: SlicedTask) {
+        do throws(CRUDError) {
+            if !task.collection.isOpen { try storage.open(task.collection) }
+            task.isPrepared = true
+            if task is SearchTask, !backend.hasReadQueues { _ = try storage.reader() }
+        } catch {
+            guard task.claim() else { return }
+            task.failure = error
+            return task.finish()
+        }
+        if backend.hasReadQueues, task is SearchTask {
+            backend.submitToReaders(task)
+        } else if task.claim() {
+            if let search = task as? SearchTask { searches.append(search) }
+            if let deletion = task as? BulkDelete { deletions.append(deletion) }
+        }
+    }
+
+    private func execute(_ batches: inout [ReadBatch]) {
+        guard !batches.isEmpty else { return }
+        defer { batches.removeAll() }
+        for batch in batches {
+            for (position, read) in batch.reads.enumerated() where !read.collection.isOpen {
+                do throws(CRUDError) { try storage.open(read.collection) } catch { batch.refuse(position, error) }
+            }
+            batch.isPrepared = true
+        }
+        guard !backend.hasReadQueues else {
+            for batch in batches { backend.submitToReaders(batch) }
+            return
+        }
+        let claimed = batches.filter { $0.claim() }
+        do throws(CRUDError) {
+            let reader = try storage.reader()
+            ReadWorker.execute(claimed, with: reader)
+            reader.releaseSnapshot()
+        } catch {
+            for batch in claimed { batch.failure = error }
+        }
+        for batch in claimed { batch.finish() }
+    }
+}

@@ -1,0 +1,247 @@
+import CRUDModel
+import CRUDPluginABI
+import CRUDPluginHost
+import CRUDThreads
+
+/// A backend's storage while it is open: the calls that the writer's thread makes of the plugin.
+final class OpenStorage {
+    let backend: Backend
+    let opened: OpenedPlugin
+    private let table: UnsafePointer<crudd_plugin>
+    private let failure = FailureReport()
+    private let context = CallContext()
+    private let funnel: CommitFunnel
+    /// What a plugin may report: so that the numbers above it do not run out.
+    private static let maximumLastSequence = UInt64(1) << 62
+    /// The sequence number of the last mutation.
+    private var lastSequence: UInt64
+    /// Those that a child has opened, to be closed when it is lost.
+    private var collections: [BackendCollection] = []
+    private var indexSets: [CollectionKey: IndexSet] = [:]
+    private var pluginReaders: [PluginHandle] = []
+    /// What this thread reads with; made when it first reads.
+    private var ownReader: SnapshotReader?
+    /// Called when a collection with indexes has been opened.
+    var openedIndexes: (BackendCollection, IndexSet) -> Void = { _, _ in }
+
+    /// Which collection: the plugin tells formats of one name apart.
+    private struct CollectionKey: Hashable {
+        let name: [UInt8]
+        let format: CollectionRule.Format
+    }
+
+    /// Opens the storage.
+    init(_ backend: Backend, _ callbacks: PluginHostCallbacks) throws(PluginFailure) {
+        self.backend = backend
+        table = backend.plugin.table
+        opened = try backend.plugin.open(options: backend.options, host: callbacks.pointer) {
+            [writes = backend.writes] in writes.wake()
+        }
+        guard opened.lastSequence < Self.maximumLastSequence else {
+            table.pointee.close(opened.storage)
+            throw PluginFailure(
+                status: CRUDD_INTERNAL, message: "the plugin reports the sequence number \(opened.lastSequence)")
+        }
+        lastSequence = opened.lastSequence
+        funnel = CommitFunnel([backend.clock])
+    }
+
+    /// Closes the storage, and its collections and readers before.
+    func close() {
+        // Its owner holds the storage.
+        openedIndexes = { _, _ in }
+        for collection in collections {
+            collection.handle = nil
+            collection.indexes = nil
+        }
+        for set in indexSets.values { set.replace() }
+        for reader in pluginReaders { table.pointee.close_reader(reader.pointer) }
+        table.pointee.close(opened.storage)
+    }
+
+    // MARK: Reading
+
+    /// Makes a reader of the plugin's; it is closed with the storage.
+    func makeReader() throws(PluginFailure) -> PluginHandle {
+        var reader: OpaquePointer?
+        try failure.check(table.pointee.open_reader(opened.storage, &reader, failure.pointer))
+        guard let reader else {
+            throw PluginFailure(status: CRUDD_INTERNAL, message: "open_reader returned no reader")
+        }
+        let handle = PluginHandle(pointer: reader)
+        pluginReaders.append(handle)
+        return handle
+    }
+
+    /// The reader of this thread.
+    ///
+    /// - Throws: `unavailable` where the plugin makes none.
+    func reader() throws(CRUDError) -> SnapshotReader {
+        if let ownReader { return ownReader }
+        do throws(PluginFailure) {
+            let reader = backend.snapshotReader(try makeReader())
+            ownReader = reader
+            return reader
+        } catch {
+            throw backend.report(error, during: "open_reader")
+        }
+    }
+
+    /// Reads single records, on this thread.
+    func currentRecords() throws(CRUDError) -> CurrentRecordReader { CurrentRecordReader(try reader()) }
+
+    func releaseSnapshot() { ownReader?.releaseSnapshot() }
+
+    // MARK: Writing
+
+    /// Has the plugin apply mutations.
+    ///
+    /// - Parameter isAtomic: whether all take effect or none does.
+    /// - Returns: an outcome for each.
+    /// - Throws: where nothing was applied, or `outcome_unknown`; `unsupported` for an atomic write where the plugin,
+    ///   as it has been opened, has no transactions.
+    func write(_ mutations: [PluginMutation], isAtomic: Bool = false) throws(CRUDError) -> [MutationOutcome] {
+        guard !isAtomic || backend.capabilities.contains(.transactions) else {
+            throw CRUDError(.unsupported, "backend \(backend.name) has no transactions")
+        }
+        var outcomes = [crudd_outcome](repeating: .sized(), count: mutations.count)
+        var keys = [crudd_bytes](repeating: crudd_bytes(), count: mutations.reduce(0) { $0 + $1.keyCount })
+        let status = keys.withUnsafeMutableBufferPointer { keys in
+            var key = keys.baseAddress
+            let raw = mutations.map { mutation in
+                defer { key = key.map { $0 + mutation.keyCount } }
+                return mutation.raw(sequence: nextSequence(mutation.mutation.kind), keys: key)
+            }
+            return raw.withUnsafeBufferPointer { raw in
+                outcomes.withUnsafeMutableBufferPointer { write(raw, $0, isAtomic: isAtomic) }
+            }
+        }
+        if Int(status) != CRUDD_OK { throw backend.report(failure.take(status: status), during: "write") }
+        return outcomes.map(MutationOutcome.init)
+    }
+
+    private func nextSequence(_ kind: Mutation.Kind) -> UInt64 {
+        guard kind == .put || kind == .remove else { return 0 }
+        lastSequence += 1
+        return lastSequence
+    }
+
+    private func write(
+        _ mutations: UnsafeBufferPointer<crudd_mutation>, _ outcomes: UnsafeMutableBufferPointer<crudd_outcome>,
+        isAtomic: Bool
+    ) -> crudd_status {
+        var request = crudd_write.sized()
+        request.flags = isAtomic ? UInt32(CRUDD_WRITE_ATOMIC) : 0
+        request.mutations = mutations.baseAddress
+        request.mutation_size = MemoryLayout<crudd_mutation>.stride
+        request.outcomes = outcomes.baseAddress
+        request.outcome_size = MemoryLayout<crudd_outcome>.stride
+        request.count = mutations.count
+        let call = context.begin()
+        return funnel.write(mutations, UnsafeBufferPointer(outcomes)) {
+            table.pointee.write(opened.storage, call, &request, failure.pointer)
+        }
+    }
+
+    /// Removes records that still have these revisions.
+    ///
+    /// - Throws: where nothing was applied, or `outcome_unknown`.
+    func remove(
+        _ records: [(id: [UInt8], revision: [UInt8])], from collection: BackendCollection
+    ) throws(CRUDError) -> [MutationOutcome] {
+        guard !records.isEmpty else { return [] }
+        let batch = MutationBatch { _ in }
+        for record in records {
+            batch.append(
+                Mutation(
+                    .remove, in: collection, id: batch.store(record.id.span),
+                    precondition: .revision(batch.store(record.revision.span))))
+        }
+        return try write(batch.mutations.map { PluginMutation(mutation: $0, batch: batch) })
+    }
+
+    func idle() {
+        table.pointee.idle?(opened.storage, context.begin())
+    }
+
+    // MARK: Collections
+
+    /// Opens the collection of a mutation where it is not open yet, and creates it where the mutation creates a record.
+    func openForWriting(_ mutation: Mutation) throws(CRUDError) {
+        let collection = mutation.collection
+        if collection.isOpen { return }
+        try open(collection)
+        guard !collection.isOpen, mutation.canCreate else { return }
+        if let refusal = backend.admission(collection) { throw refusal }
+        try open(collection, flags: UInt32(CRUDD_OPEN_CREATE))
+    }
+
+    /// Opens a collection; one that does not exist stays closed.
+    func open(_ collection: BackendCollection, flags: UInt32 = 0) throws(CRUDError) {
+        let handle = try open(
+            collection, flags: flags, withIndexes: opened.capabilities.contains(.indexes))
+        guard let handle else { return }
+        if let child = opened.child {
+            collection.set(number: child.number(of: handle), inChild: child.identity)
+            collections.append(collection)
+        }
+        attachIndexes(to: collection)
+        collection.handle = handle
+        if let indexes = collection.indexes { openedIndexes(collection, indexes) }
+    }
+
+    /// Has all keys of an open collection forgotten, so that its indexes are built again.
+    func forgetKeys(of collection: BackendCollection) throws(CRUDError) {
+        collection.indexes?.beginRebuild()
+        defer { if let indexes = collection.indexes { openedIndexes(collection, indexes) } }
+        _ = try open(collection, flags: 0, withIndexes: false)
+        try restoreIndexes(of: collection)
+    }
+
+    /// Opens a collection with its indexes again, for the case that this has failed after they were dropped.
+    func restoreIndexes(of collection: BackendCollection) throws(CRUDError) {
+        _ = try open(collection, flags: 0, withIndexes: true)
+    }
+
+    /// - Returns: the plugin's handle; nil if the collection does not exist and is not to be created.
+    private func open(
+        _ collection: BackendCollection, flags: UInt32, withIndexes: Bool
+    ) throws(CRUDError) -> OpaquePointer? {
+        var handle: OpaquePointer?
+        let call = context.begin()
+        let status = collection.withSpecification(flags: flags, withIndexes: withIndexes) {
+            table.pointee.open_collection(opened.storage, call, $0, &handle, failure.pointer)
+        }
+        switch Int(status) {
+        case CRUDD_OK: return handle
+        case CRUDD_NOT_FOUND where flags == 0:
+            _ = failure.take(status: status)
+            return nil
+        default: throw backend.report(failure.take(status: status), during: "open_collection")
+        }
+    }
+
+    private func attachIndexes(to collection: BackendCollection) {
+        let key = CollectionKey(name: collection.name, format: collection.format)
+        if let known = indexSets[key], known.paths == collection.indexPaths {
+            collection.indexes = known
+            return
+        }
+        indexSets[key]?.replace()
+        indexSets[key] = nil
+        guard opened.capabilities.contains(.indexes), !collection.indexPaths.isEmpty else { return }
+        let indexes = IndexSet(collection.indexPaths)
+        indexSets[key] = indexes
+        collection.indexes = indexes
+    }
+}
+
+/// A handle that a plugin has made. Who may use it when is said where it is kept.
+package struct PluginHandle: @unchecked Sendable {
+    // @unchecked: an address; the host follows the contract's rules on threads.
+    let pointer: OpaquePointer
+
+    package init(pointer: OpaquePointer) {
+        self.pointer = pointer
+    }
+}

@@ -1,0 +1,78 @@
+package import CRUDFormats
+import CRUDJSON
+package import CRUDModel
+import CRUDPluginHost
+
+/// A collection as one event loop knows it: where it lives, in which format, and how the loop reads and writes it.
+///
+/// A reload may move it elsewhere; it stays the same object, by which sessions keep the order of its requests.
+package final class Collection {
+    package let name: [UInt8]
+
+    /// What every request touches. Not checked for exclusive access at run time, which a profile of reads shows: one
+    /// thread uses it, and nothing that is called during an access comes back to it.
+    private struct State {
+        var rule: CollectionRule
+        var client: BackendClient
+        var stored: BackendCollection
+        var isQuiesced = false
+    }
+
+    @exclusivity(unchecked) private var state: State
+    private var keys: RecordKeysBox?
+    /// How many requests for it this loop has in flight; while there are any it is not forgotten.
+    package var requestsInFlight = 0
+
+    /// Boxes what cannot be copied.
+    private final class RecordKeysBox {
+        var keys: RecordKeys
+
+        init(_ paths: [PropertyPath]) {
+            keys = RecordKeys(paths)
+        }
+    }
+
+    init(name: [UInt8], rule: CollectionRule, client: BackendClient) {
+        self.name = name
+        state = State(rule: rule, client: client, stored: BackendCollection(name: name, rule: rule))
+    }
+
+    package var rule: CollectionRule { state.rule }
+    /// This loop's access to the backend that it lives in.
+    package var client: BackendClient { state.client }
+    package var backend: Backend { state.client.backend }
+    /// How this loop reads it.
+    package var store: any Store { state.client.store }
+    /// The collection as its backend knows it.
+    package var stored: BackendCollection { state.stored }
+    package var codec: Codec { state.stored.codec }
+
+    /// Whether its requests have to wait because a reload is exchanging what it lives in.
+    package internal(set) var isQuiesced: Bool {
+        get { state.isQuiesced }
+        set { state.isQuiesced = newValue }
+    }
+
+    /// Follows another rule and the backends of another configuration.
+    func move(to rule: CollectionRule, client: BackendClient) {
+        let isSame =
+            client === state.client && rule.format == state.rule.format && rule.indexPaths == state.rule.indexPaths
+        if !isSame {
+            state.stored = BackendCollection(name: name, rule: rule)
+            keys = nil
+        }
+        state.rule = rule
+        state.client = client
+    }
+
+    /// Copies the index keys of an item into the batch that is going to store it.
+    ///
+    /// - Parameter item: JSON text that has been found valid.
+    /// - Returns: what ``Mutation/keys`` is to be.
+    package func storeKeys(of item: Span<UInt8>, in batch: MutationBatch) -> Range<Int> {
+        guard !state.stored.indexPaths.isEmpty else { return 0..<0 }
+        let box = keys ?? RecordKeysBox(state.stored.indexPaths)
+        keys = box
+        return batch.store(keys: box.keys.keys(of: item) ?? [])
+    }
+}

@@ -1,0 +1,125 @@
+import CLinux
+import CRUDJSON
+package import CRUDModel
+import Synchronization
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// What the daemon remembers of its collections over restarts: which there are, where each lives and in which format.
+///
+/// It is a file of lines in the state directory, `collections.jsonl`, that is only ever appended to: a line is written
+/// and synced before a collection gets its first record. Of lines with one name the last counts; a line that a crash
+/// has left unfinished is cut off.
+///
+/// It follows the configuration that is in force: once a collection may live elsewhere, because it is empty or because
+/// the administrator has insisted, that is where it is remembered, and a later start does not ask again.
+package final class CollectionCatalog: Sendable {
+    /// A collection that holds, or held, records.
+    package struct Entry: Sendable, Equatable {
+        package var name: [UInt8]
+        package var backend: String
+        package var format: String
+
+        package init(name: [UInt8], backend: String, format: String) {
+            self.name = name
+            self.backend = backend
+            self.format = format
+        }
+    }
+
+    private struct State {
+        var rules: CollectionRules
+        var maximumBornByGlob: Int
+        var entries: [[UInt8]: Entry] = [:]
+        /// How many of them no rule names: a glob has brought them into being.
+        var bornByGlob = 0
+
+        func isNamedByRule(_ name: [UInt8]) -> Bool {
+            rules.rule(for: name.span)?.pattern.isGlob == false
+        }
+
+        mutating func countBornByGlob() {
+            bornByGlob = entries.keys.count { !isNamedByRule($0) }
+        }
+    }
+
+    private let descriptor: CInt
+    private let state: Mutex<State>
+
+    /// Opens the catalog, making the directory and the file where they are not there.
+    ///
+    /// - Throws: ``SystemError`` where that is not possible, or where the file is damaged in its middle.
+    package init(directory: String, rules: CollectionRules, maximumBornByGlob: Int) throws(SystemError) {
+        let isMade = mkdir(directory, 0o700) == 0
+        guard isMade || errno == EEXIST else { throw SystemError("cannot make \(directory)") }
+        let path = directory + "/collections.jsonl"
+        descriptor = clinux_open(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else { throw SystemError("cannot open \(path)") }
+        var state = State(rules: rules, maximumBornByGlob: maximumBornByGlob)
+        for line in try CatalogFile.load(descriptor, path) { state.entries[line.name] = line.entry }
+        state.countBornByGlob()
+        self.state = Mutex(state)
+        try Self.sync(directory)
+        // It may be a directory in which one may make things and not look.
+        if isMade { try? Self.sync(directory + "/..") }
+    }
+
+    /// Sees that the directory's entries survive power loss.
+    private static func sync(_ directory: String) throws(SystemError) {
+        let descriptor = clinux_open(directory, O_RDONLY | O_DIRECTORY, 0)
+        guard descriptor >= 0 else { throw SystemError("cannot open \(directory)") }
+        defer { close(descriptor) }
+        guard fsync(descriptor) == 0 else { throw SystemError("cannot sync \(directory)") }
+    }
+
+    deinit { close(descriptor) }
+
+    /// Every collection that is remembered, in no particular order.
+    package var entries: [Entry] { state.withLock { Array($0.entries.values) } }
+
+    /// Remembers a collection durably, before it is created.
+    ///
+    /// - Returns: nil, or why not: `limit_exceeded` if globs have brought as many into being as they may, `no_space` or
+    ///   `unavailable` if the line cannot be written.
+    package func admit(_ entry: Entry) -> CRUDError? {
+        state.withLock { state in
+            if state.entries[entry.name] == entry { return nil }
+            let isNew = state.entries[entry.name] == nil && !state.isNamedByRule(entry.name)
+            if isNew, state.bornByGlob >= state.maximumBornByGlob {
+                return CRUDError(
+                    .limitExceeded, "there are as many collections as globs may bring into being",
+                    details: .init(limit: "collections", maximum: state.maximumBornByGlob))
+            }
+            guard CatalogFile.append((entry.name, entry), to: descriptor) else {
+                let isFull = errno == ENOSPC || errno == EDQUOT
+                return CRUDError(isFull ? .noSpace : .unavailable, "the catalog of collections cannot be written")
+            }
+            state.entries[entry.name] = entry
+            if isNew { state.bornByGlob += 1 }
+            return nil
+        }
+    }
+
+    /// Follows the rules and the limit that are in force now, and remembers every collection where they put it.
+    ///
+    /// - Throws: ``SystemError`` if not all of that can be written down. It is in force all the same; what is not
+    ///   written down will be asked about again at the next start.
+    package func follow(_ rules: CollectionRules, maximumBornByGlob: Int) throws(SystemError) {
+        let code: CInt? = state.withLock { state in
+            state.rules = rules
+            state.maximumBornByGlob = maximumBornByGlob
+            defer { state.countBornByGlob() }
+            for entry in state.entries.values {
+                let rule = rules.rule(for: entry.name.span)
+                guard rule?.backend != entry.backend || rule?.format.rawValue != entry.format else { continue }
+                let moved = rule.map { Entry(name: entry.name, backend: $0.backend, format: $0.format.rawValue) }
+                guard CatalogFile.append((entry.name, moved), to: descriptor) else { return errno }
+                state.entries[entry.name] = moved
+            }
+            return nil
+        }
+        if let code { throw SystemError("cannot write the catalog of collections", code: code) }
+    }
+}

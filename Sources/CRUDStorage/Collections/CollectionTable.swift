@@ -1,0 +1,113 @@
+package import CRUDModel
+
+/// The collections that one event loop has met, by name.
+///
+/// An open-addressed table, so that a name is looked up as it stands in the request, without a copy. Names that a glob
+/// maps but nobody has stored anything under are forgotten now and then: a peer must not be able to fill the memory by
+/// naming them.
+package struct CollectionTable {
+    private var rules: CollectionRules
+    /// By the name of the backend.
+    private var clients: [String: BackendClient]
+    private var quiesced: QuiescedCollections?
+    private var slots: [Collection?] = Array(repeating: nil, count: 64)
+    private var count = 0
+    /// How many collections without stored records are remembered at the most.
+    private static let maximumUnopened = 4096
+
+    package init(rules: CollectionRules, clients: [BackendClient]) {
+        self.rules = rules
+        self.clients = Self.byName(clients)
+    }
+
+    private static func byName(_ clients: [BackendClient]) -> [String: BackendClient] {
+        Dictionary(uniqueKeysWithValues: clients.map { ($0.backend.name, $0) })
+    }
+
+    /// The collection of that name; nil if no rule maps it.
+    package mutating func collection(named name: Span<UInt8>) -> Collection? {
+        var slot = Self.hash(name) & (slots.count - 1)
+        while let candidate = slots[slot] {
+            let known = candidate.name
+            if Self.same(known.span, name) { return candidate }
+            slot = (slot + 1) & (slots.count - 1)
+        }
+        guard let rule = rules.rule(for: name), let client = clients[rule.backend] else { return nil }
+        let collection = Collection(name: Self.copy(name), rule: rule, client: client)
+        collection.isQuiesced = quiesced?.covers(collection) ?? false
+        insert(collection)
+        return collection
+    }
+
+    // MARK: Reloads
+
+    /// Has the requests of the collections that `quiesced` covers wait, those included that are yet to be met.
+    package mutating func quiesce(_ quiesced: QuiescedCollections) {
+        self.quiesced = quiesced
+        for case .some(let collection) in slots { collection.isQuiesced = quiesced.covers(collection) }
+    }
+
+    /// Follows another configuration; nothing is quiesced any more. What no rule maps now is forgotten.
+    package mutating func serve(rules: CollectionRules, clients: [BackendClient]) {
+        self.rules = rules
+        self.clients = Self.byName(clients)
+        quiesced = nil
+        let kept = slots.compactMap(\.self).filter { collection in
+            collection.isQuiesced = false
+            let name = collection.name
+            guard let rule = rules.rule(for: name.span), let client = self.clients[rule.backend] else { return false }
+            collection.move(to: rule, client: client)
+            return true
+        }
+        refill(with: kept, size: slots.count)
+    }
+
+    private mutating func insert(_ collection: Collection) {
+        if (count + 1) * 2 > slots.count { rebuild() }
+        place(collection)
+        count += 1
+    }
+
+    /// Makes room: forgets what is not worth remembering, and doubles the table if it is still half full.
+    private mutating func rebuild() {
+        var kept = slots.compactMap(\.self)
+        if kept.count >= Self.maximumUnopened { kept.removeAll { !$0.stored.isOpen && $0.requestsInFlight == 0 } }
+        refill(with: kept, size: kept.count * 4 > slots.count ? slots.count * 2 : slots.count)
+    }
+
+    private mutating func refill(with kept: [Collection], size: Int) {
+        slots = Array(repeating: nil, count: size)
+        count = kept.count
+        for collection in kept { place(collection) }
+    }
+
+    private mutating func place(_ collection: Collection) {
+        let name = collection.name
+        var slot = Self.hash(name.span) & (slots.count - 1)
+        while slots[slot] != nil { slot = (slot + 1) & (slots.count - 1) }
+        slots[slot] = collection
+    }
+
+    private static func copy(_ name: Span<UInt8>) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(name.count)
+        for index in name.indices { bytes.append(name[index]) }
+        return bytes
+    }
+
+    private static func same(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Bool {
+        guard left.count == right.count else { return false }
+        for index in left.indices where left[index] != right[index] { return false }
+        return true
+    }
+
+    /// FNV-1a (http://www.isthe.com/chongo/tech/comp/fnv/), folded, and seeded per process so that nobody can choose
+    /// names that collide.
+    private static func hash(_ name: Span<UInt8>) -> Int {
+        var hash = seed
+        for index in name.indices { hash = (hash ^ UInt64(name[index])) &* 0x100_0000_01B3 }
+        return Int(truncatingIfNeeded: hash ^ hash >> 32)
+    }
+
+    private static let seed = UInt64.random(in: .min ... .max)
+}

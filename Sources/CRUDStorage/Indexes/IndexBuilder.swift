@@ -1,0 +1,169 @@
+import CRUDModel
+import CRUDPluginHost
+import CRUDQuery
+import CRUDThreads
+
+/// Fills new indexes in the background, on the writer's thread, in steps of some milliseconds.
+///
+/// The to-do list is the storage itself: a step scans some of the records that have no key yet, by id, makes the keys
+/// of all indexes of the collection and has the plugin store them, on condition that the record is unchanged. When the
+/// scan has reached its end the index can serve; what is still unkeyed then (a value too long for a key, an item that
+/// cannot be decoded, a record that somebody else has edited) is a candidate of every query. So nothing has to be
+/// remembered over restarts: whatever a kill has left undone is still unkeyed. A rebuild forgets all keys, and is a
+/// build then.
+///
+/// Clients come first: a step is as long as ``stepDuration`` allows, and is followed by a pause as long as the step
+/// was.
+final class IndexBuilder {
+    private let storage: OpenStorage
+    private var builds: [Build] = []
+    private var nextStep = MonotonicTime.now
+    /// How many records a step takes.
+    private var stepRecords = 64
+
+    private static let stepDuration = Duration.milliseconds(8)
+    private static let maximumStepRecords = 1024
+    /// With fewer unkeyed records an index serves before they have been looked at.
+    private static let fewRecords = 64
+
+    /// The indexes of one collection on their way to completion.
+    private final class Build {
+        let collection: BackendCollection
+        let indexes: IndexSet
+        let generation: Int
+        /// The index whose unkeyed records are looked at.
+        var number = 0
+        /// The last record that has been looked at.
+        var position: [UInt8] = []
+        /// Whether the total for the progress has been set.
+        var isCounted = false
+
+        init(_ collection: BackendCollection, _ indexes: IndexSet) {
+            self.collection = collection
+            self.indexes = indexes
+            generation = indexes.generation
+        }
+    }
+
+    init(_ storage: OpenStorage) {
+        self.storage = storage
+    }
+
+    var hasWork: Bool { !builds.isEmpty }
+
+    /// How long until the next step; nil where there is nothing to do.
+    var timeUntilDue: Duration? { builds.isEmpty ? nil : max(.zero, nextStep - MonotonicTime.now) }
+
+    /// Adds the indexes of a collection that has been opened. Those that lack only a few keys serve at once.
+    func add(_ collection: BackendCollection, _ indexes: IndexSet) {
+        guard !builds.contains(where: { $0.indexes === indexes }), indexes.usable.count < indexes.paths.count
+        else { return }
+        builds.append(Build(collection, indexes))
+        // A failure shows in the first step again.
+        while indexes.usable.count < indexes.paths.count,
+            (try? hasFewUnkeyed(collection, indexes.usable.count)) == true
+        {
+            indexes.become(ready: indexes.usable.count + 1)
+        }
+    }
+
+    private func hasFewUnkeyed(_ collection: BackendCollection, _ index: Int) throws(CRUDError) -> Bool {
+        let counter = RecordCounter()
+        var scan = RecordScan(.unkeyed(index: index))
+        scan.limit = Self.fewRecords
+        scan.withItems = false
+        defer { storage.releaseSnapshot() }
+        try storage.reader().scan(scan, of: collection, into: counter)
+        return counter.count < Self.fewRecords
+    }
+
+    private final class RecordCounter: RecordVisitor {
+        private(set) var count = 0
+
+        func visit(_ record: FoundRecord) -> Bool {
+            count += 1
+            return true
+        }
+    }
+
+    /// Begins a rebuild of a collection's indexes, and delivers the request.
+    func rebuild(_ request: ReindexRequest) {
+        defer { request.finish() }
+        let collection = request.collection
+        do throws(CRUDError) {
+            if !collection.isOpen { try storage.open(collection) }
+            guard let indexes = collection.indexes else { return }
+            builds.removeAll { $0.indexes === indexes }
+            try storage.forgetKeys(of: collection)
+        } catch {
+            request.failure = error
+        }
+    }
+
+    private func count(
+        _ collection: BackendCollection, _ order: RecordScan.Order, limit: Int = 0
+    ) throws(CRUDError) -> Int {
+        defer { storage.releaseSnapshot() }
+        return try storage.reader().count(RecordScan(order), limit: limit, of: collection)
+    }
+
+    /// Executes a step if it is time for one.
+    func advanceIfDue() {
+        guard !builds.isEmpty, nextStep <= MonotonicTime.now else { return }
+        let build = builds.removeFirst()
+        let begin = MonotonicTime.now
+        do throws(CRUDError) {
+            let isDone = build.indexes.generation != build.generation ? true : try advance(build)
+            if !isDone { builds.insert(build, at: 0) }
+        } catch {
+            // The failure has been logged. Other collections come first now.
+            builds.append(build)
+            try? storage.restoreIndexes(of: build.collection)
+            nextStep = MonotonicTime.now + .seconds(1)
+            return
+        }
+        let duration = MonotonicTime.now - begin
+        if duration > Self.stepDuration * 2 {
+            stepRecords = max(1, stepRecords / 2)
+        } else if duration < Self.stepDuration {
+            stepRecords = min(Self.maximumStepRecords, stepRecords * 2)
+        }
+        nextStep = begin + duration * 2
+    }
+
+    /// Looks at some records; true when the build is complete.
+    private func advance(_ build: Build) throws(CRUDError) -> Bool {
+        let step = IndexStep(build.collection)
+        defer { storage.releaseSnapshot() }
+        var scan = RecordScan(.unkeyed(index: build.number))
+        scan.after = build.position.isEmpty ? nil : (key: [], id: build.position)
+        scan.limit = stepRecords
+        try storage.reader().scan(scan, of: build.collection, into: step)
+        try write(step, of: build)
+        guard step.count < stepRecords, !step.isFull else {
+            build.position = step.lastID
+            // There is more to do than a step: worth knowing how much.
+            if !build.isCounted { try countProgress(of: build) }
+            return false
+        }
+        build.position = []
+        build.number += 1
+        build.indexes.become(ready: max(build.number, build.indexes.usable.count))
+        return build.number == build.indexes.paths.count
+    }
+
+    private func countProgress(of build: Build) throws(CRUDError) {
+        let total = try count(build.collection, .id)
+        let unkeyed = try count(build.collection, .unkeyed(index: build.number))
+        build.indexes.set(total: total, indexed: max(0, total - unkeyed))
+        build.isCounted = true
+    }
+
+    private func write(_ step: IndexStep, of build: Build) throws(CRUDError) {
+        let batch = step.batch
+        guard !batch.mutations.isEmpty else { return }
+        // A record that has been changed meanwhile got its keys with the change.
+        _ = try storage.write(batch.mutations.map { PluginMutation(mutation: $0, batch: batch) })
+        build.indexes.advance(by: batch.mutations.count)
+    }
+}

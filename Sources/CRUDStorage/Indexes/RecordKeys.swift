@@ -1,0 +1,45 @@
+import CRUDFormats
+import CRUDJSON
+import CRUDModel
+import CRUDQuery
+
+/// Makes the index keys of one record after the other.
+struct RecordKeys: ~Copyable {
+    private var encoder: IndexKeyEncoder
+    private let count: Int
+
+    init(_ paths: [PropertyPath]) {
+        encoder = IndexKeyEncoder(paths)
+        count = paths.count
+    }
+
+    /// The keys of an item: one for each index, an empty one where its value is too long for a key.
+    ///
+    /// - Returns: nil where the text is not valid JSON.
+    mutating func keys(of item: Span<UInt8>) -> [[UInt8]]? {
+        var keys = [[UInt8]](repeating: [], count: count)
+        do throws(JSONSyntaxError) {
+            try encoder.encode(item) { keys[$0] = Array($1) }
+            return keys
+        } catch {
+            return nil
+        }
+    }
+
+    /// The keys of an item in its stored form.
+    ///
+    /// - Returns: nil where it cannot be decoded.
+    mutating func keys(ofStored stored: Span<UInt8>, _ codec: Codec) -> [[UInt8]]? {
+        guard !codec.keepsText else { return keys(of: stored) }
+        var text: [UInt8] = []
+        do throws(CRUDError) {
+            try codec.decode(stored: stored, into: &text, maximumBytes: Self.maximumTextBytes)
+            return keys(of: text.span)
+        } catch {
+            return nil
+        }
+    }
+
+    /// The longest item that is worth an index key.
+    private static let maximumTextBytes = 64 << 20
+}

@@ -1,0 +1,108 @@
+package import CRUDModel
+package import CRUDPluginHost
+
+/// Reads that one event loop has gathered in one iteration for one backend.
+package final class ReadBatch: WorkItem, @unchecked Sendable {
+    // @unchecked: as its superclass, one owner at a time.
+
+    /// What every read touches. Not checked for exclusive access at run time, which a profile of reads shows: one
+    /// thread at a time uses it, and nothing that is called during an access comes back to it.
+    private struct State: ~Copyable {
+        var reads: [Read] = []
+        var results: [ReadResult] = []
+        /// Why single reads cannot be made, by their position: their collection could not be opened.
+        var refusals: [Int: CRUDError] = [:]
+        var arena = ByteArena()
+        var found = ByteArena()
+    }
+
+    @exclusivity(unchecked) private var state = State()
+
+    package override init(deliver: @escaping @Sendable (WorkItem) -> Void) {
+        super.init(deliver: deliver)
+    }
+
+    package override var byteCount: Int { state.arena.count }
+    override var isReadable: Bool { state.reads.allSatisfy(\.collection.isOpen) }
+    override func work(_ range: Range<Int>) -> CompletedWork { .read(self, range.lowerBound) }
+
+    var isEmpty: Bool { state.reads.isEmpty }
+    var reads: [Read] { state.reads }
+
+    /// Copies bytes that a read is going to refer to.
+    package func store(_ bytes: Span<UInt8>) -> ByteArena.Place { state.arena.append(bytes) }
+
+    /// The bytes of a read's ids or prefix.
+    package func bytes(_ place: ByteArena.Place) -> UnsafeRawBufferPointer { state.arena.bytes(place) }
+
+    func append(_ read: Read) { state.reads.append(read) }
+
+    /// Whether it only reads records by id.
+    var isByID: Bool { !state.reads.contains { $0.isCount } }
+
+    // MARK: Results
+
+    package func result(at position: Int) -> ReadResult { state.results[position] }
+
+    /// The bytes of an item or a revision that was found.
+    package func found(_ place: ByteArena.Place) -> UnsafeRawBufferPointer { state.found.bytes(place) }
+
+    func refuse(_ position: Int, _ error: CRUDError) { state.refusals[position] = error }
+
+    func isRefused(_ position: Int) -> Bool { !state.refusals.isEmpty && state.refusals[position] != nil }
+
+    /// Makes a place for the result of each read, and sets those that are refused.
+    func prepareResults() {
+        state.results = Array(repeating: .records([]), count: state.reads.count)
+        for (position, refusal) in state.refusals { state.results[position] = .failed(refusal) }
+    }
+
+    func set(_ result: ReadResult, at position: Int) { state.results[position] = result }
+
+    func keep(_ bytes: UnsafeRawBufferPointer) -> ByteArena.Place { state.found.append(bytes) }
+}
+
+/// One read; its ids stand in the batch's arena.
+package struct Read: Sendable {
+    package enum Kind: Sendable {
+        /// Items and revisions of these ids.
+        case records([ByteArena.Place])
+        /// Which of these ids exist.
+        case existence([ByteArena.Place])
+        /// How many records have an id that begins with this.
+        case count(prefix: ByteArena.Place)
+    }
+
+    package var collection: BackendCollection
+    package var kind: Kind
+    /// How many bytes of items and revisions are worth finding.
+    package var maximumBytes: Int
+
+    package init(_ kind: Kind, in collection: BackendCollection, maximumBytes: Int = .max) {
+        self.kind = kind
+        self.collection = collection
+        self.maximumBytes = maximumBytes
+    }
+
+    var isCount: Bool {
+        if case .count = kind { true } else { false }
+    }
+}
+
+/// The outcome of a read.
+package enum ReadResult: Sendable {
+    /// For each id its record, nil where there is none.
+    case records([StoredRecord?])
+    case count(Int)
+    /// More was found than ``Read/maximumBytes``.
+    case tooLong
+    case failed(CRUDError)
+}
+
+/// A record that was read; its bytes stand in the batch's memory (``ReadBatch/found(_:)``).
+package struct StoredRecord: Sendable {
+    package var item: ByteArena.Place
+    package var revision: ByteArena.Place
+    /// Milliseconds since 1970-01-01 UTC; 0: never.
+    package var expiresAt: Int64
+}

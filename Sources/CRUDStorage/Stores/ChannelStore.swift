@@ -1,0 +1,100 @@
+import CRUDModel
+import CRUDPluginHost
+import CRUDQuery
+
+/// Reads over channels of the loop's own to the backend's child. What finds them busy waits for whichever is idle
+/// first; what a channel cannot do goes to the backend's threads.
+final class ChannelStore: Store {
+    private unowned let client: BackendClient
+    // The loop keeps its clients, and so their stores, and outlives them.
+    private unowned let loop: any LoopContext
+    private let worker: WorkerStore
+    private var channels: [LoopChannel] = []
+    private var waiting: [ReadBatch] = []
+    /// The channels that were busy when the store was quiesced, and how often each had executed batches.
+    private var outstanding: [(channel: LoopChannel, executions: Int)] = []
+
+    init(_ client: BackendClient, loop: any LoopContext) {
+        self.client = client
+        self.loop = loop
+        worker = WorkerStore(client)
+    }
+
+    func readNow(
+        _ id: Span<UInt8>, in collection: Collection, into visitor: any RecordVisitor
+    ) throws(CRUDError) -> Bool { false }
+
+    func pendingReads(for collection: Collection) -> ReadBatch { worker.pendingReads(for: collection) }
+
+    func submit(_ read: Read, of collection: Collection, for completion: any RequestCompletion) {
+        worker.submit(read, of: collection, for: completion)
+    }
+
+    func flush() {
+        guard let batch = worker.takeReads() else { return }
+        guard let channel = channels.first(where: { $0.isOpen && !$0.isBusy }) ?? makeChannel() ?? channels.first,
+            channel.admits(batch)
+        else { return client.begin(batch) }
+        client.track(batch)
+        waiting.append(batch)
+        if !channel.isBusy { channel.advance() }
+    }
+
+    /// - Returns: nil where there are as many as there may be, or the backend has no child that can be asked.
+    private func makeChannel() -> LoopChannel? {
+        guard channels.count < LoopChannel.perLoop, let child = client.backend.child,
+            let channel = child.makeReadChannel().flatMap({ LoopChannel($0, to: child, of: self, loop) })
+        else { return nil }
+        channels.append(channel)
+        return channel
+    }
+
+    // MARK: For channels
+
+    var now: Duration { loop.now }
+    var unavailable: CRUDError { client.backend.error(status: PluginFailure.unavailableStatus) }
+
+    func report(_ failure: PluginFailure) -> CRUDError { client.backend.report(failure, during: "read") }
+    func complete(_ batch: ReadBatch) { client.complete(batch) }
+    func submitToBackend(_ batch: ReadBatch) { client.backend.submit(batch) }
+    func wake() { loop.wake() }
+
+    /// Takes what waits, for a channel that is idle.
+    func takeWaiting() -> [ReadBatch] {
+        defer { waiting.removeAll() }
+        return waiting
+    }
+
+    /// A channel has been closed.
+    func remove(_ channel: LoopChannel) {
+        channels.removeAll { $0 === channel }
+        if channels.isEmpty { returnWaiting() }
+    }
+
+    /// Has the backend's threads read what waits.
+    private func returnWaiting() {
+        for batch in takeWaiting() { submitToBackend(batch) }
+    }
+
+    var hasPendingReads: Bool { worker.hasPendingReads }
+
+    // MARK: Snapshots
+
+    var holdsSnapshot: Bool { false }
+    func releaseStaleSnapshot() {}
+    func releaseSnapshot() {}
+
+    // MARK: Quiescing
+
+    func quiesce() {
+        flush()
+        returnWaiting()
+        outstanding = channels.filter(\.isBusy).map { ($0, $0.executions) }
+    }
+
+    /// What has begun since does not count: collections that stay are read all the time.
+    var isQuiescent: Bool {
+        outstanding.removeAll { !$0.channel.isBusy || $0.channel.executions > $0.executions }
+        return outstanding.isEmpty
+    }
+}

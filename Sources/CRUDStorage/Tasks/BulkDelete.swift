@@ -1,0 +1,136 @@
+import CRUDModel
+import CRUDPluginHost
+import CRUDQuery
+
+/// A deletion of the records that match, on the thread that writes: a batch of them is found, then removed on condition
+/// that each still has the revision that was found.
+package final class BulkDelete: SlicedTask, @unchecked Sendable {
+    // @unchecked: as its superclass, one owner at a time.
+
+    private let request: SearchRequest
+    private var matches: (any MatchExecutor)?
+    /// How many records have been deleted.
+    package private(set) var count = 0
+    /// Why a record could not be removed.
+    private var firstError: CRUDError?
+    /// Records whose stored bytes cannot be decoded; at most 100 ids.
+    package var corrupt: [[UInt8]] { matches?.corrupt ?? [] }
+
+    package init(
+        of request: SearchRequest, in collection: BackendCollection, deliver: @escaping @Sendable (WorkItem) -> Void
+    ) {
+        self.request = request
+        super.init(on: collection, deliver: deliver)
+    }
+
+    override var isWrite: Bool { true }
+    override func work(_ range: Range<Int>) -> CompletedWork { .deletion(self) }
+
+    /// Deletes some of them; true when there is nothing left to do.
+    func advance(with storage: OpenStorage) -> Bool {
+        do throws(CRUDError) {
+            let matches = if let matches { matches } else { try begin(storage) }
+            self.matches = matches
+            if !isAbandoned {
+                let isLast = try find(matches, storage)
+                guard try remove(matches, storage), isLast else { return false }
+                if let firstError { fail(firstError) }
+            }
+        } catch {
+            fail(error)
+        }
+        matches?.end()
+        return true
+    }
+
+    private func begin(_ storage: OpenStorage) throws(CRUDError) -> any MatchExecutor {
+        if let child = storage.opened.child, child.canSearch,
+            let number = collection.number(inChild: child.identity)
+        {
+            return RemoteMatches(request, in: collection, storage.backend, number: number, of: child)
+        }
+        return LocalMatches(
+            try MatchExecution(
+                request.query, in: QueryTarget(collection, maximumItemBytes: request.maximumItemBytes)), collection)
+    }
+
+    private func find(_ matches: any MatchExecutor, _ storage: OpenStorage) throws(CRUDError) -> Bool {
+        defer { storage.releaseSnapshot() }
+        return try matches.find(with: storage.reader(), isAbandoned: { [self] in isAbandoned })
+    }
+
+    /// Removes what has been found. One that cannot be removed does not keep the others.
+    ///
+    /// - Returns: false if some of it has changed since, so that it has to be found again.
+    private func remove(_ matches: any MatchExecutor, _ storage: OpenStorage) throws(CRUDError) -> Bool {
+        let outcomes = try storage.remove(matches.found, from: collection)
+        var changed: Int?
+        for (position, outcome) in outcomes.enumerated() {
+            switch outcome {
+            case .applied: count += 1
+            case .exists, .notFound: break
+            case .mismatch: changed = changed ?? position
+            case .failed(let status): firstError = firstError ?? storage.backend.error(status: status)
+            case .refused(let error): firstError = firstError ?? error
+            }
+        }
+        guard let changed else { return true }
+        matches.rewind(to: changed)
+        return false
+    }
+
+    /// What has been deleted stays so.
+    override func fail(_ error: CRUDError) {
+        failure =
+            count == 0
+            ? error
+            : CRUDError(
+                .outcomeUnknown, "\(count) records were deleted before this: \(error.message)")
+    }
+}
+
+/// Finds the records of a ``BulkDelete``.
+protocol MatchExecutor: AnyObject {
+    /// The records that the last ``find(with:isAbandoned:)`` has found, by id.
+    var found: [(id: [UInt8], revision: [UInt8])] { get }
+    /// Records that cannot be decoded.
+    var corrupt: [[UInt8]] { get }
+
+    /// Finds further records, as many as one call of the plugin should remove at the most.
+    ///
+    /// - Returns: whether these are the last.
+    func find(with reader: SnapshotReader, isAbandoned: @escaping () -> Bool) throws(CRUDError) -> Bool
+
+    /// The search resumes with the record at `position` of ``found``.
+    func rewind(to position: Int)
+
+    /// Nothing more is to be found.
+    func end()
+}
+
+/// Finds them in this process.
+private final class LocalMatches: MatchExecutor {
+    private let execution: MatchExecution
+    private let collection: BackendCollection
+    private let indexes: IndexGeneration
+
+    init(_ execution: MatchExecution, _ collection: BackendCollection) {
+        self.execution = execution
+        self.collection = collection
+        indexes = IndexGeneration(of: collection)
+    }
+
+    var found: [(id: [UInt8], revision: [UInt8])] { execution.found }
+    var corrupt: [[UInt8]] { execution.corrupt }
+
+    func find(with reader: SnapshotReader, isAbandoned: @escaping () -> Bool) throws(CRUDError) -> Bool {
+        try indexes.whileValid { () throws(CRUDError) in
+            try execution.find(
+                PluginRecordSource(reader, collection, isAbandoned: isAbandoned), isAbandoned: isAbandoned)
+        }
+    }
+
+    func rewind(to position: Int) { execution.rewind(to: position) }
+
+    func end() {}
+}

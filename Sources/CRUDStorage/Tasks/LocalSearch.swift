@@ -1,0 +1,67 @@
+package import CRUDFormats
+import CRUDModel
+package import CRUDQuery
+
+/// A search that is executed in this process.
+final class LocalSearch: SearchExecution {
+    private enum Stage {
+        case query(QueryExecution)
+        case count(CountExecution)
+    }
+
+    private let collection: BackendCollection
+    private let stage: Stage
+    private let indexes: IndexGeneration
+
+    /// - Throws: `invalid_query` for a filter that cannot be evaluated.
+    init(_ request: SearchRequest, in collection: BackendCollection) throws(CRUDError) {
+        self.collection = collection
+        indexes = IndexGeneration(of: collection)
+        let target = QueryTarget(collection, maximumItemBytes: request.maximumItemBytes)
+        switch request.kind {
+        case .query:
+            stage = .query(
+                try QueryExecution(
+                    request.query, in: target, maximumBytes: request.maximumBytes, timeout: request.timeout))
+        case .count: stage = .count(try CountExecution(request.query, in: target))
+        }
+    }
+
+    var result: [UInt8] {
+        switch stage {
+        case .query(let query): query.result
+        case .count(let count): count.result
+        }
+    }
+
+    func advance(with reader: SnapshotReader, isAbandoned: @escaping () -> Bool) throws(CRUDError) -> Bool {
+        let source = PluginRecordSource(reader, collection, isAbandoned: isAbandoned)
+        return try indexes.whileValid { () throws(CRUDError) in
+            switch stage {
+            case .query(let query): try query.advance(source, isAbandoned: isAbandoned)
+            case .count(let count): try count.advance(source, isAbandoned: isAbandoned)
+            }
+        }
+    }
+
+    func abandon() {}
+}
+
+extension QueryTarget {
+    /// - Parameter maximumItemBytes: how long the text of an item may be.
+    package init(_ collection: BackendCollection, maximumItemBytes: Int) {
+        self.init(
+            collection.name, indexes: collection.indexes?.usable ?? [], collection.codec,
+            maximumItemBytes: maximumItemBytes)
+    }
+
+    package init(_ name: [UInt8], indexes: [QueryIndex], _ codec: Codec, maximumItemBytes: Int) {
+        guard !codec.keepsText else {
+            self.init(name: name, indexes: indexes)
+            return
+        }
+        self.init(name: name, indexes: indexes) { (stored, item) throws(CRUDError) in
+            try codec.decode(stored: stored, into: &item, maximumBytes: maximumItemBytes)
+        }
+    }
+}

@@ -1,0 +1,25 @@
+import CRUDModel
+import Synchronization
+
+/// Work on one collection that may take long. A backend's thread executes it slice by slice, some milliseconds each, in
+/// turns with everything else.
+package class SlicedTask: WorkItem, @unchecked Sendable {
+    // @unchecked: as its superclass, one owner at a time.
+
+    package let collection: BackendCollection
+    private let abandoned = Atomic(false)
+
+    init(on collection: BackendCollection, deliver: @escaping @Sendable (WorkItem) -> Void) {
+        self.collection = collection
+        super.init(deliver: deliver)
+    }
+
+    override final var isReadable: Bool { collection.isOpen }
+    override final func waitersHaveLeft() { abandoned.store(true, ordering: .relaxed) }
+
+    /// Whether nobody waits for it any more; it ends with its next slice.
+    final var isAbandoned: Bool { abandoned.load(ordering: .relaxed) }
+
+    /// Notes why it cannot continue.
+    func fail(_ error: CRUDError) { failure = error }
+}

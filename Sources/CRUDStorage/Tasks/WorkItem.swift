@@ -1,0 +1,112 @@
+package import CRUDModel
+import CRUDThreads
+import Synchronization
+
+/// A unit of work that a backend's worker executes for an event loop and hands back when it is done.
+///
+/// It belongs to the loop until it is submitted, to the worker until it is delivered, then to the loop again. Only
+/// ``claim()`` and ``expire()`` are called from both sides; they decide whether the worker executes it or the loop has
+/// withdrawn it. Who waits for it stays with the loop throughout.
+package class WorkItem: QueueItem, @unchecked Sendable {
+    // @unchecked: one owner at a time, as said above; the queue's lock orders the hand-over.
+
+    private enum Claim: UInt8, AtomicRepresentable {
+        case open, claimed, expired
+    }
+
+    private let claimState = Atomic(Claim.open)
+    /// Hands the item back to its loop; called by the worker, on its thread.
+    private let deliver: @Sendable (WorkItem) -> Void
+    /// Why the whole of it failed; nil where its parts have outcomes of their own.
+    package internal(set) var failure: CRUDError?
+    /// Whether the writer has tried to open the item's collections: one that is still closed does not exist.
+    var isPrepared = false
+    /// The requests that wait for it, in the order in which they joined.
+    private var waiters: [Waiter] = []
+
+    private struct Waiter {
+        let completion: any RequestCompletion
+        /// The waiter's part of the item.
+        let range: Range<Int>
+        /// Whether its client has a reply already, for it was overdue.
+        var hasReply = false
+    }
+
+    init(deliver: @escaping @Sendable (WorkItem) -> Void) {
+        self.deliver = deliver
+    }
+
+    // MARK: For subclasses
+
+    /// Whether all collections that it reads are open.
+    var isReadable: Bool { true }
+    /// How much one call of the plugin would carry.
+    package var byteCount: Int { 0 }
+    /// Whether it changes records, so that the outcome is unknown where it was begun and did not end in time.
+    var isWrite: Bool { false }
+    /// What a waiter gets when the item is done.
+    func work(_ range: Range<Int>) -> CompletedWork { fatalError("a WorkItem is always one of its subclasses") }
+    /// Nobody waits for it any more.
+    func waitersHaveLeft() {}
+
+    // MARK: The worker's side
+
+    /// The worker begins with the item; false if its loop has withdrawn it before.
+    final func claim() -> Bool {
+        claimState.compareExchange(expected: .open, desired: .claimed, ordering: .acquiringAndReleasing).exchanged
+    }
+
+    final func finish() { deliver(self) }
+
+    // MARK: The loop's side
+
+    /// Withdraws the item: true if no worker has begun with it or ever will, so that nothing can have been applied.
+    package final func expire() -> Bool {
+        claimState.compareExchange(expected: .open, desired: .expired, ordering: .acquiringAndReleasing).exchanged
+    }
+
+    final func append(_ completion: any RequestCompletion, _ range: Range<Int>) {
+        waiters.append(Waiter(completion: completion, range: range))
+    }
+
+    /// The worker is done: replies to every request that waits, then ends all of them.
+    final func complete() {
+        for waiter in waiters where !waiter.hasReply {
+            if let failure {
+                waiter.completion.fail(failure, isOverdue: false)
+            } else {
+                waiter.completion.complete(with: work(waiter.range))
+            }
+        }
+        for waiter in waiters { waiter.completion.ended() }
+    }
+
+    /// Replies to the requests whose time is over.
+    ///
+    /// - Returns: whether the item is withdrawn: nobody is left to wait, and no worker will ever begin with it.
+    final func expireWaiters(at now: Duration, backend: String) -> Bool {
+        let overdue = waiters.indices.filter { !waiters[$0].hasReply && waiters[$0].completion.deadline <= now }
+        let isNobodyLeft = waiters.allSatisfy { $0.hasReply || $0.completion.deadline <= now }
+        let isWithdrawn = !overdue.isEmpty && isNobodyLeft && expire()
+        for index in overdue {
+            waiters[index].hasReply = true
+            waiters[index].completion.fail(
+                isWrite && !isWithdrawn ? .overdueWrite(backend) : .overdue(backend), isOverdue: true)
+        }
+        // A write of a client that has gone is still executed.
+        if waiters.allSatisfy({ $0.hasReply || !isWrite && !$0.completion.isWanted }) { waitersHaveLeft() }
+        if isWithdrawn { for waiter in waiters { waiter.completion.ended() } }
+        return isWithdrawn
+    }
+}
+
+extension CRUDError {
+    fileprivate static func overdue(_ backend: String) -> CRUDError {
+        CRUDError(.unavailable, "backend \(backend) did not finish in time; nothing was applied")
+    }
+
+    fileprivate static func overdueWrite(_ backend: String) -> CRUDError {
+        CRUDError(
+            .outcomeUnknown, "backend \(backend) did not finish in time; the write may or may not have been applied")
+    }
+}

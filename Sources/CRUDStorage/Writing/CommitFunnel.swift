@@ -1,0 +1,80 @@
+package import CRUDPluginABI
+import CRUDPluginHost
+import Synchronization
+
+/// A write that a plugin has returned from.
+package struct Commit: ~Copyable {
+    /// The mutations in the order in which they took effect; their bytes are gone when the observer returns.
+    package let mutations: UnsafeBufferPointer<crudd_mutation>
+    /// The outcome of each; they say nothing unless ``status`` is CRUDD_OK.
+    package let outcomes: UnsafeBufferPointer<crudd_outcome>
+    /// The status of the call. With CRUDD_OUTCOME_UNKNOWN some mutations may have been applied, with any other but
+    /// CRUDD_OK none was.
+    package let status: crudd_status
+}
+
+/// Sees every write of a backend. It is called on the writer's thread and must not block.
+package protocol CommitObserver: Sendable {
+    /// The plugin is about to be asked: from now on readers may see the write.
+    func willCommit()
+    /// The plugin has returned, no client has been told yet. Called after a failure too, for a write may have been
+    /// applied all the same.
+    func committed(_ commit: borrowing Commit)
+}
+
+/// The one place that every write of a backend passes, in commit order, between the plugin's return and the clients'
+/// replies. What has to follow the records is an observer of it, and observers know nothing of each other.
+struct CommitFunnel {
+    private let observers: [any CommitObserver]
+
+    init(_ observers: [any CommitObserver]) {
+        self.observers = observers
+    }
+
+    /// Makes the plugin's call.
+    func write(
+        _ mutations: UnsafeBufferPointer<crudd_mutation>, _ outcomes: UnsafeBufferPointer<crudd_outcome>,
+        _ call: () -> crudd_status
+    ) -> crudd_status {
+        for observer in observers { observer.willCommit() }
+        let status = call()
+        let commit = Commit(mutations: mutations, outcomes: outcomes, status: status)
+        for observer in observers { observer.committed(commit) }
+        return status
+    }
+}
+
+/// Counts the commits of a backend, so that a reader can tell whether its snapshot lacks one.
+///
+/// With several readers that clients read from at once the count is odd while a write is in progress, which may be
+/// visible already though nobody has been told: no snapshot is kept then, so that no reader shows what another does not
+/// show yet.
+package final class CommitClock: CommitObserver {
+    private let commits = Atomic<UInt64>(0)
+    private let marksBeginning: Bool
+
+    /// - Parameter readers: how many event loops read.
+    package init(readers: Int) {
+        marksBeginning = readers > 1
+    }
+
+    package var now: UInt64 { commits.load(ordering: .acquiring) }
+
+    /// Whether a write was in progress when the clock showed `now`.
+    package func isCommitting(_ now: UInt64) -> Bool { marksBeginning && !now.isMultiple(of: 2) }
+
+    /// Counts a write that has no other observers.
+    package func write<Result>(_ body: () -> Result) -> Result {
+        willCommit()
+        defer { commits.add(1, ordering: .acquiringAndReleasing) }
+        return body()
+    }
+
+    package func willCommit() {
+        if marksBeginning { commits.add(1, ordering: .acquiringAndReleasing) }
+    }
+
+    package func committed(_ commit: borrowing Commit) {
+        commits.add(1, ordering: .acquiringAndReleasing)
+    }
+}

@@ -1,0 +1,168 @@
+import CRUDModel
+import CRUDPluginHost
+
+/// Mutations of any number of batches as one call of the plugin, which a plugin with transactions makes one commit.
+///
+/// **Transformations.** A mutation that makes its item from the current one reads that when it joins, and is written on
+/// condition that the record still has the revision that was read. This thread is the backend's only writer, so that
+/// the condition fails only where somebody else writes the same storage; then the mutation is retried. That presumes
+/// that nothing else in the commit is about the same record: a mutation that would be begins the next commit.
+struct GroupCommit {
+    /// A mutation that the plugin is going to be asked for.
+    private struct Entry {
+        var mutation: PluginMutation
+        let position: Int
+
+        var batch: MutationBatch { mutation.batch }
+    }
+
+    private let storage: OpenStorage
+    private var entries: [Entry] = []
+    /// Batches that are complete when the commit is.
+    private var batches: [MutationBatch] = []
+    /// The records of the commit, as soon as a transformation is among its mutations.
+    private var records: Set<RecordKey>?
+    private var resolvedBytes = 0
+
+    /// How often a transformation is tried against somebody else's writes.
+    static let maximumAttempts = 10
+    /// How many bytes transformations may make before the commit is executed.
+    private static let maximumResolvedBytes = 8 << 20
+
+    init(_ storage: OpenStorage) {
+        self.storage = storage
+    }
+
+    // MARK: Joining
+
+    mutating func append(_ batch: MutationBatch) {
+        // A mutation of a collection that does not exist is one of a record that does not exist.
+        batch.outcomes = Array(repeating: .notFound, count: batch.mutations.count)
+        for (position, mutation) in batch.mutations.enumerated() {
+            if let refusal = batch.refusals[position] {
+                batch.outcomes[position] = .refused(refusal)
+            } else if mutation.collection.isOpen {
+                append(Entry(mutation: PluginMutation(mutation: mutation, batch: batch), position: position))
+            }
+        }
+        batches.append(batch)
+    }
+
+    private mutating func append(_ entry: Entry) {
+        let mutation = entry.mutation.mutation
+        guard records != nil || mutation.needsRecord else { return entries.append(entry) }
+        let key = RecordKey(mutation, in: entry.batch)
+        var records = self.records ?? Set(entries.map { RecordKey($0.mutation.mutation, in: $0.batch) })
+        if !records.insert(key).inserted || resolvedBytes > Self.maximumResolvedBytes {
+            execute()
+            records = [key]
+        }
+        guard mutation.needsRecord else {
+            self.records = records
+            return entries.append(entry)
+        }
+        if let entry = resolved(entry) {
+            self.records = records
+            entries.append(entry)
+            resolvedBytes += entry.mutation.resolved?.item.count ?? 0
+        }
+    }
+
+    /// Reads the record that a mutation depends on; nil where that decides its outcome already.
+    private func resolved(_ entry: Entry) -> Entry? {
+        do throws(CRUDError) {
+            switch try storage.resolve(entry.mutation.mutation, at: entry.position, in: entry.batch) {
+            case .decided(let outcome): entry.batch.outcomes[entry.position] = outcome
+            case .put(let put):
+                var entry = entry
+                entry.mutation.resolved = put
+                return entry
+            }
+        } catch {
+            entry.batch.outcomes[entry.position] = .refused(error)
+        }
+        return nil
+    }
+
+    // MARK: Executing
+
+    /// Has the plugin apply what has joined, and delivers the batches that are complete.
+    mutating func execute() {
+        write(entries, attempt: 1)
+        for batch in batches { batch.finish() }
+        entries.removeAll(keepingCapacity: true)
+        batches.removeAll(keepingCapacity: true)
+        records = nil
+        resolvedBytes = 0
+    }
+
+    private func write(_ entries: [Entry], attempt: Int) {
+        guard !entries.isEmpty else { return }
+        let outcomes: [MutationOutcome]
+        do throws(CRUDError) {
+            outcomes = try storage.write(entries.map(\.mutation))
+        } catch {
+            return fail(entries, error, attempt)
+        }
+        var outdated: [Entry] = []
+        for (entry, outcome) in zip(entries, outcomes) {
+            if entry.mutation.resolved != nil, outcome.isRefusal {
+                outdated.append(entry)
+            } else {
+                entry.batch.outcomes[entry.position] = outcome
+            }
+        }
+        if attempt < Self.maximumAttempts {
+            write(outdated.compactMap(resolved), attempt: attempt + 1)
+        } else {
+            for entry in outdated { entry.batch.outcomes[entry.position] = .refused(.contended) }
+        }
+    }
+
+    /// The call has failed: nothing was applied, or the outcome is unknown. Where one batch alone may be the cause,
+    /// each is tried by itself.
+    private func fail(_ entries: [Entry], _ error: CRUDError, _ attempt: Int) {
+        var rest = entries[...]
+        while let batch = rest.first?.batch {
+            let own = rest.prefix { $0.batch === batch }
+            rest = rest.dropFirst(own.count)
+            if error.mayConcernOneAlone, own.count < entries.count {
+                write(Array(own), attempt: attempt)
+            } else if own.count == batch.mutations.count {
+                batch.failure = error
+            } else {
+                for entry in own { batch.outcomes[entry.position] = .refused(error) }
+            }
+        }
+    }
+}
+
+extension Mutation {
+    /// Whether the record has to be read before the plugin can be asked.
+    fileprivate var needsRecord: Bool { transformation != nil || kind == .check }
+}
+
+extension MutationOutcome {
+    /// Whether the mutation's precondition did not hold.
+    var isRefusal: Bool {
+        switch self {
+        case .exists, .notFound, .mismatch: true
+        case .applied, .failed, .refused: false
+        }
+    }
+}
+
+extension CRUDError {
+    /// Somebody else writes the same record all the time.
+    static let contended = CRUDError(.unavailable, "another program keeps changing the record")
+}
+
+extension MutationBatch {
+    /// Opens the collections that the mutations name. That one cannot be opened is the failure of its own mutations;
+    /// the others may belong to other sessions.
+    func openCollections(with open: (Mutation) throws(CRUDError) -> Void) {
+        for (position, mutation) in mutations.enumerated() {
+            do throws(CRUDError) { try open(mutation) } catch { refusals[position] = error }
+        }
+    }
+}

@@ -1,0 +1,26 @@
+package import CRUDModel
+
+/// Makes the item that a mutation stores from the current one: a patch, say.
+///
+/// It is called on the backend's writing thread, once or, where somebody else has changed the record meanwhile, again.
+package protocol ItemTransformation: AnyObject, Sendable {
+    /// - Parameter item: the stored bytes of the current item; nil: there is no record.
+    /// - Throws: why the mutation is not made.
+    func transform(_ item: [UInt8]?) throws(CRUDError) -> TransformedItem
+}
+
+/// What an ``ItemTransformation`` has made.
+package struct TransformedItem: Sendable {
+    /// The bytes to store.
+    package var stored: [UInt8]
+    /// The item as clients see it, where that differs.
+    package var shown: [UInt8]?
+    /// A key for each index of the collection; an empty one stands for none.
+    package var keys: [[UInt8]]
+
+    package init(stored: [UInt8], shown: [UInt8]? = nil, keys: [[UInt8]] = []) {
+        self.stored = stored
+        self.shown = shown
+        self.keys = keys
+    }
+}

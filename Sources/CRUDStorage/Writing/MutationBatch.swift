@@ -1,0 +1,128 @@
+package import CRUDModel
+package import CRUDPluginHost
+
+/// Mutations for one backend, which take effect in order: those that one event loop has gathered in one iteration, or
+/// those of one atomic request.
+package final class MutationBatch: WorkItem, @unchecked Sendable {
+    // @unchecked: as its superclass, one owner at a time.
+
+    package private(set) var mutations: [Mutation] = []
+    /// One for each mutation. Of an atomic batch: up to the first that fails.
+    package internal(set) var outcomes: [MutationOutcome] = []
+    /// Whether all mutations take effect or none does.
+    package let isAtomic: Bool
+    /// Why single mutations cannot be made, by their position: their collection could not be opened.
+    var refusals: [Int: CRUDError] = [:]
+    package private(set) var arena = ByteArena()
+    /// The index keys of all mutations, one after the other.
+    private var keys: [ByteArena.Place] = []
+    /// The items that transformations have made, as clients see them, by the position of their mutation.
+    private var shown: [Int: ByteArena.Place] = [:]
+
+    package init(isAtomic: Bool = false, deliver: @escaping @Sendable (WorkItem) -> Void) {
+        self.isAtomic = isAtomic
+        super.init(deliver: deliver)
+    }
+
+    package override var byteCount: Int { arena.count }
+    override var isWrite: Bool { true }
+    override func work(_ range: Range<Int>) -> CompletedWork { .mutations(self, range) }
+
+    package var isEmpty: Bool { mutations.isEmpty }
+
+    /// Copies bytes that a mutation is going to refer to.
+    package func store(_ bytes: Span<UInt8>) -> ByteArena.Place { arena.append(bytes) }
+
+    /// Copies the index keys of one record.
+    ///
+    /// - Parameter keys: one for each index; an empty one stands for none.
+    func store(keys: [[UInt8]]) -> Range<Int> {
+        let start = self.keys.count
+        for key in keys { self.keys.append(arena.append(key.span)) }
+        return start..<self.keys.count
+    }
+
+    func keys(_ range: Range<Int>) -> ArraySlice<ByteArena.Place> { keys[range] }
+
+    func append(_ mutation: Mutation) { mutations.append(mutation) }
+
+    // MARK: Transformed items
+
+    /// The item that a transformation has made, as clients see it.
+    package func shownItem(at position: Int) -> UnsafeRawBufferPointer { arena.bytes(shown[position] ?? .empty) }
+
+    /// Keeps what a transformation has made. No address of the arena may be in use.
+    ///
+    /// - Returns: where the bytes to store stand, and the record's keys.
+    func keep(_ item: TransformedItem, at position: Int) -> (item: ByteArena.Place, keys: Range<Int>) {
+        let stored = arena.append(item.stored.span)
+        shown[position] = item.shown.map { arena.append($0.span) } ?? stored
+        return (stored, store(keys: item.keys))
+    }
+}
+
+/// One change of one record; its bytes stand in the batch's arena.
+package struct Mutation: Sendable {
+    package enum Kind: Sendable {
+        case put, remove
+        /// Changes nothing: only the precondition counts.
+        case check
+        /// Stores the index keys and nothing else.
+        case setKeys
+    }
+
+    package enum Precondition: Sendable {
+        case any, absent, present
+        case revision(ByteArena.Place)
+    }
+
+    package var collection: BackendCollection
+    package var kind: Kind
+    package var precondition: Precondition
+    package var id: ByteArena.Place
+    package var item: ByteArena.Place
+    package var revision: ByteArena.Place
+    /// Milliseconds since 1970-01-01 UTC; 0: never.
+    package var expiresAt: Int64 = 0
+    /// Where the record's index keys stand among those of the batch; see ``Collection/storeKeys(of:in:)``.
+    package var keys = 0..<0
+    /// Makes the item of a put from the current one; the precondition `any` then creates a record where there is none.
+    package var transformation: (any ItemTransformation)?
+
+    package init(
+        _ kind: Kind, in collection: BackendCollection, id: ByteArena.Place, precondition: Precondition,
+        item: ByteArena.Place = .empty, revision: ByteArena.Place = .empty,
+        transformation: (any ItemTransformation)? = nil
+    ) {
+        self.kind = kind
+        self.collection = collection
+        self.id = id
+        self.precondition = precondition
+        self.item = item
+        self.revision = revision
+        self.transformation = transformation
+    }
+
+    /// Whether it creates a record where there was none.
+    var canCreate: Bool {
+        guard kind == .put else { return false }
+        return switch precondition {
+        case .any, .absent: true
+        case .present, .revision: false
+        }
+    }
+}
+
+/// The outcome of a mutation; a check that holds is applied.
+package enum MutationOutcome: Sendable {
+    /// It took effect; whether there was a record before.
+    case applied(replaced: Bool)
+    case exists
+    case notFound
+    /// The revision that is there.
+    case mismatch(current: [UInt8])
+    /// The plugin's status; ``Backend/error(status:)`` tells what it means for a client.
+    case failed(status: Int)
+    /// The plugin was not asked, or could not tell: its collection could not be opened or created, its item not made.
+    case refused(CRUDError)
+}

@@ -1,0 +1,90 @@
+import CRUDFormats
+import CRUDJSON
+package import CRUDModel
+
+/// A JSON Merge Patch (RFC 7396) of a record.
+package final class Patch: ItemTransformation {
+    /// What the patched item is held to.
+    package struct Limits: Sendable {
+        package var itemBytes: Int
+        package var jsonDepth: Int
+        package var frameBytes: Int
+
+        package init(itemBytes: Int, jsonDepth: Int, frameBytes: Int) {
+            self.itemBytes = itemBytes
+            self.jsonDepth = jsonDepth
+            self.frameBytes = frameBytes
+        }
+    }
+
+    private let patch: [UInt8]
+    private let collection: BackendCollection
+    private let limits: Limits
+    private let budget: ReplyBudget
+    /// What an attempt before this one has taken of the budget.
+    // Used on the one thread that applies the patch.
+    private nonisolated(unsafe) var taken = 0
+
+    /// - Parameters:
+    ///   - patch: JSON text.
+    ///   - budget: of the reply that will show the item.
+    package init(_ patch: [UInt8], in collection: BackendCollection, limits: Limits, budget: ReplyBudget) {
+        self.patch = patch
+        self.collection = collection
+        self.limits = limits
+        self.budget = budget
+    }
+
+    /// - Throws: `corrupt` where the item cannot be decoded, `limit_exceeded` for a result that is longer or nests
+    ///   deeper than an item may, or does not fit the reply, `unsupported` for one that the format cannot hold.
+    package func transform(_ stored: [UInt8]?) throws(CRUDError) -> TransformedItem {
+        let patched = try apply(to: try text(of: stored))
+        budget.giveBack(taken)
+        taken = 0
+        guard budget.take(patched.count) else { throw exceeded("frame_bytes", limits.frameBytes) }
+        taken = patched.count
+        let keys = keys(of: patched)
+        guard !collection.codec.keepsText else { return TransformedItem(stored: patched, keys: keys) }
+        var encoded: [UInt8] = []
+        try collection.codec.encode(item: patched.span, into: &encoded)
+        return TransformedItem(stored: encoded, shown: patched, keys: keys)
+    }
+
+    private func apply(to item: [UInt8]) throws(CRUDError) -> [UInt8] {
+        let patch = patch
+        var patched: [UInt8]
+        let depth: Int
+        do throws(JSONSyntaxError) {
+            patched = try MergePatch.apply(patch.span, to: item.span)
+            var normalization = ItemNormalization()
+            if let normalized = normalization.normalized(patched.span) { patched = normalized }
+            var scanner = JSONScanner()
+            depth = try scanner.value(patched.span).depth
+        } catch {
+            throw CRUDError(.corrupt, "the stored item is not valid JSON")
+        }
+        guard patched.count <= limits.itemBytes else { throw exceeded("item_bytes", limits.itemBytes) }
+        guard depth <= limits.jsonDepth else { throw exceeded("json_depth", limits.jsonDepth) }
+        return patched
+    }
+
+    private func keys(of item: [UInt8]) -> [[UInt8]] {
+        guard !collection.indexPaths.isEmpty else { return [] }
+        var keys = RecordKeys(collection.indexPaths)
+        return keys.keys(of: item.span) ?? []
+    }
+
+    /// The JSON text of a stored item; a record that does not exist starts as `{}`.
+    private func text(of stored: [UInt8]?) throws(CRUDError) -> [UInt8] {
+        guard let stored else { return Array("{}".utf8) }
+        guard !collection.codec.keepsText else { return stored }
+        var text: [UInt8] = []
+        try collection.codec.decode(stored: stored.span, into: &text, maximumBytes: limits.frameBytes)
+        return text
+    }
+
+    private func exceeded(_ limit: String, _ maximum: Int) -> CRUDError {
+        CRUDError(
+            .limitExceeded, "the patched item would exceed `\(limit)`", details: .init(limit: limit, maximum: maximum))
+    }
+}

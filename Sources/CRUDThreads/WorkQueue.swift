@@ -1,0 +1,150 @@
+import Glibc
+import Synchronization
+
+/// An item of a ``WorkQueue``.
+package protocol QueueItem: AnyObject {
+    /// How many bytes this item adds to the batch that the worker takes.
+    var byteCount: Int { get }
+}
+
+/// A queue from any number of threads to one worker thread, which takes several items at once.
+///
+/// A worker that finds the queue empty spins before it sleeps where the next item is likely to come at once
+/// (``AdaptiveSpin``).
+package final class WorkQueue<Item: QueueItem>: @unchecked Sendable {
+    // @unchecked: `mutex` guards every stored property that is not atomic, apart from `spin`, which only the worker
+    // uses. The mutex and condition are pthread's, because the worker waits with a timeout, which Swift's Mutex cannot.
+
+    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+    private var items: [Item] = []
+    private var isClosed = false
+    private var isWoken = false
+    private var isWaiting = false
+    /// Counts what ends a wait, for a worker that spins.
+    private let events = Atomic<UInt64>(0)
+    private var spin = AdaptiveSpin()
+
+    package init() {
+        pthread_mutex_init(mutex, nil)
+        var attributes = pthread_condattr_t()
+        pthread_condattr_init(&attributes)
+        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
+        pthread_cond_init(condition, &attributes)
+        pthread_condattr_destroy(&attributes)
+    }
+
+    deinit {
+        pthread_cond_destroy(condition)
+        pthread_mutex_destroy(mutex)
+        condition.deallocate()
+        mutex.deallocate()
+    }
+
+    /// Appends an item; returns false where the queue is closed.
+    package func append(_ item: Item) -> Bool {
+        pthread_mutex_lock(mutex)
+        let isAccepted = !isClosed
+        if isAccepted { items.append(item) }
+        events.add(1, ordering: .relaxed)
+        let needsSignal = isAccepted && isWaiting
+        pthread_mutex_unlock(mutex)
+        // Not while the mutex is held: the worker would wake only to wait for it.
+        if needsSignal { pthread_cond_signal(condition) }
+        return isAccepted
+    }
+
+    /// Accepts no further items; those that are in the queue can still be taken.
+    package func close() {
+        changeState { isClosed = true }
+    }
+
+    /// Accepts items again.
+    package func reopen() {
+        changeState { isClosed = false }
+    }
+
+    /// Makes the present or else the next ``take(timeout:)`` return ``Taken/woken``.
+    package func wake() {
+        changeState { isWoken = true }
+    }
+
+    private func changeState(_ change: () -> Void) {
+        pthread_mutex_lock(mutex)
+        change()
+        events.add(1, ordering: .relaxed)
+        pthread_mutex_unlock(mutex)
+        pthread_cond_signal(condition)
+    }
+
+    /// How ``take(timeout:)`` ended.
+    package enum Taken {
+        case items([Item])
+        /// Nothing came in time.
+        case timedOut
+        /// ``wake()`` was called; nothing was taken.
+        case woken
+        /// The queue is closed and empty.
+        case closed
+    }
+
+    /// Waits for items and takes them in order: all that are there, up to the number and the bytes that one batch may
+    /// have.
+    ///
+    /// - Parameter timeout: how long to wait for the first item; nil is for ever.
+    package func take(timeout: Duration?) -> Taken {
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        if items.isEmpty, !isClosed, !isWoken, timeout != .zero { wait(timeout) }
+        if isWoken {
+            isWoken = false
+            return .woken
+        }
+        guard !items.isEmpty else { return isClosed ? .closed : .timedOut }
+        return .items(takeBatch())
+    }
+
+    /// Waits until ``take(timeout:)`` has something to return or the timeout has passed; the mutex, which the caller
+    /// holds, is unlocked meanwhile.
+    private func wait(_ timeout: Duration?) {
+        let seen = events.load(ordering: .relaxed)
+        pthread_mutex_unlock(mutex)
+        spin.wait {
+            events.load(ordering: .relaxed) == seen ? nil : ()
+        } sleep: {
+            pthread_mutex_lock(mutex)
+            sleep(timeout)
+            pthread_mutex_unlock(mutex)
+        }
+        pthread_mutex_lock(mutex)
+    }
+
+    private func sleep(_ timeout: Duration?) {
+        let deadline = timeout.map { MonotonicTime.timespec(after: $0) }
+        isWaiting = true
+        defer { isWaiting = false }
+        while items.isEmpty, !isClosed, !isWoken {
+            if var deadline {
+                if pthread_cond_timedwait(condition, mutex, &deadline) == ETIMEDOUT { return }
+            } else {
+                pthread_cond_wait(condition, mutex)
+            }
+        }
+    }
+
+    private func takeBatch() -> [Item] {
+        var bytes = 0
+        var count = 0
+        while count < items.count, count == 0 || (count < maximumBatchItems && bytes < maximumBatchBytes) {
+            bytes += items[count].byteCount
+            count += 1
+        }
+        let batch = Array(items[..<count])
+        items.removeFirst(count)
+        return batch
+    }
+}
+
+// How much one batch may have, lest one call of a plugin take long. A batch has one item at least.
+private let maximumBatchItems = 256
+private let maximumBatchBytes = 8 << 20

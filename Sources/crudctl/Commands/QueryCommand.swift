@@ -1,0 +1,70 @@
+import ArgumentParser
+import CRUDClient
+import CRUDJSON
+import CRUDWire
+
+struct QueryCommand: DaemonCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "query", abstract: "Prints the records that match, one page or all pages.")
+
+    @ParentCommand var root: Crudctl
+    @OptionGroup(title: "Global options") var options: GlobalOptions
+    @OptionGroup var selection: SelectionArguments
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp(
+            "Sort by these properties, with - before descending ones (default: by id).", valueName: "name,-age"))
+    var sort: String?
+    @Option(help: ArgumentHelp("The maximum number of records of a page (default: 1000).", valueName: "n")) var limit:
+        Int?
+    @Option(help: ArgumentHelp("Print these members of the items only.", valueName: "a,b.c")) var fields: String?
+    @Option(help: "Continue after the page that had this cursor.") var cursor: String?
+    @Flag(help: "Print all pages.") var all = false
+    @Flag(help: "Print the plan of the query too.") var explain = false
+
+    func validate() throws {
+        if let limit, limit < 1 { throw ValidationError("--limit must be at least 1.") }
+        if all, explain { throw ValidationError("--explain applies to a single page: leave out --all.") }
+    }
+
+    func run() async throws {
+        let members = try selection.members()
+        try await withClient { client in
+            var pages = PageWriter(printer, hasAllPages: all)
+            var cursor = cursor
+            repeat {
+                var params = JSONWriter()
+                params.object { params in
+                    members(&params)
+                    write(to: &params, cursor)
+                }
+                let text = try await client.call("record.query", json: params.bytes)
+                guard let page = ResultObject(text) else {
+                    throw CRUDError(.internalError, "the daemon's reply is not a page of records")
+                }
+                try pages.write(page)
+                cursor = page.string("cursor")
+            } while all && cursor != nil
+            try pages.end(hasMore: cursor != nil)
+        }
+    }
+
+    private func write(to params: inout JSONWriter, _ cursor: String?) {
+        if let sort {
+            params.key("sort")
+            params.array { keys in
+                for key in sort.split(separator: ",") {
+                    let descends = key.utf8.first == UInt8(ascii: "-")
+                    keys.object { object in
+                        object.member("property", String(descends ? key.dropFirst() : key))
+                        object.member("order", descends ? "desc" : "asc")
+                    }
+                }
+            }
+        }
+        if let limit { params.member("limit", limit) }
+        if let fields { params.member("fields", strings: fields.split(separator: ",").map(String.init)) }
+        if let cursor { params.member("cursor", cursor) }
+        if explain { params.member("explain", true) }
+    }
+}

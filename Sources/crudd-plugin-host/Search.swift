@@ -1,0 +1,82 @@
+import CRUDFormats
+import CRUDModel
+import CRUDQuery
+import CRUDStorage
+
+/// A search that is executed here, next to the plugin, one slice after the other.
+final class Search: @unchecked Sendable {
+    // @unchecked: one thread uses it at a time, the one that has taken it from the storage.
+
+    private let execution: Execution
+    private let collection: BackendCollection
+
+    private enum Execution {
+        case query(QueryExecution)
+        case count(CountExecution)
+        case matching(MatchExecution)
+    }
+
+    /// What is searched, as the daemon says it.
+    struct Request {
+        var collection = 0
+        var kind = ""
+        var query: [UInt8] = []
+        /// The numbers of those that may serve.
+        var indexes: [Int] = []
+        var maximumBytes = 0
+        var maximumItemBytes = 0
+        var timeout = Duration.zero
+    }
+
+    /// - Throws: `invalid_query`, and `invalid_params` for a request that means nothing.
+    init(_ request: Request, in opened: OpenCollection) throws(CRUDError) {
+        guard let format = CollectionRule.Format(rawValue: opened.format) else {
+            throw CRUDError(.internalError, "there is no format \(opened.format)")
+        }
+        collection = BackendCollection(name: opened.name, format: format)
+        collection.handle = opened.handle
+        let indexes = request.indexes.compactMap { number in
+            opened.indexPaths.indices.contains(number)
+                ? PropertyPath(text: opened.indexPaths[number]).map { QueryIndex(path: $0, number: number) } : nil
+        }
+        let target = QueryTarget(
+            opened.name, indexes: indexes, Codec(format), maximumItemBytes: request.maximumItemBytes)
+        let query = try Query(json: request.query.span)
+        switch request.kind {
+        case "query":
+            execution = .query(
+                try QueryExecution(query, in: target, maximumBytes: request.maximumBytes, timeout: request.timeout))
+        case "count": execution = .count(try CountExecution(query, in: target))
+        case "matching": execution = .matching(try MatchExecution(query, in: target))
+        case let other: throw CRUDError(.internalError, "there is no kind of search \(other)")
+        }
+    }
+
+    /// The search resumes with a record that the last slice has found.
+    func rewind(to position: Int) {
+        if case .matching(let matching) = execution { matching.rewind(to: position) }
+    }
+
+    /// Executes a slice; returns whether the search is over.
+    func advance(with reader: SnapshotReader) throws(CRUDError) -> Bool {
+        // A slice is too short for anybody to lose interest in it.
+        let source = PluginRecordSource(reader, collection) { false }
+        return switch execution {
+        case .query(let query): try query.advance(source) { false }
+        case .count(let count): try count.advance(source) { false }
+        case .matching(let matching): try matching.find(source) { false }
+        }
+    }
+
+    /// Whether each slice has a result of its own, so that one call must not execute several.
+    var hasResultPerSlice: Bool { if case .matching = execution { true } else { false } }
+
+    /// What the daemon is told of the last slice.
+    var result: [UInt8] {
+        switch execution {
+        case .query(let query): query.result
+        case .count(let count): count.result
+        case .matching(let matching): MatchBatch(found: matching.found, corrupt: matching.corrupt).json
+        }
+    }
+}

@@ -1,0 +1,35 @@
+import CRUDPluginABI
+
+@testable import CRUDPluginHost
+
+/// Memory for bytes of C structs; it stays as long as the object.
+final class RawBytes {
+    private var copies: [UnsafeMutableBufferPointer<UInt8>] = []
+    private var arrays: [UnsafeMutableBufferPointer<crudd_bytes>] = []
+
+    deinit {
+        for copy in copies { copy.deallocate() }
+        for array in arrays { array.deallocate() }
+    }
+
+    func callAsFunction(_ text: String) -> crudd_bytes { self(Array(text.utf8)) }
+
+    func callAsFunction(_ bytes: [UInt8]) -> crudd_bytes {
+        let copy = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: bytes.count)
+        _ = copy.initialize(fromContentsOf: bytes)
+        copies.append(copy)
+        return crudd_bytes(UnsafeBufferPointer(copy))
+    }
+
+    /// An array of the bytes of texts.
+    func array(_ texts: [String]) -> UnsafePointer<crudd_bytes>? {
+        let array = UnsafeMutableBufferPointer<crudd_bytes>.allocate(capacity: texts.count)
+        _ = array.initialize(fromContentsOf: texts.map { self($0) })
+        arrays.append(array)
+        return UnsafePointer(array.baseAddress)
+    }
+}
+
+extension crudd_bytes {
+    var text: String { String(decoding: buffer, as: UTF8.self) }
+}

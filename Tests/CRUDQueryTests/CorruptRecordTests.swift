@@ -1,0 +1,79 @@
+import CRUDModel
+import CRUDTestSupport
+import Testing
+
+@testable import CRUDQuery
+
+/// Records that cannot be decoded are left out and named, and the others are returned.
+@Suite struct CorruptRecordTests {
+    private static func table(_ corrupt: [String], indexes: [String] = ["a"]) -> TableSource {
+        let table = TableSource(indexes)
+        for number in 0..<5 { table.put("id\(number)", #"{"a":\#(number)}"#) }
+        for (number, item) in corrupt.enumerated() { table.put("id\(number)x", item) }
+        return table
+    }
+
+    private static let faults = ["", "{", #"{"a":1} 1"#, #"{"a":tru}"#, "{\"a\":\"\u{1}\"}"]
+
+    @Test(arguments: [
+        (nil, nil), (#"{"op":">=","args":[{"property":"a"},0]}"#, nil), (nil, #"[{"property":"a"}]"#),
+        (#"{"op":">=","args":[{"property":"b"},0]}"#, #"[{"property":"a","order":"desc"}]"#), ("true", nil),
+    ])
+    func areNamed(filter: String?, sort: String?) throws {
+        let table = Self.table(Self.faults)
+        for limits in [SearchLimits(), .records(1)] {
+            let page = try table.page(Query(filter: filter, sort: sort), limits: limits)
+            #expect(Set(page.corrupt) == Set((0..<5).map { "id\($0)x" }) && page.corrupt.count == 5)
+            #expect(page.ids.count == (filter?.contains("\"b\"") == true ? 0 : 5))
+        }
+    }
+
+    @Test func whereItemsAreNotLookedAtTheyAreLikeOthers() throws {
+        let table = Self.table(Self.faults)
+        let page = try table.page(Query(fields: "[]"))
+        #expect(page.ids.count == 10 && page.corrupt.isEmpty)
+        let execution = try MatchExecution(Query(), in: table.target())
+        #expect(try execution.find(table, isAbandoned: { false }))
+        #expect(execution.found.count == 10 && execution.corrupt.isEmpty)
+    }
+
+    @Test func countsAndDeletionsNameThem() throws {
+        let table = Self.table(["{"])
+        let filter = try Query(filter: #"{"op":">","args":[{"property":"a"},1]}"#)
+        let count = try CountExecution(filter, in: table.target())
+        #expect(try count.advance(table, isAbandoned: { false }))
+        #expect(String(decoding: count.result, as: UTF8.self) == #"{"count":3,"corrupt":["id0x"]}"#)
+        let match = try MatchExecution(filter, in: table.target())
+        #expect(try match.find(table, isAbandoned: { false }))
+        #expect(match.found.count == 3 && match.corrupt == [Array("id0x".utf8)])
+        let clean = try CountExecution(filter, in: table.target())
+        table.remove(Array("id0x".utf8))
+        #expect(try clean.advance(table, isAbandoned: { false }))
+        #expect(String(decoding: clean.result, as: UTF8.self) == #"{"count":3}"#)
+    }
+
+    @Test func atMostAHundredAreNamed() throws {
+        let table = Self.table(Array(repeating: "{", count: 300))
+        let page = try table.page(Query(), limits: .records(3))
+        #expect(page.ids.count == 5 && page.corrupt.count == 100 && Set(page.corrupt).count == 100)
+        let narrow = try table.page(Query(), maximumBytes: 1200)
+        #expect(narrow.ids.count == 5 && (1..<100).contains(narrow.corrupt.count) && narrow.bytes <= 1200)
+    }
+
+    /// A decoder's refusal is the record's, not the call's.
+    @Test(arguments: [CRUDError.Code.corrupt, .limitExceeded])
+    func whatCannotBeDecoded(code: CRUDError.Code) throws {
+        let table = Self.table([])
+        let target = table.target { stored, text throws(CRUDError) in
+            let last = stored[stored.count - 2]
+            guard last != UInt8(ascii: "3") else { throw CRUDError(code, "") }
+            text += Array(#"{"a":"#.utf8) + [last] + Array("}".utf8)
+        }
+        for limits in [SearchLimits(), .records(1)] {
+            let page = try table.page(Query(sort: #"[{"property":"a","order":"desc"}]"#), in: target, limits: limits)
+            #expect(page.ids == ["id4", "id2", "id1", "id0"] && page.corrupt == ["id3"])
+            let unsorted = try table.page(Query(), in: target, limits: limits)
+            #expect(unsorted.ids == ["id0", "id1", "id2", "id4"] && unsorted.corrupt == ["id3"])
+        }
+    }
+}

@@ -1,0 +1,33 @@
+import CRUDModel
+import CRUDPluginHost
+
+@testable import CRUDStorage
+
+/// Requests of a test, made as handlers make them.
+extension Collection {
+    /// A collection of the test's own that lives in the backend of `client`.
+    convenience init(_ name: String = "c", of client: BackendClient, indexes: [String] = []) throws {
+        self.init(name: Array(name.utf8), rule: try CollectionRule(name, indexes: indexes), client: client)
+    }
+
+    func read(_ ids: [String], maximumBytes: Int = .max, for completion: TestCompletion) {
+        let batch = store.pendingReads(for: self)
+        let places = ids.map { batch.store(Array($0.utf8).span) }
+        store.submit(Read(.records(places), in: stored, maximumBytes: maximumBytes), of: self, for: completion)
+    }
+
+    func count(prefix: String = "", for completion: TestCompletion) {
+        let prefix = store.pendingReads(for: self).store(Array(prefix.utf8).span)
+        store.submit(Read(.count(prefix: prefix), in: stored), of: self, for: completion)
+    }
+
+    func write(_ changes: Change..., for completion: TestCompletion) {
+        let batch = client.pendingMutations
+        client.append(changes.map { batch.mutation($0, in: stored) }, for: completion)
+    }
+
+    func write(atomic changes: Change..., for completion: TestCompletion) {
+        let batch = MutationBatch(isAtomic: true, deliver: client.deliver)
+        client.submit(atomic: batch, changes.map { batch.mutation($0, in: stored) }, for: completion)
+    }
+}

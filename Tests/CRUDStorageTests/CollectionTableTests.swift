@@ -1,0 +1,140 @@
+import CRUDModel
+import CRUDPluginHost
+import CRUDTestSupport
+import CRUDThreads
+import Testing
+
+@testable import CRUDStorage
+
+/// Collections by name, as one event loop knows them.
+@Suite struct CollectionTableTests {
+    private let loop: TestLoop
+
+    init() throws { loop = try TestLoop() }
+
+    private func clients(_ backends: [Backend]) -> [BackendClient] { backends.map { BackendClient($0, loop: loop) } }
+
+    /// The collection of that name, as a request spells it.
+    private func find(_ name: String, in table: inout CollectionTable) -> Collection? {
+        table.collection(named: Array(name.utf8).span)
+    }
+
+    @Test func findsTheSameCollectionAgain() throws {
+        var table = CollectionTable(
+            rules: try CollectionRules([CollectionRule("*")]), clients: clients(try backends("main")))
+        let found = try #require(find("clients", in: &table))
+        #expect(found.name == Array("clients".utf8))
+        #expect(found.stored.name == found.name)
+        #expect(!found.stored.isOpen)
+        #expect(find("clients", in: &table) === found)
+        for other in ["client", "clientss", "Clients", "clients ", "snetilc", ""] {
+            #expect(find(other, in: &table) !== found)
+        }
+    }
+
+    @Test func rulesDecideWhereACollectionLives() throws {
+        let rules = try CollectionRules([
+            CollectionRule("clients", backend: "other", .xml, indexes: ["name"]), CollectionRule("cl*"),
+            CollectionRule("c*", backend: "other"),
+        ])
+        let clients = clients(try backends("main", "other"))
+        var table = CollectionTable(rules: rules, clients: clients)
+        let found = try #require(find("clients", in: &table))
+        #expect(found.backend.name == "other")
+        #expect(found.client === clients[1])
+        #expect(found.rule.format == .xml)
+        #expect(found.stored.format == .xml)
+        #expect(found.stored.indexPaths.map(\.text) == ["name"])
+        // Of two globs the one with more literal characters wins, whichever comes first.
+        #expect(find("clients2", in: &table)?.client === clients[0])
+        #expect(find("cars", in: &table)?.client === clients[1])
+        #expect(find("dogs", in: &table) == nil)
+    }
+
+    @Test func growsWithItsCollections() throws {
+        var table = CollectionTable(
+            rules: try CollectionRules([CollectionRule("*")]), clients: clients(try backends("main")))
+        let names = (0..<3000).map { "collection \($0)" }
+        let found = names.compactMap { find($0, in: &table) }
+        #expect(found.count == names.count)
+        for (name, collection) in zip(names, found) { #expect(find(name, in: &table) === collection) }
+    }
+
+    // MARK: Reloads
+
+    /// Requests in flight keep their order by the collection's identity.
+    @Test func followsAnotherConfiguration() throws {
+        let old = clients(try backends("main", "other"))
+        var table = CollectionTable(
+            rules: try CollectionRules([CollectionRule("*"), CollectionRule("gone", backend: "other")]), clients: old)
+        let (moved, kept) = (try #require(find("moved", in: &table)), try #require(find("kept", in: &table)))
+        let (indexed, gone) = (try #require(find("indexed", in: &table)), try #require(find("gone", in: &table)))
+        let (storedMoved, storedKept, storedIndexed) = (moved.stored, kept.stored, indexed.stored)
+        let next = try CollectionRules([
+            CollectionRule("moved", backend: "other"), CollectionRule("kept"), CollectionRule("i*", indexes: ["x"]),
+            CollectionRule("n*"),
+        ])
+        table.quiesce(QuiescedCollections(backends: [], rules: next))
+        #expect([moved, kept, indexed, gone].map(\.isQuiesced) == [true, false, true, true])
+        #expect(find("new", in: &table)?.isQuiesced == false)
+        #expect(find("unmapped", in: &table)?.isQuiesced == true)
+
+        table.serve(rules: next, clients: [old[1], old[0]])
+        #expect(find("moved", in: &table) === moved)
+        #expect(moved.client === old[1] && moved.stored !== storedMoved)
+        #expect(find("kept", in: &table) === kept)
+        #expect(kept.client === old[0] && kept.stored === storedKept)
+        #expect(find("indexed", in: &table) === indexed)
+        #expect(indexed.stored !== storedIndexed && indexed.stored.indexPaths.map(\.text) == ["x"])
+        #expect(find("gone", in: &table) == nil)
+        #expect([moved, kept, indexed, gone].allSatisfy { !$0.isQuiesced })
+    }
+
+    @Test func quiescesCollectionsOfABackendThatLeaves() throws {
+        let backends = try backends("main", "other")
+        let clients = clients(backends)
+        let rules = try CollectionRules([CollectionRule("a"), CollectionRule("b", backend: "other")])
+        var table = CollectionTable(rules: rules, clients: clients)
+        let quiesced = QuiescedCollections(backends: [backends[1]], rules: rules)
+        #expect(!quiesced.covers(backends[0]) && quiesced.covers(backends[1]))
+        table.quiesce(quiesced)
+        #expect(find("a", in: &table)?.isQuiesced == false)
+        #expect(find("b", in: &table)?.isQuiesced == true)
+        table.serve(rules: rules, clients: clients)
+        #expect(find("b", in: &table)?.isQuiesced == false)
+    }
+
+    // MARK: Forgetting
+
+    /// A peer must not be able to fill the memory by asking for names; what is in use is not forgotten.
+    @Test func forgetsCollectionsThatHaveNeverBeenStored() throws {
+        let main = try backends("main")
+        var table = CollectionTable(rules: try CollectionRules([CollectionRule("*")]), clients: clients(main))
+        let busy = try #require(find("busy", in: &table))
+        busy.requestsInFlight = 1
+        let stored = try #require(find("stored", in: &table))
+        #expect(try main[0].startAndWait() == nil)
+        defer { main[0].stop() }
+        try main[0].write([.put("a")], in: stored.stored)
+        #expect(stored.stored.isOpen)
+
+        var seen: [WeakCollection] = []
+        for number in 0..<20_000 {
+            seen.append(WeakCollection(find("\(number)", in: &table)))
+            guard number.isMultiple(of: 500) else { continue }
+            seen.removeAll { $0.collection == nil }
+            #expect(seen.count <= 4096)
+        }
+        #expect(find("busy", in: &table) === busy)
+        #expect(find("stored", in: &table) === stored)
+        #expect(find("0", in: &table)?.name == Array("0".utf8), "it is made again")
+    }
+
+    private struct WeakCollection {
+        weak var collection: Collection?
+
+        init(_ collection: Collection?) {
+            self.collection = collection
+        }
+    }
+}

@@ -1,0 +1,76 @@
+import CRUDPluginHost
+import CRUDTestSupport
+import Glibc
+import Testing
+
+@testable import CRUDStorage
+
+/// How many threads read for a backend: as many as its plugin prefers.
+@Suite struct ReadingThreadsTests {
+    /// A FIFO at which a read of the scripted plugin waits.
+    private final class Gate {
+        let id: String
+        private let path: String
+
+        init(in directory: TemporaryDirectory, _ number: Int) throws {
+            path = "\(directory.path)/gate-\(number)"
+            id = "wait:\(path)"
+            guard mkfifo(path, 0o600) == 0 else { throw Failure.system("mkfifo") }
+        }
+
+        /// Waits until a read has arrived here, and lets it pass.
+        func pass(until deadline: Deadline = Deadline()) throws {
+            while true {
+                let descriptor = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC)
+                if descriptor >= 0 {
+                    close(descriptor)
+                    return
+                }
+                guard errno == ENXIO, !deadline.hasPassed else { throw Failure("no read has come to \(path)") }
+                sched_yield()
+            }
+        }
+    }
+
+    @Test(arguments: [(0, 1), (1, 1), (4, 4)])
+    func thereAreAsManyReadersAsThePluginPrefers(preferred: Int, readers: Int) throws {
+        let test = try TestBackend.opened(options: #"{"preferred_readers":\#(preferred)}"#, loops: 2)
+        #expect(test.backend.readQueues.count == readers)
+        #expect(test.plugin[.readers] == 2 + readers, "loops have theirs besides")
+        test.backend.stop()
+        #expect(test.plugin[.violations] == 0)
+    }
+
+    @Test func thereAreNoneWithoutConcurrentReads() throws {
+        let test = try TestBackend.opened(capabilities: [], options: #"{"preferred_readers":4}"#)
+        #expect(!test.backend.hasReadQueues)
+        #expect(test.plugin[.readers] == 0)
+    }
+
+    @Test func thereAreNotTooMany() throws {
+        let test = try TestBackend.opened(options: #"{"preferred_readers":100000}"#)
+        #expect(test.backend.readQueues.count == 64)
+    }
+
+    /// Reads that wait in the plugin do not keep others from being executed.
+    @Test func theyReadAtTheSameTime() throws {
+        let directory = try TemporaryDirectory()
+        let test = try TestBackend.opened(
+            capabilities: [.concurrentReads], options: #"{"preferred_readers":3}"#)
+        let clients = collection()
+        try test.write(.put("a"), in: clients)
+        let gates = try (0..<3).map { try Gate(in: directory, $0) }
+        let inbox = try Inbox<WorkItem>()
+        for gate in gates {
+            let batch = ReadBatch { inbox.put($0) }
+            batch.append(Read(.records([batch.store(Array(gate.id.utf8).span)]), in: clients))
+            test.backend.submit(batch)
+        }
+        // In the opposite order: each has begun though the one before it has not ended.
+        for gate in gates.reversed() {
+            try gate.pass()
+            _ = try inbox.take()
+        }
+        #expect(test.plugin[.violations] == 0)
+    }
+}

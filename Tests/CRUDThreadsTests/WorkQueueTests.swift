@@ -1,0 +1,98 @@
+import Testing
+
+@testable import CRUDThreads
+
+@Suite struct WorkQueueTests {
+    private final class Item: QueueItem, Sendable {
+        let byteCount: Int
+
+        init(byteCount: Int = 0) { self.byteCount = byteCount }
+    }
+
+    private struct NothingTaken: Error {}
+
+    /// How many items a take returns; nil for anything else.
+    private func takenCount(_ queue: WorkQueue<Item>) -> Int? {
+        if case .items(let items) = queue.take(timeout: .zero) { items.count } else { nil }
+    }
+
+    @Test func itemsAreTakenInOrder() throws {
+        let queue = WorkQueue<Item>()
+        let items = (0..<5).map { _ in Item() }
+        for item in items { #expect(queue.append(item)) }
+        guard case .items(let taken) = queue.take(timeout: nil) else { throw NothingTaken() }
+        #expect(taken.map(ObjectIdentifier.init) == items.map(ObjectIdentifier.init))
+        #expect(takenCount(queue) == nil)
+    }
+
+    @Test func batchesAreLimitedByNumberAndBytes() {
+        let queue = WorkQueue<Item>()
+        for _ in 0..<600 { _ = queue.append(Item()) }
+        #expect((0..<4).map { _ in takenCount(queue) } == [256, 256, 88, nil])
+        for size in [1, 9 << 20, 1, 1, 20 << 20, 4 << 20, 4 << 20, 1] { _ = queue.append(Item(byteCount: size)) }
+        #expect((0..<4).map { _ in takenCount(queue) } == [2, 3, 2, 1])
+    }
+
+    @Test func theTimeoutEndsAWait() {
+        let queue = WorkQueue<Item>()
+        let start = ContinuousClock.now
+        guard case .timedOut = queue.take(timeout: .milliseconds(20)) else {
+            Issue.record("there is nothing to take")
+            return
+        }
+        #expect(start.duration(to: .now) >= .milliseconds(20))
+    }
+
+    @Test func aClosedQueueCanBeEmptiedAndReopened() {
+        let queue = WorkQueue<Item>()
+        #expect(queue.append(Item()))
+        queue.close()
+        #expect(!queue.append(Item()))
+        #expect(takenCount(queue) == 1)
+        guard case .closed = queue.take(timeout: nil) else {
+            Issue.record("a closed queue waits")
+            return
+        }
+        queue.reopen()
+        #expect(queue.append(Item()))
+        #expect(takenCount(queue) == 1)
+    }
+
+    @Test func wakingComesBeforeItems() {
+        let queue = WorkQueue<Item>()
+        #expect(queue.append(Item()))
+        queue.wake()
+        guard case .woken = queue.take(timeout: nil) else {
+            Issue.record("the call is lost")
+            return
+        }
+        #expect(takenCount(queue) == 1)
+    }
+
+    @Test(arguments: [nil, .seconds(60)] as [Duration?])
+    func aWaitingWorkerIsWoken(timeout: Duration?) throws {
+        let (queue, replies) = (WorkQueue<Item>(), WorkQueue<Item>())
+        let worker = try Thread(named: "worker") {
+            while true {
+                switch queue.take(timeout: timeout) {
+                case .items(let items): for item in items { _ = replies.append(item) }
+                case .woken: _ = replies.append(Item(byteCount: -1))
+                case .timedOut: break
+                case .closed: return replies.close()
+                }
+            }
+        }
+        for round in 0..<100 {
+            let item = Item(byteCount: round)
+            #expect(queue.append(item))
+            guard case .items(let taken) = replies.take(timeout: .seconds(60)) else { throw NothingTaken() }
+            #expect(taken.map(\.byteCount) == [round])
+        }
+        queue.wake()
+        guard case .items(let taken) = replies.take(timeout: .seconds(60)) else { throw NothingTaken() }
+        #expect(taken.map(\.byteCount) == [-1])
+        queue.close()
+        guard case .closed = replies.take(timeout: .seconds(60)) else { throw NothingTaken() }
+        worker.join()
+    }
+}

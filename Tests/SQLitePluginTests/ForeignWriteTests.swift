@@ -1,0 +1,81 @@
+import CRUDPluginABI
+import CRUDTestSupport
+import Testing
+
+/// The number by which a cache learns that another process has written.
+@Suite struct ForeignWriteTests {
+    private let directory: TemporaryDirectory
+    private let path: String
+    private let store: Store
+    private let clients: OpaquePointer
+    private let reader: Reader
+    private let inspector: Inspector
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        path = "\(directory.path)/main.sqlite"
+        store = try Store(path: path)
+        clients = try store.collection("clients")
+        reader = try store.reader()
+        inspector = try Inspector(path)
+    }
+
+    @Test func staysWhateverThisBackendDoes() throws {
+        let version = reader.dataVersion()
+        #expect(version != 0)
+        let item = String(repeating: "x", count: 4000)
+        for batch in 0..<100 {
+            // Now and then a batch that changes nothing, or is undone.
+            let isRefused = batch % 10 == 3
+            let precondition = isRefused ? CRUDD_IF_PRESENT : CRUDD_IF_ANY
+            let changes: [Change] = [.put("a", "1"), .put("b\(batch)", item, "r", precondition)]
+            try store.write(isRefused && batch % 20 == 3 ? [changes[1]] : changes, to: clients, isAtomic: isRefused)
+            #expect(reader.dataVersion() == version)
+        }
+        _ = try reader.scan(clients)
+        _ = try store.collection("others", indexes: ["a"])
+        _ = try store.collection("clients", indexes: ["a"])
+        try store.dropCollection("others")
+        for batch in 0..<60 { try store.write((0..<200).map { .put("\(batch).\($0)", item) }, to: clients) }
+        store.idle()
+        _ = try inspector.rows("SELECT count(*) FROM clients")
+        #expect(reader.dataVersion() == version)
+        #expect(try store.reader().dataVersion() == version)
+    }
+
+    @Test func changesWithEachForeignWrite() throws {
+        var version = reader.dataVersion()
+        func expectChange(_ context: String) {
+            let next = reader.dataVersion()
+            #expect(next != version, "\(context)")
+            #expect(reader.dataVersion() == next)
+            version = next
+        }
+        try inspector.execute("INSERT INTO clients (id, item) VALUES ('a', '1')")
+        expectChange("one statement")
+        try inspector.execute("UPDATE clients SET item = '2'")
+        try store.write([.put("b", "1")], to: clients)
+        expectChange("then a write of our own")
+        try store.write([.put("b", "2")], to: clients)
+        try inspector.execute("UPDATE clients SET item = '3'")
+        expectChange("after a write of our own")
+        try store.write([.put("x", "1", "r", CRUDD_IF_PRESENT)], to: clients)
+        try inspector.execute("UPDATE clients SET item = '4'")
+        expectChange("after a batch that changed nothing")
+        _ = try reader.scan(clients)
+        try inspector.execute("CREATE TABLE mine (x)")
+        expectChange("while a snapshot is held")
+        try inspector.execute("PRAGMA wal_checkpoint(TRUNCATE); VACUUM")
+        expectChange("a checkpoint and a new file")
+        try inspector.execute("BEGIN; UPDATE clients SET item = '5'; ROLLBACK")
+        #expect(reader.dataVersion() == version, "nothing was committed")
+    }
+
+    @Test func changesOncePerReader() throws {
+        let other = try store.reader()
+        let versions = (reader.dataVersion(), other.dataVersion())
+        try inspector.execute("INSERT INTO clients (id, item) VALUES ('a', '1')")
+        #expect(reader.dataVersion() != versions.0)
+        #expect(other.dataVersion() != versions.1)
+    }
+}

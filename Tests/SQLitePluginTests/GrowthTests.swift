@@ -1,0 +1,38 @@
+import CRUDPluginABI
+import CRUDTestSupport
+import Testing
+
+/// Hosts whose structs are longer or shorter than the plugin's.
+@Suite struct GrowthTests {
+    private let directory: TemporaryDirectory
+    private let store: Store
+    private let clients: OpaquePointer
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        store = try Store(path: "\(directory.path)/main.sqlite")
+        clients = try store.collection("clients", indexes: ["n"])
+    }
+
+    @Test func elementsAreFoundBySizeOfTheHost() throws {
+        let layout = Store.WriteLayout(
+            mutationBytes: MemoryLayout<crudd_mutation>.size + 24, outcomeBytes: MemoryLayout<crudd_outcome>.size + 16)
+        let changes: [Change] = [
+            .put("a", "1", keys: ["k"]), .put("b", "1", keys: ["l"]), .put("a", "2", "r", CRUDD_IF_ABSENT),
+        ]
+        #expect(try store.write(changes.map { ($0, clients) }, layout: layout) == [.created, .created, .exists])
+        #expect(try store.reader().ids(clients, .key(0)) == ["a", "b"])
+    }
+
+    @Test func fieldsOfAnOlderHostAreZeros() throws {
+        // Without the keys.
+        let size =
+            try #require(MemoryLayout<crudd_mutation>.offset(of: \.record)) + MemoryLayout<crudd_record>.size - 16
+        let layout = Store.WriteLayout(mutationBytes: size)
+        let changes: [Change] = [.put("a", "1", keys: ["k"]), .put("b", "1", keys: ["l"])]
+        #expect(try store.write(changes.map { ($0, clients) }, layout: layout) == [.created, .created])
+        let reader = try store.reader()
+        #expect(try reader.ids(clients, .unkeyed(0)) == ["a", "b"])
+        #expect(try reader.metadata(clients).map(\.sequence) == [1, 2])
+    }
+}

@@ -1,0 +1,100 @@
+import CRUDPluginABI
+import CRUDTestSupport
+import Testing
+
+/// Files of version 1 of the schema.
+@Suite struct UpgradeTests {
+    private let directory: TemporaryDirectory
+    private let path: String
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        path = "\(directory.path)/main.sqlite"
+    }
+
+    private func makeVersion1(_ additional: String = "") throws {
+        try Inspector(path).execute(
+            """
+            PRAGMA journal_mode = WAL;
+            CREATE TABLE crudd_collections (
+                number INTEGER PRIMARY KEY,
+                name TEXT NOT NULL,
+                format TEXT NOT NULL,
+                table_name TEXT NOT NULL UNIQUE COLLATE NOCASE,
+                UNIQUE (name, format)
+            ) STRICT;
+            PRAGMA application_id = \(0x6372_7564);
+            PRAGMA user_version = 1;
+            INSERT INTO crudd_collections VALUES (1, 'clients', 'json', 'clients'), (2, 'Clients', 'plist',
+                'crudd_2_Clients'), (3, 'lost', 'json', 'lost');
+            CREATE TABLE "clients" (
+                id TEXT PRIMARY KEY NOT NULL,
+                revision TEXT NOT NULL DEFAULT (lower(hex(randomblob(16)))),
+                item TEXT NOT NULL
+            ) STRICT;
+            CREATE TABLE "crudd_2_Clients" (
+                id TEXT PRIMARY KEY NOT NULL,
+                revision TEXT NOT NULL DEFAULT (lower(hex(randomblob(16)))),
+                item BLOB NOT NULL
+            ) STRICT;
+            CREATE INDEX "crudd_index_1_a" ON "clients" (json_type(item, '$.a'), item ->> '$.a', id);
+            CREATE INDEX mine ON clients (revision);
+            INSERT INTO clients VALUES ('a', 'ra', '{"a":1}'), ('b', 'rb', '{"a":2}');
+            INSERT INTO crudd_2_Clients VALUES ('a', 'rc', x'01');
+            \(additional)
+            """)
+    }
+
+    @Test func keepTheirRecords() throws {
+        try makeVersion1()
+        do {
+            let store = try Store(path: path)
+            let clients = try store.collection("clients", creates: false, keepsSequences: true, indexes: ["a"])
+            let reader = try store.reader()
+            #expect(
+                try reader.scan(clients) == [Record(0, "a", #"{"a":1}"#, "ra"), Record(1, "b", #"{"a":2}"#, "rb")])
+            #expect(try reader.metadata(clients).map(\.sequence) == [0, 0])
+            #expect(try reader.ids(clients, .unkeyed(0)) == ["a", "b"])
+            let boxes = try store.collection("Clients", format: "plist", creates: false)
+            #expect(try reader.read(["a"], in: boxes).first?.item == [1])
+            let changes: [Change] = [
+                .put("a", "1", "r1", CRUDD_IF_REVISION, expected: "ra", expiresAt: 2_000_000, keys: ["k"]),
+                .put("c", "1", keys: ["k"]),
+            ]
+            #expect(try store.write(changes, to: clients) == [.replaced, .created])
+            reader.endSnapshot()
+            #expect(try reader.ids(clients, .key(0)) == ["a", "c"])
+            #expect(try reader.ids(clients, .sequence()) == ["a", "c"])
+            #expect(try reader.count(clients, now: 2_000_000) == 2)
+        }
+        let inspector = try Inspector(path)
+        #expect(try inspector.rows("PRAGMA user_version") == [["2"]])
+        #expect(
+            try inspector.rows("SELECT name FROM sqlite_schema WHERE name IN ('crudd_index_1_a', 'mine')") == [["mine"]]
+        )
+        #expect(try inspector.rows("PRAGMA integrity_check") == [["ok"]])
+        let store = try Store(path: path)
+        #expect(try store.reader().count(store.collection("clients", indexes: ["a"])) == 3)
+    }
+
+    @Test func areLeftAsTheyWereWhenThatFails() throws {
+        try makeVersion1("ALTER TABLE crudd_2_Clients ADD COLUMN sequence TEXT;")
+        #expect(try failure { _ = try Store(path: path) }?.message.contains("sequence") == true)
+        let inspector = try Inspector(path)
+        #expect(try inspector.rows("PRAGMA user_version") == [["1"]])
+        #expect(try inspector.rows("SELECT name FROM sqlite_schema WHERE name = 'crudd_index_1_a'").count == 1)
+        #expect(try inspector.rows("SELECT sql LIKE '%STRICT' FROM sqlite_schema WHERE name = 'clients'") == [["1"]])
+    }
+
+    @Test func anEmptyOneIsUpgradedToo() throws {
+        try Inspector(path).execute(
+            """
+            CREATE TABLE crudd_collections (number INTEGER PRIMARY KEY, name TEXT NOT NULL, format TEXT NOT NULL,
+                table_name TEXT NOT NULL UNIQUE COLLATE NOCASE, UNIQUE (name, format)) STRICT;
+            PRAGMA application_id = \(0x6372_7564);
+            PRAGMA user_version = 1;
+            """)
+        let store = try Store(path: path)
+        try store.write([.put("a", "1")], to: store.collection("clients", indexes: ["x"]))
+    }
+}

@@ -39,7 +39,7 @@ ROUNDS ?= 3
 
 DOCUMENTS = README.md CHANGELOG.md LICENSE etc/README.md etc/crudd.yaml systemd/README.md \
 	Sources/CRUDWire/PROTOCOL.md Sources/CRUDPluginABI/CHILD-PROTOCOL.md Plugins/Examples/memory.c \
-	Plugins/Examples/entries.h Plugins/Examples/store.py \
+	Plugins/Examples/entries.h Plugins/Examples/store.py Tests/Bench/README.md \
 	$(wildcard Sources/*/README.md Plugins/*/README.md systemd/examples/*)
 
 .PHONY: help toolchain deps deps-bench build demo docs test check lint bench install uninstall clean
@@ -105,7 +105,7 @@ lint:
 	if [ -n "$$long" ]; then printf 'Lines of more than 120 columns:\n%s\n' "$$long" >&2; exit 1; fi
 
 bench: deps-bench build ## Compare crudd with Redis and PostgreSQL (RECORDS, SECONDS, ROUNDS)
-	@Sources/crudd-bench/run RECORDS=$(RECORDS) SECONDS=$(SECONDS) ROUNDS=$(ROUNDS) BUILD=$(BUILD)
+	@Tests/Bench/run RECORDS=$(RECORDS) SECONDS=$(SECONDS) ROUNDS=$(ROUNDS) BUILD=$(BUILD)
 
 install: ## Install what was built (DESTDIR, PREFIX)
 	@if [ ! -x $(BUILD)/crudd ]; then echo 'There is no build: run "make build" first.' >&2; exit 1; fi

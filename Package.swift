@@ -105,7 +105,9 @@ let package = Package(
         program("crudctl", ["CRUDClient", "CRUDJSON", "CRUDModel", "CRUDWire", argumentParser]),
         // Without products: tools of this package, which packages that depend on it do not see.
         program("demo-app", ["CRUDClient"], exclude: ["run"]),
-        program("crudd-bench", ["CLinux", argumentParser], exclude: ["README.md", "run"]),
+        .executableTarget(
+            name: "crudd-bench", dependencies: ["CLinux", argumentParser], path: "Tests/Bench",
+            exclude: ["README.md", "run"], swiftSettings: settings),
 
         adapter("FileSystemPlugin", "FileSystem", ["CLinux", "CRUDPluginABI"]),
         adapter("MemoryPlugin", "Memory", ["CRUDPluginABI"]),
@@ -148,7 +150,7 @@ let package = Package(
             "FileSystemPluginTests",
             ["PluginTestSupport", "CRUDPluginTesting", "CRUDPluginABI", "CRUDTestSupport", "CRUDModel", "CLinux"]),
         tests("MemoryPluginTests", ["PluginTestSupport", "CRUDPluginTesting", "CRUDPluginABI", "CRUDTestSupport"]),
-        tests("SQLitePluginTests", ["CRUDTestSupport", "CRUDPluginABI", "CRUDJSON", "CRUDModel", "CSQLite"]),
+        tests("SQLitePluginTests", ["CRUDTestSupport", "CRUDPluginABI", "CSQLite"]),
         tests("SystemTests", ["CRUDTestSupport"]),
         tests("TypeCheckTests", ["CRUDInMemory", "CRUDTestSupport"]),
         tests(

@@ -67,22 +67,20 @@ extension ChannelService {
     private func execute(_ search: Search, as task: Int) throws(PluginFailure) {
         let reader = try reader()
         let deadline = MonotonicTime.now + Self.sliceTime
-        var isDone = false
         defer { releaseSnapshot() }
         state.searchFailure = nil
         do throws(CRUDError) {
             repeat {
-                isDone = try search.advance(with: reader)
+                try search.advance(with: reader)
                 releaseSnapshot()
-            } while !isDone && !search.hasResultPerSlice && MonotonicTime.now < deadline
+            } while !search.hasResult && MonotonicTime.now < deadline
         } catch {
             // What the plugin says goes to the daemon's log, and what a client is told is the daemon's to say.
             if let failure = state.searchFailure { throw failure }
             return reply(error)
         }
-        let result = isDone || search.hasResultPerSlice ? search.result : []
-        if !isDone { storage.keep(search, as: task) }
-        reply(result, isDone: isDone)
+        if !search.isDone { storage.keep(search, as: task) }
+        reply(search.result, isDone: search.isDone)
     }
 
     private func reply(_ error: CRUDError) {

@@ -57,25 +57,31 @@ final class Search: @unchecked Sendable {
         if case .matching(let matching) = execution { matching.rewind(to: position) }
     }
 
-    /// Executes a slice; returns whether the search is over.
-    func advance(with reader: SnapshotReader) throws(CRUDError) -> Bool {
+    /// Whether the search is over.
+    private(set) var isDone = false
+
+    /// Executes a slice.
+    func advance(with reader: SnapshotReader) throws(CRUDError) {
         // A slice is too short for anybody to lose interest in it.
         let source = PluginRecordSource(reader, collection) { false }
-        return switch execution {
-        case .query(let query): try query.advance(source) { false }
-        case .count(let count): try count.advance(source) { false }
-        case .matching(let matching): try matching.find(source) { false }
-        }
+        isDone =
+            switch execution {
+            case .query(let query): try query.advance(source) { false }
+            case .count(let count): try count.advance(source) { false }
+            case .matching(let matching): try matching.find(source) { false }
+            }
     }
 
-    /// Whether each slice has a result of its own, so that one call must not execute several.
-    var hasResultPerSlice: Bool { if case .matching = execution { true } else { false } }
+    /// Whether the daemon must see the result before the search is continued.
+    var hasResult: Bool {
+        if case .matching(let matching) = execution { isDone || !matching.found.isEmpty } else { isDone }
+    }
 
-    /// What the daemon is told of the last slice.
+    /// The result of the whole search, empty before it is over; of ``Execution/matching`` that of the last slice.
     var result: [UInt8] {
         switch execution {
-        case .query(let query): query.result
-        case .count(let count): count.result
+        case .query(let query): isDone ? query.result : []
+        case .count(let count): isDone ? count.result : []
         case .matching(let matching): MatchBatch(found: matching.found, corrupt: matching.corrupt).json
         }
     }

@@ -169,6 +169,37 @@ import Testing
         }
     }
 
+    /// Records that move in the index from one key to another for which the filter is true as well.
+    @Test(
+        arguments: 1...8 as ClosedRange<UInt64>, [nil, #"[{"property":"b"}]"#, #"[{"property":"b","order":"desc"}]"#])
+    func recordsThatMoveInAnIndexAreFoundOnce(seed: UInt64, sort: String?) throws {
+        var author = QueryAuthor(seed: seed)
+        let table = TableSource(["a"])
+        func put(_ number: Int) {
+            let isKeyed = author.number(below: 20) > 0
+            table.put("\(100 + number)", #"{"a":\#(author.number(below: 100)),"b":\#(number % 7)}"#, isKeyed: isKeyed)
+        }
+        for number in 0..<80 { put(number) }
+        let filter = #"{"op":"between","args":[{"property":"a"},0,99]}"#
+        let expected = try ReferenceTable(table).ids(filter: filter, prefix: "", sort: sort)
+        var limits = SearchLimits.records(author.pick([1, 5, 20]))
+        if author.number(below: 2) == 0 { limits.snapshot = .microseconds(author.number(below: 60)) }
+        func move() {
+            for _ in 0..<10 { put(author.number(below: 80)) }
+        }
+        var query = try Query(filter: filter, sort: sort, limit: author.pick([7, 80]))
+        var ids: [String] = []
+        while true {
+            let page = try table.search(query, limits: limits, betweenSlices: move)
+            ids += page.ids
+            guard let next = page.next else { break }
+            query.position = next
+            move()
+        }
+        #expect(ids == expected)
+        #expect(try table.count(query, limits: limits, betweenSlices: move) == 80)
+    }
+
     private static func change(
         _ table: TableSource, _ histories: inout [String: History], _ author: inout QueryAuthor
     ) {

@@ -2,7 +2,6 @@ import CRUDModel
 import CRUDPluginHost
 import CRUDQuery
 import CRUDTestSupport
-import CRUDThreads
 import Testing
 
 @testable import CRUDStorage
@@ -122,9 +121,7 @@ import Testing
         try test.waitForKeys()
         test.pass()
         try test.waitForKeys()
-        let stopping = try Thread(named: "stop") { [backend = test.backend] in backend.stop() }
-        test.pass()
-        stopping.join()
+        test.stopAfterStep()
         let done = test[.keysSet]
         #expect(0 < done && done < 1000)
 
@@ -144,9 +141,7 @@ import Testing
         test.closeGate()
         try test.open(collection("clients", indexes: ["n"]))
         try test.waitForKeys()
-        let stopping = try Thread(named: "stop") { [backend = test.backend] in backend.stop() }
-        test.pass()
-        stopping.join()
+        test.stopAfterStep()
         let done = test[.keysSet]
 
         try test.restart()
@@ -244,13 +239,13 @@ import Testing
         test.closeGate()
         #expect(try reindex(before) == nil)
         try test.waitForKeys()
-        let stopping = try Thread(named: "stop") { [backend = test.backend] in backend.stop() }
-        test.openGate()
-        stopping.join()
+        test.stopAfterStep()
 
         try test.restart()
         let clients = collection("clients", indexes: ["n"])
         try test.open(clients)
+        #expect(test[.keysSet] < 600)
+        test.openGate()
         try test.wait { isComplete(clients) && test[.keysSet] == 600 }
         #expect(try test.ids(RecordScan(.unkeyed(index: 0)), in: clients) == [])
     }
@@ -273,9 +268,8 @@ import Testing
         try test.open(before)
         try test.waitForKeys()
         let old = try #require(before.indexes)
-        test.pass()
         let clients = collection("clients", indexes: ["name", "n"])
-        try test.open(clients)
+        try test.open(clients, afterStep: true)
         #expect(old.usable.isEmpty)
         test.openGate()
         try test.wait { isComplete(clients) }

@@ -2,6 +2,7 @@ import CRUDModel
 import CRUDPluginHost
 import CRUDQuery
 import CRUDTestSupport
+import CRUDThreads
 import Glibc
 import Logging
 
@@ -74,6 +75,14 @@ final class IndexedBackend {
         guard awaitKeys(30) != 0 else { throw Failure("no keys are written") }
     }
 
+    /// Closes the backend in the middle of a build: after the write of keys that waits at the gate.
+    func stopAfterStep() {
+        // Before the step ends, so that no other one begins.
+        backend.writes.close()
+        pass()
+        backend.stop()
+    }
+
     /// Has scans of collections whose names begin with `broken` fail.
     func failScans(_ fails: Bool) { failScans(fails ? 1 : 0) }
 
@@ -85,8 +94,15 @@ final class IndexedBackend {
     }
 
     /// Has the backend open a collection.
-    func open(_ collection: BackendCollection) throws {
-        guard backend.count(collection, within: .seconds(30)) != nil else { throw Failure("it cannot be opened") }
+    ///
+    /// - Parameter afterStep: whether the writer's thread waits at the gate, and is let past it once.
+    func open(_ collection: BackendCollection, afterStep: Bool = false) throws {
+        let inbox = try Inbox<WorkItem>()
+        let batch = ReadBatch { inbox.put($0) }
+        batch.append(Read(.count(prefix: .empty), in: collection))
+        backend.submit(batch)
+        if afterStep { pass() }
+        if let failure = try inbox.take().failure { throw failure }
     }
 
     /// The ids that a scan finds.

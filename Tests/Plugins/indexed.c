@@ -4,8 +4,6 @@
 //
 // Each test loads a copy of the shared object, which has records and counters of its own.
 
-// POSIX alone: elsewhere `index` is a function of <strings.h>.
-#define _POSIX_C_SOURCE 200809L
 #define crudd_plugin_entry memory_entry
 #include "../../Plugins/Examples/memory.c"
 #undef crudd_plugin_entry

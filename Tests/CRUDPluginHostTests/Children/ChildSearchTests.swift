@@ -44,11 +44,16 @@ import Testing
     }
 
     @Test func matchesComeInBatches() throws {
-        let first = try test.child.search(search(.matching, #"{"limit":1}"#))
-        let text = String(decoding: first.result, as: UTF8.self)
-        #expect(!first.isDone && text.contains(#"["10000","r"]"#))
-        let again = try test.child.continueSearch(first.task, from: 0)
-        #expect(again.task == first.task && again.result == first.result)
+        var first = try test.child.search(search(.matching, #"{"limit":1}"#))
+        func text() -> String { String(decoding: first.result, as: UTF8.self) }
+        // A slice may end before it has found a whole batch.
+        while !text().contains(#"["10000","r"]"#) {
+            try #require(!first.isDone)
+            first = try test.child.continueSearch(first.task)
+        }
+        var again = try test.child.continueSearch(first.task, from: 0)
+        while again.result != first.result, !again.isDone { again = try test.child.continueSearch(first.task) }
+        #expect(again.result == first.result && !again.isDone)
         #expect(try results(test.child.continueSearch(first.task)).contains { $0.contains(#"["11999","r"]"#) })
     }
 

@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// One connection with its requests in flight.

@@ -311,12 +311,17 @@ static crudd_status store(crudd_collection *collection, const crudd_record *from
 }
 
 static void apply(const crudd_mutation *mutation, const crudd_call *call, crudd_outcome *outcome) {
-    const crudd_record *record = &mutation->record;
+    const crudd_record *record = mutation->record;
     crudd_record *stored = find(mutation->collection, record->id);
     crudd_record *found = stored != NULL && !has_expired(stored, call) ? stored : NULL;
     int needs_record = mutation->kind == CRUDD_REMOVE || mutation->precondition == CRUDD_IF_PRESENT ||
                        mutation->precondition == CRUDD_IF_REVISION;
-    if (found != NULL && mutation->precondition == CRUDD_IF_ABSENT) {
+    // Checks come in atomic batches only, which this plugin does not have.
+    int is_defined = mutation->kind == CRUDD_PUT || mutation->kind == CRUDD_REMOVE ||
+                     (mutation->kind == CRUDD_SET_KEYS && mutation->precondition == CRUDD_IF_REVISION);
+    if (!is_defined || mutation->precondition > CRUDD_IF_REVISION) {
+        outcome->status = CRUDD_UNSUPPORTED;
+    } else if (found != NULL && mutation->precondition == CRUDD_IF_ABSENT) {
         outcome->status = CRUDD_EXISTS;
     } else if (found == NULL && needs_record) {
         outcome->status = CRUDD_NOT_FOUND;
@@ -330,10 +335,8 @@ static void apply(const crudd_mutation *mutation, const crudd_call *call, crudd_
     } else if (mutation->kind == CRUDD_PUT) {
         outcome->status = store(mutation->collection, record, record->keys, stored);
         outcome->replaced = outcome->status == CRUDD_OK && found != NULL;
-    } else if (mutation->kind == CRUDD_SET_KEYS && found != NULL) {
-        outcome->status = store(mutation->collection, found, record->keys, found);
     } else {
-        outcome->status = CRUDD_UNSUPPORTED;
+        outcome->status = store(mutation->collection, found, record->keys, found);
     }
 }
 

@@ -172,7 +172,7 @@ class Store:
         self.query("BEGIN IMMEDIATE")
         outcomes, output = [], []
         for mutation in mutations:
-            outcomes.append(self.apply(payload, output, now, **mutation))
+            outcomes.append(self.apply(payload, output, now, atomic, **mutation))
             if atomic and outcomes[-1]["status"] != "ok":
                 self.query("ROLLBACK")
                 outcomes += [{"status": "ok"}] * (len(mutations) - len(outcomes))
@@ -192,11 +192,11 @@ class Store:
             raise
 
     def apply(
-        self, payload, output, now, collection, kind, id, precondition, expected=0, item=0, revision=0, expiresAt=0,
-        sequence=0, **_,
+        self, payload, output, now, atomic, collection, kind, id, precondition, expected=0, item=0, revision=0,
+        expiresAt=0, sequence=0, **_,
     ):
         id, expected, item, revision = (payload.take(length) for length in (id, expected, item, revision))
-        if kind == "setKeys":
+        if kind not in ("put", "remove", "check") or (kind == "check" and not atomic):
             return {"status": "unsupported"}
         found = self.find(collection, id, now)
         if found and precondition == "absent":
@@ -212,7 +212,7 @@ class Store:
             return {"status": "ok", "replaced": found is not None}
         if kind == "remove":
             self.query("DELETE FROM records WHERE collection = ? AND id = ?", key, id)
-        return {"status": "ok" if kind in ("remove", "check") else "unsupported"}
+        return {"status": "ok"}
 
 
 class Payload:

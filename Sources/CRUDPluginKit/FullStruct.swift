@@ -1,6 +1,7 @@
 /// A copy of a struct that the host has made, with zeros for the fields that an older host does not know.
 ///
 /// - Parameter pointer: to a C struct of the contract, which begins with its size as the host knows it.
+@inlinable
 func fullStruct<Struct>(_ pointer: UnsafePointer<Struct>) -> Struct {
     let size = Int(UnsafeRawPointer(pointer).load(as: UInt32.self))
     return size >= MemoryLayout<Struct>.size ? pointer.pointee : fullStruct(pointer, size: size)

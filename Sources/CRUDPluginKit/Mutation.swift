@@ -58,18 +58,19 @@ public struct Mutation<Collection: AnyObject> {
 
     @inlinable
     init(_ mutation: crudd_mutation) {
+        let record = fullStruct(mutation.record)
         // The pointer is one that the kit made from a `Collection` in `open_collection` and keeps alive.
         collection = unsafe Unmanaged<Collection>.fromOpaque(UnsafeRawPointer(mutation.collection))
             .takeUnretainedValue()
         kind = Kind(rawValue: mutation.kind)
         precondition = Precondition(rawValue: mutation.precondition)
         expected = UnsafeRawBufferPointer(mutation.expected)
-        id = UnsafeRawBufferPointer(mutation.record.id)
-        item = UnsafeRawBufferPointer(mutation.record.item)
-        revision = UnsafeRawBufferPointer(mutation.record.revision)
-        expiresAt = mutation.record.expires_at
-        sequence = mutation.record.sequence
-        keys = IndexKeys(mutation.record)
+        id = UnsafeRawBufferPointer(record.id)
+        item = UnsafeRawBufferPointer(record.item)
+        revision = UnsafeRawBufferPointer(record.revision)
+        expiresAt = record.expires_at
+        sequence = record.sequence
+        keys = IndexKeys(record)
     }
 }
 

@@ -48,6 +48,7 @@ package struct Check: Sendable {
         Check(.records, "failures", CollectionChecks.failures),
         Check(.records, "preconditions", WriteChecks.preconditions),
         Check(.records, "batches in order", WriteChecks.order),
+        Check(.records, "mutations that are not defined", WriteChecks.undefined),
         Check(.records, "large batches", WriteChecks.large),
         Check(.records, "batches over collections", WriteChecks.collections),
         Check(.records, "atomic batches", needs: CRUDD_HAS_TRANSACTIONS, AtomicWriteChecks.batches),

@@ -31,12 +31,18 @@ extension ChannelService {
             mutations.append(mutation.mutation)
             mutations[mutations.count - 1].collection = known?.handle
         }
+        var records = read.map(\.record)
         let outcomes = keys.withUnsafeBufferPointer { keys in
             for (position, mutation) in read.enumerated() where !mutation.keys.isEmpty {
-                mutations[position].record.keys = keys.baseAddress.map { $0 + mutation.keys.lowerBound }
-                mutations[position].record.key_count = mutation.keys.count
+                records[position].keys = keys.baseAddress.map { $0 + mutation.keys.lowerBound }
+                records[position].key_count = mutation.keys.count
             }
-            return apply(mutations, to: backend, flags: flags, now: now)
+            return records.withUnsafeBufferPointer { records in
+                for position in records.indices {
+                    mutations[position].record = records.baseAddress.map { $0 + position }
+                }
+                return apply(mutations, to: backend, flags: flags, now: now)
+            }
         }
         try failure.check(outcomes.status)
         reply.raw(#""outcomes":["#)

@@ -16,6 +16,7 @@ import Testing
         ("NEVER_DROPS", "collections"), ("FOLDS_NAMES", "odd names of collections"),
         ("IGNORES_FORMAT", "formats apart"), ("UNTERMINATED_TEXT", "failures"), ("OVERRUNS_FAILURE", "failures"),
         ("IGNORES_ABSENT", "preconditions"), ("NEVER_REPLACES", "batches in order"),
+        ("TAKES_UNDEFINED", "mutations that are not defined"),
         ("WRITES_A_HUNDRED", "large batches"), ("WRITES_ONE_COLLECTION", "batches over collections"),
         ("IGNORES_ATOMIC", "atomic batches"), ("PASSES_CHECKS", "checks in atomic batches"),
         ("SHIFTS_POSITIONS", "reading by id"), ("ALWAYS_ITEMS", "reading by id"), ("EMITS_KEYS", "reading by id"),

@@ -21,7 +21,7 @@ import Testing
         func willCommit() { log.add("\(name) will commit") }
 
         func committed(_ commit: borrowing Commit) {
-            let ids = commit.mutations.map { String(decoding: $0.record.id.buffer, as: UTF8.self) }
+            let ids = commit.mutations.map { String(decoding: $0.record.pointee.id.buffer, as: UTF8.self) }
             log.add("\(name) committed \(ids.joined(separator: " ")): \(commit.status)")
         }
     }
@@ -40,7 +40,9 @@ import Testing
         let batch = MutationBatch { _ in }
         let clients = collection()
         let mutations = ids.map { PluginMutation(mutation: batch.mutation(.put($0), in: clients), batch: batch) }
-        let raw = mutations.map { $0.raw(sequence: 1, keys: nil) }
+        let records = UnsafeMutablePointer<crudd_record>.allocate(capacity: ids.count)
+        defer { records.deallocate() }
+        let raw = mutations.enumerated().map { $1.raw(sequence: 1, record: records + $0, keys: nil) }
         let outcomes = [crudd_outcome](repeating: .sized(), count: ids.count)
         return raw.withUnsafeBufferPointer { raw in
             outcomes.withUnsafeBufferPointer { outcomes in

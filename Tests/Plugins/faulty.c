@@ -19,11 +19,11 @@ enum {
     TAKES_ATOMIC, TAKES_KEYS, STRICT_SIZES, OWN_OUTCOME_SIZE, WRONG_CLOCK, IGNORES_INTERRUPTS, CHANGES_VERSION,
     MISSES_CHANGES,
     ALWAYS_CREATES, LISTS_TWICE, NEVER_DROPS, FOLDS_NAMES, IGNORES_FORMAT, UNTERMINATED_TEXT, OVERRUNS_FAILURE,
-    IGNORES_ABSENT, NEVER_REPLACES, WRITES_A_HUNDRED, WRITES_ONE_COLLECTION, IGNORES_ATOMIC, PASSES_CHECKS,
-    SHIFTS_POSITIONS, ALWAYS_ITEMS, EMITS_KEYS, UNSIZED_RECORDS, KEEPS_SNAPSHOT, READS_SLOWLY, REFUSES_BESIDE_WRITES,
-    INCLUDES_AFTER, IGNORES_LIMIT, IGNORES_STOP, IGNORES_REVERSE, IGNORES_UPPER, INCLUDES_UPPER_KEY, LISTS_KEYED,
-    INCLUDES_UPPER_SEQUENCE, IGNORES_COUNT_RANGE, SWAPS_KEYS, SETS_KEYS_ANYWAY, NEVER_DROPS_INDEXES,
-    FORGETS_SEQUENCES, EXPIRES_LATE, FOLDS_IDS, CHANGES_ITEMS, CUTS_REVISIONS, CUTS_ITEMS, FORGETS,
+    IGNORES_ABSENT, NEVER_REPLACES, TAKES_UNDEFINED, WRITES_A_HUNDRED, WRITES_ONE_COLLECTION, IGNORES_ATOMIC,
+    PASSES_CHECKS, SHIFTS_POSITIONS, ALWAYS_ITEMS, EMITS_KEYS, UNSIZED_RECORDS, KEEPS_SNAPSHOT, READS_SLOWLY,
+    REFUSES_BESIDE_WRITES, INCLUDES_AFTER, IGNORES_LIMIT, IGNORES_STOP, IGNORES_REVERSE, IGNORES_UPPER,
+    INCLUDES_UPPER_KEY, LISTS_KEYED, INCLUDES_UPPER_SEQUENCE, IGNORES_COUNT_RANGE, SWAPS_KEYS, SETS_KEYS_ANYWAY,
+    NEVER_DROPS_INDEXES, FORGETS_SEQUENCES, EXPIRES_LATE, FOLDS_IDS, CHANGES_ITEMS, CUTS_REVISIONS, CUTS_ITEMS, FORGETS,
     FORGETS_LAST_SEQUENCE, LOSES_WRITES, CRASHES,
 };
 
@@ -262,27 +262,31 @@ static crudd_status count(crudd_reader *reader, const crudd_call *call, const cr
 
 // MARK: Writing
 
-static crudd_mutation changed_mutation(crudd_mutation mutation) {
+/// - Parameter record: becomes the record of the mutation.
+static crudd_mutation changed_mutation(crudd_mutation mutation, crudd_record *record) {
+    *record = *mutation.record;
+    record->struct_size = sizeof *record;
+    mutation.record = record;
     if (FAULT == IGNORES_ABSENT && mutation.precondition == CRUDD_IF_ABSENT && mutation.kind == CRUDD_PUT) {
         mutation.precondition = CRUDD_IF_ANY;
     }
     if (FAULT == PASSES_CHECKS && mutation.kind == CRUDD_CHECK) mutation.precondition = CRUDD_IF_ANY;
-    if (FAULT == FORGETS_SEQUENCES) mutation.record.sequence = 0;
-    if (FAULT == FOLDS_IDS) mutation.record.id = folded(mutation.record.id);
-    if (FAULT == CUTS_REVISIONS && mutation.record.revision.size > 32) mutation.record.revision.size = 32;
-    if (FAULT == CUTS_ITEMS && mutation.record.item.size > 1 << 20) mutation.record.item.size = 1 << 20;
+    if (FAULT == FORGETS_SEQUENCES) record->sequence = 0;
+    if (FAULT == FOLDS_IDS) record->id = folded(record->id);
+    if (FAULT == CUTS_REVISIONS && record->revision.size > 32) record->revision.size = 32;
+    if (FAULT == CUTS_ITEMS && record->item.size > 1 << 20) record->item.size = 1 << 20;
     if (FAULT == CHANGES_ITEMS) {
-        mutation.record.item = same(mutation.record.item);
-        for (size_t at = 0; at < mutation.record.item.size; at++) {
-            uint8_t *byte = (uint8_t *)&mutation.record.item.data[at];
+        record->item = same(record->item);
+        for (size_t at = 0; at < record->item.size; at++) {
+            uint8_t *byte = (uint8_t *)&record->item.data[at];
             if (*byte == '\r') *byte = '\n';
         }
     }
-    if (FAULT == SWAPS_KEYS && mutation.record.key_count == 2) {
+    if (FAULT == SWAPS_KEYS && record->key_count == 2) {
         crudd_bytes *keys = malloc(2 * sizeof *keys);
-        keys[0] = mutation.record.keys[1];
-        keys[1] = mutation.record.keys[0];
-        mutation.record.keys = keys;
+        keys[0] = record->keys[1];
+        keys[1] = record->keys[0];
+        record->keys = keys;
     }
     return mutation;
 }
@@ -304,15 +308,18 @@ static crudd_status write_batch(crudd_backend *backend, const crudd_call *call, 
     if (FAULT == OWN_OUTCOME_SIZE) batch.outcome_size = sizeof(crudd_outcome);
     if (FAULT == WRITES_A_HUNDRED && batch.count > 100) batch.count = 100;
     crudd_mutation *mutations = malloc((batch.count + 1) * sizeof *mutations);
+    crudd_record *records = malloc((batch.count + 1) * sizeof *records);
     size_t kept = 0;
     for (; kept < batch.count; kept++) {
         const crudd_mutation *mutation = mutation_at(request, kept);
         if (FAULT == WRITES_ONE_COLLECTION && mutation->collection != request->mutations->collection) break;
-        mutations[kept] = changed_mutation(*mutation);
+        mutations[kept] = changed_mutation(*mutation, &records[kept]);
         mutations[kept].struct_size = sizeof *mutations;
-        mutations[kept].record.struct_size = sizeof mutations->record;
-        if (FAULT == SETS_KEYS_ANYWAY && mutation->kind == CRUDD_SET_KEYS) {
+        if ((FAULT == SETS_KEYS_ANYWAY && mutation->kind == CRUDD_SET_KEYS)
+            || (FAULT == TAKES_UNDEFINED && mutation->kind == CRUDD_CHECK && !(batch.flags & CRUDD_WRITE_ATOMIC))) {
+            mutations[kept].kind = CRUDD_PUT;
             mutations[kept].precondition = CRUDD_IF_PRESENT;
+            records[kept].item = records[kept].revision = (crudd_bytes){(const uint8_t *)"x", 1};
         }
     }
     batch.mutations = mutations;
@@ -323,6 +330,7 @@ static crudd_status write_batch(crudd_backend *backend, const crudd_call *call, 
     crudd_status status = real->write(backend, &entered, &batch, failure);
     writing = 0;
     free(mutations);
+    free(records);
     for (size_t at = 0; FAULT == NEVER_REPLACES && at < batch.count; at++) {
         ((crudd_outcome *)((char *)batch.outcomes + at * batch.outcome_size))->replaced = 0;
     }

@@ -124,12 +124,12 @@ static crudd_status write_counted(crudd_backend *backend, const crudd_call *call
         single.mutations = mutation;
         single.outcomes = &request->outcomes[n];
         single.count = 1;
-        if (mutation->kind == CRUDD_REMOVE && begins(mutation->record.id, "stuck")) {
+        if (mutation->kind == CRUDD_REMOVE && begins(mutation->record->id, "stuck")) {
             single.outcomes->status = CRUDD_NO_SPACE;
         } else {
             status = memory->write(backend, call, &single, failure);
         }
-        if (mutation->record.sequence > last_sequence) last_sequence = mutation->record.sequence;
+        if (mutation->record->sequence > last_sequence) last_sequence = mutation->record->sequence;
         counters[KEYS_SET] += mutation->kind == CRUDD_SET_KEYS && single.outcomes->status == CRUDD_OK;
     }
     pthread_mutex_unlock(&lock);

@@ -102,7 +102,7 @@ static void set_keys(record *record, const crudd_mutation *mutation) {
     for (size_t index = 0; index < mutation->collection->index_count; index++) {
         text *key = &record->keys[mutation->collection->indexes[index]];
         free(key->data);
-        *key = copied(index < mutation->record.key_count ? mutation->record.keys[index] : (crudd_bytes){NULL, 0});
+        *key = copied(index < mutation->record->key_count ? mutation->record->keys[index] : (crudd_bytes){NULL, 0});
     }
 }
 
@@ -160,7 +160,7 @@ static int32_t emit_record(const record *from, size_t size, int without_item, cr
 }
 
 static void apply(record **records, const crudd_call *call, const crudd_mutation *mutation, crudd_outcome *outcome) {
-    record **found = place(records, mutation->collection, mutation->record.id);
+    record **found = place(records, mutation->collection, mutation->record->id);
     int is_there = *found && !has_expired(*found, call);
     if (mutation->precondition == CRUDD_IF_ABSENT && is_there) outcome->status = CRUDD_EXISTS;
     if (mutation->precondition == CRUDD_IF_PRESENT && !is_there) outcome->status = CRUDD_NOT_FOUND;
@@ -189,11 +189,11 @@ static void apply(record **records, const crudd_call *call, const crudd_mutation
     record *new = calloc(1, sizeof *new);
     new->next = *records;
     new->collection = mutation->collection;
-    new->id = copied(mutation->record.id);
-    new->item = copied(mutation->record.item);
-    new->revision = copied(mutation->record.revision);
-    new->expires_at = mutation->record.expires_at;
-    new->sequence = mutation->record.sequence;
+    new->id = copied(mutation->record->id);
+    new->item = copied(mutation->record->item);
+    new->revision = copied(mutation->record->revision);
+    new->expires_at = mutation->record->expires_at;
+    new->sequence = mutation->record->sequence;
     set_keys(new, mutation);
     *records = new;
 }

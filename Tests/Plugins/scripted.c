@@ -280,7 +280,7 @@ static crudd_status count_records(crudd_reader *reader, const crudd_call *call, 
 static void apply_scripted(crudd_backend *backend, const crudd_call *call, const crudd_mutation *mutation,
                            crudd_outcome *outcome) {
     require(outcome->struct_size >= sizeof *outcome && outcome->status == 0 && outcome->revision_size == 0);
-    outcome->status = asked(mutation->record.id, "status:");
+    outcome->status = asked(mutation->record->id, "status:");
     if (outcome->status == CRUDD_OK) apply(&backend->records, call, mutation, outcome);
     counters[KEYS_SET] += mutation->kind == CRUDD_SET_KEYS && outcome->status == CRUDD_OK;
 }
@@ -292,7 +292,7 @@ static void meddle(crudd_backend *backend, const crudd_write *request) {
     snprintf(revision, sizeof revision, "theirs %d", --backend->meddles);
     for (size_t index = 0; index < request->count; index++) {
         const crudd_mutation *mutation = mutation_at(request, index);
-        record *found = *place(&backend->records, mutation->collection, mutation->record.id);
+        record *found = *place(&backend->records, mutation->collection, mutation->record->id);
         if (!found) continue;
         free(found->revision.data);
         found->revision = copied(literal(revision));
@@ -317,11 +317,11 @@ static void apply_atomically(crudd_backend *backend, const crudd_call *call, con
 /// Checks one mutation, and does what its id asks for before the batch is applied; returns the status of the batch.
 static crudd_status prepare_mutation(crudd_backend *backend, const crudd_write *request,
                                      const crudd_mutation *mutation) {
-    require(mutation->struct_size >= sizeof *mutation && mutation->record.struct_size >= sizeof mutation->record);
-    require(mutation->record.keys == NULL || mutation->record.key_count == mutation->collection->index_count);
+    require(mutation->struct_size >= sizeof *mutation && mutation->record->struct_size >= sizeof *mutation->record);
+    require(mutation->record->keys == NULL || mutation->record->key_count == mutation->collection->index_count);
     require(mutation->kind != CRUDD_CHECK || request->flags & CRUDD_WRITE_ATOMIC);
     require(mutation->kind != CRUDD_SET_KEYS || mutation->precondition == CRUDD_IF_REVISION);
-    crudd_bytes id = mutation->record.id;
+    crudd_bytes id = mutation->record->id;
     linger(backend->host, id);
     if (begins(id, "down:")) backend->host->state(backend->host->context, CRUDD_DOWN, id);
     if (begins(id, "up:")) backend->host->state(backend->host->context, CRUDD_UP, id);

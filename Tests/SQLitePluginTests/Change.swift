@@ -12,7 +12,7 @@ struct Change {
     /// 0: the next one.
     var sequence: UInt64 = 0
     /// Empty: none.
-    var keys: [String] = []
+    var keys: [[UInt8]] = []
 
     static func put(
         _ id: String, _ item: String, _ revision: String = "r", _ precondition: Int = CRUDD_IF_ANY,
@@ -20,7 +20,7 @@ struct Change {
     ) -> Change {
         Change(
             id: id, item: Array(item.utf8), revision: revision, precondition: precondition, expected: expected,
-            expiresAt: expiresAt, sequence: sequence, keys: keys)
+            expiresAt: expiresAt, sequence: sequence, keys: keys.map { Array($0.utf8) })
     }
 
     static func remove(_ id: String, _ precondition: Int = CRUDD_IF_ANY, expected: String = "") -> Change {
@@ -28,24 +28,36 @@ struct Change {
     }
 
     static func setKeys(_ id: String, _ keys: [String], ifRevision expected: String = "r") -> Change {
-        Change(kind: CRUDD_SET_KEYS, id: id, precondition: CRUDD_IF_REVISION, expected: expected, keys: keys)
+        Change(
+            kind: CRUDD_SET_KEYS, id: id, precondition: CRUDD_IF_REVISION, expected: expected,
+            keys: keys.map { Array($0.utf8) })
     }
 
-    func mutation(of collection: OpaquePointer, sequence next: UInt64, in arena: Arena) -> crudd_mutation {
+    /// - Parameter recordBytes: the size of a record as the host knows it, a multiple of 8.
+    func mutation(
+        of collection: OpaquePointer, sequence next: UInt64, in arena: Arena,
+        recordBytes: Int = MemoryLayout<crudd_record>.size
+    ) -> crudd_mutation {
         var mutation = crudd_mutation()
         mutation.struct_size = UInt32(MemoryLayout<crudd_mutation>.size)
         mutation.kind = UInt32(kind)
         mutation.precondition = UInt32(precondition)
         mutation.collection = collection
         mutation.expected = arena.bytes(expected)
-        mutation.record.struct_size = UInt32(MemoryLayout<crudd_record>.size)
-        mutation.record.id = arena.bytes(id)
-        mutation.record.item = arena.bytes(item)
-        mutation.record.revision = arena.bytes(revision)
-        mutation.record.expires_at = expiresAt
-        mutation.record.sequence = sequence == 0 ? next : sequence
-        mutation.record.keys = UnsafePointer(arena.array(keys.map { arena.bytes($0) }))
-        mutation.record.key_count = keys.count
+        var record = crudd_record()
+        record.struct_size = UInt32(recordBytes)
+        record.id = arena.bytes(id)
+        record.item = arena.bytes(item)
+        record.revision = arena.bytes(revision)
+        record.expires_at = expiresAt
+        record.sequence = sequence == 0 ? next : sequence
+        record.keys = UnsafePointer(arena.array(keys.map { arena.bytes($0) }))
+        record.key_count = keys.count
+        let memory = UnsafeMutableRawPointer(arena.array([UInt64](repeating: .max, count: recordBytes / 8)))
+        withUnsafeBytes(of: record) { record in
+            memory.copyMemory(from: record.baseAddress!, byteCount: min(recordBytes, record.count))
+        }
+        mutation.record = UnsafePointer(memory.assumingMemoryBound(to: crudd_record.self))
         return mutation
     }
 }

@@ -14,9 +14,13 @@ import Testing
         clients = try store.collection("clients", indexes: ["n"])
     }
 
-    @Test func elementsAreFoundBySizeOfTheHost() throws {
+    /// Each struct of a batch grows without the others.
+    @Test(arguments: [(24, 0, 0), (0, 40, 0), (0, 0, 16), (8, 24, 16)])
+    func elementsAreFoundBySizeOfTheHost(mutation: Int, record: Int, outcome: Int) throws {
         let layout = Store.WriteLayout(
-            mutationBytes: MemoryLayout<crudd_mutation>.size + 24, outcomeBytes: MemoryLayout<crudd_outcome>.size + 16)
+            mutationBytes: MemoryLayout<crudd_mutation>.size + mutation,
+            recordBytes: MemoryLayout<crudd_record>.size + record,
+            outcomeBytes: MemoryLayout<crudd_outcome>.size + outcome)
         let changes: [Change] = [
             .put("a", "1", keys: ["k"]), .put("b", "1", keys: ["l"]), .put("a", "2", "r", CRUDD_IF_ABSENT),
         ]
@@ -25,10 +29,7 @@ import Testing
     }
 
     @Test func fieldsOfAnOlderHostAreZeros() throws {
-        // Without the keys.
-        let size =
-            try #require(MemoryLayout<crudd_mutation>.offset(of: \.record)) + MemoryLayout<crudd_record>.size - 16
-        let layout = Store.WriteLayout(mutationBytes: size)
+        let layout = Store.WriteLayout(recordBytes: try #require(MemoryLayout<crudd_record>.offset(of: \.keys)))
         let changes: [Change] = [.put("a", "1", keys: ["k"]), .put("b", "1", keys: ["l"])]
         #expect(try store.write(changes.map { ($0, clients) }, layout: layout) == [.created, .created])
         let reader = try store.reader()

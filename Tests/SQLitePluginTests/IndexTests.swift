@@ -89,14 +89,11 @@ import Testing
 
     @Test func takesKeysOf512ZeroBytesAndOf512TimesTheGreatest() throws {
         let clients = try store.collection("clients", indexes: ["name"])
-        let arena = Arena()
-        var low = Change.put("low", "1").mutation(of: clients, sequence: 1, in: arena)
-        var high = Change.put("high", "1").mutation(of: clients, sequence: 2, in: arena)
-        low.record.keys = UnsafePointer(arena.array([arena.bytes([0])]))
-        high.record.keys = UnsafePointer(arena.array([arena.bytes([UInt8](repeating: 0xFF, count: 512))]))
-        low.record.key_count = 1
-        high.record.key_count = 1
-        #expect(try store.write(mutations: [low, high]) == [.created, .created])
+        var low = Change.put("low", "1")
+        var high = Change.put("high", "1")
+        low.keys = [[0]]
+        high.keys = [[UInt8](repeating: 0xFF, count: 512)]
+        try store.write([low, high], to: clients)
         let reader = try store.reader()
         #expect(try reader.ids(clients, .key(0)) == ["low", "high"])
         #expect(try reader.ids(clients, .key(0, isReversed: true)) == ["high", "low"])

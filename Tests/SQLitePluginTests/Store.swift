@@ -138,7 +138,7 @@ final class Store: @unchecked Sendable {
         try write(changes.map { ($0, collection) }, isAtomic: isAtomic, now: now)
     }
 
-    /// - Parameter layout: the sizes of the elements as the host knows them.
+    /// - Parameter layout: the sizes of the structs as the host knows them.
     func write(
         _ changes: [(Change, OpaquePointer)], isAtomic: Bool = false, now: Int64 = Call.now,
         layout: WriteLayout = WriteLayout()
@@ -149,7 +149,8 @@ final class Store: @unchecked Sendable {
             return next
         }
         let mutations = changes.enumerated().map { index, change in
-            change.0.mutation(of: change.1, sequence: first + UInt64(index), in: arena)
+            change.0.mutation(
+                of: change.1, sequence: first + UInt64(index), in: arena, recordBytes: layout.recordBytes)
         }
         return try write(mutations: mutations, isAtomic: isAtomic, now: now, layout: layout)
     }
@@ -182,9 +183,10 @@ final class Store: @unchecked Sendable {
         return mutations.indices.map { Outcome((outcomes + $0 * layout.outcomeBytes).load(as: crudd_outcome.self)) }
     }
 
-    /// The sizes of the elements of a batch, multiples of 8.
+    /// The sizes of mutations, records and outcomes, multiples of 8.
     struct WriteLayout {
         var mutationBytes = MemoryLayout<crudd_mutation>.size
+        var recordBytes = MemoryLayout<crudd_record>.size
         var outcomeBytes = MemoryLayout<crudd_outcome>.size
     }
 }

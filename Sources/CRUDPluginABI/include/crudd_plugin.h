@@ -9,9 +9,9 @@
 // evaluates filters and sorts, and hands over whatever has queued up as one batch.
 //
 // Growth. Only bytes, lengths, integers and function pointers cross. Every struct begins with its own size as the side
-// that made it knows it; an array comes with the size of an element. Fields are only ever appended. A reader copies
-// what both sides know and takes the rest as zero. That holds for the function table too: a table that is shorter than
-// the host's lacks optional functions, nothing else. `crudd_bytes` never grows.
+// that made it knows it; an array comes with the size of an element, and no struct holds another by value. Fields are
+// only ever appended. A reader copies what both sides know and takes the rest as zero. That holds for the function
+// table too: a table that is shorter than the host's lacks optional functions, nothing else. `crudd_bytes` never grows.
 //
 // Memory that a call hands over belongs to the caller and is valid until the call returns, in both directions.
 
@@ -260,9 +260,9 @@ typedef struct crudd_mutation {
     uint32_t precondition;  ///< CRUDD_IF_…
     uint32_t reserved;
     crudd_collection *collection;
-    crudd_bytes expected;   ///< CRUDD_IF_REVISION: the revision that must be there
-    crudd_record record;    ///< all of it for CRUDD_PUT; `id` and `sequence` for CRUDD_REMOVE; `id` and `keys` for
-                            ///< CRUDD_SET_KEYS; `id` for CRUDD_CHECK
+    crudd_bytes expected;        ///< CRUDD_IF_REVISION: the revision that must be there
+    const crudd_record *record;  ///< all of it for CRUDD_PUT; `id` and `sequence` for CRUDD_REMOVE; `id` and `keys` for
+                                 ///< CRUDD_SET_KEYS; `id` for CRUDD_CHECK
 } crudd_mutation;
 
 /// The outcome of one mutation.
@@ -270,7 +270,9 @@ typedef struct crudd_mutation {
 /// CRUDD_OK; CRUDD_EXISTS (IF_ABSENT and there is a record); CRUDD_NOT_FOUND (IF_PRESENT and there is none, IF_REVISION
 /// and there is none, CRUDD_REMOVE and there is none); CRUDD_MISMATCH (another revision is there, see `revision`);
 /// CRUDD_NO_SPACE, CRUDD_CORRUPT, CRUDD_UNSUPPORTED, CRUDD_UNAVAILABLE, CRUDD_OUTCOME_UNKNOWN or CRUDD_INTERNAL where
-/// this one alone failed.
+/// this one alone failed. A kind or precondition that is not defined here, CRUDD_SET_KEYS without CRUDD_IF_REVISION,
+/// and CRUDD_CHECK without CRUDD_WRITE_ATOMIC are CRUDD_UNSUPPORTED and change nothing, whether or not there is a
+/// record.
 typedef struct crudd_outcome {
     uint32_t struct_size;
     crudd_status status;

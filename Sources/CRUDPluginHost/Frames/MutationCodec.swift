@@ -5,6 +5,7 @@ extension FrameWriter {
     /// Writes a mutation of the collection with a number.
     mutating func mutation(_ mutation: crudd_mutation, collection: Int) {
         let kind = Int(mutation.kind)
+        let record = crudd_record.read(mutation.record)
         raw(#"{"collection":"#)
         integer(collection)
         switch kind {
@@ -13,7 +14,7 @@ extension FrameWriter {
         case CRUDD_SET_KEYS: raw(#","kind":"setKeys","id":"#)
         default: raw(#","kind":"check","id":"#)
         }
-        bytes(mutation.record.id)
+        bytes(record.id)
         switch Int(mutation.precondition) {
         case CRUDD_IF_ABSENT: raw(#","precondition":"absent""#)
         case CRUDD_IF_PRESENT: raw(#","precondition":"present""#)
@@ -22,12 +23,12 @@ extension FrameWriter {
             bytes(mutation.expected)
         default: raw(#","precondition":"any""#)
         }
-        if kind == CRUDD_PUT { contents(mutation.record) }
+        if kind == CRUDD_PUT { contents(record) }
         if kind == CRUDD_PUT || kind == CRUDD_REMOVE {
             raw(#","sequence":"#)
-            integer(mutation.record.sequence)
+            integer(record.sequence)
         }
-        if kind == CRUDD_PUT || kind == CRUDD_SET_KEYS { keys(mutation.record) }
+        if kind == CRUDD_PUT || kind == CRUDD_SET_KEYS { keys(record) }
         raw("}")
     }
 
@@ -71,8 +72,10 @@ extension FrameWriter {
 package struct MutationInFrame {
     /// The number of its collection.
     package var collection = 0
-    /// Lacks its collection and its keys.
+    /// Lacks its collection and its record.
     package var mutation = crudd_mutation.sized()
+    /// Lacks its keys.
+    package var record = crudd_record.sized()
     /// Where its keys stand among those of all.
     package var keys = 0..<0
 }
@@ -83,19 +86,18 @@ extension FrameReader {
     /// - Parameter keys: its keys are appended to these.
     package mutating func mutation(keys: inout [crudd_bytes]) throws(ProtocolViolation) -> MutationInFrame {
         var read = MutationInFrame()
-        read.mutation.record = .sized()
         let firstKey = keys.count
         try object { (reader, key) throws(ProtocolViolation) in
             switch key {
             case "collection": read.collection = try reader.count()
             case "kind": read.mutation.kind = UInt32(try reader.kind())
-            case "id": read.mutation.record.id = crudd_bytes(try reader.bytes())
+            case "id": read.record.id = crudd_bytes(try reader.bytes())
             case "precondition": read.mutation.precondition = UInt32(try reader.precondition())
             case "expected": read.mutation.expected = crudd_bytes(try reader.bytes())
-            case "item": read.mutation.record.item = crudd_bytes(try reader.bytes())
-            case "revision": read.mutation.record.revision = crudd_bytes(try reader.bytes())
-            case "expiresAt": read.mutation.record.expires_at = Int64(try reader.count())
-            case "sequence": read.mutation.record.sequence = try reader.integer()
+            case "item": read.record.item = crudd_bytes(try reader.bytes())
+            case "revision": read.record.revision = crudd_bytes(try reader.bytes())
+            case "expiresAt": read.record.expires_at = Int64(try reader.count())
+            case "sequence": read.record.sequence = try reader.integer()
             case "keys":
                 try reader.array { (reader) throws(ProtocolViolation) in keys.append(crudd_bytes(try reader.bytes())) }
             default: try reader.skip()

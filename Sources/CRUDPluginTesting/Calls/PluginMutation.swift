@@ -55,7 +55,13 @@ package struct PluginMutation {
     package static func setKeys(
         _ id: String, _ keys: [[UInt8]], ifRevision revision: String, in collection: PluginCollection
     ) -> PluginMutation {
-        PluginMutation(CRUDD_SET_KEYS, id, .revision(revision), collection, keys: keys)
+        setKeys(id, keys, if: .revision(revision), in: collection)
+    }
+
+    static func setKeys(
+        _ id: String, _ keys: [[UInt8]], if precondition: Precondition, in collection: PluginCollection
+    ) -> PluginMutation {
+        PluginMutation(CRUDD_SET_KEYS, id, precondition, collection, keys: keys)
     }
 
     private init(
@@ -91,15 +97,16 @@ package struct PluginMutation {
             case .revision: UInt32(CRUDD_IF_REVISION)
             }
         if case .revision(let revision) = precondition { raw.expected = memory.copy(revision) }
-        raw.record.struct_size = UInt32(memory.size(of: crudd_record.self))
-        raw.record.id = memory.copy(record.id)
-        raw.record.item = memory.copy(record.bytes)
-        raw.record.revision = memory.copy(record.revision)
-        raw.record.expires_at = record.expiresAt
-        raw.record.sequence = sequence ?? 0
+        var contents = crudd_record()
+        contents.id = memory.copy(record.id)
+        contents.item = memory.copy(record.bytes)
+        contents.revision = memory.copy(record.revision)
+        contents.expires_at = record.expiresAt
+        contents.sequence = sequence ?? 0
         let padded = keys + [[UInt8]](repeating: [], count: max(0, collection.indexCount - keys.count))
-        raw.record.keys = memory.array(padded)
-        raw.record.key_count = padded.count
+        contents.keys = memory.array(padded)
+        contents.key_count = padded.count
+        raw.record = UnsafePointer(memory.copy(contents))
         return raw
     }
 }

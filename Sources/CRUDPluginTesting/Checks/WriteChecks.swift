@@ -77,6 +77,35 @@ enum WriteChecks {
         context.expect(try backend.write([]), is: [], "the outcomes of an empty batch")
     }
 
+    /// A kind without the precondition or the batch that it needs is refused, whether or not there is a record.
+    static func undefined(_ context: CheckContext) throws {
+        let backend = try context.open()
+        let indexes = backend.has(CRUDD_HAS_INDEXES) ? ["x"] : []
+        let collection = try context.collection("undefined", of: backend, indexes: indexes)
+        let keys = indexes.map { _ in [UInt8(1)] }
+        let there = PluginRecord("there", bytes: context.item(1))
+        _ = try backend.write([.put(there, in: collection)])
+        for id in ["there", "gone"] {
+            for precondition in [PluginMutation.Precondition.none, .absent, .present] {
+                context.expect(
+                    try backend.write([
+                        .setKeys(id, keys, if: precondition, in: collection),
+                        .check(id, if: precondition, in: collection),
+                    ]), is: [.unsupported, .unsupported],
+                    "CRUDD_SET_KEYS and CRUDD_CHECK of a record that is \(id), if \(precondition)")
+            }
+        }
+        context.expect(
+            try backend.write([.check("there", if: .revision("1"), in: collection)]), is: [.unsupported],
+            "CRUDD_CHECK in a batch that is not atomic")
+        let reader = try backend.reader()
+        context.expect(try reader.scan(collection), is: [there], "the records after what was refused")
+        guard backend.has(CRUDD_HAS_INDEXES) else { return }
+        context.expect(
+            try reader.scan(collection, PluginRange(.unkeyed(index: 0))), is: [there],
+            "the records without keys after what was refused")
+    }
+
     static func large(_ context: CheckContext) throws {
         let backend = try context.open()
         let collection = try context.collection("large", of: backend)

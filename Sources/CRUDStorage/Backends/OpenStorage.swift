@@ -105,12 +105,16 @@ final class OpenStorage {
             throw CRUDError(.unsupported, "backend \(backend.name) has no transactions")
         }
         var outcomes = [crudd_outcome](repeating: .sized(), count: mutations.count)
+        // The records and keys that the mutations point to.
         var keys = [crudd_bytes](repeating: crudd_bytes(), count: mutations.reduce(0) { $0 + $1.keyCount })
+        let records = UnsafeMutablePointer<crudd_record>.allocate(capacity: mutations.count)
+        defer { records.deallocate() }
         let status = keys.withUnsafeMutableBufferPointer { keys in
             var key = keys.baseAddress
-            let raw = mutations.map { mutation in
+            let raw = mutations.enumerated().map { position, mutation in
                 defer { key = key.map { $0 + mutation.keyCount } }
-                return mutation.raw(sequence: nextSequence(mutation.mutation.kind), keys: key)
+                return mutation.raw(
+                    sequence: nextSequence(mutation.mutation.kind), record: records + position, keys: key)
             }
             return raw.withUnsafeBufferPointer { raw in
                 outcomes.withUnsafeMutableBufferPointer { write(raw, $0, isAtomic: isAtomic) }

@@ -60,16 +60,21 @@ struct PluginMutation {
 
     /// The mutation as the plugin sees it; its addresses hold until something is added to its batch.
     ///
-    /// - Parameter keys: has room for ``keyCount`` keys.
-    func raw(sequence: UInt64, keys: UnsafeMutablePointer<crudd_bytes>?) -> crudd_mutation {
+    /// - Parameters:
+    ///   - record: becomes the record of the mutation.
+    ///   - keys: has room for ``keyCount`` keys.
+    func raw(
+        sequence: UInt64, record: UnsafeMutablePointer<crudd_record>, keys: UnsafeMutablePointer<crudd_bytes>?
+    ) -> crudd_mutation {
         var raw = crudd_mutation.sized()
         raw.collection = mutation.collection.handle
-        raw.record = .sized()
-        raw.record.id = crudd_bytes(batch.arena.bytes(mutation.id))
-        raw.record.item = crudd_bytes(batch.arena.bytes(resolved?.item ?? mutation.item))
-        raw.record.revision = crudd_bytes(batch.arena.bytes(mutation.revision))
-        raw.record.expires_at = resolved?.expiresAt ?? mutation.expiresAt
-        raw.record.sequence = sequence
+        raw.record = UnsafePointer(record)
+        record.pointee = .sized()
+        record.pointee.id = crudd_bytes(batch.arena.bytes(mutation.id))
+        record.pointee.item = crudd_bytes(batch.arena.bytes(resolved?.item ?? mutation.item))
+        record.pointee.revision = crudd_bytes(batch.arena.bytes(mutation.revision))
+        record.pointee.expires_at = resolved?.expiresAt ?? mutation.expiresAt
+        record.pointee.sequence = sequence
         raw.set(kind: mutation.kind)
         raw.set(resolved?.precondition ?? mutation.precondition, in: batch)
         let count = keyCount
@@ -78,8 +83,8 @@ struct PluginMutation {
             for (index, key) in batch.keys(resolved?.keys ?? mutation.keys).prefix(count).enumerated() {
                 keys[index] = crudd_bytes(batch.arena.bytes(key))
             }
-            raw.record.keys = UnsafePointer(keys)
-            raw.record.key_count = count
+            record.pointee.keys = UnsafePointer(keys)
+            record.pointee.key_count = count
         }
         return raw
     }

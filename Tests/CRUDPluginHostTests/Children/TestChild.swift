@@ -119,12 +119,13 @@ final class TestChild: Sendable {
             mutation.precondition = UInt32(change.precondition)
             mutation.collection = collection
             mutation.expected = raw(change.expected)
-            mutation.record = .sized()
-            mutation.record.id = raw(change.id)
-            mutation.record.item = raw(change.item ?? "")
-            mutation.record.revision = raw(change.revision)
-            mutation.record.expires_at = change.expiresAt
-            mutation.record.sequence = change.sequence
+            var record = crudd_record.sized()
+            record.id = raw(change.id)
+            record.item = raw(change.item ?? "")
+            record.revision = raw(change.revision)
+            record.expires_at = change.expiresAt
+            record.sequence = change.sequence
+            mutation.record = raw.copy(record)
             return mutation
         }
         var outcomes = [crudd_outcome](repeating: .sized(), count: changes.count)

@@ -137,16 +137,17 @@ import Testing
         mutation.kind = UInt32(kind)
         mutation.precondition = UInt32(precondition)
         if precondition == CRUDD_IF_REVISION { mutation.expected = raw("r0") }
-        mutation.record = record("é", kind == CRUDD_PUT ? "{}" : "", kind == CRUDD_PUT ? "r1" : "")
-        if kind == CRUDD_PUT || kind == CRUDD_REMOVE { mutation.record.sequence = 1 << 60 }
-        if kind == CRUDD_PUT { mutation.record.expires_at = 12 }
-        mutation.record.keys = raw.array(keys)
-        mutation.record.key_count = keys.count
+        var record = record("é", kind == CRUDD_PUT ? "{}" : "", kind == CRUDD_PUT ? "r1" : "")
+        if kind == CRUDD_PUT || kind == CRUDD_REMOVE { record.sequence = 1 << 60 }
+        if kind == CRUDD_PUT { record.expires_at = 12 }
+        record.keys = raw.array(keys)
+        record.key_count = keys.count
+        mutation.record = raw.copy(record)
         return mutation
     }
 
-    private func text(_ mutation: crudd_mutation, keys: [String]) -> String {
-        "\(mutation.kind) \(mutation.precondition) \(mutation.expected.text) \(text(mutation.record)) \(keys)"
+    private func text(_ mutation: crudd_mutation, _ record: crudd_record, keys: [String]) -> String {
+        "\(mutation.kind) \(mutation.precondition) \(mutation.expected.text) \(text(record)) \(keys)"
     }
 
     @Test func mutationsComeBack() throws {
@@ -174,8 +175,8 @@ import Testing
             for (index, (mutation, keys)) in mutations.enumerated() {
                 #expect(read[index].collection == index)
                 #expect(
-                    text(read[index].mutation, keys: readKeys[read[index].keys].map(\.text))
-                        == text(mutation, keys: keys))
+                    text(read[index].mutation, read[index].record, keys: readKeys[read[index].keys].map(\.text))
+                        == text(mutation, mutation.record.pointee, keys: keys))
             }
         }
         #expect(read.count == mutations.count)

@@ -6,10 +6,12 @@ import CRUDPluginABI
 final class RawBytes {
     private var copies: [UnsafeMutableBufferPointer<UInt8>] = []
     private var arrays: [UnsafeMutableBufferPointer<crudd_bytes>] = []
+    private var records: [UnsafeMutablePointer<crudd_record>] = []
 
     deinit {
         for copy in copies { copy.deallocate() }
         for array in arrays { array.deallocate() }
+        for record in records { record.deallocate() }
     }
 
     func callAsFunction(_ text: String) -> crudd_bytes { self(Array(text.utf8)) }
@@ -27,6 +29,13 @@ final class RawBytes {
         _ = array.initialize(fromContentsOf: texts.map { self($0) })
         arrays.append(array)
         return UnsafePointer(array.baseAddress)
+    }
+
+    func copy(_ record: crudd_record) -> UnsafePointer<crudd_record> {
+        let copy = UnsafeMutablePointer<crudd_record>.allocate(capacity: 1)
+        copy.initialize(to: record)
+        records.append(copy)
+        return UnsafePointer(copy)
     }
 }
 

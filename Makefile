@@ -29,7 +29,7 @@ SYSTEMDDIR = $(if $(filter /usr /usr/local,$(PREFIX)),$(PREFIX)/lib,$(SYSCONFDIR
 PLUGINS = $(shell ls Plugins/*/Entry.swift | cut -d / -f 2 | tr '[:upper:]' '[:lower:]')
 
 SWIFT_NEEDED = 6.3
-PACKAGES = python3 libsqlite3-dev libyaml-dev pkg-config patchelf binutils git ca-certificates
+PACKAGES = python3 libpq-dev libsqlite3-dev libyaml-dev pkg-config patchelf binutils git ca-certificates
 BENCH_PACKAGES = redis-server postgresql
 
 # Sizes of the bench; a quick one: `make bench RECORDS=10000 SECONDS=1 ROUNDS=1`.

@@ -51,6 +51,7 @@ let package = Package(
         .library(name: "CRUDPluginKit", targets: ["CRUDPluginKit"]),
         .library(name: "filesystem", type: .dynamic, targets: ["FileSystemPlugin"]),
         .library(name: "memory", type: .dynamic, targets: ["MemoryPlugin"]),
+        .library(name: "postgresql", type: .dynamic, targets: ["PostgreSQLPlugin"]),
         .library(name: "sqlite", type: .dynamic, targets: ["SQLitePlugin"]),
         .library(name: "userdefaults", type: .dynamic, targets: ["UserDefaultsPlugin"]),
         .executable(name: "crudd", targets: ["crudd"]),
@@ -63,6 +64,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log.git", from: "1.16.2"),
     ],
     targets: [
+        .systemLibrary(name: "CPostgreSQL", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .systemLibrary(name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
         .target(name: "CLinux", cSettings: cSettings),
@@ -111,6 +113,7 @@ let package = Package(
 
         adapter("FileSystemPlugin", "FileSystem", ["CLinux", "CRUDPluginABI"]),
         adapter("MemoryPlugin", "Memory", ["CRUDPluginABI"]),
+        adapter("PostgreSQLPlugin", "PostgreSQL", ["CLinux", "CPostgreSQL", "CRUDPluginABI"]),
         adapter("SQLitePlugin", "SQLite", ["CSQLite", "CRUDPluginABI"]),
         adapter("UserDefaultsPlugin", "UserDefaults", ["CLinux", "CRUDPluginABI"]),
 
@@ -150,6 +153,7 @@ let package = Package(
             "FileSystemPluginTests",
             ["PluginTestSupport", "CRUDPluginTesting", "CRUDPluginABI", "CRUDTestSupport", "CRUDModel", "CLinux"]),
         tests("MemoryPluginTests", ["PluginTestSupport", "CRUDPluginTesting", "CRUDPluginABI", "CRUDTestSupport"]),
+        tests("PostgreSQLPluginTests", ["CRUDTestSupport"]),
         tests("SQLitePluginTests", ["CRUDTestSupport", "CRUDPluginABI", "CSQLite"]),
         tests("SystemTests", ["CRUDTestSupport"]),
         tests("TypeCheckTests", ["CRUDInMemory", "CRUDTestSupport"]),

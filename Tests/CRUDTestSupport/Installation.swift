@@ -18,7 +18,7 @@ package final class Installation: Sendable {
         directory = try TemporaryDirectory()
         try Files.makeDirectory("\(directory.path)/plugins")
         try Files.makeDirectory("\(directory.path)/state", mode: 0o700)
-        for name in ["sqlite", "memory", "filesystem", "userdefaults"]
+        for name in ["sqlite", "memory", "filesystem", "userdefaults", "postgresql"]
         where name == "sqlite" || text.contains("plugin: \(name)") {
             try Files.copy(BuildProducts.path(of: "lib\(name).so"), to: "\(pluginDirectory)/\(name).so", mode: 0o755)
         }

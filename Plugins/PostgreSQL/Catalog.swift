@@ -1,0 +1,202 @@
+import CRUDPluginKit
+
+/// The tables `crudd_collections` and `crudd_indexes`, which say what table holds a collection and what its indexes are.
+///
+/// A collection has one table for each format that it was ever opened with. The table has the collection's name unless
+/// this plugin reserves it, it is too long for PostgreSQL or something else in the schema has it; then it is called
+/// `crudd_NUMBER_NAME`, cut to what fits, which nothing else can be.
+///
+/// The keys of an index stand in a column `crudd_key_NUMBER`, an empty one for none, with a B-tree on that column and
+/// the id.
+struct Catalog {
+    let schema: Schema
+    let connection: Connection
+    let wait: Wait
+
+    private var collections: String { schema.table("crudd_collections") }
+    private var indexes: String { schema.table("crudd_indexes") }
+
+    /// A row of `crudd_collections`.
+    struct Entry {
+        var number: Int64
+        var tableName: String
+    }
+
+    // MARK: Collections
+
+    /// Where a collection is; nil if it is nowhere.
+    func entry(_ name: String, _ format: PostgreSQLCollection.Format) throws(StorageFailure) -> Entry? {
+        let result = try query(
+            "SELECT number, table_name FROM \(collections) WHERE name = $1 AND format = $2", [name, format.rawValue],
+            "find collection \(name)")
+        guard result.rowCount == 1 else { return nil }
+        let entry = Entry(number: result.integer(0, 0), tableName: result.text(0, 1))
+        guard try schema.exists(entry.tableName, connection, wait) else {
+            throw StorageFailure(
+                .corrupt,
+                """
+                the table \(entry.tableName) of collection \(name) is missing; \
+                to start with an empty one, delete its row of crudd_collections
+                """)
+        }
+        return entry
+    }
+
+    /// Names the table of a collection that has none.
+    ///
+    /// - Parameter isPlain: whether the name is to be one that SQL of the administrator can quote in any way.
+    func newEntry(_ name: String, isPlain: Bool) throws(StorageFailure) -> Entry {
+        let number = try query("SELECT 1 + coalesce(max(number), 0) FROM \(collections)", [], "count collections")
+            .integer(0, 0)
+        let isReserved = name.lowercased().hasPrefix("crudd_") || name.utf8.count > PostgreSQLName.maximumBytes
+        if isPlain, !name.utf8.allSatisfy(Self.isPlain) {
+            return Entry(number: number, tableName: "crudd_\(number)")
+        }
+        let isFree = try isReserved ? false : !schema.exists(name, connection, wait)
+        if isFree { return Entry(number: number, tableName: name) }
+        let longName = "crudd_\(number)_\(name)"
+        return Entry(
+            number: number, tableName: PostgreSQLName.prefix(of: longName, bytes: PostgreSQLName.maximumBytes))
+    }
+
+    /// Whether a byte of a name stands for itself within quotes of every kind.
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"), UInt8(ascii: " "), 0x80...:
+            true
+        default: false
+        }
+    }
+
+    /// Makes the table of a collection; to be called in a transaction.
+    func createTable(
+        _ entry: Entry, _ name: String, _ format: PostgreSQLCollection.Format
+    ) throws(StorageFailure) {
+        try query(
+            "INSERT INTO \(collections) (number, name, format, table_name) VALUES (\(entry.number), $1, $2, $3)",
+            [name, format.rawValue, entry.tableName], "create collection \(name)")
+        let table = schema.table(entry.tableName)
+        let prefix = "crudd_\(entry.number)"
+        // The default of the revision is for rows that people insert by hand.
+        try run(
+            """
+            CREATE TABLE \(table) (
+                id text COLLATE "C" CONSTRAINT \(prefix)_id PRIMARY KEY,
+                revision text NOT NULL DEFAULT CAST(gen_random_uuid() AS text),
+                expires_at bigint,
+                sequence bigint,
+                item \(format.columnType) NOT NULL
+            );
+            CREATE INDEX \(prefix)_expiry ON \(table) (expires_at, id) WHERE expires_at IS NOT NULL
+            """, "create the table of collection \(name)")
+    }
+
+    /// Drops all tables of a collection, to be called in a transaction, and says whether there were any.
+    func dropTables(_ name: String) throws(StorageFailure) -> Bool {
+        let what = "drop collection \(name)"
+        let tables = try query("SELECT number, table_name FROM \(collections) WHERE name = $1", [name], what)
+        for row in 0..<tables.rowCount {
+            try run("DROP TABLE IF EXISTS \(schema.table(tables.text(row, 1)))", what)
+            try query("DELETE FROM \(indexes) WHERE collection = \(tables.integer(row, 0))", [], what)
+        }
+        try query("DELETE FROM \(collections) WHERE name = $1", [name], what)
+        return tables.rowCount > 0
+    }
+
+    func names() throws(StorageFailure) -> [String] {
+        let names = try query("SELECT DISTINCT name FROM \(collections)", [], "list collections")
+        return (0..<names.rowCount).map { names.text($0, 0) }
+    }
+
+    /// Whether any record of a collection expires.
+    func hasExpiring(_ entry: Entry) throws(StorageFailure) -> Bool {
+        try query(
+            "SELECT 1 FROM \(schema.table(entry.tableName)) WHERE expires_at IS NOT NULL LIMIT 1", [],
+            "look into table \(entry.tableName)"
+        ).rowCount > 0
+    }
+
+    // MARK: Indexes
+
+    /// The numbers of a collection's indexes by their paths; nil if these are not the ones that are there.
+    func indexes(
+        of collection: PostgreSQLCollection, _ paths: [String], keepsSequences: Bool
+    ) throws(StorageFailure) -> [Int64]? {
+        let existing = try existingIndexes(of: collection)
+        let hasSequences = try schema.exists(sequenceIndex(collection), connection, wait)
+        let numbers = paths.compactMap { path in existing.first { $0.path.utf8.elementsEqual(path.utf8) }?.number }
+        guard numbers.count == paths.count, existing.count == paths.count, hasSequences == keepsSequences else {
+            return nil
+        }
+        return numbers
+    }
+
+    /// Makes the indexes that are missing and drops those that are no longer wanted; to be called in a transaction.
+    ///
+    /// - Returns: the numbers of the indexes by their paths.
+    func setIndexes(
+        of collection: PostgreSQLCollection, _ paths: [String], keepsSequences: Bool
+    ) throws(StorageFailure) -> [Int64] {
+        let what = "change the indexes of table \(collection.tableName)"
+        let table = schema.table(collection.tableName)
+        var existing = try existingIndexes(of: collection)
+        for index in existing where !paths.contains(where: { $0.utf8.elementsEqual(index.path.utf8) }) {
+            // With the column goes what is indexed by it.
+            try run("ALTER TABLE \(table) DROP COLUMN IF EXISTS \(keyColumn(index.number))", what)
+            try query("DELETE FROM \(indexes) WHERE number = \(index.number)", [], what)
+        }
+        var numbers: [Int64] = []
+        for path in paths {
+            if let index = existing.first(where: { $0.path.utf8.elementsEqual(path.utf8) }) {
+                numbers.append(index.number)
+                continue
+            }
+            let number = try query(
+                """
+                INSERT INTO \(indexes) (number, collection, path)
+                SELECT 1 + coalesce(max(number), 0), \(collection.number), $1 FROM \(indexes) RETURNING number
+                """, [path], what
+            ).integer(0, 0)
+            let key = keyColumn(number)
+            try run(
+                """
+                ALTER TABLE \(table) DROP COLUMN IF EXISTS \(key);
+                ALTER TABLE \(table) ADD COLUMN \(key) bytea NOT NULL DEFAULT '';
+                CREATE INDEX crudd_index_\(number) ON \(table) (\(key), id)
+                """, what)
+            existing.append((number, path))
+            numbers.append(number)
+        }
+        let sequences = sequenceIndex(collection)
+        try run(
+            keepsSequences
+                ? "CREATE INDEX IF NOT EXISTS \(sequences) ON \(table) (sequence) WHERE sequence IS NOT NULL"
+                : "DROP INDEX IF EXISTS \(schema.table(sequences))", what)
+        return numbers
+    }
+
+    private func sequenceIndex(_ collection: PostgreSQLCollection) -> String { "crudd_\(collection.number)_sequence" }
+
+    private func existingIndexes(
+        of collection: PostgreSQLCollection
+    ) throws(StorageFailure) -> [(number: Int64, path: String)] {
+        let result = try query(
+            "SELECT number, path FROM \(indexes) WHERE collection = \(collection.number)", [],
+            "find the indexes of table \(collection.tableName)")
+        return (0..<result.rowCount).map { (result.integer($0, 0), result.text($0, 1)) }
+    }
+
+    // MARK: Statements
+
+    @discardableResult
+    private func query(_ sql: String, _ texts: [String], _ action: String) throws(StorageFailure) -> QueryResult {
+        var parameters = Parameters()
+        for text in texts { parameters.add(text) }
+        return try connection.query(sql, parameters, texts.map { _ in .text }, wait).check(action)
+    }
+
+    private func run(_ script: String, _ action: String) throws(StorageFailure) {
+        try connection.run(script: script, wait).check(action)
+    }
+}

@@ -1,0 +1,212 @@
+/// The text of a statement and the types of its parameters.
+struct StatementDefinition {
+    let sql: String
+    let parameters: [ServerType]
+}
+
+/// The statements that a collection is read and written with.
+///
+/// Records come as id, revision, expiry, sequence number, the item or NULL, and the key in scans by key. They are given
+/// as id, revision, item, expiry, sequence number and the keys.
+enum CollectionStatement: Hashable {
+    /// By id, or by an array of ids.
+    case read(isSingle: Bool, withItems: Bool)
+    case scan(Scan)
+    /// Bounds; expired records included.
+    case count(Scan)
+    /// Bounds, then the clock.
+    case countExpired(Scan)
+    /// So many records, and then the clock. Returns the ids of those that were stored, and whether they are new.
+    case put(rows: Int, ifAbsent: Bool)
+    /// One record, the clock, and the expected revision if there is one. With a revision it returns how many were
+    /// changed and the revision that was there.
+    case update(ifRevision: Bool)
+    /// Id, clock and expected revision, likewise.
+    case remove(ifRevision: Bool)
+    /// Id, clock, expected revision, keys; likewise.
+    case setKeys
+    /// Id and clock: revision and expiry of the record.
+    case examine
+    /// Removes the records among an array of ids that have expired by a clock.
+    case removeExpired
+    /// Id: revision, whether the record was new when it was stored, and expiry.
+    case verify
+    /// The bounds of a transaction.
+    case begin, commit
+    /// Locks the lease, on condition that its number is the one given.
+    case fence
+
+    /// A range of records in order.
+    struct Scan: Hashable {
+        enum Order: Hashable {
+            case id, key, unkeyed, sequence
+        }
+
+        let order: Order
+        var isReversed = false
+        var withItems = false
+        /// By id: the least id is not in the range.
+        var excludesLower = false
+        /// By id: there is an upper bound.
+        var hasUpper = false
+    }
+
+    func definition(_ scope: StatementScope) -> StatementDefinition {
+        switch self {
+        case .read(let isSingle, let withItems):
+            StatementDefinition(
+                sql: """
+                    SELECT id, revision, expires_at, sequence, \(withItems ? "item" : "NULL") FROM \(scope.table)
+                    WHERE id = \(isSingle ? "$1" : "ANY ($1)")
+                    """,
+                parameters: [isSingle ? .text : .textArray])
+        case .scan(let scan): scan.definition(scope)
+        case .count(let scan): scan.count(scope, expiredOnly: false)
+        case .countExpired(let scan): scan.count(scope, expiredOnly: true)
+        case .put(let rows, let ifAbsent): Self.put(scope, rows: rows, ifAbsent: ifAbsent)
+        case .update(let ifRevision): Self.update(scope, ifRevision: ifRevision)
+        case .remove(let ifRevision):
+            Self.changing(
+                "DELETE FROM \(scope.table) AS r WHERE r.id = $1 AND (r.expires_at IS NULL OR r.expires_at > $2)",
+                scope, expected: ifRevision ? 3 : nil, [.text, .int8])
+        case .setKeys:
+            Self.changing(
+                """
+                UPDATE \(scope.table) AS r
+                SET \(scope.keyColumns.enumerated().map { "\($1) = $\($0 + 4)" }.joined(separator: ", "))
+                WHERE r.id = $1 AND (r.expires_at IS NULL OR r.expires_at > $2)
+                """, scope, expected: 3, [.text, .int8], after: scope.indexes.map { _ in .bytea })
+        case .examine:
+            StatementDefinition(
+                sql: "SELECT revision, expires_at FROM \(scope.table) WHERE id = $1", parameters: [.text])
+        case .removeExpired:
+            StatementDefinition(
+                sql: "DELETE FROM \(scope.table) WHERE id = ANY ($1) AND expires_at <= $2",
+                parameters: [.textArray, .int8])
+        case .verify:
+            StatementDefinition(
+                sql: "SELECT revision, xmax = 0, expires_at FROM \(scope.table) WHERE id = $1",
+                parameters: [.text])
+        case .begin: StatementDefinition(sql: "BEGIN", parameters: [])
+        case .commit: StatementDefinition(sql: "COMMIT", parameters: [])
+        case .fence: StatementDefinition(sql: Lease.fenceSQL(scope.table), parameters: [.int8])
+        }
+    }
+}
+
+// MARK: Writing
+
+extension CollectionStatement {
+    private static func columns(_ scope: StatementScope) -> [String] {
+        ["id", "revision", "item", "expires_at", "sequence"] + scope.keyColumns
+    }
+
+    private static func types(_ scope: StatementScope) -> [ServerType] {
+        [.text, .text, scope.itemType, .int8, .int8] + scope.indexes.map { _ in .bytea }
+    }
+
+    /// Rows as VALUES, which sharded servers send to their shards directly.
+    private static func put(_ scope: StatementScope, rows: Int, ifAbsent: Bool) -> StatementDefinition {
+        let columns = columns(scope)
+        let types = types(scope)
+        let values = (0..<rows).map { row in
+            "(" + columns.indices.map { "$\(row * columns.count + $0 + 1)" }.joined(separator: ", ") + ")"
+        }
+        let assignments = columns.dropFirst().map { "\($0) = excluded.\($0)" }
+        let clock = rows * columns.count + 1
+        return StatementDefinition(
+            sql: """
+                INSERT INTO \(scope.table) AS r (\(columns.joined(separator: ", ")))
+                VALUES \(values.joined(separator: ", "))
+                ON CONFLICT (id) DO UPDATE SET \(assignments.joined(separator: ", "))
+                \(ifAbsent ? "WHERE r.expires_at <= $\(clock)" : "") RETURNING r.id, xmax = 0
+                """,
+            parameters: (0..<rows).flatMap { _ in types } + (ifAbsent ? [.int8] : []))
+    }
+
+    private static func update(_ scope: StatementScope, ifRevision: Bool) -> StatementDefinition {
+        let columns = columns(scope)
+        let assignments = columns.enumerated().dropFirst().map { "\($1) = $\($0 + 1)" }
+        let clock = columns.count + 1
+        return changing(
+            """
+            UPDATE \(scope.table) AS r SET \(assignments.joined(separator: ", "))
+            WHERE r.id = $1 AND (r.expires_at IS NULL OR r.expires_at > $\(clock))
+            """, scope, expected: ifRevision ? clock + 1 : nil, types(scope) + [.int8], clock: clock)
+    }
+
+    /// A statement that changes one record; with an expected revision it returns the one that was there, too.
+    private static func changing(
+        _ sql: String, _ scope: StatementScope, expected: Int?, _ types: [ServerType], after: [ServerType] = [],
+        clock: Int = 2
+    ) -> StatementDefinition {
+        guard let expected else { return StatementDefinition(sql: sql, parameters: types + after) }
+        return StatementDefinition(
+            sql: """
+                WITH changed AS (\(sql) AND r.revision = $\(expected) RETURNING r.id)
+                SELECT (SELECT count(*) FROM changed), (SELECT revision FROM \(scope.table)
+                WHERE id = $1 AND (expires_at IS NULL OR expires_at > $\(clock)))
+                """,
+            parameters: types + [.text] + after)
+    }
+}
+
+// MARK: Ranges of records
+
+extension CollectionStatement.Scan {
+    private var direction: String { isReversed ? " DESC" : "" }
+
+    /// The key of a scope of one index.
+    private func key(_ scope: StatementScope) -> String { keyColumn(scope.indexes[0]) }
+
+    func definition(_ scope: StatementScope) -> StatementDefinition {
+        let (condition, types) = condition(scope)
+        let order =
+            switch order {
+            case .id, .unkeyed: "id\(direction)"
+            case .key: "\(key(scope))\(direction), id\(direction)"
+            case .sequence: "sequence\(direction)"
+            }
+        let columns = "id, revision, expires_at, sequence, \(withItems ? "item" : "NULL")"
+        return StatementDefinition(
+            sql: """
+                SELECT \(columns)\(self.order == .key ? ", \(key(scope))" : "") FROM \(scope.table)
+                WHERE \(condition) ORDER BY \(order) LIMIT $\(types.count + 1)
+                """,
+            parameters: types + [.int8])
+    }
+
+    func count(_ scope: StatementScope, expiredOnly: Bool) -> StatementDefinition {
+        let (condition, types) = condition(scope)
+        if expiredOnly {
+            return StatementDefinition(
+                sql: """
+                    SELECT count(*) FROM \(scope.table)
+                    WHERE expires_at IS NOT NULL AND expires_at <= $\(types.count + 1) AND \(condition)
+                    """,
+                parameters: types + [.int8])
+        }
+        return StatementDefinition(
+            sql: """
+                SELECT count(*) FROM
+                (SELECT 1 FROM \(scope.table) WHERE \(condition) LIMIT $\(types.count + 1)) AS counted
+                """,
+            parameters: types + [.int8])
+    }
+
+    private func condition(_ scope: StatementScope) -> (sql: String, types: [ServerType]) {
+        switch order {
+        case .id, .unkeyed:
+            let bounds = "id \(excludesLower ? ">" : ">=") $1\(hasUpper ? " AND id < $2" : "")"
+            return (
+                order == .unkeyed ? "\(key(scope)) = '' AND \(bounds)" : bounds,
+                hasUpper ? [.text, .text] : [.text]
+            )
+        case .key:
+            let key = key(scope)
+            let bounds = isReversed ? "< ($1, $2) AND \(key) >= $3" : "> ($1, $2) AND \(key) < $3"
+            return ("(\(key), id) \(bounds)", [.bytea, .text, .bytea])
+        case .sequence: return ("sequence BETWEEN $1 AND $2", [.int8, .int8])
+        }
+    }
+}

@@ -1,0 +1,296 @@
+import CPostgreSQL
+import CRUDPluginKit
+import Glibc
+
+/// A connection to the server, used by one thread at a time, in libpq's pipeline mode
+/// (<https://www.postgresql.org/docs/current/libpq-pipeline-mode.html>).
+///
+/// Statements are sent one after the other, then ``sync(_:)`` and one ``receive(_:)`` for each: that is one round trip.
+/// Where that fails in the middle, ``recover()`` makes the connection usable again, or ``isBroken`` says that it is not.
+final class Connection {
+    private let handle: OpaquePointer
+    /// The server is not there any more, or nobody knows what it would reply to.
+    private(set) var isBroken = false
+    /// The server has warned since this was reset. While it commits it does so where the commit has not reached the
+    /// standbys (<https://www.postgresql.org/docs/current/warm-standby.html#SYNCHRONOUS-REPLICATION>).
+    var hasWarned: Bool {
+        get { warning.pointee }
+        set { warning.pointee = newValue }
+    }
+
+    private let warning = UnsafeMutablePointer<Bool>.allocate(capacity: 1)
+    /// What the server has yet to reply to, in order.
+    private var inFlight: [Sent] = []
+    private var received = 0
+    private var statements: [StatementKey: String] = [:]
+    private var statementsNamed = 0
+    private var timeoutSeconds: Int64 = 0
+
+    private static let maximumStatements = 1000
+
+    private enum Sent {
+        case preparation(StatementKey)
+        case statement
+        /// One whose result nobody looks at.
+        case setting
+        case sync
+    }
+
+    private struct StatementKey: Hashable {
+        let statement: CollectionStatement
+        let scope: Int
+    }
+
+    // MARK: Opening
+
+    init(_ settings: ConnectionSettings) throws(StorageFailure) {
+        let handle = settings.withParameters { PQconnectdbParams($0, $1, 1) }
+        warning.initialize(to: false)
+        guard let handle else {
+            warning.deallocate()
+            throw StorageFailure(.unavailable, "cannot connect: out of memory")
+        }
+        self.handle = handle
+        guard PQstatus(handle) == CONNECTION_OK, PQsetnonblocking(handle, 1) == 0, PQenterPipelineMode(handle) == 1
+        else { throw lost("cannot connect") }
+        guard let encoding = PQparameterStatus(handle, "server_encoding"), String(cString: encoding) == "UTF8" else {
+            throw StorageFailure(.unsupported, "the encoding of the database is not UTF8")
+        }
+        PQsetNoticeReceiver(
+            handle,
+            { warning, notice in
+                guard let severity = PQresultErrorField(notice, Int32(cpostgresql_severity)),
+                    String(cString: severity) == "WARNING"
+                else { return }
+                // The address given below, which is valid until the connection is closed.
+                warning!.assumingMemoryBound(to: Bool.self).pointee = true
+            }, warning)
+        try configure()
+    }
+
+    deinit {
+        PQfinish(handle)
+        warning.deallocate()
+    }
+
+    /// Each statement is made for one plan: an index, in its order. The planner does not know how many rows are wanted,
+    /// nor that a table which is empty now will grow.
+    private func configure() throws(StorageFailure) {
+        let wait = Wait(milliseconds: 3000)
+        for name in ["enable_sort", "enable_seqscan", "enable_bitmapscan", "jit"] {
+            try sendSetting("SET \(name) = off")
+            try sync(wait)
+            try finish(wait)
+        }
+        try sendSetting("SET plan_cache_mode = force_generic_plan")
+        try sync(wait)
+        try finish(wait)
+    }
+
+    // MARK: Sending
+
+    /// Sends a statement of a collection, which is prepared when it is sent first.
+    func send(
+        _ statement: CollectionStatement, _ scope: StatementScope, _ parameters: Parameters
+    ) throws(StorageFailure) {
+        let key = StatementKey(statement: statement, scope: scope.number)
+        let known = statements[key]
+        let name = if let known { known } else { try prepare(key, statement.definition(scope)) }
+        let isSent = parameters.withPointers { values, lengths, formats in
+            PQsendQueryPrepared(handle, name, Int32(parameters.count), values, lengths, formats, 1) == 1
+        }
+        guard isSent else { throw lost("cannot send a statement") }
+        inFlight.append(.statement)
+    }
+
+    private func prepare(
+        _ key: StatementKey, _ definition: StatementDefinition
+    ) throws(StorageFailure) -> String {
+        if statements.count >= Self.maximumStatements {
+            try sendSetting("DEALLOCATE ALL")
+            statements.removeAll()
+        }
+        let name = "crudd_\(statementsNamed)"
+        statementsNamed += 1
+        let types = definition.parameters.map(\.rawValue)
+        guard PQsendPrepare(handle, name, definition.sql, Int32(types.count), types) == 1 else {
+            throw lost("cannot prepare a statement")
+        }
+        inFlight.append(.preparation(key))
+        statements[key] = name
+        return name
+    }
+
+    /// Sends a statement that is not worth preparing.
+    func send(
+        _ sql: String, _ parameters: Parameters = Parameters(), _ types: [ServerType] = []
+    ) throws(StorageFailure) {
+        let types = types.map(\.rawValue)
+        let isSent = parameters.withPointers { values, lengths, formats in
+            PQsendQueryParams(handle, sql, Int32(types.count), types, values, lengths, formats, 1) == 1
+        }
+        guard isSent else { throw lost("cannot send a statement") }
+        inFlight.append(.statement)
+    }
+
+    private func sendSetting(_ sql: String) throws(StorageFailure) {
+        try send(sql)
+        inFlight[inFlight.count - 1] = .setting
+    }
+
+    /// Has the server end statements that are sent from now on when nobody waits any more.
+    func limitStatements(_ wait: Wait) throws(StorageFailure) {
+        let seconds = wait.timeoutSeconds
+        if seconds == timeoutSeconds { return }
+        try sendSetting("SET statement_timeout = \(seconds * 1000)")
+        timeoutSeconds = seconds
+    }
+
+    /// Ends what belongs together: if a statement fails, those up to here are not executed. Sends all that was queued.
+    func sync(_ wait: Wait) throws(StorageFailure) {
+        guard PQpipelineSync(handle) == 1 else { throw lost("cannot send statements") }
+        inFlight.append(.sync)
+        while true {
+            switch PQflush(handle) {
+            case 0: return
+            case 1: try awaitServer(wait, writes: true)
+            default: throw lost("cannot send statements")
+            }
+        }
+    }
+
+    // MARK: Receiving
+
+    /// The result of the next statement that was sent. Where its preparation has failed it is that result.
+    func receive(_ wait: Wait) throws(StorageFailure) -> QueryResult {
+        var failed: QueryResult?
+        while received < inFlight.count {
+            let sent = inFlight[received]
+            let result = try nextResult(wait, endsWithNull: true)
+            received += 1
+            switch sent {
+            case .preparation(let key):
+                if result.status != PGRES_COMMAND_OK {
+                    statements[key] = nil
+                    failed = failed ?? result
+                }
+            case .statement: return failed ?? result
+            case .setting, .sync: break
+            }
+        }
+        throw StorageFailure(.internal, "no statement was sent")
+    }
+
+    /// Receives what is left up to the sync.
+    func finish(_ wait: Wait) throws(StorageFailure) {
+        while received < inFlight.count {
+            let sent = inFlight[received]
+            var isSync = false
+            if case .sync = sent { isSync = true }
+            let result = try nextResult(wait, endsWithNull: !isSync)
+            received += 1
+            if case .preparation(let key) = sent, result.status != PGRES_COMMAND_OK { statements[key] = nil }
+        }
+        inFlight.removeAll(keepingCapacity: true)
+        received = 0
+    }
+
+    private func nextResult(_ wait: Wait, endsWithNull: Bool) throws(StorageFailure) -> QueryResult {
+        guard let handle = try next(wait) else { throw lost("the connection is out of step") }
+        let result = QueryResult(handle)
+        if PQstatus(self.handle) == CONNECTION_BAD { throw lost("lost the connection") }
+        while endsWithNull, let further = try next(wait) { PQclear(further) }
+        if let error = result.error, error.endsConnection { isBroken = true }
+        return result
+    }
+
+    private func next(_ wait: Wait) throws(StorageFailure) -> OpaquePointer? {
+        while PQisBusy(handle) == 1 { try awaitServer(wait, writes: false) }
+        return PQgetResult(handle)
+    }
+
+    private func awaitServer(_ wait: Wait, writes: Bool) throws(StorageFailure) {
+        var interest = pollfd(fd: PQsocket(handle), events: Int16(POLLIN | (writes ? POLLOUT : 0)), revents: 0)
+        while true {
+            let count = poll(&interest, 1, wait.slice)
+            if count > 0 { break }
+            guard count == 0 || errno == EINTR else { throw StorageFailure(errno: errno, "cannot poll a socket") }
+            try wait.check()
+        }
+        if interest.revents & ~Int16(POLLOUT) != 0, PQconsumeInput(handle) == 0 { throw lost("lost the connection") }
+    }
+
+    // MARK: Failures
+
+    /// Has the server stop what it does, and makes the connection ready for other statements.
+    func recover() {
+        if isBroken { return }
+        do throws(StorageFailure) {
+            let wait = Wait(milliseconds: 1000)
+            if received < inFlight.count {
+                cancel()
+                if case .sync = inFlight.last {} else { try sync(wait) }
+                try finish(wait)
+            }
+            if PQtransactionStatus(handle) != PQTRANS_IDLE {
+                try send("ROLLBACK")
+                try sync(wait)
+                try finish(wait)
+            }
+        } catch {
+            isBroken = true
+        }
+    }
+
+    private func cancel() {
+        guard let request = PQgetCancel(handle) else { return }
+        defer { PQfreeCancel(request) }
+        var message = [CChar](repeating: 0, count: 256)
+        // Should it fail, the statement runs to its end.
+        _ = PQcancel(request, &message, Int32(message.count))
+    }
+
+    private func lost(_ action: String) -> StorageFailure {
+        isBroken = true
+        return StorageFailure(.unavailable, "\(action): \(singleLine(String(cString: PQerrorMessage(handle))))")
+    }
+
+    var socket: Int32 { PQsocket(handle) }
+
+    /// Whether the server has closed it. Only where nothing is in flight.
+    func hasEnded() -> Bool {
+        if PQconsumeInput(handle) == 0 || PQstatus(handle) == CONNECTION_BAD { isBroken = true }
+        return isBroken
+    }
+}
+
+extension Connection {
+    /// Runs one statement in a round trip of its own.
+    @discardableResult
+    func query(
+        _ sql: String, _ parameters: Parameters = Parameters(), _ types: [ServerType] = [], _ wait: Wait
+    ) throws(StorageFailure) -> QueryResult {
+        try send(sql, parameters, types)
+        try sync(wait)
+        let result = try receive(wait)
+        try finish(wait)
+        return result
+    }
+
+    /// Runs SQL of any number of statements, without parameters.
+    ///
+    /// - Returns: the result of the last one that was executed.
+    func run(script: String, _ wait: Wait) throws(StorageFailure) -> QueryResult {
+        guard PQexitPipelineMode(handle) == 1 else { throw lost("cannot leave the pipeline mode") }
+        guard PQsendQuery(handle, script) == 1 else { throw lost("cannot send statements") }
+        while PQflush(handle) == 1 { try awaitServer(wait, writes: true) }
+        var last: QueryResult?
+        while let handle = try next(wait) {
+            let result = QueryResult(handle)
+            if last?.error == nil { last = result }
+            if PQstatus(self.handle) == CONNECTION_BAD { throw lost("lost the connection") }
+        }
+        guard PQenterPipelineMode(handle) == 1, let last else { throw lost("cannot run statements") }
+        return last
+    }
+}

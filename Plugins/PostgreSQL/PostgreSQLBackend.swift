@@ -1,0 +1,217 @@
+import CRUDPluginKit
+import Synchronization
+
+/// A schema of a PostgreSQL server: one connection that writes, one that keeps the lease, and one for each reader.
+final class PostgreSQLBackend: StorageBackend {
+    static let name = "postgresql"
+    static let version = "1.0.0"
+    static let capabilities: Capabilities = [
+        .readsConcurrently, .transactions, .durable, .indexes, .sequences, .expiry,
+    ]
+
+    private let options: PostgreSQLOptions
+    private let settings: ConnectionSettings
+    private let schema: Schema
+    private let availability: Availability
+    private let writer: Writer
+    private let keeper: LeaseKeeper
+    private let host: Host
+    let capabilities: Capabilities
+    let lastSequence: UInt64
+    /// Open collections by name and format, as bytes: Swift takes texts for equal that the host tells apart.
+    private var collections: [[UInt8]: PostgreSQLCollection] = [:]
+    private var scopesNumbered = 0
+
+    init(options: PostgreSQLOptions, host: Host, call: CallContext) throws(StorageFailure) {
+        self.options = options
+        self.host = host
+        settings = ConnectionSettings(options)
+        schema = Schema(name: options.schema)
+        availability = Availability(host)
+        let wait = Wait(milliseconds: 10_000)
+        let lease = Lease(schema)
+        let connection = try Connection(settings)
+        try schema.prepare(connection, wait)
+        let keeping = try Connection(settings)
+        lastSequence = try options.isShared ? lease.sequenceCeiling(keeping, wait) : lease.acquire(keeping, wait)
+        var capabilities = Self.capabilities
+        if options.isShared { capabilities.remove(.sequences) }
+        if try !Self.isDurable(connection, wait) { capabilities.remove(.durable) }
+        self.capabilities = capabilities
+        availability.confirmed(until: options.isShared ? 0 : Clock.boot + Lease.renewalInterval)
+        writer = Writer(
+            settings, availability, lease, connection, isShared: options.isShared, sequenceCeiling: lastSequence)
+        keeper = LeaseKeeper(settings, availability, options.isShared ? nil : lease, keeping)
+        try keeper.start()
+    }
+
+    var preferredReaders: Int { options.readers }
+
+    func close() {
+        writer.close()
+        keeper.stop()
+    }
+
+    /// Whether a commit that the server has confirmed survives its power loss.
+    private static func isDurable(_ connection: Connection, _ wait: Wait) throws(StorageFailure) -> Bool {
+        for name in ["synchronous_commit", "fsync"] {
+            let value = try connection.query("SHOW \(name)", Parameters(), [], wait)
+            // Other servers that speak the protocol have no such setting, and always wait for the disk.
+            if value.error == nil, value.text(0, 0) == "off" { return false }
+        }
+        return true
+    }
+
+    // MARK: Collections
+
+    func openCollection(
+        _ specification: borrowing CollectionSpecification
+    ) throws(StorageFailure) -> PostgreSQLCollection {
+        let key = Array(specification.name) + [0] + Array(specification.format)
+        let wait = Wait(specification.call, availability, isInterruptible: false)
+        if let collection = collections[key] {
+            try update(collection, specification, wait)
+            return collection
+        }
+        let name = String(decoding: specification.name, as: UTF8.self)
+        let formatName = String(decoding: specification.format, as: UTF8.self)
+        guard let format = PostgreSQLCollection.Format(rawValue: formatName) else {
+            throw StorageFailure(.unsupported, "unknown format \(formatName)")
+        }
+        let creates = specification.creates
+        let (entry, mayExpire) = try writer.use { (connection) throws(StorageFailure) in
+            let catalog = Catalog(schema: schema, connection: connection, wait: wait)
+            guard let entry = try catalog.entry(name, format) else {
+                guard creates else {
+                    throw StorageFailure(.notFound, "there is no collection \(name) of format \(formatName)")
+                }
+                return (try create(name, format, catalog), false)
+            }
+            return (entry, try catalog.hasExpiring(entry))
+        }
+        let collection = PostgreSQLCollection(
+            number: entry.number, tableName: entry.tableName, format: format,
+            scope: makeScope(schema.table(entry.tableName), format, []))
+        collection.mayExpire.store(mayExpire || options.isShared, ordering: .relaxed)
+        try update(collection, specification, wait)
+        collections[key] = collection
+        return collection
+    }
+
+    /// Makes the table of a collection, and sets it up as the administrator wants.
+    private func create(
+        _ name: String, _ format: PostgreSQLCollection.Format, _ catalog: Catalog
+    ) throws(StorageFailure) -> Catalog.Entry {
+        let entry = try catalog.newEntry(name, isPlain: options.tableSetup != nil)
+        let setup = options.tableSetup.map { replacing($0, with: schema.table(entry.tableName)) }
+        let connection = catalog.connection
+        var isSetUp = setup == nil
+        try writer.transaction(connection, catalog.wait) { () throws(StorageFailure) in
+            try catalog.createTable(entry, name, format)
+            if let setup {
+                try connection.query("SAVEPOINT table_setup", Parameters(), [], catalog.wait).check("set a savepoint")
+                let result = try connection.run(script: setup, catalog.wait)
+                // Some statements refuse to be part of a transaction.
+                if result.error?.state == "25001" {
+                    try connection.query("ROLLBACK TO SAVEPOINT table_setup", Parameters(), [], catalog.wait)
+                        .check("return to a savepoint")
+                } else {
+                    try result.check("run table_setup for table \(entry.tableName)")
+                    isSetUp = true
+                }
+            }
+        }
+        if !isSetUp, let setup {
+            do throws(StorageFailure) {
+                try connection.run(script: setup, catalog.wait)
+                    .check("run table_setup for table \(entry.tableName)")
+            } catch {
+                try? writer.transaction(connection, catalog.wait) { () throws(StorageFailure) in
+                    _ = try catalog.dropTables(name)
+                }
+                throw error
+            }
+        }
+        return entry
+    }
+
+    private func replacing(_ template: String, with table: String) -> String {
+        var pieces: [Substring] = []
+        var rest = template[...]
+        while let range = rest.firstRange(of: "{table}") {
+            pieces += [rest[..<range.lowerBound], table[...]]
+            rest = rest[range.upperBound...]
+        }
+        return (pieces + [rest]).joined()
+    }
+
+    /// Brings a collection's indexes up to date.
+    private func update(
+        _ collection: PostgreSQLCollection, _ specification: borrowing CollectionSpecification, _ wait: Wait
+    ) throws(StorageFailure) {
+        let paths = (0..<specification.indexCount).map { String(decoding: specification.index(at: $0), as: UTF8.self) }
+        let keepsSequences = specification.keepsSequences
+        let indexes = try writer.use { (connection) throws(StorageFailure) in
+            let catalog = Catalog(schema: schema, connection: connection, wait: wait)
+            if let existing = try catalog.indexes(of: collection, paths, keepsSequences: keepsSequences) {
+                return existing
+            }
+            var made: [Int64] = []
+            try writer.transaction(connection, wait) { () throws(StorageFailure) in
+                made = try catalog.setIndexes(of: collection, paths, keepsSequences: keepsSequences)
+            }
+            return made
+        }
+        let old = collection.layout
+        if old.scope.indexes == indexes, old.keepsSequences == keepsSequences { return }
+        let table = collection.scope.table
+        collection.layout = PostgreSQLCollection.Layout(
+            scope: makeScope(table, collection.format, indexes),
+            indexes: indexes.map { index in
+                old.indexes.first { $0.indexes == [index] } ?? makeScope(table, collection.format, [index])
+            },
+            keepsSequences: keepsSequences)
+    }
+
+    private func makeScope(
+        _ table: String, _ format: PostgreSQLCollection.Format, _ indexes: [Int64]
+    ) -> StatementScope {
+        defer { scopesNumbered += 1 }
+        return StatementScope(
+            number: scopesNumbered, table: table, itemType: format.columnType, indexes: indexes)
+    }
+
+    func dropCollection(named name: UnsafeRawBufferPointer, _ call: CallContext) throws(StorageFailure) {
+        let text = String(decoding: name, as: UTF8.self)
+        let wait = Wait(call, availability, isInterruptible: false)
+        var wasThere = false
+        try writer.use { (connection) throws(StorageFailure) in
+            let catalog = Catalog(schema: schema, connection: connection, wait: wait)
+            try writer.transaction(connection, wait) { () throws(StorageFailure) in
+                wasThere = try catalog.dropTables(text)
+            }
+        }
+        let prefix = Array(name) + [0]
+        collections = collections.filter { !$0.key.starts(with: prefix) }
+        if !wasThere { throw StorageFailure(.notFound, "there is no collection \(text)") }
+    }
+
+    func listCollections(_ call: CallContext, _ emit: (RawSpan) -> Void) throws(StorageFailure) {
+        let wait = Wait(call, availability, isInterruptible: true)
+        let names = try writer.use { (connection) throws(StorageFailure) in
+            try Catalog(schema: schema, connection: connection, wait: wait).names()
+        }
+        for name in names { emit(Array(name.utf8).span.bytes) }
+    }
+
+    // MARK: Records
+
+    func openReader() throws(StorageFailure) -> PostgreSQLReader {
+        PostgreSQLReader(
+            settings, availability, version: options.isShared ? 0 : UInt64(clamping: writer.firstFence))
+    }
+
+    func write(_ batch: borrowing WriteBatch<PostgreSQLCollection>) throws(StorageFailure) {
+        try writer.write(batch)
+    }
+}

@@ -1,0 +1,174 @@
+import CRUDPluginKit
+import Synchronization
+
+/// A connection that reads. It always sees the latest committed state, and connects again by itself.
+final class PostgreSQLReader: StorageReader {
+    private let settings: ConnectionSettings
+    private let availability: Availability
+    private var connection: Connection?
+    /// What ``dataVersion()`` returns while no other daemon can own the schema; 0: others may write at any time.
+    private let version: UInt64
+
+    init(_ settings: ConnectionSettings, _ availability: Availability, version: UInt64) {
+        self.settings = settings
+        self.availability = availability
+        self.version = version
+    }
+
+    func close() {
+        connection = nil
+    }
+
+    /// Nobody else writes as long as this daemon owns the schema.
+    func dataVersion() -> UInt64 {
+        availability.isOwned ? version : 0
+    }
+
+    // MARK: Reading
+
+    func read(_ request: borrowing ReadRequest, from collection: PostgreSQLCollection) throws(StorageFailure) {
+        // As many as a result may hold of the longest items.
+        let page = 100
+        for start in stride(from: 0, to: request.count, by: page) {
+            let positions = start..<min(start + page, request.count)
+            var parameters = Parameters()
+            if positions.count == 1 {
+                parameters.add(request.id(at: start))
+            } else {
+                parameters.add(array: positions.count) { request.id(at: start + $0) }
+            }
+            let statement = CollectionStatement.read(isSingle: positions.count == 1, withItems: request.wantsItems)
+            let result = try query(statement, collection.scope, parameters, request.call)
+            guard try emit(result, positions, request, collection) else { return }
+        }
+    }
+
+    /// Returns whether the host wants more.
+    private func emit(
+        _ result: QueryResult, _ positions: Range<Int>, _ request: borrowing ReadRequest,
+        _ collection: PostgreSQLCollection
+    ) throws(StorageFailure) -> Bool {
+        if positions.count == 1 {
+            if result.rowCount == 0 { return true }
+            return try emit(StoredRecord(result, 0, collection), positions.lowerBound, request, collection)
+        }
+        // Rows come in the server's order, one for an id that is asked for twice.
+        var rows: [[UInt8]: Int] = [:]
+        for row in 0..<result.rowCount { rows[Array(result.bytes(row, 0))] = row }
+        for position in positions {
+            guard let row = rows[Array(request.id(at: position))] else { continue }
+            guard try emit(StoredRecord(result, row, collection), position, request, collection) else { return false }
+        }
+        return true
+    }
+
+    private func emit(
+        _ record: StoredRecord, _ position: Int, _ request: borrowing ReadRequest, _ collection: PostgreSQLCollection
+    ) throws(StorageFailure) -> Bool {
+        let revision = try record.revision
+        let item = try request.wantsItems ? record.item : emptyBytes
+        return request.emit(
+            position, item: item.bytes, revision: revision.bytes, expiresAt: record.expiresAt,
+            sequence: record.sequence)
+    }
+
+    func scan(_ request: borrowing ScanRequest, of collection: PostgreSQLCollection) throws(StorageFailure) {
+        var bounds = try ScanBounds(request, of: collection)
+        var rest = request.limit ?? .max
+        while rest > 0 {
+            if request.isInterrupted { throw .interrupted }
+            let size = min(rest, pageSize(of: collection, withItems: request.wantsItems))
+            var parameters = bounds.parameters
+            parameters.add(Int64(size))
+            let page = try query(.scan(bounds.scan), bounds.scope, parameters, request.call)
+            var bytes = 0
+            for row in 0..<page.rowCount {
+                let record = StoredRecord(page, row, collection)
+                let id = try record.id
+                let revision = try record.revision
+                let item = try request.wantsItems ? record.item : emptyBytes
+                bytes += item.count + 100
+                let isWanted = request.emit(
+                    id: id.bytes, item: item.bytes, revision: revision.bytes, expiresAt: record.expiresAt,
+                    sequence: record.sequence)
+                guard isWanted else { return }
+                // One that has expired does not count.
+                if !request.call.hasExpired(record.expiresAt), rest != .max { rest -= 1 }
+            }
+            if request.wantsItems, page.rowCount > 0 {
+                collection.averageBytes.store(bytes / page.rowCount, ordering: .relaxed)
+            }
+            if page.rowCount < size { return }
+            bounds.resume(after: page.rowCount - 1, of: page)
+        }
+    }
+
+    /// How many records make about a mebibyte, as far as is known.
+    private func pageSize(of collection: PostgreSQLCollection, withItems: Bool) -> Int {
+        guard withItems else { return 2000 }
+        let average = collection.averageBytes.load(ordering: .relaxed)
+        return average == 0 ? 16 : max(1, min(2000, (1 << 20) / average))
+    }
+
+    func count(
+        _ request: borrowing CountRequest, in collection: PostgreSQLCollection
+    ) throws(StorageFailure) -> UInt64 {
+        let bounds = try ScanBounds(request.range, of: collection)
+        var parameters = bounds.parameters
+        parameters.add(request.now)
+        let expired = try query(.countExpired(bounds.scan), bounds.scope, parameters, request.call).integer(0, 0)
+        parameters = bounds.parameters
+        let limit = request.limit.map { Int64(clamping: $0) } ?? .max
+        let (sum, overflows) = limit.addingReportingOverflow(expired)
+        parameters.add(overflows ? .max : sum)
+        let all = try query(.count(bounds.scan), bounds.scope, parameters, request.call).integer(0, 0)
+        return UInt64(clamping: all - expired)
+    }
+
+    // MARK: The connection
+
+    /// Runs a statement. A connection that is found to be lost is replaced once, as reading changes nothing.
+    private func query(
+        _ statement: CollectionStatement, _ scope: StatementScope, _ parameters: Parameters, _ call: CallContext
+    ) throws(StorageFailure) -> QueryResult {
+        try availability.check()
+        var isRetried = connection == nil
+        while true {
+            let connection: Connection
+            if let existing = self.connection {
+                connection = existing
+            } else {
+                do throws(StorageFailure) {
+                    connection = try Connection(settings)
+                } catch {
+                    availability.suspect()
+                    throw error
+                }
+                self.connection = connection
+            }
+            do throws(StorageFailure) {
+                return try execute(statement, scope, parameters, Wait(call, availability, isInterruptible: true))
+            } catch {
+                connection.recover()
+                guard connection.isBroken else { throw error }
+                self.connection = nil
+                availability.suspect()
+                if isRetried { throw error }
+                isRetried = true
+            }
+        }
+
+        func execute(
+            _ statement: CollectionStatement, _ scope: StatementScope, _ parameters: Parameters, _ wait: Wait
+        ) throws(StorageFailure) -> QueryResult {
+            // Set above.
+            let connection = self.connection!
+            try connection.limitStatements(wait)
+            try connection.send(statement, scope, parameters)
+            try connection.sync(wait)
+            let result = try connection.receive(wait)
+            try connection.finish(wait)
+            return try result.check("read")
+        }
+    }
+}

@@ -1,0 +1,88 @@
+import CRUDPluginKit
+
+/// The tables of this plugin in the schema of a backend.
+struct Schema {
+    /// Of the tables here and of collections; what a later version has made is refused.
+    static let version: Int64 = 1
+
+    /// The name of the schema.
+    let name: String
+    /// As a quoted identifier.
+    private var quotedName: String { PostgreSQLName.quoted(name) }
+
+    /// The name of a table in this schema, as SQL spells it.
+    func table(_ table: String) -> String { "\(quotedName).\(PostgreSQLName.quoted(table))" }
+
+    /// Makes what is missing, and looks whether what is there is ours.
+    func prepare(_ connection: Connection, _ wait: Wait) throws(StorageFailure) {
+        if try exists("crudd_schema", connection, wait) { return try check(connection, wait) }
+        var parameters = Parameters()
+        parameters.add(name)
+        let others = try connection.query(
+            """
+            SELECT relname FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace AS s ON s.oid = relnamespace
+            WHERE nspname = $1 AND relkind <> 'i' LIMIT 1
+            """, parameters, [.text], wait
+        ).check("look into schema \(name)")
+        guard others.rowCount == 0 else {
+            throw StorageFailure(
+                .unsupported, "schema \(name) belongs to another program: it holds \(others.text(0, 0))")
+        }
+        // Of several daemons that start at the same time one succeeds; the others try again.
+        let result = try connection.run(
+            script: """
+                CREATE SCHEMA IF NOT EXISTS \(quotedName);
+                CREATE TABLE \(table("crudd_schema")) (version bigint PRIMARY KEY);
+                CREATE TABLE \(table("crudd_lease")) (
+                    number bigint PRIMARY KEY,
+                    holder text,
+                    place text,
+                    fence bigint NOT NULL,
+                    expires_at timestamptz,
+                    sequence_ceiling bigint NOT NULL
+                );
+                CREATE TABLE \(table("crudd_collections")) (
+                    number bigint PRIMARY KEY,
+                    name text COLLATE "C" NOT NULL,
+                    format text NOT NULL,
+                    table_name text COLLATE "C" NOT NULL UNIQUE,
+                    UNIQUE (name, format)
+                );
+                CREATE TABLE \(table("crudd_indexes")) (
+                    number bigint PRIMARY KEY,
+                    collection bigint NOT NULL,
+                    path text COLLATE "C" NOT NULL,
+                    UNIQUE (collection, path)
+                );
+                INSERT INTO \(table("crudd_lease")) (number, fence, sequence_ceiling) VALUES (1, 0, 0);
+                INSERT INTO \(table("crudd_schema")) (version) VALUES (\(Self.version))
+                """, wait)
+        if let error = result.error {
+            throw StorageFailure(.unavailable, "cannot make schema \(name): \(error.description)")
+        }
+    }
+
+    private func check(_ connection: Connection, _ wait: Wait) throws(StorageFailure) {
+        let versions = try connection.query("SELECT version FROM \(table("crudd_schema"))", Parameters(), [], wait)
+            .check("read the version of schema \(name)")
+        let version = versions.rowCount == 1 ? versions.integer(0, 0) : 0
+        guard version == Self.version else {
+            throw StorageFailure(
+                .unsupported, "schema \(name) has version \(version), and this plugin knows \(Self.version)")
+        }
+    }
+
+    /// Whether the schema has a relation of that name.
+    func exists(_ relation: String, _ connection: Connection, _ wait: Wait) throws(StorageFailure) -> Bool {
+        var parameters = Parameters()
+        parameters.add(name)
+        parameters.add(relation)
+        let result = try connection.query(
+            """
+            SELECT 1 FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace AS s ON s.oid = relnamespace
+            WHERE nspname = $1 AND relname = $2
+            """, parameters, [.text, .text], wait
+        ).check("look into schema \(name)")
+        return result.rowCount > 0
+    }
+}

@@ -1,0 +1,60 @@
+import CRUDPluginKit
+
+/// An error that the server has reported. Decisions are made by its SQLSTATE alone
+/// (<https://www.postgresql.org/docs/current/errcodes-appendix.html>), as texts are translated and differ from server to
+/// server.
+struct ServerError {
+    /// Five characters; empty where libpq itself has failed.
+    let state: String
+    private let message: String
+    private let constraint: String
+
+    init(state: String, message: String, constraint: String = "") {
+        self.state = state
+        self.message = message
+        self.constraint = constraint
+    }
+
+    /// The statement was not executed, as one before it in the pipeline has failed.
+    static let skipped = ServerError(state: "", message: "a statement before has failed")
+
+    private var sqlClass: Substring { state.prefix(2) }
+
+    /// Whether the transaction has lost against another one, and may succeed if it is tried again.
+    var isConflict: Bool { sqlClass == "40" }
+
+    /// Whether one record of a batch may be the cause.
+    var concernsRecord: Bool { status == .unsupported }
+
+    /// The server cannot be written to or is about to go: another connection may find one that can.
+    var endsConnection: Bool { ["25006", "57P01", "57P02", "57P03", "57P05"].contains(state) }
+
+    var status: StorageFailure.Status {
+        switch state {
+        case "53100": .noSpace
+        case "57014", "25006", "25P03": .unavailable
+        case "42P01", "42703": .corrupt  // Somebody has dropped a table or a column.
+        case "42501": .unavailable
+        case "0A000": .unsupported
+        default:
+            switch sqlClass {
+            case "08", "28", "3D", "40", "53", "55", "57", "58", "": .unavailable
+            case "22", "23", "44", "54", "P0": .unsupported
+            case "XX": state == "XX000" ? .internal : .corrupt
+            default: .internal
+            }
+        }
+    }
+
+    /// - Parameter action: what was being done, as in "create a table".
+    func failure(_ action: String) -> StorageFailure {
+        StorageFailure(status, "cannot \(action): \(description)")
+    }
+
+    /// For the administrator. The server's words may quote a record where that is the cause, and are left out then.
+    var description: String {
+        let what = ["22", "23", "44", "54", "P0"].contains(sqlClass) ? "the server refuses it" : singleLine(message)
+        let place = constraint.isEmpty ? "" : ", constraint \(constraint)"
+        return state.isEmpty ? what : "\(what) (SQLSTATE \(state)\(place))"
+    }
+}

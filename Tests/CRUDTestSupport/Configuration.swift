@@ -12,12 +12,15 @@ package struct Configuration: Sendable {
     package var access: String?
     /// The lines of `limits:`; nil leaves the section out.
     package var limits: String?
+    /// The number of event loops; nil leaves it to the daemon.
+    package var loops: Int?
 
     /// By default, every collection in one SQLite database.
     package init(
         socket: String = "", pluginDirectories: String = "$DIRECTORY/plugins",
         backends: String = "main: {plugin: sqlite, options: {path: $DIRECTORY/main.sqlite}}",
-        collections: String = "\"*\": {backend: main}", access: String? = nil, limits: String? = nil
+        collections: String = "\"*\": {backend: main}", access: String? = nil, limits: String? = nil,
+        loops: Int? = nil
     ) {
         self.socket = socket
         self.pluginDirectories = pluginDirectories
@@ -25,6 +28,7 @@ package struct Configuration: Sendable {
         self.collections = collections
         self.access = access
         self.limits = limits
+        self.loops = loops
     }
 
     /// The file's content.
@@ -36,6 +40,7 @@ package struct Configuration: Sendable {
         text += Self.section("collections", collections)
         if let access { text += Self.section("access", access) }
         if let limits { text += Self.section("limits", limits) }
+        if let loops { text += "loops: \(loops)\n" }
         return text
     }
 

@@ -29,9 +29,12 @@ import Testing
         #expect(try daemon.residentBytes - before < 32 << 20)
     }
 
-    @Test func manyPeersThatDoNotReadStayWithinTheBuffers() throws {
+    @Test(arguments: [1, 4])
+    func manyPeersThatDoNotReadStayWithinTheBuffers(loops: Int) throws {
         let daemon = try Daemon(
-            Configuration(limits: "frame_bytes: 1MiB\nitem_bytes: 256KiB\nsession_bytes: 4MiB\nbuffer_bytes: 16MiB"))
+            Configuration(
+                limits: "frame_bytes: 1MiB\nitem_bytes: 256KiB\nsession_bytes: 4MiB\nbuffer_bytes: 16MiB",
+                loops: loops))
         let witness = try daemon.connect()
         #expect(try witness.create("c", "large", Self.large).result != nil)
         let before = try daemon.residentBytes
@@ -46,10 +49,11 @@ import Testing
         #expect(try witness.isUsable())
     }
 
-    @Test func manyHalfFramesStayWithinTheBuffersAndBlockNobody() throws {
+    @Test(arguments: [1, 4])
+    func manyHalfFramesStayWithinTheBuffersAndBlockNobody(loops: Int) throws {
         let daemon = try Daemon(
             Configuration(
-                limits: "frame_bytes: 1MiB\nitem_bytes: 256KiB\nsession_bytes: 2MiB\nbuffer_bytes: 8MiB"))
+                limits: "frame_bytes: 1MiB\nitem_bytes: 256KiB\nsession_bytes: 2MiB\nbuffer_bytes: 8MiB", loops: loops))
         let witness = try daemon.connect()
         #expect(try witness.create("c", "a", "1").result != nil)
         let before = try daemon.residentBytes

@@ -3,11 +3,12 @@ import Testing
 
 /// What was acknowledged is there, whatever happens.
 @Suite struct DurabilityTests {
-    @Test func acknowledgedWritesSurviveFiftyKills() throws {
-        let installation = try Installation()
+    @Test(arguments: [(1, 30), (4, 20)])
+    func acknowledgedWritesSurviveKills(loops: Int, kills: Int) throws {
+        let installation = try Installation(Configuration(loops: loops))
         let storm = Storm(lanes: 4, seed: 3)
         var random = SeededGenerator(seed: 7)
-        for _ in 0..<50 {
+        for _ in 0..<kills {
             let daemon = try Daemon(on: installation)
             try storm.check(on: daemon)
             try storm.blow(on: daemon, acknowledgements: Int(random.next() % 1500))

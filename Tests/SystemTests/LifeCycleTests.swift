@@ -20,8 +20,9 @@ import Testing
         for connection in idle { #expect(try connection.receiveFrame() == nil) }
     }
 
-    @Test func answersWhatIsUnderWayBeforeItEnds() throws {
-        var daemon = try Daemon()
+    @Test(arguments: [1, 4])
+    func answersWhatIsUnderWayBeforeItEnds(loops: Int) throws {
+        var daemon = try Daemon(Configuration(loops: loops))
         let connection = try daemon.connect()
         #expect(try connection.create("c", "first", "0").result != nil)
         var bytes: [UInt8] = []

@@ -1,10 +1,13 @@
 import CRUDTestSupport
 import Testing
 
-/// What is seen when.
-@Suite(.daemon) struct OrderTests {
-    @Test func pipelinedRequestsTakeEffectInTheOrderSent() throws {
-        let connection = try Daemon.shared.connect()
+/// What is seen when, whichever event loops the connections are on.
+@Suite(.daemon(loops: [1, 2, 4])) struct OrderTests {
+    private static let loops = [1, 2, 4]
+
+    @Test(arguments: loops)
+    func pipelinedRequestsTakeEffectInTheOrderSent(loops: Int) throws {
+        let connection = try Daemon.shared(loops: loops).connect()
         for round in 0..<50 {
             let id = "\(round)"
             let read = ("record.read", Connection.params("pipeline", id))
@@ -28,8 +31,9 @@ import Testing
         }
     }
 
-    @Test func aReadBetweenTwoWritesSeesTheFirstOnly() throws {
-        let connection = try Daemon.shared.connect()
+    @Test(arguments: loops)
+    func aReadBetweenTwoWritesSeesTheFirstOnly(loops: Int) throws {
+        let connection = try Daemon.shared(loops: loops).connect()
         _ = try connection.upsert("between", "a", "-1")
         let requests = (0..<400).flatMap { number in
             [
@@ -46,8 +50,9 @@ import Testing
         }
     }
 
-    @Test func conditionalWritesFollowEachOther() throws {
-        let connection = try Daemon.shared.connect()
+    @Test(arguments: loops)
+    func conditionalWritesFollowEachOther(loops: Int) throws {
+        let connection = try Daemon.shared(loops: loops).connect()
         let first = try #require(try connection.create("chain", "a", "1").result?["revision"]?.string)
         let replies = try connection.pipeline([
             ("record.update", Connection.params("chain", "a", item: "2", ifRevision: first)),
@@ -65,9 +70,10 @@ import Testing
         #expect(try connection.item("chain", "a") == "4")
     }
 
-    @Test func anAnsweredWriteIsSeenByEverybody() throws {
-        let writer = try Daemon.shared.connect()
-        let readers = try (0..<3).map { _ in try Daemon.shared.connect() }
+    @Test(arguments: loops)
+    func anAnsweredWriteIsSeenByEverybody(loops: Int) throws {
+        let writer = try Daemon.shared(loops: loops).connect()
+        let readers = try (0..<3).map { _ in try Daemon.shared(loops: loops).connect() }
         _ = try writer.upsert("seen", "a", "-1")
         for number in 0..<300 {
             let revision = try writer.upsert("seen", "a", "\(number)").result?["revision"]?.string
@@ -81,9 +87,10 @@ import Testing
         for reader in readers { #expect(try reader.exists("seen", "a") == false) }
     }
 
-    @Test func readersNeverSeeTheClockGoBack() throws {
-        let writer = try Daemon.shared.connect()
-        let readers = try (0..<3).map { _ in try Daemon.shared.connect() }
+    @Test(arguments: loops)
+    func readersNeverSeeTheClockGoBack(loops: Int) throws {
+        let writer = try Daemon.shared(loops: loops).connect()
+        let readers = try (0..<3).map { _ in try Daemon.shared(loops: loops).connect() }
         _ = try writer.upsert("clock", "a", "0")
         var seen = 0
         for round in 0..<40 {
@@ -110,8 +117,9 @@ import Testing
         }
     }
 
-    @Test func collectionsMayOvertakeButEachKeepsItsOrder() throws {
-        let connection = try Daemon.shared.connect()
+    @Test(arguments: loops)
+    func collectionsMayOvertakeButEachKeepsItsOrder(loops: Int) throws {
+        let connection = try Daemon.shared(loops: loops).connect()
         let replies = try connection.pipeline(
             (0..<600).flatMap { number in
                 let collection = "lane \(number % 3)"

@@ -2,7 +2,7 @@ import CRUDTestSupport
 import Testing
 
 /// `record.patch`.
-@Suite(.daemon(Backends.configuration)) struct PatchTests {
+@Suite(.daemon(Backends.configuration, loops: [nil, 4])) struct PatchTests {
     /// The examples of RFC 7396, appendix A: item, patch, result.
     @Test(
         arguments: [
@@ -107,18 +107,19 @@ import Testing
     }
 
     /// Every patch is there in the end: unconditional ones of fields of their own, and conditional ones of one counter.
-    @Test(arguments: Backends.collections)
-    func isAtomicAgainstOtherPatches(backend: String) async throws {
+    @Test(arguments: Backends.collections, [nil, 4])
+    func isAtomicAgainstOtherPatches(backend: String, loops: Int?) async throws {
+        let daemon = try Daemon.shared(loops: loops)
         let collection = "\(backend)/counter"
-        _ = try Daemon.shared.connect().create(collection, "n", #"{"count":0}"#)
+        _ = try daemon.connect().create(collection, "n", #"{"count":0}"#)
         try await withThrowingTaskGroup(of: Void.self) { group in
             for writer in 0..<Self.writers {
-                let connection = try Daemon.shared.connect()
+                let connection = try daemon.connect()
                 group.addTask { try Self.increment(collection, writer, connection) }
             }
             try await group.waitForAll()
         }
-        let item = try #require(try Daemon.shared.connect().read(collection, "n").result?["item"])
+        let item = try #require(try daemon.connect().read(collection, "n").result?["item"])
         #expect(item["count"]?.integer == Self.writers * Self.rounds)
         for writer in 0..<Self.writers { #expect(item["w\(writer)"]?.integer == Self.rounds) }
     }

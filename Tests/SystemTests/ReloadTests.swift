@@ -106,10 +106,10 @@ import Testing
         #expect(try connection.item("c", "a") == "1")
     }
 
-    @Test(.enabled(if: Peer.canImpersonate, "needs root to connect as another user"))
-    func accessAppliesToOpenSessions() throws {
+    @Test(.enabled(if: Peer.canImpersonate, "needs root to connect as another user"), arguments: [1, 4])
+    func accessAppliesToOpenSessions(loops: Int) throws {
         func configuration(_ access: String?) -> Configuration {
-            Configuration(socket: #"mode: "0666""#, access: access)
+            Configuration(socket: #"mode: "0666""#, access: access, loops: loops)
         }
         let daemon = try Daemon(configuration(nil))
         let root = try daemon.connect()

@@ -6,9 +6,10 @@ import Testing
     private static let nobody = Peer(user: 65534, group: 65534)
     private static let other = Peer(user: 1, group: 1)
 
-    @Test func aThousandSessionsAreServedAndOneTooManyIsNot() throws {
+    @Test(arguments: [1, 4])
+    func aThousandSessionsAreServedAndOneTooManyIsNot(loops: Int) throws {
         try Descriptor.raiseLimit()
-        let daemon = try Daemon(Configuration(limits: "sessions_per_user: 2000"))
+        let daemon = try Daemon(Configuration(limits: "sessions_per_user: 2000", loops: loops))
         #expect(try daemon.connect().upsert("c", "a", "0").result != nil)
         #expect(try daemon.connect().item("c", "a") == "0")
         let descriptors = try daemon.descriptorCount
@@ -35,9 +36,9 @@ import Testing
         }
     }
 
-    @Test(.enabled(if: Peer.canImpersonate, "needs root to connect as other users"))
-    func eightAreKeptFreeForAdmins() throws {
-        let daemon = try Daemon(Configuration(socket: #"mode: "0666""#, limits: "sessions: 3"))
+    @Test(.enabled(if: Peer.canImpersonate, "needs root to connect as other users"), arguments: [1, 2, 4])
+    func eightAreKeptFreeForAdmins(loops: Int) throws {
+        let daemon = try Daemon(Configuration(socket: #"mode: "0666""#, limits: "sessions: 3", loops: loops))
         let others = try (0..<3).map { _ in try daemon.connect(as: Self.nobody) }
         for session in others { #expect(try session.isUsable()) }
         try expectRefusal(daemon.connect(as: Self.other), limit: "sessions", maximum: 3)
@@ -47,9 +48,9 @@ import Testing
         for session in others + admins { #expect(try session.isUsable()) }
     }
 
-    @Test(.enabled(if: Peer.canImpersonate, "needs root to connect as other users"))
-    func aUserHasSoManyAndOthersAreNotTouched() throws {
-        let daemon = try Daemon(Configuration(socket: #"mode: "0666""#, limits: "sessions_per_user: 2"))
+    @Test(.enabled(if: Peer.canImpersonate, "needs root to connect as other users"), arguments: [1, 2, 4])
+    func aUserHasSoManyAndOthersAreNotTouched(loops: Int) throws {
+        let daemon = try Daemon(Configuration(socket: #"mode: "0666""#, limits: "sessions_per_user: 2", loops: loops))
         let sessions = try (0..<2).map { _ in try daemon.connect(as: Self.nobody) }
         for session in sessions { #expect(try session.isUsable()) }
         try expectRefusal(

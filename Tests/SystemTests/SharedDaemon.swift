@@ -2,39 +2,51 @@ import CRUDTestSupport
 import Testing
 
 extension Daemon {
-    @TaskLocal private static var ofSuite: Daemon?
+    /// By the configured number of event loops.
+    @TaskLocal private static var ofSuite: [Int?: Daemon] = [:]
 
     /// The daemon of the suite that this test belongs to; see ``DaemonTrait``.
     static var shared: Daemon {
-        get throws {
-            guard let ofSuite else { throw Failure("this suite has no daemon") }
-            return ofSuite
-        }
+        get throws { try shared(loops: nil) }
+    }
+
+    /// The suite's daemon with that many event loops; the suite has to name them.
+    static func shared(loops: Int?) throws -> Daemon {
+        guard let daemon = ofSuite[loops] else { throw Failure("this suite has no such daemon") }
+        return daemon
     }
 
     fileprivate static func withShared(
-        _ daemon: Daemon, _ body: @Sendable () async throws -> Void
+        _ daemons: [Int?: Daemon], _ body: @Sendable () async throws -> Void
     ) async throws {
-        try await $ofSuite.withValue(daemon) { try await body() }
+        try await $ofSuite.withValue(daemons) { try await body() }
     }
 }
 
-/// One daemon for all tests of a suite. They run side by side, so each uses collections of its own. The daemon must
-/// live through all of it and end well.
+/// One daemon for all tests of a suite, or one for each number of event loops. The tests run side by side, so each uses
+/// collections of its own. The daemon must live through all of it and end well.
 struct DaemonTrait: SuiteTrait, TestScoping {
     var configuration = Configuration()
+    var loops: [Int?] = [nil]
 
     func provideScope(
         for test: Test, testCase: Test.Case?, performing body: @Sendable () async throws -> Void
     ) async throws {
-        let daemon = try Daemon(configuration)
-        try await Daemon.withShared(daemon, body)
-        #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
+        var daemons: [Int?: Daemon] = [:]
+        for loops in loops {
+            var configuration = configuration
+            configuration.loops = loops
+            daemons[loops] = try Daemon(configuration)
+        }
+        try await Daemon.withShared(daemons, body)
+        for daemon in daemons.values { #expect(try daemon.stop() == .exited(0), "\(daemon.log)") }
     }
 }
 
 extension Trait where Self == DaemonTrait {
     static var daemon: DaemonTrait { DaemonTrait() }
 
-    static func daemon(_ configuration: Configuration) -> DaemonTrait { DaemonTrait(configuration: configuration) }
+    static func daemon(_ configuration: Configuration = Configuration(), loops: [Int?] = [nil]) -> DaemonTrait {
+        DaemonTrait(configuration: configuration, loops: loops)
+    }
 }

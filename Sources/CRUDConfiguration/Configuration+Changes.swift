@@ -111,18 +111,18 @@ extension Configuration.Limits {
         compare("inflight_per_session", \.inflightPerSession, .count)
         compare("session_bytes", \.sessionBytes, .size)
         compare("buffer_bytes", \.bufferBytes, .size)
-        compare("idle_timeout", \.idleMilliseconds, .duration)
-        compare("request_timeout", \.requestMilliseconds, .duration)
+        compare("idle_timeout", \.idleMicroseconds, .duration)
+        compare("request_timeout", \.requestMicroseconds, .duration)
         return changes
     }
 
-    private var idleMilliseconds: Int { idleTimeout?.milliseconds ?? 0 }
-    private var requestMilliseconds: Int { requestTimeout.milliseconds }
+    private var idleMicroseconds: Int { idleTimeout?.microseconds ?? 0 }
+    private var requestMicroseconds: Int { requestTimeout.microseconds }
 }
 
 extension Duration {
-    fileprivate var milliseconds: Int {
+    fileprivate var microseconds: Int {
         let (seconds, attoseconds) = components
-        return Int(seconds) * 1000 + Int(attoseconds / 1_000_000_000_000_000)
+        return Int(seconds) * 1_000_000 + Int(attoseconds / 1_000_000_000_000)
     }
 }

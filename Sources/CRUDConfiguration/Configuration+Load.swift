@@ -31,10 +31,12 @@ extension Configuration {
         let composer = YAMLComposer(yaml, file: file)
         // Nothing can be said about what a document lacks that could not be read to its end.
         guard composer.isComplete else { throw InvalidConfiguration(composer.diagnostics) }
-        var decoder = ConfigurationDecoder(file: file, environment: environment)
+        var decoder = ConfigurationDecoder(
+            file: file, environment: environment, diagnostics: composer.diagnostics)
         let configuration = decoder.configuration(composer.root)
-        let diagnostics = composer.diagnostics + decoder.diagnostics
-        guard diagnostics.isEmpty, let configuration else { throw InvalidConfiguration(diagnostics) }
+        guard decoder.diagnostics.isEmpty, let configuration else {
+            throw InvalidConfiguration(decoder.diagnostics, remainder: configuration)
+        }
         self = configuration
     }
 

@@ -10,20 +10,30 @@ extension ConfigurationDecoder {
         case callTimeout = "call_timeout"
     }
 
-    /// - Parameter pluginDirectories: nil where they are unknown, so that nothing can be checked against them.
+    /// The backends without an error.
+    ///
+    /// - Parameter pluginDirectories: nil where they are unknown, so that nothing can be checked against them, and no
+    ///   plugin be found in them.
     mutating func backends(_ node: YAMLNode, pluginDirectories: [String]?) -> [BackendConfiguration] {
         guard let entries = entries(node, "a mapping of names to backends") else { return [] }
         if entries.isEmpty { report(node.position, "at least one backend is needed") }
+        let documentErrors = diagnostics
         var names: Set<String> = []
         return entries.compactMap { entry -> BackendConfiguration? in
             let name = String(decoding: entry.key, as: UTF8.self)
+            let countBefore = diagnostics.count
             if let reason = Naming.violation(entry.key.span, maximum: Naming.maximumCollectionNameBytes) {
                 report(entry.keyPosition, "the name of a backend \(reason)")
             } else if !names.insert(name).inserted {
                 // Keys of a mapping are compared by code point, but names of backends as strings.
                 report(entry.keyPosition, "another backend's name differs from \(quoted(entry.key)) in encoding only")
             }
-            return backend(name, entry, pluginDirectories: pluginDirectories)
+            guard let backend = backend(name, entry, pluginDirectories: pluginDirectories),
+                diagnostics.count == countBefore,
+                !documentErrors.contains(where: { (entry.keyPosition..<entry.value.end).contains($0.position) })
+            else { return nil }
+            if case .plugin = backend.implementation, pluginDirectories == nil { return nil }
+            return backend
         }
     }
 
@@ -123,7 +133,7 @@ extension ConfigurationDecoder {
         }
         return BackendConfiguration.Limits(
             memoryBytes: quantity(fields[.memory], .size, in: Self.anySize),
-            callTimeout: quantity(fields[.callTimeout], .duration, in: Self.anyDuration).map { .milliseconds($0) })
+            callTimeout: quantity(fields[.callTimeout], .duration, in: Self.anyDuration).map { .microseconds($0) })
     }
 
     // MARK: Options

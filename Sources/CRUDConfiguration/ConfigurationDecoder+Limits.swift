@@ -17,8 +17,8 @@ extension ConfigurationDecoder {
 
     /// The range of sizes without a range of their own: beyond any machine's memory, but far from overflow.
     static let anySize = 1...1 << 40
-    /// Likewise for durations, in milliseconds: up to a year.
-    static let anyDuration = 1...365 * 24 * 3_600_000
+    /// Likewise for durations, in microseconds: up to a year.
+    static let anyDuration = 1000...365 * 86_400_000_000
 
     mutating func limits(_ node: YAMLNode?) -> Configuration.Limits {
         var limits = Configuration.Limits()
@@ -50,10 +50,10 @@ extension ConfigurationDecoder {
         set(\.sessionBytes, .sessionBytes, .size, Self.anySize, &self)
         set(\.bufferBytes, .bufferBytes, .size, Self.anySize, &self)
         if let time = quantity(fields[.idleTimeout], .duration, in: 0...Self.anyDuration.upperBound) {
-            limits.idleTimeout = time == 0 ? nil : .milliseconds(time)
+            limits.idleTimeout = time == 0 ? nil : .microseconds(time)
         }
         if let time = quantity(fields[.requestTimeout], .duration, in: Self.anyDuration) {
-            limits.requestTimeout = .milliseconds(time)
+            limits.requestTimeout = .microseconds(time)
         }
         return limits
     }

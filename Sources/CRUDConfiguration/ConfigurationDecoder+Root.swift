@@ -19,7 +19,7 @@ extension ConfigurationDecoder {
         case level
     }
 
-    /// The configuration; valid only if there are no ``diagnostics`` afterwards.
+    /// The configuration, without backends that have an error; valid only if there are no ``diagnostics`` afterwards.
     mutating func configuration(_ root: YAMLNode?) -> Configuration? {
         guard let root else {
             report(.start, "the file is empty: at least \"backends\" is needed")
@@ -38,7 +38,7 @@ extension ConfigurationDecoder {
     }
 
     private mutating func stateDirectory(_ node: YAMLNode?) -> String {
-        if let node { return absolutePath(node) ?? "" }
+        if let node { return absolutePath(node) ?? "/" }
         // systemd separates several directories with colons; the first is the daemon's (systemd.exec(5)).
         guard let path = environment["STATE_DIRECTORY"]?.split(separator: ":").first else { return "/var/lib/crudd" }
         if !path.hasPrefix("/") {

@@ -12,12 +12,8 @@ import CRUDModel
 struct ConfigurationDecoder {
     let file: String
     let environment: [String: String]
-    private(set) var diagnostics: [ConfigurationDiagnostic] = []
-
-    init(file: String, environment: [String: String]) {
-        self.file = file
-        self.environment = environment
-    }
+    /// At first those of the document, then those of what it means.
+    private(set) var diagnostics: [ConfigurationDiagnostic]
 
     mutating func report(_ position: SourcePosition, _ message: String) {
         diagnostics.append(ConfigurationDiagnostic(file: file, position: position, message: message))

@@ -29,9 +29,13 @@ extension ConfigurationDiagnostic: CustomStringConvertible {
 package struct InvalidConfiguration: Error, Sendable {
     /// At least one, in the order of the file.
     package let diagnostics: [ConfigurationDiagnostic]
+    /// The file with only those backends that have no error, so that their plugins can be checked in the same run; nil
+    /// where nothing of it could be decoded.
+    package let remainder: Configuration?
 
-    package init(_ diagnostics: [ConfigurationDiagnostic]) {
+    package init(_ diagnostics: [ConfigurationDiagnostic], remainder: Configuration? = nil) {
         self.diagnostics = diagnostics.sorted { $0.position < $1.position }
+        self.remainder = remainder
     }
 }
 

@@ -12,10 +12,12 @@ struct Quantity {
         expectation: "a size (a whole number with B, KiB, MiB or GiB)",
         units: [("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)])
 
-    /// In milliseconds.
+    /// In microseconds.
     static let duration = Quantity(
-        expectation: "a duration (a whole number with ms, s, m or h)",
-        units: [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000)])
+        expectation: "a duration (a whole number with us, ms, s, m, h or d)",
+        units: [
+            ("us", 1), ("ms", 1000), ("s", 1_000_000), ("m", 60_000_000), ("h", 3_600_000_000), ("d", 86_400_000_000),
+        ])
 
     /// The value of a text; nil if the text is not of this kind. A number that overflows becomes the largest integer.
     ///

@@ -59,16 +59,18 @@ struct YAMLComposer {
     /// Handles one event; returns false if it was the last one of interest.
     private mutating func handle(_ event: yaml_event_t) -> Bool {
         let position = SourcePosition(event.start_mark)
+        let end = SourcePosition(event.end_mark)
         switch event.type {
         case YAML_SCALAR_EVENT:
             let scalar = event.data.scalar
             reject(hasAnchor: scalar.anchor != nil, hasTag: scalar.tag != nil, at: position)
             // The bytes belong to the event, which lives until this call returns; they are copied here.
             let value = Array(UnsafeBufferPointer(start: scalar.value, count: scalar.length))
-            add(YAMLNode(position: position, content: .scalar(value, isPlain: scalar.style == YAML_PLAIN_SCALAR_STYLE)))
+            let isPlain = scalar.style == YAML_PLAIN_SCALAR_STYLE
+            add(YAMLNode(position: position, end: end, content: .scalar(value, isPlain: isPlain)))
         case YAML_ALIAS_EVENT:
             report(position, "aliases are not supported")
-            add(YAMLNode(position: position, content: .invalid))
+            add(YAMLNode(position: position, end: end, content: .invalid))
         case YAML_SEQUENCE_START_EVENT:
             let sequence = event.data.sequence_start
             reject(hasAnchor: sequence.anchor != nil, hasTag: sequence.tag != nil, at: position)
@@ -78,7 +80,7 @@ struct YAMLComposer {
             reject(hasAnchor: mapping.anchor != nil, hasTag: mapping.tag != nil, at: position)
             return enter(Container(position: position, isMapping: true))
         case YAML_SEQUENCE_END_EVENT, YAML_MAPPING_END_EVENT:
-            if let container = open.popLast() { add(container.node) }
+            if let container = open.popLast() { add(container.node(end: position)) }
         case YAML_DOCUMENT_START_EVENT:
             guard root != nil else { break }
             report(position, "a second document: the file may have only one")
@@ -172,8 +174,8 @@ private struct Container {
         self.isMapping = isMapping
     }
 
-    var node: YAMLNode {
-        YAMLNode(position: position, content: isMapping ? .mapping(entries) : .sequence(elements))
+    func node(end: SourcePosition) -> YAMLNode {
+        YAMLNode(position: position, end: end, content: isMapping ? .mapping(entries) : .sequence(elements))
     }
 
     /// Adds an element, a key or a value; returns the message if it is invalid.

@@ -22,6 +22,8 @@ struct YAMLNode: Sendable {
 
     /// A block mapping or sequence begins at its first key or dash.
     let position: SourcePosition
+    /// Where it ends: for a block mapping or sequence, where the text after it begins.
+    let end: SourcePosition
     let content: Content
 
     /// The value under a key of a mapping, or at the index of a sequence that a decimal number names.

@@ -19,10 +19,10 @@ package struct Daemon {
     package init(
         manager: ServiceManager, load: @escaping @Sendable () throws(InvalidConfiguration) -> Configuration
     ) throws(InvalidConfiguration) {
-        configuration = try load()
+        configuration = try Self.configuration(load)
         self.manager = manager
         let threshold = LogThreshold(Logger.Level(configuration.logLevel))
-        logger = Logger(label: "crudd") { _ in JournalLogHandler(threshold: threshold) }
+        logger = Self.logger(threshold)
         reloader = Reloader(manager: manager, threshold: threshold, logger: logger, load: load)
     }
 
@@ -30,13 +30,28 @@ package struct Daemon {
     ///
     /// - Throws: `InvalidConfiguration` with every error and its place in the file; ``StartFailure`` where a plugin
     ///   could not be asked, with which a daemon would start all the same.
-    package static func check(_ configuration: Configuration) throws {
-        let threshold = LogThreshold(Logger.Level(configuration.logLevel))
-        let logger = Logger(label: "crudd") { _ in JournalLogHandler(threshold: threshold) }
+    package static func check(_ load: () throws(InvalidConfiguration) -> Configuration) throws {
+        let configuration = try configuration(load)
+        let logger = logger(LogThreshold(Logger.Level(configuration.logLevel)))
         let plugins = try PluginSet(configuration, loopCount: configuration.loopCount, logger: logger)
         if !plugins.unchecked.isEmpty {
             throw StartFailure(.unavailable, lines: plugins.unchecked.map(\.description))
         }
+    }
+
+    /// Reads the configuration. Where it has errors, plugins check the rest of it all the same.
+    private static func configuration(
+        _ load: () throws(InvalidConfiguration) -> Configuration
+    ) throws(InvalidConfiguration) -> Configuration {
+        do throws(InvalidConfiguration) {
+            return try load()
+        } catch {
+            throw error.withPluginErrors(logger(LogThreshold(.info)))
+        }
+    }
+
+    private static func logger(_ threshold: LogThreshold) -> Logger {
+        Logger(label: "crudd") { _ in JournalLogHandler(threshold: threshold) }
     }
 
     /// Starts, serves until SIGTERM or SIGINT, and stops.

@@ -107,6 +107,19 @@ struct PluginSet {
     subscript(backend: BackendConfiguration) -> Plugin? { byBackend[backend.name] }
 }
 
+extension InvalidConfiguration {
+    /// These errors, and those that plugins find in the rest of the file: no storage is touched.
+    func withPluginErrors(_ logger: Logger) -> InvalidConfiguration {
+        guard let remainder else { return self }
+        do throws(InvalidConfiguration) {
+            _ = try PluginSet(remainder, loopCount: 1, logger: logger)
+            return self
+        } catch {
+            return InvalidConfiguration(diagnostics + error.diagnostics)
+        }
+    }
+}
+
 extension Configuration {
     func diagnostic(at position: SourcePosition, _ message: String) -> ConfigurationDiagnostic {
         ConfigurationDiagnostic(file: file, position: position, message: message)

@@ -13,16 +13,15 @@ func run() -> Int32 {
     do {
         let arguments = try Arguments(CommandLine.arguments.dropFirst())
         let stateDirectory = getenv("STATE_DIRECTORY").map { ["STATE_DIRECTORY": String(cString: $0)] } ?? [:]
+        let load: @Sendable () throws(InvalidConfiguration) -> Configuration = {
+            () throws(InvalidConfiguration) in
+            try Configuration.load(path: arguments.configuration, environment: stateDirectory)
+        }
         switch arguments.task {
         case .help: print(Arguments.help, terminator: "")
         case .version: print("crudd \(CRUDVersion.current)")
-        case .check:
-            try Daemon.check(Configuration.load(path: arguments.configuration, environment: stateDirectory))
-        case .serve:
-            let daemon = try Daemon(manager: ServiceManager()) { () throws(InvalidConfiguration) in
-                try Configuration.load(path: arguments.configuration, environment: stateDirectory)
-            }
-            try daemon.run(force: arguments.force)
+        case .check: try Daemon.check(load)
+        case .serve: try Daemon(manager: ServiceManager(), load: load).run(force: arguments.force)
         }
         return EXIT_SUCCESS
     } catch let error as UsageError {

@@ -41,6 +41,30 @@ private let levels = #""trace", "debug", "info", "notice", "warning", "error", "
             ])
     }
 
+    @Test(arguments: [
+        ("", ["a", "b", "c"]), ("colections: {}\n", ["a", "b", "c"]), ("socket: {mode: rw}\n", ["a", "b", "c"]),
+        ("plugins: {directories: [relative]}\n", ["c"]),
+    ])
+    func keepsTheBackendsWithoutAnError(section: String, expected: [String]) throws {
+        let yaml = """
+            backends:
+              a: {plugin: x, options: {k: v}}
+              bad1: {plugin: x, options: {k: *alias}}
+              bad2: {plugin: x, options: {k: 1, k: 2}}
+              bad3: {plugin: x, isolation: other}
+              b:
+                plugin: x
+              bad4:
+                plugin: x
+                options: {<<: {}}
+              c: {command: [/bin/x]}
+              bad5: {plugin: x, optons: {}}
+
+            """
+        let error = #expect(throws: InvalidConfiguration.self) { try configuration(yaml + section) }
+        #expect(error?.remainder?.backends.map(\.name) == expected)
+    }
+
     @Test func decodesAMistypedKeyAsTheOneItSuggests() {
         let yaml = """
             bakends:
@@ -186,9 +210,9 @@ private let levels = #""trace", "debug", "info", "notice", "warning", "error", "
         DiagnosticCase("sessions: [1]", "2:21: expected a whole number, found a list"),
         DiagnosticCase("sessions: ", "2:21: expected a whole number, found nothing"),
         DiagnosticCase(
-            "idle_timeout: 10", #"2:25: expected a duration (a whole number with ms, s, m or h), found "10""#),
-        DiagnosticCase("idle_timeout: 8761h", #"2:25: expected 0ms to 8760h, found "8761h""#),
-        DiagnosticCase("request_timeout: 0s", #"2:28: expected 1ms to 8760h, found "0s""#),
+            "idle_timeout: 10", #"2:25: expected a duration (a whole number with us, ms, s, m, h or d), found "10""#),
+        DiagnosticCase("idle_timeout: 8761h", #"2:25: expected 0us to 365d, found "8761h""#),
+        DiagnosticCase("request_timeout: 0s", #"2:28: expected 1ms to 365d, found "0s""#),
         DiagnosticCase("session_byte: 1MiB", #"2:11: unknown key "session_byte", did you mean "session_bytes"?"#),
     ])
     func reportsLimits(_ testCase: DiagnosticCase) {

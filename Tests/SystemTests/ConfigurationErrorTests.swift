@@ -40,6 +40,49 @@ import Testing
         #expect(!Files.exists("\(installation.path)/main.sqlite"))
     }
 
+    /// An error in one key hides none in another, and options are checked by the plugin of every backend that has no
+    /// error itself.
+    @Test func errorsOfPluginsAreReportedInTheSameRun() throws {
+        let marked = MarkedText(
+            """
+            state_directory: $DIRECTORY/state
+            socket: {path: $DIRECTORY/crudd.sock}
+            plugins: {directories: [$DIRECTORY/plugins]}
+            backends:
+              main: {plugin: sqlite, options: {pth: ¶$DIRECTORY/main.sqlite}}
+              child: {plugin: sqlite, isolation: process, options: {path: /x, synchronous: ¶sometimes}}
+              absent: {plugin: ¶nowhere}
+              own: {plugin: sqlite, isolation: ¶procss, options: {pth: x}}
+              good: {plugin: memory}
+            ¶colections:
+              clients: {backend: ¶mian}
+              "*": {backend: good}
+            """)
+        let words = ["path", "synchronous", "nowhere", "process", "collections", "main"]
+        func expectAll(_ reported: [some StringProtocol]) {
+            let lines = reported.filter { $0.contains("crudd.yaml:") }
+            #expect(lines.count == words.count, "\(lines)")
+            for (line, (position, word)) in zip(lines, zip(marked.positions, words)) {
+                #expect(line.contains("crudd.yaml:\(position): ") && line.contains(word), "\(line)")
+            }
+        }
+        let installation = try Installation(text: marked.text)
+        for outcome in [try installation.check(), try installation.startInVain()] {
+            #expect(outcome.status == .exited(78))
+            expectAll(outcome.errorLines)
+        }
+        let daemon = try Daemon()
+        let text = marked.text.replacing("$DIRECTORY/plugins", with: daemon.installation.pluginDirectory)
+        try Files.copy(
+            BuildProducts.path(of: "libmemory.so"), to: "\(daemon.installation.pluginDirectory)/memory.so", mode: 0o755)
+        try daemon.installation.configure(text: text)
+        let reply = try daemon.connect().call("daemon.reload")
+        #expect(reply.error?.name == "invalid_configuration")
+        let message = try #require(reply.json["error"]?["message"]?.string)
+        expectAll(message.split(separator: "; "))
+        #expect(try daemon.stop() == .exited(0))
+    }
+
     @Test func eachErrorHasItsPosition() throws {
         let errors: [(section: WritableKeyPath<Configuration, String>, marked: String, word: String)] = [
             (\.socket, #"mode: ¶"rw-""#, ""), (\.socket, #"mode: ¶"0999""#, ""),
@@ -71,7 +114,7 @@ import Testing
             "item_bytes: ¶9MiB", "json_depth: ¶7", "json_depth: ¶1001", "json_depth: ¶deep", "query_limit: ¶0",
             "query_limit: ¶100001", "batch: ¶0", "batch: ¶65537", "sessions: ¶0", "sessions: ¶65537",
             "sessions_per_user: ¶0", "inflight_per_session: ¶0", "sessions: ¶1e3", "sessions: ¶99999999999999999999",
-            "idle_timeout: ¶10", "idle_timeout: ¶1d", "request_timeout: ¶-1s", "request_timeout: ¶{}",
+            "idle_timeout: ¶10", "idle_timeout: ¶1w", "request_timeout: ¶-1s", "request_timeout: ¶{}",
         ]
         for limit in limits {
             try expectError(Configuration(limits: limit), word: limit.hasPrefix("¶") ? "frame_bytes" : "")
@@ -158,7 +201,7 @@ import Testing
                 socket: "mode: 0640 # plain, and still octal",
                 collections: "c: {backend: main, format: json, indexes: [a, b.c]}",
                 access: "- {users: [root, 65534], groups: [0], collections: [c], allow: [read, write]}",
-                limits: "frame_bytes: 1048576B\nitem_bytes: 512KiB\nidle_timeout: 1h\nrequest_timeout: 1500ms"))
+                limits: "frame_bytes: 1048576B\nitem_bytes: 512KiB\nidle_timeout: 1d\nrequest_timeout: 1500000us"))
         let outcome = try installation.check()
         #expect(outcome.status == .exited(0))
         #expect(outcome.errors.isEmpty)

@@ -49,7 +49,7 @@ struct Reload {
             return exchange(
                 for: configuration, try PluginSet(configuration, loopCount: current.loopCount, logger: current.logger))
         } catch {
-            return Outcome(service: current, result: .failure(ReloadRefusal(error.diagnostics)))
+            return Outcome(service: current, result: .failure(ReloadRefusal(error.withPluginErrors(current.logger).diagnostics)))
         }
     }
 

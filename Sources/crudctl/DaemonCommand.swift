@@ -4,14 +4,10 @@ import CRUDJSON
 
 /// A command that calls the daemon and prints the result.
 protocol DaemonCommand: AsyncParsableCommand {
-    var root: Crudctl { get }
     var options: GlobalOptions { get }
 }
 
 extension DaemonCommand {
-    /// The global options, given before or after the command's name.
-    var settings: GlobalOptions { options.filled(from: root.options) }
-
     /// Calls `method` with the `params` that `members` writes, and returns the result's text.
     func call(_ method: String, _ members: (inout JSONWriter) -> Void = { _ in }) async throws -> [UInt8] {
         var params = JSONWriter()
@@ -26,21 +22,19 @@ extension DaemonCommand {
 
     /// Connects and runs `body`. Each call has the timeout of `--timeout`.
     func withClient<Result: Sendable>(_ body: (Client) async throws -> Result) async throws -> Result {
-        let settings = settings
-        let timeout = Duration.seconds(settings.timeout ?? 30)
+        let timeout = Duration.seconds(options.timeout ?? 30)
         let client = try await CRUDClient.withDeadline(in: timeout) {
             try await CRUDClient.connect(
-                path: settings.socket, options: CRUDClient.Options(name: "crudctl/\(CRUDVersion.current)"))
+                path: options.socket, options: CRUDClient.Options(name: "crudctl/\(CRUDVersion.current)"))
         }
         return try await body(Client(client: client, timeout: timeout))
     }
 
     /// How results are printed.
     var printer: ResultPrinter {
-        let settings = settings
-        let terminal = Terminal(allowsColor: !settings.noColor)
+        let terminal = Terminal(allowsColor: !options.noColor)
         return ResultPrinter(
-            format: settings.output ?? (terminal.isTerminal ? .table : .json), terminal: terminal)
+            format: options.output ?? (terminal.isTerminal ? .table : .json), terminal: terminal)
     }
 
     /// Calls a method that writes one record, and prints the result.
@@ -53,7 +47,7 @@ extension DaemonCommand {
         _ method: String, _ record: RecordArguments, _ item: String?, as name: String = "item",
         _ more: (inout JSONWriter) -> Void = { _ in }
     ) async throws {
-        let text = try ItemArgument(item).text()
+        let text = try TextSource(json: item ?? "-").json("the item")
         let result = try await call(method) { params in
             record.write(to: &params)
             params.key(name)

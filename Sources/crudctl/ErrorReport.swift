@@ -10,13 +10,12 @@ struct ErrorReport {
         self.error = error
     }
 
-    /// - Parameter format: the value of `--output`; nil if it is not given.
-    func print(as format: OutputFormat?) {
-        StandardError.write(text(as: format))
+    func print(asJSON: Bool) {
+        StandardError.write(text(asJSON: asJSON))
     }
 
-    func text(as format: OutputFormat?) -> String {
-        guard format == .json else {
+    func text(asJSON: Bool) -> String {
+        guard asJSON else {
             return "crudctl: \(error.code.name): \(error.message.withVisibleControls)\n"
         }
         var writer = JSONWriter()
@@ -28,14 +27,15 @@ struct ErrorReport {
 extension CRUDError {
     /// The exit status for scripts, one of sysexits.h.
     var exitStatus: Int32 {
-        if cause is DeadlineExceeded { return 75 }
-        return switch code {
+        switch code {
+        case .outcomeUnknown: 74
+        case _ where cause is DeadlineExceeded: 75
         case .parseError, .invalidRequest, .invalidParams, .invalidQuery, .unsupported, .limitExceeded, .methodNotFound:
             65
         case .recordNotFound, .collectionNotFound: 66
         case .unavailable: 69
         case .recordExists: 73
-        case .revisionMismatch, .outcomeUnknown, .noSpace: 75
+        case .revisionMismatch, .noSpace: 75
         case .permissionDenied: 77
         case .invalidConfiguration: 78
         default: 70

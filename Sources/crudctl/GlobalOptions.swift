@@ -25,14 +25,4 @@ struct GlobalOptions: ParsableArguments {
             throw ValidationError("--timeout must be a number of seconds over 0.")
         }
     }
-
-    /// These options, completed by those of `outer`.
-    func filled(from outer: GlobalOptions) -> GlobalOptions {
-        var options = self
-        options.socket = socket ?? outer.socket
-        options.output = output ?? outer.output
-        options.noColor = noColor || outer.noColor
-        options.timeout = timeout ?? outer.timeout
-        return options
-    }
 }

@@ -59,6 +59,10 @@ import Testing
             ["delete-matching", "c", "--all", "--yes"],
             #"record.deleteMatching","params":{"collection":"c","all":true}}"#
         ),
+        (["exists", "c", "x"], #"record.exists","params":{"collection":"c","id":"x"}}"#),
+        (["describe", "a b"], #"collection.describe","params":{"collection":"a b"}}"#),
+        (["reindex", "c"], #"collection.reindex","params":{"collection":"c"}}"#),
+        (["drop", "c", "--yes"], #"collection.drop","params":{"collection":"c"}}"#),
         (["collections"], #"collection.list","params":{}}"#),
         (["backends"], #"backend.list","params":{}}"#),
         (["plugins"], #"plugin.list","params":{}}"#),
@@ -70,11 +74,12 @@ import Testing
         (["call", "a.b", #"{"x": [1]}"#], #"a.b","params":{"x": [1]}}"#),
     ])
     func sends(_ arguments: [String], _ request: String) async throws {
-        let daemon = try ScriptedDaemon(replying: #"{"the": "result"}"#)
+        let result = #"{"the": "result", "exists": true}"#
+        let daemon = try ScriptedDaemon(replying: result)
         let run = try CrudctlProgram.run(["--socket", daemon.path] + arguments)
         #expect(run.status == .exited(0))
         // A result that is printed to a pipe is the JSON text of the reply.
-        #expect(run.output == #"{"the": "result"}"# + "\n")
+        #expect(run.output == result + "\n")
         #expect(run.errors == "")
         #expect(try await daemon.finish() == [#"{"jsonrpc":"2.0","id":1,"method":""# + request])
     }
@@ -96,6 +101,52 @@ import Testing
         #expect(requests[0].hasSuffix(#""item":["# + "\n\(item)0]\n}}"))
         #expect(requests[1].hasSuffix(#""item":{ }"# + "\n}}"))
         #expect(requests[1] == requests[2])
+    }
+
+    @Test func readsParamsAndOperationsFromFileAndStandardInput() async throws {
+        let daemon = try ScriptedDaemon(replying: "{}", "{}", #"{"results":[{},{}]}"#, #"{"results":[]}"#)
+        let environment = ["CRUDD_SOCKET": daemon.path]
+        let directory = try TemporaryDirectory()
+        let file = directory.path + "/params"
+        try Files.write(#"{"a": 1}"#, to: file)
+        let operations = #"{"op":"check"}"# + "\r\n \n" + #"{"op":"create", "item": 1.0}"#
+        let lines: [(words: [String], input: String)] = [
+            (["call", "x", "@\(file)"], ""), (["call", "x", "-"], "{ }"), (["batch", "-o", "ndjson"], operations),
+            (["batch", file, "--atomic"], ""),
+        ]
+        for line in lines {
+            let run = try CrudctlProgram.run(line.words, environment: environment, input: line.input)
+            #expect(run.status == .exited(0), "\(run.errors)")
+            if line.words[0] == "batch", line.words[1] == "-o" { #expect(run.output == "{}\n{}\n") }
+        }
+        let requests = try await daemon.finish()
+        let expected = [
+            #"{"a": 1}}"#, "{ }}", #"{"operations":[{"op":"check"}\#r,{"op":"create", "item": 1.0}]}}"#,
+            #"{"operations":[{"a": 1}],"atomic":true}}"#,
+        ]
+        for (request, params) in zip(requests, expected) { #expect(request.hasSuffix(#""params":"# + params)) }
+    }
+
+    @Test func tellsTheFirstOperationThatFailed() async throws {
+        let results = #"{"results":[{"result":{}},{"error":{"code":-32002,"message":"there it is","data":{}}}]}"#
+        let daemon = try ScriptedDaemon(replying: results)
+        let run = try CrudctlProgram.run(["batch", "--socket", daemon.path], input: "{}\n{}\n")
+        #expect(run.status == .exited(73))
+        #expect(run.output == results + "\n")
+        #expect(run.errors == "crudctl: record_exists: operation 1: there it is\n")
+        _ = try await daemon.finish()
+        let invalid = try CrudctlProgram.run(["batch", "--socket", "/nowhere"], input: "{}\n{\n")
+        #expect(invalid.status == .exited(65))
+        #expect(invalid.errors.hasPrefix("crudctl: parse_error: operation 1 is not valid JSON: "))
+    }
+
+    @Test func tellsByItsStatusThatARecordIsNotThere() async throws {
+        let daemon = try ScriptedDaemon(replying: #"{"exists":false}"#)
+        let run = try CrudctlProgram.run(["exists", "c", "x", "--socket", daemon.path])
+        #expect(run.status == .exited(66))
+        #expect(run.output == "{\"exists\":false}\n")
+        #expect(run.errors == "")
+        _ = try await daemon.finish()
     }
 
     @Test(arguments: [
@@ -140,7 +191,7 @@ import Testing
         let help = try CrudctlProgram.run(["--help"])
         for command in [
             "create", "read", "update", "upsert", "delete", "collections", "backends", "plugins", "ping", "status",
-            "reload", "call", "check-config", "check-plugin",
+            "reload", "call", "check-config", "check-plugin", "exists", "describe", "drop", "reindex", "batch",
         ] {
             #expect(help.output.contains("  \(command) "))
             let own = try CrudctlProgram.run([command, "--help"])

@@ -9,7 +9,7 @@ import Testing
         (-32602, "invalid_params", 65), (-32603, "internal_error", 70), (-32001, "record_not_found", 66),
         (-32002, "record_exists", 73), (-32003, "revision_mismatch", 75), (-32004, "collection_not_found", 66),
         (-32005, "permission_denied", 77), (-32006, "unsupported", 65), (-32007, "limit_exceeded", 65),
-        (-32008, "unavailable", 69), (-32009, "outcome_unknown", 75), (-32010, "invalid_query", 65),
+        (-32008, "unavailable", 69), (-32009, "outcome_unknown", 74), (-32010, "invalid_query", 65),
         (-32011, "corrupt", 70), (-32012, "no_space", 75), (-32013, "invalid_configuration", 78),
     ])
     func saysWhatHappened(_ code: Int, _ name: String, _ status: Int32) async throws {
@@ -63,7 +63,41 @@ import Testing
         let run = try CrudctlProgram.run(arguments, environment: ["CRUDD_SOCKET": "/nowhere"])
         #expect(run.status == .exited(64))
         #expect(run.output == "")
-        #expect(run.errors.hasPrefix("Error: "))
+        #expect(run.errors.hasPrefix("crudctl: invalid_params: "))
+        #expect(run.errors.hasSuffix("\n") && run.errors.count { $0 == "\n" } == 1, "\(run.errors)")
+        for format in [["-o", "json"], ["--output=json"]] {
+            let run = try CrudctlProgram.run(format + arguments, environment: ["CRUDD_SOCKET": "/nowhere"])
+            guard arguments != ["ping", "-o", "xml"] else { continue }
+            #expect(run.status == .exited(64))
+            let error = try JSON(parsing: run.errors)
+            #expect(error["code"]?.integer == -32602)
+            #expect(error["data"]?["name"]?.string == "invalid_params")
+        }
+    }
+
+    @Test(arguments: [
+        (["raed", "c", "x"], #"unknown command "raed", did you mean "read"?"#),
+        (["--socket", "/x", "-o=table", "delete-maching"], #"did you mean "delete-matching"?"#),
+        (["statsu"], #"did you mean "status"?"#), (["hlep"], #"did you mean "help"?"#),
+        (["xyzzyxyzzyxyzzyxyzzy"], "crudctl --help lists all commands"),
+        (["read", "c"], "(see crudctl read --help)"), (["ping", "--tiemout", "5"], "--timeout"),
+    ])
+    func saysWhatWasMeant(_ arguments: [String], _ hint: String) throws {
+        let run = try CrudctlProgram.run(arguments)
+        #expect(run.status == .exited(64))
+        #expect(run.errors.contains(hint), "\(run.errors)")
+    }
+
+    @Test func anOverdueWriteIsNotATimeout() async throws {
+        let daemon = try ScriptedDaemon { listener in
+            let peer = try listener.accept()
+            _ = try peer.request()
+            try peer.awaitClosing()
+        }
+        let run = try CrudctlProgram.run(["delete", "c", "x", "--timeout", "1", "--socket", daemon.path])
+        #expect(run.status == .exited(74))
+        #expect(run.errors.hasPrefix("crudctl: outcome_unknown: "))
+        try await daemon.finish()
     }
 
     /// Runs a line of shell in which `$0` is crudctl and `$1` the daemon's socket.

@@ -107,7 +107,7 @@ import Testing
             let outcome = try run(arguments: arguments)
             #expect(outcome.status == .exited(64), "\(arguments): \(outcome.errors)")
             #expect(outcome.output.isEmpty)
-            #expect(!outcome.errors.isEmpty)
+            #expect(outcome.errorLines.count == 1 && outcome.errors.hasPrefix("crudctl: invalid_params: "))
         }
     }
 

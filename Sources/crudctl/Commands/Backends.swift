@@ -3,7 +3,6 @@ import ArgumentParser
 struct Backends: DaemonCommand {
     static let configuration = CommandConfiguration(abstract: "Lists the backends and their states.")
 
-    @ParentCommand var root: Crudctl
     @OptionGroup(title: "Global options") var options: GlobalOptions
 
     func run() async throws {

@@ -6,7 +6,6 @@ struct CheckConfig: DaemonCommand {
         commandName: "check-config",
         abstract: "Checks a configuration file, without a daemon, and prints every error with its position.")
 
-    @ParentCommand var root: Crudctl
     @OptionGroup(title: "Global options") var options: GlobalOptions
     @Argument(help: "The file (default: /etc/crudd/crudd.yaml).", completion: .file(extensions: ["yaml", "yml"]))
     var file: String?

@@ -11,7 +11,6 @@ struct CheckPlugin: DaemonCommand {
             available; 70 it does not conform; 78 the plugin or its options are invalid.
             """)
 
-    @ParentCommand var root: Crudctl
     @OptionGroup(title: "Global options") var options: GlobalOptions
     @Argument(help: "The plugin.", completion: .file(extensions: ["so"]))
     var path: String

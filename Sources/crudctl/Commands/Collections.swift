@@ -3,7 +3,6 @@ import ArgumentParser
 struct Collections: DaemonCommand {
     static let configuration = CommandConfiguration(abstract: "Lists the collections that you may read.")
 
-    @ParentCommand var root: Crudctl
     @OptionGroup(title: "Global options") var options: GlobalOptions
 
     func run() async throws {

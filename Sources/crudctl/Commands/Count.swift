@@ -4,7 +4,6 @@ import CRUDWire
 struct Count: DaemonCommand {
     static let configuration = CommandConfiguration(abstract: "Counts records.")
 
-    @ParentCommand var root: Crudctl
     @OptionGroup(title: "Global options") var options: GlobalOptions
     @OptionGroup var selection: SelectionArguments
 

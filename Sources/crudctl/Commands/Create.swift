@@ -3,7 +3,6 @@ import ArgumentParser
 struct Create: DaemonCommand {
     static let configuration = CommandConfiguration(abstract: "Stores a new record and prints its revision.")
 
-    @ParentCommand var root: Crudctl
     @OptionGroup(title: "Global options") var options: GlobalOptions
     @OptionGroup var record: RecordArguments
     @Argument(help: .item) var item: String?

@@ -3,7 +3,6 @@ import ArgumentParser
 struct Delete: DaemonCommand {
     static let configuration = CommandConfiguration(abstract: "Deletes an existing record.")
 
-    @ParentCommand var root: Crudctl
     @OptionGroup(title: "Global options") var options: GlobalOptions
     @OptionGroup var record: RecordArguments
     @OptionGroup var precondition: Precondition

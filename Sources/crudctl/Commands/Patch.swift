@@ -9,7 +9,6 @@ struct Patch: DaemonCommand {
             members that ITEM lacks are kept.
             """)
 
-    @ParentCommand var root: Crudctl
     @OptionGroup(title: "Global options") var options: GlobalOptions
     @OptionGroup var record: RecordArguments
     @Argument(help: .item) var item: String?

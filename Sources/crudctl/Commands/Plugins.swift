@@ -3,7 +3,6 @@ import ArgumentParser
 struct Plugins: DaemonCommand {
     static let configuration = CommandConfiguration(abstract: "Lists the loaded plugins.")
 
-    @ParentCommand var root: Crudctl
     @OptionGroup(title: "Global options") var options: GlobalOptions
 
     func run() async throws {

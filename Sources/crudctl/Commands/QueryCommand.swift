@@ -7,7 +7,6 @@ struct QueryCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "query", abstract: "Prints the records that match, one page or all pages.")
 
-    @ParentCommand var root: Crudctl
     @OptionGroup(title: "Global options") var options: GlobalOptions
     @OptionGroup var selection: SelectionArguments
     @Option(

@@ -6,7 +6,6 @@ import CRUDWire
 struct Read: DaemonCommand {
     static let configuration = CommandConfiguration(abstract: "Prints a record.")
 
-    @ParentCommand var root: Crudctl
     @OptionGroup(title: "Global options") var options: GlobalOptions
     @OptionGroup var record: RecordArguments
     @Option(help: ArgumentHelp("Print these members of the item only.", valueName: "a,b.c")) var fields: String?

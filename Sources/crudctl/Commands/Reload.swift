@@ -5,7 +5,6 @@ struct Reload: DaemonCommand {
     static let configuration = CommandConfiguration(
         abstract: "Makes the daemon read its configuration again and prints the changes.")
 
-    @ParentCommand var root: Crudctl
     @OptionGroup(title: "Global options") var options: GlobalOptions
     @Flag(help: "Reload even if records of a collection would be orphaned.") var force = false
 

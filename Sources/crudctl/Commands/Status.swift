@@ -3,7 +3,6 @@ import ArgumentParser
 struct Status: DaemonCommand {
     static let configuration = CommandConfiguration(abstract: "Prints the state of the daemon.")
 
-    @ParentCommand var root: Crudctl
     @OptionGroup(title: "Global options") var options: GlobalOptions
 
     func run() async throws {

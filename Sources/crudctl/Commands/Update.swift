@@ -4,7 +4,6 @@ struct Update: DaemonCommand {
     static let configuration = CommandConfiguration(
         abstract: "Replaces the item of an existing record and prints its new revision.")
 
-    @ParentCommand var root: Crudctl
     @OptionGroup(title: "Global options") var options: GlobalOptions
     @OptionGroup var record: RecordArguments
     @Argument(help: .item) var item: String?

@@ -4,7 +4,6 @@ struct Upsert: DaemonCommand {
     static let configuration = CommandConfiguration(
         abstract: "Stores a record, whether it exists or not, and prints its revision.")
 
-    @ParentCommand var root: Crudctl
     @OptionGroup(title: "Global options") var options: GlobalOptions
     @OptionGroup var record: RecordArguments
     @Argument(help: .item) var item: String?

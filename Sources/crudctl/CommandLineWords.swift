@@ -1,0 +1,53 @@
+import CRUDModel
+
+/// The words of a command line, as far as they are understood before they are parsed.
+struct CommandLineWords {
+    /// The words with global options moved behind the command, which has them too.
+    let words: [String]
+    /// The command; nil if there is none, or an unknown option before it.
+    private let command: String?
+
+    private static let optionsWithValue = ["--socket", "--output", "-o", "--timeout"]
+
+    init(_ words: [String]) {
+        var index = 0
+        while index < words.count {
+            let word = words[index]
+            if Self.optionsWithValue.contains(word) {
+                index += 2
+            } else if word == "--no-color" || Self.optionsWithValue.contains(where: { word.hasPrefix("\($0)=") }) {
+                index += 1
+            } else {
+                break
+            }
+        }
+        if index < words.count, !words[index].hasPrefix("-") {
+            command = words[index]
+            self.words = [words[index]] + words[..<index] + words[(index + 1)...]
+        } else {
+            command = nil
+            self.words = words
+        }
+    }
+
+    /// Whether results and errors are to be JSON explicitly; known also where the line is wrong otherwise.
+    var asksForJSON: Bool {
+        let words = words.prefix { $0 != "--" }
+        return words.contains { $0 == "-o=json" || $0 == "--output=json" }
+            || zip(words, words.dropFirst()).contains { ["-o", "--output"].contains($0) && $1 == "json" }
+    }
+
+    /// The error of a line that cannot be parsed.
+    ///
+    /// - Parameter message: what the parser says.
+    func usageError(_ message: String) -> CRUDError {
+        let known = Crudctl.commandNames + ["help"]
+        guard let command, !known.contains(command) else {
+            let help = (["crudctl"] + (command.map { [$0] } ?? []) + ["--help"]).joined(separator: " ")
+            return CRUDError(.invalidParams, "\(message) (see \(help))")
+        }
+        let hint = nearestName(to: command.utf8, among: known).map { "did you mean \"\($0)\"?" }
+        return CRUDError(
+            .invalidParams, "unknown command \"\(command)\", \(hint ?? "crudctl --help lists all commands")")
+    }
+}

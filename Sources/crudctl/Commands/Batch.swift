@@ -1,0 +1,42 @@
+import ArgumentParser
+import CRUDJSON
+import CRUDModel
+import CRUDWire
+
+struct Batch: DaemonCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Executes several operations in order and prints the result of each.",
+        discussion: """
+            Each line of FILE is an operation as record.batch takes it, such as \
+            {"op": "delete", "collection": "clients", "id": "ada"}. The exit status is that of the first operation \
+            that failed.
+            """)
+
+    @OptionGroup(title: "Global options") var options: GlobalOptions
+    @Argument(help: "The operations, in NDJSON; - (or nothing) for standard input.", completion: .file())
+    var file = "-"
+    @Flag(help: "All operations take effect, or none.") var atomic = false
+
+    func run() async throws {
+        let lines = try TextSource(file: file).text().split(separator: UInt8(ascii: "\n")).filter { line in
+            !line.allSatisfy { [UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\r")].contains($0) }
+        }
+        for (index, line) in lines.enumerated() { try RawJSON.check(Array(line), what: "operation \(index)") }
+        let result = try await call("record.batch") { params in
+            params.key("operations")
+            params.array { operations in
+                for line in lines { operations.raw(line) }
+            }
+            if atomic { params.member("atomic", true) }
+        }
+        try show(result, list: "results")
+        for (index, entry) in (ResultObject(result)?.elements("results") ?? []).enumerated() {
+            guard let text = ResultObject(Array(entry))?.value("error"),
+                var error = CRUDError(errorObject: Array(text))
+            else { continue }
+            error.message = "operation \(index): \(error.message)"
+            error.details.index = index
+            throw error
+        }
+    }
+}

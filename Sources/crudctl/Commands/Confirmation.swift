@@ -1,0 +1,29 @@
+import ArgumentParser
+import Glibc
+
+/// The consent to a deletion: `--yes`, or a reply on the terminal.
+struct Confirmation: ParsableArguments {
+    @Flag(help: "Do not ask for confirmation.") var yes = false
+
+    func validate() throws {
+        guard yes || isatty(STDIN_FILENO) == 1 else {
+            throw ValidationError("There is no terminal to ask for confirmation: give --yes.")
+        }
+    }
+
+    /// Whether the user consents; if not, they are told that nothing happens.
+    ///
+    /// - Parameter question: what to ask; not evaluated with `--yes`.
+    func isGiven(_ question: () async throws -> String) async throws -> Bool {
+        if yes { return true }
+        StandardError.write("\(try await question().withVisibleControls) [y/N] ")
+        if ["y", "yes"].contains((readLine() ?? "").lowercased()) { return true }
+        StandardError.write("crudctl: nothing has been deleted\n")
+        return false
+    }
+
+    /// A number of records, in words.
+    static func records(_ count: Int?) -> String {
+        count.map { "\($0) record\($0 == 1 ? "" : "s")" } ?? "the records"
+    }
+}

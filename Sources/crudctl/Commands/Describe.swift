@@ -1,0 +1,14 @@
+import ArgumentParser
+import CRUDJSON
+
+struct Describe: DaemonCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Describes a collection: its place, its capabilities and the number of its records.")
+
+    @OptionGroup(title: "Global options") var options: GlobalOptions
+    @Argument(help: "The collection's name.") var collection: String
+
+    func run() async throws {
+        try show(try await call("collection.describe") { $0.member("collection", collection) })
+    }
+}

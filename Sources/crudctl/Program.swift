@@ -1,0 +1,7 @@
+/// The entry point.
+@main
+enum Program {
+    static func main() {
+        MainThreadExecutor().run { await Crudctl.execute(Array(CommandLine.arguments.dropFirst())) }
+    }
+}

@@ -1,0 +1,66 @@
+import ArgumentParser
+import CRUDWire
+import Glibc
+
+/// Where a command's text comes from.
+enum TextSource {
+    case argument(String)
+    case file(String)
+    case standardInput
+
+    /// More than the largest frame that any daemon accepts.
+    private static let maximumBytes = 1 << 30
+
+    /// JSON text, `@FILE`, or `-` for standard input.
+    init(json argument: String) {
+        self = argument.hasPrefix("@") ? .file(String(argument.dropFirst())) : Self(file: argument, or: Self.argument)
+    }
+
+    /// A file, or `-` for standard input.
+    init(file argument: String) {
+        self.init(file: argument, or: Self.file)
+    }
+
+    private init(file argument: String, or other: (String) -> Self) {
+        self = argument == "-" ? .standardInput : other(argument)
+    }
+
+    /// The text, checked to be JSON.
+    ///
+    /// - Parameter what: what it is, for the message.
+    func json(_ what: String) throws -> [UInt8] {
+        let text = try text()
+        try RawJSON.check(text, what: what)
+        return text
+    }
+
+    func text() throws -> [UInt8] {
+        switch self {
+        case .argument(let text): return Array(text.utf8)
+        case .standardInput: return try Self.read(STDIN_FILENO, "standard input")
+        case .file(let path):
+            let file = open(path, O_RDONLY | O_CLOEXEC)
+            guard file >= 0 else { throw ValidationError("cannot read \(path): \(ErrorNumber.message)") }
+            defer { close(file) }
+            return try Self.read(file, path)
+        }
+    }
+
+    private static func read(_ file: Int32, _ name: String) throws -> [UInt8] {
+        var text: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 64 << 10)
+        while true {
+            // The call writes at most the size of the chunk.
+            let count = chunk.withUnsafeMutableBytes { unsafe Glibc.read(file, $0.baseAddress, $0.count) }
+            if count == 0 { return text }
+            if count < 0 {
+                if errno == EINTR { continue }
+                throw ValidationError("cannot read \(name): \(ErrorNumber.message)")
+            }
+            text += chunk[..<count]
+            guard text.count <= maximumBytes else {
+                throw ValidationError("\(name) is larger than any request may be")
+            }
+        }
+    }
+}

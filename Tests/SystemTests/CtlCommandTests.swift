@@ -1,0 +1,94 @@
+import CRUDTestSupport
+import Glibc
+import Testing
+
+/// Commands of crudctl for one record, a collection and several operations; its errors before there is a connection.
+@Suite(.daemon) struct CtlCommandTests {
+    @Test func existsTellsByItsStatus() throws {
+        #expect(try run("create", "ctl-exists", "a", "1").status == .exited(0))
+        let there = try run("exists", "ctl-exists", "a")
+        #expect(there.status == .exited(0))
+        #expect(try JSON(parsing: there.output)["exists"]?.boolean == true)
+        let absent = try run("exists", "ctl-exists", "b")
+        #expect(absent.status == .exited(66))
+        #expect(try JSON(parsing: absent.output)["exists"]?.boolean == false)
+        #expect(absent.errors.isEmpty)
+    }
+
+    @Test func describesAndReindexesACollection() throws {
+        #expect(try run("create", "ctl-described", "a", "1").status == .exited(0))
+        let description = try JSON(parsing: run("describe", "ctl-described").output)
+        #expect(description["name"]?.string == "ctl-described")
+        #expect(description["count"]?.integer == 1)
+        #expect(try run("reindex", "ctl-described").status == .exited(0))
+    }
+
+    @Test func executesABatch() throws {
+        let operations = """
+            {"op": "create", "collection": "ctl-batch", "id": "a", "item": 1.0}
+            {"op": "create", "collection": "ctl-batch", "id": "a", "item": 2}
+
+            {"op": "upsert", "collection": "ctl-batch", "id": "b", "item": 3}
+            """
+        let mixed = try run("batch", "-o", "ndjson", input: operations)
+        #expect(mixed.status == .exited(73), "\(mixed.errors)")
+        #expect(mixed.output.split(separator: "\n").count == 3)
+        #expect(mixed.errors.hasPrefix("crudctl: record_exists: operation 1: "))
+        #expect(try run("read", "ctl-batch", "a", "--raw").output == "1.0\n")
+        #expect(try run("read", "ctl-batch", "b", "--raw").output == "3\n")
+        let directory = try TemporaryDirectory()
+        try Files.write(
+            operations.replacing("ctl-batch", with: "ctl-atomic"), to: "\(directory.path)/operations")
+        let atomic = try run("batch", "\(directory.path)/operations", "--atomic")
+        #expect(atomic.status == .exited(73))
+        #expect(atomic.output.isEmpty)
+        #expect(try run("exists", "ctl-atomic", "b").status == .exited(66))
+    }
+
+    @Test(.enabled(if: Peer.canImpersonate, "needs root to run as another user"))
+    func aSocketThatMayNotBeOpenedIs77AndNamesTheGroup() throws {
+        let directory = try TemporaryDirectory()
+        #expect(chmod(directory.path, 0o755) == 0)
+        let crudctl = "\(directory.path)/crudctl"
+        try Files.copy(BuildProducts.path(of: "crudctl"), to: crudctl, mode: 0o755)
+        let folder = "\(directory.path)/run"
+        try Files.makeDirectory(folder)
+        let listener = try Descriptor.listener(at: "\(folder)/crudd.sock")
+        let group = try #require(unsafe getgrnam("daemon")).pointee.gr_gid
+        let nobody = Peer(user: 65534, group: 65534).command
+        for (mode, socketMode, hint) in [(0o755, 0o660, true), (0o750, 0o666, true), (0o755, 0o600, false)] {
+            #expect(chmod("\(folder)/crudd.sock", mode_t(socketMode)) == 0)
+            #expect(chown("\(folder)/crudd.sock", 0, group) == 0)
+            #expect(chmod(folder, mode_t(mode)) == 0)
+            #expect(chown(folder, 0, group) == 0)
+            let arguments = ["--socket", "\(folder)/crudd.sock", "ping"]
+            let outcome = try Command.run(nobody.path, nobody.arguments + [crudctl] + arguments)
+            #expect(outcome.status == .exited(77), "\(outcome.errors)")
+            #expect(outcome.errors.hasPrefix("crudctl: permission_denied: cannot connect to the daemon at \(folder)"))
+            #expect(outcome.errors.contains("join the group daemon, ") == hint, "\(outcome.errors)")
+        }
+        withExtendedLifetime(listener) {}
+    }
+
+    /// libdispatch writes to the system's log where it may not set the priority of its threads; here that log is
+    /// redirected.
+    @Test(.enabled(if: Peer.canImpersonate, "needs root to run as another user"))
+    func libdispatchHasNothingToSay() throws {
+        let directory = try TemporaryDirectory()
+        #expect(chmod(directory.path, 0o755) == 0)
+        let crudctl = "\(directory.path)/crudctl"
+        try Files.copy(BuildProducts.path(of: "crudctl"), to: crudctl, mode: 0o755)
+        let nobody = Peer(user: 65534, group: 65534).command
+        let outcome = try Command.run(
+            nobody.path, nobody.arguments + [crudctl, "ping", "--socket", "/nowhere/crudd.sock"],
+            environment: ["LIBDISPATCH_LOG": "stderr"])
+        #expect(outcome.status == .exited(69))
+        #expect(outcome.errorLines.count == 1, "\(outcome.errors)")
+    }
+
+    private func run(_ arguments: String..., input: String = "") throws -> Command.Outcome {
+        try Command.run(
+            BuildProducts.path(of: "crudctl"), arguments, environment: ["CRUDD_SOCKET": Daemon.shared.socketPath],
+            input: input)
+    }
+}

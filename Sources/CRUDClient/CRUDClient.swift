@@ -76,6 +76,7 @@ public final class CRUDClient: Sendable {
     ///   - path: the daemon's socket; nil: `$CRUDD_SOCKET`, or ``defaultPath`` if that is not set.
     ///   - options: the timeout of calls and the like.
     /// - Throws: ``CRUDError/Code/unavailable``, at once and with the path in the message, if no daemon replies;
+    ///   ``CRUDError/Code/permissionDenied`` if the socket may not be opened: the message names the group to join;
     ///   ``CRUDError/Code/limitExceeded`` if it has its maximum number of sessions;
     ///   ``CRUDError/Code/unsupported`` if it does not speak version 1 of the protocol.
     public static func connect(path: String? = nil, options: Options = Options()) async throws -> CRUDClient {

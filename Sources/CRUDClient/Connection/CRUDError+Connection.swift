@@ -38,7 +38,12 @@ extension CRUDError {
             case SocketAddressError.unixDomainSocketPathTooLong: "the path is too long for a socket"
             default: String(describing: cause)
             }
-        return CRUDError(.unavailable, "cannot connect to the daemon at \(path): \(reason)", cause: cause)
+        let message = "cannot connect to the daemon at \(path): \(reason)"
+        guard let error = cause as? IOError, error.errnoCode == EACCES else {
+            return CRUDError(.unavailable, message, cause: cause)
+        }
+        let hint = SocketGroup.name(ofSocketAt: path).map { "; join the group \($0), whose members may" } ?? ""
+        return CRUDError(.permissionDenied, message + hint, cause: cause)
     }
 
     static func connectionLost(path: String, _ cause: (any Error)?) -> CRUDError {

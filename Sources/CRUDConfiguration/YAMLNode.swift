@@ -47,20 +47,3 @@ struct YAMLNode: Sendable {
         }
     }
 }
-
-/// Text of the file for a one-line message: quoted, control characters as escapes, long text cut.
-func quoted(_ text: some Sequence<UInt8>) -> String {
-    let maximum = 64
-    var result = "\""
-    for (index, scalar) in String(decoding: Array(text), as: UTF8.self).unicodeScalars.enumerated() {
-        if index == maximum {
-            result += "…"
-            break
-        }
-        switch scalar.properties.generalCategory {
-        case .control, .format, .lineSeparator, .paragraphSeparator: result += scalar.escaped(asASCII: true)
-        default: result.unicodeScalars.append(scalar)
-        }
-    }
-    return result + "\""
-}

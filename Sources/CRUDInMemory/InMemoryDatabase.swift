@@ -39,7 +39,7 @@ public final class InMemoryDatabase: Sendable {
     /// - Throws: `record_not_found`.
     func record(_ id: String, in collection: String) throws -> Record {
         guard let record = try records([id], in: collection, "id").first else {
-            throw CRUDError(.recordNotFound, "there is no record with this id")
+            throw CRUDError.recordNotFound(id.utf8, in: collection.utf8)
         }
         return record
     }

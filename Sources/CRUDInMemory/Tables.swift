@@ -35,7 +35,7 @@ struct Tables {
     mutating func put(
         _ item: EncodedItem, _ id: String, _ collection: String, if precondition: Precondition
     ) throws(CRUDError) -> Record {
-        try Self.expect(precondition, self[id, collection])
+        try expect(precondition, id, collection)
         revisions += 1
         var normalization = ItemNormalization()
         let item = normalization.normalized(item.bytes.span).map(EncodedItem.init(bytes:)) ?? item
@@ -49,7 +49,7 @@ struct Tables {
         _ patch: EncodedItem, _ id: String, _ collection: String, if precondition: Precondition
     ) throws(CRUDError) -> Record {
         let current = self[id, collection]
-        try Self.expect(precondition, current)
+        try expect(precondition, id, collection)
         let item = current?.item.bytes ?? Array("{}".utf8)
         let patched: EncodedItem
         do throws(JSONSyntaxError) {
@@ -63,7 +63,7 @@ struct Tables {
     }
 
     mutating func delete(_ id: String, _ collection: String, ifRevision: Revision?) throws(CRUDError) {
-        try Self.expect(.present(ifRevision), self[id, collection])
+        try expect(.present(ifRevision), id, collection)
         self[id, collection] = nil
     }
 
@@ -84,28 +84,27 @@ struct Tables {
         case .delete(let revision):
             try delete(id, collection, ifRevision: revision)
         case .check(let revision):
-            guard self[id, collection]?.revision == revision else { throw Self.mismatch(self[id, collection]) }
+            guard self[id, collection]?.revision == revision else { throw mismatch(id, collection) }
         }
         return RecordOutcome()
     }
 
     // MARK: Preconditions
 
-    private static func expect(_ precondition: Precondition, _ record: Record?) throws(CRUDError) {
+    private func expect(_ precondition: Precondition, _ id: String, _ collection: String) throws(CRUDError) {
+        let record = self[id, collection]
         switch precondition {
         case .absent:
-            guard record == nil else { throw CRUDError(.recordExists, "there is a record with this id already") }
+            guard record == nil else { throw CRUDError.recordExists(id.utf8, in: collection.utf8) }
         case .present(let revision):
-            guard let record else { throw CRUDError(.recordNotFound, "there is no record with this id") }
-            guard revision == nil || record.revision == revision else { throw mismatch(record) }
+            guard let record else { throw CRUDError.recordNotFound(id.utf8, in: collection.utf8) }
+            guard revision == nil || record.revision == revision else { throw mismatch(id, collection) }
         case .unchanged(let revision):
-            guard revision == nil || record?.revision == revision else { throw mismatch(record) }
+            guard revision == nil || record?.revision == revision else { throw mismatch(id, collection) }
         }
     }
 
-    private static func mismatch(_ record: Record?) -> CRUDError {
-        CRUDError(
-            .revisionMismatch, record == nil ? "there is no record with this id" : "the record has another revision",
-            details: CRUDError.Details(revision: record?.revision.text))
+    private func mismatch(_ id: String, _ collection: String) -> CRUDError {
+        .revisionMismatch(id.utf8, in: collection.utf8, current: self[id, collection]?.revision.text)
     }
 }

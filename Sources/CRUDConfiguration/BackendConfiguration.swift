@@ -15,7 +15,7 @@ package struct BackendConfiguration: Sendable {
     package enum Isolation: String, Sendable, CaseIterable {
         /// In the daemon.
         case inline
-        /// In a supervised child process.
+        /// In a child process.
         case process
     }
 

@@ -60,7 +60,8 @@ public final class InMemoryDatabase: Sendable {
         }
     }
 
-    func page(_ query: RecordQuery, in collection: String) throws -> (records: [Record], next: Cursor?) {
+    /// The result of `record.query`, as JSON text.
+    func page(_ query: RecordQuery, in collection: String) throws -> [UInt8] {
         try Check.collection(collection)
         let name = Array(collection.utf8)
         let execution = try QueryExecution(
@@ -68,8 +69,7 @@ public final class InMemoryDatabase: Sendable {
             timeout: DefaultLimits.requestTimeout)
         let table = snapshot(collection)
         while try !execution.advance(table, isAbandoned: { false }) {}
-        let next = execution.cursor.map { Cursor(String(decoding: $0, as: UTF8.self)) }
-        return (execution.ids.compactMap { table[$0] }, next)
+        return execution.result
     }
 
     func count(_ selection: RecordSelection, in collection: String) throws -> Int {

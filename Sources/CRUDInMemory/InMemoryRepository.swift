@@ -54,8 +54,7 @@ public struct InMemoryRepository: RecordStore {
 
     public func query<Item: Decodable>(_ query: RecordQuery, as type: Item.Type) async throws -> RecordPage<Item> {
         try await yield()
-        let page = try database.page(query, in: collection)
-        return RecordPage(records: try page.records.map { try $0.versioned() }, next: page.next)
+        return try RecordPage(json: database.page(query, in: collection))
     }
 
     public func count(_ selection: RecordSelection) async throws -> Int {

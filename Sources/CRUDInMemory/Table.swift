@@ -1,4 +1,5 @@
 import CRUDClient
+import CRUDJSON
 import CRUDModel
 import CRUDQuery
 
@@ -34,8 +35,6 @@ final class TableSnapshot: RecordSource {
         self.records = records
         self.ids = ids
     }
-
-    subscript(id: [UInt8]) -> Record? { records[id] }
 
     func scan(_ scan: RecordScan, into visitor: any RecordVisitor) throws(CRUDError) {
         var range = range(scan)
@@ -89,6 +88,12 @@ extension CRUDQuery.Query {
         sort = query.sort
         if let limit = query.limit { self.limit = limit }
         try Check.limit(limit)
+        if let fields = query.fields {
+            var json = JSONWriter()
+            json.array { paths in for field in fields { paths.string(field.text) } }
+            self.fields = try FieldProjection(json: json.bytes.span)
+        }
+        explains = query.explains
         if let cursor = query.cursor { try resume(from: Array(cursor.text.utf8), in: collection) }
     }
 }

@@ -1,4 +1,4 @@
-/// The limits of PROTOCOL.md, section 1, as they are unless the configuration says otherwise.
+/// The limits of PROTOCOL.md, "Limits and back-pressure", as they are unless the configuration says otherwise.
 package enum DefaultLimits {
     /// The longest frame, either way.
     package static let frameBytes = 16 << 20

@@ -27,6 +27,36 @@ import Testing
         return (users, collections)
     }
 
+    @Test(arguments: Backing.allCases)
+    func readsPartsOfTheItems(_ backing: Backing) async throws {
+        struct Part: Decodable, Hashable {
+            struct Address: Decodable, Hashable { let city: String? }
+            let name: String
+            let address: Address?
+            let age: Int?
+        }
+        let (users, _) = try await open(backing)
+        let query = Query<User> { $0.age > 17 }.sorted(by: \.age, .descending)
+        let parts = try await users.fetch(query.selecting(\.name, \.address.city), as: Part.self)
+        #expect(
+            parts == [
+                Part(name: "çem", address: Part.Address(city: "Paris"), age: nil),
+                Part(name: "Ada", address: Part.Address(city: "London"), age: nil),
+                Part(name: "Bob", address: nil, age: nil),
+            ])
+        var whole: [Int?] = []
+        for try await part in users.records(query.limited(to: 2), as: Part.self) { whole.append(part.age) }
+        #expect(whole == [Int.max, 36])
+    }
+
+    @Test(arguments: Backing.allCases)
+    func explainsAQuery(_ backing: Backing) async throws {
+        let (users, _) = try await open(backing)
+        let plan = try await users.explain(Query { $0.age > 17 })
+        #expect(plan == QueryPlan(index: nil, sort: "id", scanned: 4))
+        #expect(try await users.explain(Query().sorted(by: \.age)).sort == "host")
+    }
+
     static let conditions: [(@Sendable (User.Properties) -> Condition<User>, String)] = [
         ({ $0.age >= 18 && $0.name.like("B%") }, "bob"),
         ({ $0.age == 18 }, "bob"),

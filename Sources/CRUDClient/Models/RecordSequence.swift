@@ -1,32 +1,27 @@
 /// The records that a query selects, read in pages during iteration.
 ///
 /// Each iterator executes the query again, and keeps one page at a time.
-public struct RecordSequence<Model: Codable & Sendable>: AsyncSequence, Sendable {
+public struct RecordSequence<Model: Decodable & Sendable>: AsyncSequence, Sendable {
     let store: any RecordStore
-    let query: Query<Model>
+    let query: Result<RecordQuery, any Error>
+    let limit: Int?
 
     public func makeAsyncIterator() -> Iterator {
-        Iterator(store: store, query: query)
+        Iterator(store: store, query: query, remaining: limit)
     }
 
     public struct Iterator: AsyncIteratorProtocol {
-        private let store: any RecordStore
-        private let query: Query<Model>
+        fileprivate let store: any RecordStore
+        fileprivate let query: Result<RecordQuery, any Error>
         /// How many records the query's limit still allows; nil: any number.
-        private var remaining: Int?
-        private var page: ArraySlice<Versioned<Model>> = []
-        private var place = Place.start
+        fileprivate var remaining: Int?
+        fileprivate var page: ArraySlice<Versioned<Model>> = []
+        fileprivate var place = Place.start
 
-        private enum Place {
+        fileprivate enum Place {
             case start
             case after(Cursor)
             case end
-        }
-
-        init(store: any RecordStore, query: Query<Model>) {
-            self.store = store
-            self.query = query
-            remaining = query.limit
         }
 
         /// The next record; nil after the last one, and after an error.
@@ -35,7 +30,7 @@ public struct RecordSequence<Model: Codable & Sendable>: AsyncSequence, Sendable
         public mutating func next() async throws -> Model? {
             while page.isEmpty {
                 guard remaining != 0 else { return nil }
-                var request = try query.recordQuery()
+                var request = try query.get()
                 switch place {
                 case .start: break
                 case .after(let cursor): request.cursor = cursor

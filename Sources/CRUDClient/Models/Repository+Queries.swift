@@ -8,9 +8,21 @@ extension Repository {
     ///
     /// - Throws: ``CRUDError/Code/invalidQuery``; a `DecodingError` if an item is not a `Model`.
     public func fetch(_ query: Query<Model>) async throws -> [Model] {
-        var models: [Model] = []
-        for try await model in records(query) { models.append(model) }
-        return models
+        try await fetch(query, as: Model.self)
+    }
+
+    /// Reads the records that a query selects as values of another type, such as one with few of the properties.
+    ///
+    /// ```swift
+    /// struct Contact: Decodable { let name: String, email: String }
+    /// let contacts = try await users.fetch(Query().selecting(\.name, \.email), as: Contact.self)
+    /// ```
+    ///
+    /// - Throws: ``CRUDError/Code/invalidQuery``; a `DecodingError` if an item is not a `Part`.
+    public func fetch<Part: Decodable & Sendable>(_ query: Query<Model>, as type: Part.Type) async throws -> [Part] {
+        var parts: [Part] = []
+        for try await part in records(query, as: type) { parts.append(part) }
+        return parts
     }
 
     /// Reads every record, by id.
@@ -29,7 +41,26 @@ extension Repository {
     /// for try await user in users.records(Query().sorted(by: \.name)) { print(user.name) }
     /// ```
     public func records(_ query: Query<Model> = Query()) -> RecordSequence<Model> {
-        RecordSequence(store: store, query: query)
+        records(query, as: Model.self)
+    }
+
+    /// The records that a query selects, as values of another type, such as one with few of the properties.
+    public func records<Part: Decodable & Sendable>(_ query: Query<Model>, as type: Part.Type) -> RecordSequence<Part> {
+        RecordSequence(store: store, query: Result { try query.recordQuery() }, limit: query.limit)
+    }
+
+    /// How the first page of the records that a query selects is found: by which index, and with how much work.
+    ///
+    /// - Throws: ``CRUDError/Code/invalidQuery``.
+    public func explain(_ query: Query<Model> = Query()) async throws -> QueryPlan {
+        var request = try query.recordQuery()
+        request.fields = []
+        request.limit = query.limit.map { min(max($0, 1), DefaultLimits.pageRecords) }
+        request.explains = true
+        guard let plan = try await store.query(request, as: Ignored.self).plan else {
+            throw CRUDError(.unsupported, "the store does not explain queries")
+        }
+        return plan
     }
 
     /// Reads the first record that a query selects.
@@ -77,6 +108,11 @@ extension Repository {
     public func removeAll() async throws -> Int {
         try await store.deleteMatching(.all)
     }
+}
+
+/// An item of which nothing is kept.
+struct Ignored: Decodable {
+    init(from decoder: any Decoder) {}
 }
 
 /// The same, with a condition only. The closure is called in the caller's isolation.

@@ -22,6 +22,7 @@ public struct Query<Model>: Sendable {
     private let filter: Result<Filter, any Error>?
     private var sort = SortOrder()
     private var prefix: String?
+    private var fields: [PropertyPath]?
     /// The maximum number of records; nil: all.
     private(set) var limit: Int?
 
@@ -68,10 +69,22 @@ public struct Query<Model>: Sendable {
         return query
     }
 
+    /// The same records with these properties only; they are read as a type that needs no others, by
+    /// ``Repository/fetch(_:as:)``.
+    public func selecting<each Value>(
+        _ properties: repeat KeyPath<Model.Properties, Property<Model, each Value>>
+    ) -> Query where Model: Queryable {
+        var query = self
+        var fields: [PropertyPath] = []
+        for property in repeat each properties { fields.append(Model.properties[keyPath: property].path) }
+        query.fields = fields
+        return query
+    }
+
     /// The query for a ``RecordStore``, whose limit is that of a page.
     ///
     /// - Throws: the error of a value that cannot be compared.
     func recordQuery() throws -> RecordQuery {
-        RecordQuery(RecordSelection(filter: try filter?.get(), prefix: prefix), sort: sort)
+        RecordQuery(RecordSelection(filter: try filter?.get(), prefix: prefix), sort: sort, fields: fields)
     }
 }

@@ -51,7 +51,7 @@ extension CRUDRepository {
 
     public func exists(id: String) async throws -> Bool {
         do {
-            _ = try await readVersioned(id: id, as: AnyItem.self)
+            _ = try await readVersioned(id: id, as: Ignored.self)
             return true
         } catch let error as CRUDError where error.code == .recordNotFound {
             return false
@@ -68,9 +68,4 @@ extension CRUDRepository {
         }
         return records
     }
-}
-
-/// Decodes any item and keeps nothing of it.
-private struct AnyItem: Decodable {
-    init(from decoder: any Decoder) {}
 }

@@ -37,14 +37,21 @@ public struct RecordQuery: Sendable {
     public var limit: Int?
     /// Where the page begins: ``RecordPage/next`` of the previous page; nil: at the start.
     public var cursor: Cursor?
+    /// The items have these properties only, nested as they were; nil: all of them.
+    public var fields: [PropertyPath]?
+    /// Whether the page has a ``RecordPage/plan``.
+    public var explains: Bool
 
     public init(
-        _ selection: RecordSelection = .all, sort: SortOrder = SortOrder(), limit: Int? = nil, cursor: Cursor? = nil
+        _ selection: RecordSelection = .all, sort: SortOrder = SortOrder(), limit: Int? = nil, cursor: Cursor? = nil,
+        fields: [PropertyPath]? = nil, explains: Bool = false
     ) {
         self.selection = selection
         self.sort = sort
         self.limit = limit
         self.cursor = cursor
+        self.fields = fields
+        self.explains = explains
     }
 }
 
@@ -63,10 +70,29 @@ public struct RecordPage<Item> {
     public var records: [Versioned<Item>]
     /// Where the next page begins; nil: this is the last page. Any page may be shorter than its limit, and even empty.
     public var next: Cursor?
+    /// How it was found; nil unless the query asked for it.
+    public var plan: QueryPlan?
 
-    public init(records: [Versioned<Item>], next: Cursor?) {
+    public init(records: [Versioned<Item>], next: Cursor?, plan: QueryPlan? = nil) {
         self.records = records
         self.next = next
+        self.plan = plan
+    }
+}
+
+/// How a page of records was found.
+public struct QueryPlan: Sendable, Codable, Hashable {
+    /// The property path whose index was used; nil: none was.
+    public var index: String?
+    /// Who has sorted the records: `id` if they are in the order of their ids, `storage`, or `host`.
+    public var sort: String
+    /// How many records were examined.
+    public var scanned: Int
+
+    public init(index: String?, sort: String, scanned: Int) {
+        self.index = index
+        self.sort = sort
+        self.scanned = scanned
     }
 }
 

@@ -28,14 +28,10 @@ extension RemoteRepository {
             }
             if let limit = query.limit { params.member("limit", limit) }
             if let cursor = query.cursor { params.member("cursor", cursor.text) }
+            if let fields = query.fields { params.member("fields", strings: fields.map(\.text)) }
+            if query.explains { params.member("explain", true) }
         }
-        guard let records = result.elements("records") else { throw CRUDError.malformed(.query) }
-        return RecordPage(
-            records: try records.map { text in
-                guard let object = ResultObject(Array(text)) else { throw CRUDError.malformed(.query) }
-                return try record(object, .query)
-            },
-            next: result.string("cursor").map(Cursor.init))
+        return try RecordPage(result)
     }
 
     public func count(_ selection: RecordSelection) async throws -> Int {
@@ -94,6 +90,33 @@ extension RemoteRepository {
         return RecordOutcome(
             revision: result.string("revision").map(Revision.init),
             item: result.value("item").map { EncodedItem(bytes: Array($0)) })
+    }
+}
+
+extension RecordPage where Item: Decodable {
+    /// The page that is the result of a `record.query`.
+    init(_ result: ResultObject) throws {
+        guard let records = result.elements("records") else { throw CRUDError.malformed(.query) }
+        self.init(
+            records: try records.map { try Versioned(ResultObject(Array($0)), .query) },
+            next: result.string("cursor").map(Cursor.init),
+            plan: try result.value("plan").map { try ItemCoding.item(from: $0) })
+    }
+
+    /// The page that is the JSON text of the result of a `record.query`.
+    package init(json text: [UInt8]) throws {
+        guard let result = ResultObject(text) else { throw CRUDError.malformed(.query) }
+        try self.init(result)
+    }
+}
+
+extension Versioned where Item: Decodable {
+    /// The record that is the result of a method, or an element of it.
+    init(_ object: ResultObject?, _ method: RemoteMethod) throws {
+        guard let id = object?.string("id"), let item = object?.value("item"),
+            let revision = object?.string("revision")
+        else { throw CRUDError.malformed(method) }
+        self.init(id: id, item: try ItemCoding.item(from: item), revision: Revision(revision))
     }
 }
 

@@ -22,7 +22,7 @@ public struct RemoteRepository: RecordStore {
     }
 
     public func readVersioned<Item: Decodable>(id: String, as type: Item.Type) async throws -> Versioned<Item> {
-        try record(await call(.read) { $0.member("id", id) }, .read)
+        try Versioned(await call(.read) { $0.member("id", id) }, .read)
     }
 
     @discardableResult
@@ -61,10 +61,7 @@ public struct RemoteRepository: RecordStore {
     public func readVersioned<Item: Decodable>(ids: [String], as type: Item.Type) async throws -> [Versioned<Item>] {
         let result = try await call(.readMany) { $0.member("ids", strings: ids) }
         guard let records = result.elements("records") else { throw CRUDError.malformed(.readMany) }
-        return try records.map { text in
-            guard let object = ResultObject(Array(text)) else { throw CRUDError.malformed(.readMany) }
-            return try record(object, .readMany)
-        }
+        return try records.map { try Versioned(ResultObject(Array($0)), .readMany) }
     }
 
     func call(_ method: RemoteMethod, _ members: (inout JSONWriter) -> Void) async throws -> ResultObject {
@@ -83,11 +80,5 @@ public struct RemoteRepository: RecordStore {
             throw CRUDError.malformed(method)
         }
         return Revision(revision)
-    }
-
-    func record<Item: Decodable>(_ record: ResultObject, _ method: RemoteMethod) throws -> Versioned<Item> {
-        guard let id = record.string("id"), let item = record.value("item"), let revision = record.string("revision")
-        else { throw CRUDError.malformed(method) }
-        return Versioned(id: id, item: try ItemCoding.item(from: item), revision: Revision(revision))
     }
 }

@@ -101,7 +101,7 @@ package enum MethodTable {
     private static let indexing = object(["property": string, "indexed": integer, "total": integer])
 
     private static let plan = object([
-        "index": #"{"type":["string","null"]}"#, "sort": #"{"enum":["id","index","host"]}"#, "scanned": integer,
+        "index": #"{"type":["string","null"]}"#, "sort": #"{"enum":["id","storage","host"]}"#, "scanned": integer,
     ])
 
     private static func collection(

@@ -95,34 +95,10 @@ extension CollectionRule {
 
 extension Configuration.Limits {
     fileprivate func changes(to new: Self) -> [String] {
-        var changes: [String] = []
-        func compare(_ name: String, _ limit: KeyPath<Self, Int>, _ kind: Quantity) {
-            let (old, new) = (self[keyPath: limit], new[keyPath: limit])
-            if old != new { changes.append("limits.\(name): from \(kind.text(old)) to \(kind.text(new))") }
+        LimitDefinitions.all.compactMap { limit in
+            let (old, new) = (self[keyPath: limit.value], new[keyPath: limit.value])
+            let texts = [old, new].map(limit.kind.text)
+            return old == new ? nil : "limits.\(limit.key.rawValue): from \(texts[0]) to \(texts[1])"
         }
-        compare("frame_bytes", \.frameBytes, .size)
-        compare("item_bytes", \.itemBytes, .size)
-        compare("json_depth", \.jsonDepth, .count)
-        compare("query_limit", \.queryLimit, .count)
-        compare("batch", \.batch, .count)
-        compare("collections", \.collections, .count)
-        compare("sessions", \.sessions, .count)
-        compare("sessions_per_user", \.sessionsPerUser, .count)
-        compare("inflight_per_session", \.inflightPerSession, .count)
-        compare("session_bytes", \.sessionBytes, .size)
-        compare("buffer_bytes", \.bufferBytes, .size)
-        compare("idle_timeout", \.idleMicroseconds, .duration)
-        compare("request_timeout", \.requestMicroseconds, .duration)
-        return changes
-    }
-
-    private var idleMicroseconds: Int { idleTimeout?.microseconds ?? 0 }
-    private var requestMicroseconds: Int { requestTimeout.microseconds }
-}
-
-extension Duration {
-    fileprivate var microseconds: Int {
-        let (seconds, attoseconds) = components
-        return Int(seconds) * 1_000_000 + Int(attoseconds / 1_000_000_000_000)
     }
 }

@@ -132,8 +132,9 @@ extension ConfigurationDecoder {
             return BackendConfiguration.Limits()
         }
         return BackendConfiguration.Limits(
-            memoryBytes: quantity(fields[.memory], .size, in: Self.anySize),
-            callTimeout: quantity(fields[.callTimeout], .duration, in: Self.anyDuration).map { .microseconds($0) })
+            memoryBytes: quantity(fields[.memory], .size, in: LimitDefinitions.anySize),
+            callTimeout: quantity(fields[.callTimeout], .duration, in: LimitDefinitions.anyDuration)
+                .map { .microseconds($0) })
     }
 
     // MARK: Options

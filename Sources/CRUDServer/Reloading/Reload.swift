@@ -49,7 +49,8 @@ struct Reload {
             return exchange(
                 for: configuration, try PluginSet(configuration, loopCount: current.loopCount, logger: current.logger))
         } catch {
-            return Outcome(service: current, result: .failure(ReloadRefusal(error.withPluginErrors(current.logger).diagnostics)))
+            let invalid = error.withPluginErrors(current.logger)
+            return Outcome(service: current, result: .failure(ReloadRefusal(invalid.diagnostics)))
         }
     }
 

@@ -36,7 +36,7 @@ import Testing
         ("limits: {inflight_per_session: 9}", "limits.inflight_per_session: from 256 to 9"),
         ("limits: {session_bytes: 1GiB}", "limits.session_bytes: from 64MiB to 1GiB"),
         ("limits: {buffer_bytes: 1GiB}", "limits.buffer_bytes: from 512MiB to 1GiB"),
-        ("limits: {idle_timeout: 90s}", "limits.idle_timeout: from 0ms to 90s"),
+        ("limits: {idle_timeout: 90s}", "limits.idle_timeout: from 0s to 90s"),
         ("limits: {request_timeout: 1500ms}", "limits.request_timeout: from 30s to 1500ms"),
     ])
     func areEachALine(more: String, line: String) throws {

@@ -59,27 +59,23 @@ import Testing
               "*": {backend: good}
             """)
         let words = ["path", "synchronous", "nowhere", "process", "collections", "main"]
-        func expectAll(_ reported: [some StringProtocol]) {
-            let lines = reported.filter { $0.contains("crudd.yaml:") }
+        let installation = try Installation(text: marked.text)
+        for outcome in [try installation.check(), try installation.startInVain()] {
+            #expect(outcome.status == .exited(78))
+            let lines = outcome.errorLines.filter { $0.contains("crudd.yaml:") }
             #expect(lines.count == words.count, "\(lines)")
             for (line, (position, word)) in zip(lines, zip(marked.positions, words)) {
                 #expect(line.contains("crudd.yaml:\(position): ") && line.contains(word), "\(line)")
             }
         }
-        let installation = try Installation(text: marked.text)
-        for outcome in [try installation.check(), try installation.startInVain()] {
-            #expect(outcome.status == .exited(78))
-            expectAll(outcome.errorLines)
-        }
         let daemon = try Daemon()
-        let text = marked.text.replacing("$DIRECTORY/plugins", with: daemon.installation.pluginDirectory)
         try Files.copy(
             BuildProducts.path(of: "libmemory.so"), to: "\(daemon.installation.pluginDirectory)/memory.so", mode: 0o755)
-        try daemon.installation.configure(text: text)
+        try daemon.installation.configure(text: marked.text)
         let reply = try daemon.connect().call("daemon.reload")
         #expect(reply.error?.name == "invalid_configuration")
         let message = try #require(reply.json["error"]?["message"]?.string)
-        expectAll(message.split(separator: "; "))
+        for position in marked.positions { #expect(message.contains("crudd.yaml:\(position): "), "\(message)") }
         #expect(try daemon.stop() == .exited(0))
     }
 

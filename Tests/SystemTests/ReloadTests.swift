@@ -153,7 +153,7 @@ import Testing
         let changes = try connection.reload()
         #expect(changes.contains("limits.json_depth: from 128 to 8"))
         #expect(changes.contains("limits.item_bytes: from 4MiB to 100B"))
-        #expect(changes.contains("limits.idle_timeout: from 0ms to 1h"))
+        #expect(changes.contains("limits.idle_timeout: from 0s to 1h"))
         #expect(changes.count == 7)
         for (reply, limit) in [
             (try connection.upsert("c", "a", deep), "json_depth"),

@@ -35,16 +35,11 @@ struct RemoteMethod: Sendable {
     static let batch = RemoteMethod("record.batch", .writes)
     static let listCollections = RemoteMethod("collection.list", .reads)
     static let describeCollection = RemoteMethod("collection.describe", .reads)
-    static let listBackends = RemoteMethod("backend.list", .reads)
-    static let listPlugins = RemoteMethod("plugin.list", .reads)
     static let hello = RemoteMethod("session.hello", .reads)
     static let ping = RemoteMethod("daemon.ping", .reads)
-    static let status = RemoteMethod("daemon.status", .reads)
 
     /// All methods that are known to change nothing.
-    private static let reading = [
-        read, exists, readMany, query, count, listCollections, describeCollection, listBackends, listPlugins, hello,
-        ping, status,
-        RemoteMethod("rpc.discover", .reads),
-    ]
+    private static let reading =
+        [read, exists, readMany, query, count, listCollections, describeCollection, hello, ping]
+        + ["backend.list", "plugin.list", "daemon.status", "rpc.discover"].map { RemoteMethod($0, .reads) }
 }

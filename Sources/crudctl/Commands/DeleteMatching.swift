@@ -4,6 +4,7 @@ import CRUDWire
 
 struct DeleteMatching: DaemonCommand {
     static let configuration = CommandConfiguration(
+        commandName: "delete-matching",
         abstract: "Deletes all records that match, and prints their number.",
         discussion: "Asks for confirmation on a terminal; elsewhere --yes is required.")
 

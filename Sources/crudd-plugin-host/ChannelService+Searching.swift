@@ -63,7 +63,7 @@ extension ChannelService {
         _ = storage.takeSearch(task)
     }
 
-    /// Executes a search for a while, and keeps it if it is not over.
+    /// Executes a search for a while, and keeps it if the daemon may continue it.
     private func execute(_ search: Search, as task: Int) throws(PluginFailure) {
         let reader = try reader()
         let deadline = MonotonicTime.now + Self.sliceTime
@@ -79,7 +79,7 @@ extension ChannelService {
             if let failure = state.searchFailure { throw failure }
             return reply(error)
         }
-        if !search.isDone { storage.keep(search, as: task) }
+        if search.isContinuable { storage.keep(search, as: task) }
         reply(search.result, isDone: search.isDone)
     }
 

@@ -72,6 +72,12 @@ final class Search: @unchecked Sendable {
             }
     }
 
+    /// Whether the daemon may continue the search: one for records to delete may be rewound after its last batch, and is
+    /// kept until the daemon ends it.
+    var isContinuable: Bool {
+        if case .matching = execution { true } else { !isDone }
+    }
+
     /// Whether the daemon must see the result before the search is continued.
     var hasResult: Bool {
         if case .matching(let matching) = execution { isDone || !matching.found.isEmpty } else { isDone }

@@ -73,6 +73,17 @@ import Testing
         #expect(try search(.all(.count) { $0.prefix = Array("b".utf8) })["count"]?.integer == 0)
     }
 
+    @Test func childKeepsNoSearchThatIsOver() throws {
+        let filter = try Filter(cql2Text: "n = 2")
+        let invalid = SearchRequest(.query, Query(), maximumBytes: 50, maximumItemBytes: 1 << 20, timeout: .seconds(10))
+        _ = try execute(SearchTask(invalid, in: clients.stored, deliver: client.deliver))
+        _ = try search(.all(.query) { $0.filter = filter })
+        let deletion = BulkDelete(of: .all(.query) { $0.filter = filter }, in: clients.stored, deliver: client.deliver)
+        _ = try execute(deletion)
+        let running = try #require(child.backend.child)
+        for task in 1...5 { #expect(throws: PluginFailure.self) { try running.continueSearch(task) } }
+    }
+
     /// A record of the last batch may have changed before it was removed.
     @Test func matchingSearchCanBeRewoundAfterItsEnd() throws {
         let running = try #require(child.backend.child)

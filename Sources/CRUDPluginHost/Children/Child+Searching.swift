@@ -40,13 +40,12 @@ package struct ChildSearch: Sendable {
     package struct Slice: Sendable {
         /// By which number the search is continued.
         package var task: Int
-        /// Whether the search is over; it needs not be ended then.
+        /// Whether the search has come to its end. The child forgets it then, unless it is of ``Kind/matching``.
         package var isDone = false
         /// What the executor has made of it so far; empty where there is nothing yet.
         package var result: [UInt8] = []
-        /// Why the search has failed.
-        package var error: CRUDError?
-    }
+        /// Why the search has failed; the child forgets it then.
+        package var error: CRUDError?    }
 }
 
 extension Child {
@@ -88,7 +87,7 @@ extension Child {
         }
     }
 
-    /// Ends a search that is not done.
+    /// Ends a search that the child keeps.
     package func endSearch(_ task: Int) {
         // A child that cannot be asked has ended it already.
         try? call("searchEnd", for: .maintenance) { request in

@@ -10,7 +10,7 @@ struct IndexGeneration {
         generation = indexes?.generation ?? 0
     }
 
-    /// Executes a slice of the search.
+    /// Executes a slice of a search.
     ///
     /// - Throws: `unavailable` where the indexes have been replaced before or meanwhile, so that the slice may have
     ///   missed records; else what `slice` throws.
@@ -26,7 +26,8 @@ struct IndexGeneration {
         }
     }
 
-    private func check() throws(CRUDError) {
+    /// - Throws: `unavailable` where the indexes have been replaced.
+    func check() throws(CRUDError) {
         guard indexes?.generation ?? 0 != generation else { return }
         throw CRUDError(.unavailable, "the collection's indexes have been replaced meanwhile")
     }

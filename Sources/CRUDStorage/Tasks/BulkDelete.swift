@@ -39,9 +39,10 @@ package final class BulkDelete: SlicedTask, @unchecked Sendable {
         } catch {
             fail(error)
         }
-        matches?.end()
         return true
     }
+
+    override func end() { matches?.end() }
 
     private func begin(_ storage: OpenStorage) throws(CRUDError) -> any MatchExecutor {
         if let child = storage.opened.child, child.canSearch,

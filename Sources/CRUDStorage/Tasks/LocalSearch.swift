@@ -44,7 +44,7 @@ final class LocalSearch: SearchExecution {
         }
     }
 
-    func abandon() {}
+    func end() {}
 }
 
 extension QueryTarget {

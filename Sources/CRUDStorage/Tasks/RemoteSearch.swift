@@ -25,7 +25,7 @@ final class RemoteSearch: SearchExecution {
         return true
     }
 
-    func abandon() { task.end() }
+    func end() { task.end() }
 }
 
 /// The matches of a bulk delete, found next to the plugin.
@@ -62,6 +62,7 @@ private struct RemoteTask {
     private let backend: Backend
     private let child: Child
     private let indexes: IndexGeneration
+    /// nil where the child has no such search, as before the first slice.
     private var number: Int?
 
     init(
@@ -80,22 +81,25 @@ private struct RemoteTask {
 
     /// Has the child execute a slice.
     mutating func advance(from record: Int? = nil) throws(CRUDError) -> ChildSearch.Slice {
-        let (backend, child, search, number) = (backend, child, search, number)
-        let slice = try indexes.whileValid { () throws(CRUDError) in
-            do throws(PluginFailure) {
-                if let number { return try child.continueSearch(number, from: record) }
-                return try child.search(search)
-            } catch {
-                throw backend.report(error, during: "search")
-            }
+        try indexes.check()
+        let slice: ChildSearch.Slice
+        do throws(PluginFailure) {
+            slice =
+                if let number = number.take() { try child.continueSearch(number, from: record) } else {
+                    try child.search(search)
+                }
+        } catch {
+            try indexes.check()
+            throw backend.report(error, during: "search")
         }
-        self.number = slice.task
+        if slice.error == nil, !slice.isDone || search.kind == .matching { number = slice.task }
+        try indexes.check()
         if let error = slice.error { throw error }
         return slice
     }
 
     /// Has the child forget the search.
-    func end() {
-        if let number { child.endSearch(number) }
+    mutating func end() {
+        if let number = number.take() { child.endSearch(number) }
     }
 }

@@ -15,15 +15,20 @@ struct RoundRobin<Task: SlicedTask> {
     mutating func advance(_ slice: (Task) -> Bool) {
         guard !tasks.isEmpty else { return }
         let task = tasks.removeFirst()
-        if slice(task) { task.finish() } else { tasks.append(task) }
+        if slice(task) { end(task) } else { tasks.append(task) }
     }
 
     /// The storage is no more available: delivers the tasks as they are.
     mutating func end() {
         for task in tasks {
             task.fail(CRUDError(.unavailable, "the backend is not available any more"))
-            task.finish()
+            end(task)
         }
         tasks.removeAll()
+    }
+
+    private func end(_ task: Task) {
+        task.end()
+        task.finish()
     }
 }

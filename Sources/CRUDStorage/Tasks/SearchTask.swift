@@ -57,7 +57,6 @@ package final class SearchTask: SlicedTask, @unchecked Sendable {
             let execution = if let execution { execution } else { try begin(backend, child) }
             self.execution = execution
             if isAbandoned {
-                execution.abandon()
                 failure = CRUDError(.unavailable, "nobody waited for the search any more")
                 return true
             }
@@ -66,8 +65,12 @@ package final class SearchTask: SlicedTask, @unchecked Sendable {
         } catch {
             failure = error
         }
-        execution = nil
         return true
+    }
+
+    override func end() {
+        execution?.end()
+        execution = nil
     }
 
     private func begin(_ backend: Backend, _ child: Child?) throws(CRUDError) -> any SearchExecution {
@@ -88,6 +91,6 @@ protocol SearchExecution: AnyObject {
     /// - Returns: whether the search is done.
     func advance(with reader: SnapshotReader, isAbandoned: @escaping () -> Bool) throws(CRUDError) -> Bool
 
-    /// Nobody waits for the result any more.
-    func abandon()
+    /// There will be no further slice.
+    func end()
 }

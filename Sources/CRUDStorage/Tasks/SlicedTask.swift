@@ -20,6 +20,9 @@ package class SlicedTask: WorkItem, @unchecked Sendable {
     /// Whether nobody waits for it any more; it ends with its next slice.
     final var isAbandoned: Bool { abandoned.load(ordering: .relaxed) }
 
+    /// There will be no further slice: releases what is kept for one.
+    func end() {}
+
     /// Notes why it cannot continue.
     func fail(_ error: CRUDError) { failure = error }
 }

@@ -37,6 +37,10 @@ int clinux_accept(int listener) { return accept4(listener, NULL, NULL, SOCK_NONB
 
 int clinux_open(const char *path, int flags, mode_t mode) { return open(path, flags | O_CLOEXEC, mode); }
 
+int clinux_open_directory(int directory, const char *name) {
+    return openat(directory, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
 int clinux_unshare_descriptors(void) { return unshare(CLONE_FILES); }
 
 int clinux_wait(void *semaphore, int64_t milliseconds) {

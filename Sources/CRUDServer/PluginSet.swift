@@ -39,9 +39,9 @@ struct PluginSet {
         _ backend: BackendConfiguration, _ configuration: Configuration, _ diagnostics: inout [ConfigurationDiagnostic]
     ) throws(PluginLoadingError) {
         guard case .plugin(let name) = backend.implementation else { return }
-        let plugin = try load(
+        let plugin = try Plugin.load(
             PluginFile(named: name, in: configuration.pluginDirectories, sha256: backend.sha256))
-        byBackend[backend.name] = plugin
+        add(plugin, of: backend)
         do throws(PluginFailure) {
             try plugin.check(options: backend.options)
         } catch {
@@ -49,17 +49,9 @@ struct PluginSet {
         }
     }
 
-    /// Loads a file, or finds it loaded already, as it was then.
-    private mutating func load(_ file: PluginFile) throws(PluginLoadingError) -> Plugin {
-        let plugin = try Plugin.load(file)
-        if all.contains(where: { $0.path == plugin.path }) { return plugin }
-        all.append(plugin)
-        if plugin.isOlder(than: file) {
-            warnings.append(
-                "plugin \(plugin.name): \(plugin.path) has been replaced; the file that was loaded before runs "
-                    + "until the daemon is restarted")
-        }
-        return plugin
+    private mutating func add(_ plugin: Plugin, of backend: BackendConfiguration) {
+        byBackend[backend.name] = plugin
+        if !all.contains(where: { $0.path == plugin.path }) { all.append(plugin) }
     }
 
     /// Has a child load the backend's plugin, or be it, and check the options.
@@ -80,8 +72,7 @@ struct PluginSet {
             loopCount: loopCount, home: configuration.stateDirectory, launcher: try ChildCommand.findLauncher())
         do throws(PluginFailure) {
             let (plugin, doubt) = try Plugin.inChild(command, options: backend.options, logger: logger)
-            byBackend[backend.name] = plugin
-            if !all.contains(where: { $0.path == plugin.path }) { all.append(plugin) }
+            add(plugin, of: backend)
             if let doubt {
                 let message = "backend \(backend.name) could not be checked: \(doubt)"
                 warnings.append(message)

@@ -1,8 +1,6 @@
-import CRUDPluginABI
-import CRUDPluginHost
 import Glibc
 
-/// What a child is held to, and how it becomes an executable.
+/// What a child is held to.
 enum Confinement {
     /// Sets the limits of this process, and leaves the daemon's working directory.
     static func apply(memoryBytes: rlim_t) {
@@ -21,18 +19,6 @@ enum Confinement {
             limit.rlim_cur = min(value, current.rlim_max)
         }
         guard setrlimit(__rlimit_resource_t(resource.rawValue), &limit) == 0 else { fail("setrlimit: \(reason())") }
-    }
-
-    /// Becomes an executable; does not return. That it cannot be executed is a final failure, which the daemon is
-    /// told in the reply to its greeting.
-    static func become(_ path: String, _ words: [String]) -> Never {
-        let pointers = words.map { strdup($0) } + [nil]
-        execv(path, pointers)
-        let message = "\(path) cannot be executed: \(reason())"
-        var reply = FrameWriter()
-        reply.failure(PluginFailure(status: CRUDD_UNSUPPORTED, message: message), to: 1)
-        try? FramedSocket.send(&reply, on: STDOUT_FILENO, until: nil)
-        exit(126)
     }
 
     private static func reason() -> String { String(cString: strerror(errno)) }

@@ -1,4 +1,3 @@
-import CRUDPluginABI
 import CRUDPluginHost
 import CRUDThreads
 import Glibc
@@ -15,14 +14,8 @@ enum Service {
     /// The descriptors of all channels.
     static func channels(loopChannels: CInt) -> Range<CInt> { firstChannel..<firstChannel + 2 + loopChannels }
 
-    /// Loads a plugin and serves it until the first channel is closed; returns the exit status.
-    static func run(_ path: String, _ channels: Range<CInt>) -> CInt {
-        let plugin: Plugin
-        do throws(PluginLoadingError) {
-            plugin = try CheckCommand.load(path)
-        } catch {
-            return refuse(error.description)
-        }
+    /// Serves a plugin until the first channel is closed; returns the exit status.
+    static func run(_ plugin: Plugin, _ channels: Range<CInt>) -> CInt {
         let used = plugin.capabilities.contains(.concurrentReads) ? channels : channels.prefix(1)
         for channel in channels where !used.contains(channel) { close(channel) }
         let storage = Storage(plugin)
@@ -43,21 +36,6 @@ enum Service {
         // The daemon has closed all channels, the first last.
         for reader in readers { reader.join() }
         storage.close()
-        return EXIT_SUCCESS
-    }
-
-    /// That a file is not a plugin is a final failure, which the daemon is told in the reply to its greeting.
-    private static func refuse(_ message: String) -> CInt {
-        var reply = FrameWriter()
-        reply.failure(PluginFailure(status: CRUDD_UNSUPPORTED, message: message), to: 1)
-        var socket = FramedSocket(owning: firstChannel, maximumFrameBytes: Int(UInt32.max))
-        do throws(ChannelError) {
-            // A daemon that is still sending its greeting would see the channel closed, and not read on.
-            _ = try socket.receive(until: nil)
-            try socket.send(&reply, until: nil)
-        } catch {
-            fail(message)
-        }
         return EXIT_SUCCESS
     }
 }

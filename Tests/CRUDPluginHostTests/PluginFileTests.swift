@@ -91,6 +91,62 @@ import Testing
         #expect(try error("deep/deeper/good") == "\(plugins)/deep can be written by others: chmod go-w")
     }
 
+    /// From `/` on, where it is found and on the way to it.
+    @Test(arguments: [0o775, 0o757, 0o777] as [mode_t])
+    func norAnyOtherOnTheWay(mode: mode_t) throws {
+        try Files.makeDirectory("\(directory.path)/shared")
+        #expect(symlink(plugins, "\(directory.path)/shared/link") == 0)
+        let link = { try PluginFile(named: "good", in: ["\(directory.path)/shared/link"], sha256: nil).path }
+        #expect(try link() == "\(plugins)/good.so")
+        try Files.setMode(mode, of: "\(directory.path)/shared")
+        let error = try #require(throws: PluginLoadingError.self) { _ = try link() }
+        #expect(error.description == "\(directory.path)/shared can be written by others: chmod go-w")
+        try Files.setMode(mode, of: directory.path)
+        #expect(try self.error("good") == "\(directory.path) can be written by others: chmod go-w")
+        #expect(try self.error("\(plugins)/good.so") == "\(directory.path) can be written by others: chmod go-w")
+        try Files.setMode(0o1777, of: directory.path)
+        #expect(try find("good") == "\(plugins)/good.so", "nobody can replace what is in a sticky directory")
+    }
+
+    @Test func anExecutableMayLieAnywhere() throws {
+        let path = "\(directory.path)/program"
+        try Files.write("#!/bin/sh\n", to: path, mode: 0o755)
+        #expect(try PluginFile(executable: path, sha256: SHA256.digest("#!/bin/sh\n".utf8)).path == path)
+        try Files.setMode(0o1777, of: directory.path)
+        #expect(try PluginFile(executable: path, sha256: nil).path == path)
+        try Files.setMode(0o777, of: directory.path)
+        #expect(throws: PluginLoadingError.self) { try PluginFile(executable: path, sha256: nil) }
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "needs root to give a link away"))
+    func aLinkOfSomebodyElseIsNotFollowed() throws {
+        try Files.setMode(0o1777, of: directory.path)
+        let link = "\(directory.path)/program"
+        #expect(symlink("/bin/sh", link) == 0)
+        #expect(throws: Never.self) { try PluginFile(executable: link, sha256: nil) }
+        #expect(lchown(link, 12345, 0) == 0)
+        let error = try #require(throws: PluginLoadingError.self) { try PluginFile(executable: link, sha256: nil) }
+        #expect(error.description.contains("\(link) belongs to user 12345"))
+    }
+
+    /// What matters is the user whose daemon it is: here the one of a program that checks plugins.
+    @Test(.enabled(if: geteuid() == 0, "needs root to be another user"), arguments: [0, 12345, 54321] as [uid_t])
+    func anotherUsersFileIsRefused(owner: uid_t) throws {
+        try CompiledPlugin.compile(text: "int something;", to: "\(plugins)/something.so")
+        #expect(chown("\(plugins)/something.so", owner, 0) == 0)
+        let outcome = try Command.run(
+            "setpriv",
+            [
+                "--reuid=12345", "--regid=12345", "--clear-groups", BuildProducts.path(of: "crudd-plugin-host"),
+                "--check",
+                "\(plugins)/something.so",
+            ])
+        #expect(outcome.status == .exited(78))
+        let isRefused = outcome.errors.contains("belongs to user 54321, neither to root nor to the daemon's own user")
+        #expect(isRefused == (owner == 54321), "\(outcome.errors)")
+        #expect(outcome.errors.contains("crudd_plugin_entry") == (owner != 54321), "\(outcome.errors)")
+    }
+
     @Test(.enabled(if: geteuid() == 0, "needs root to give a file away"))
     func itsOwnerIsRootOrWeOurselves() throws {
         #expect(chown("\(plugins)/good.so", 12345, 0) == 0)
@@ -103,6 +159,8 @@ import Testing
     @Test func mustBeAFile() throws {
         try Files.makeDirectory("\(plugins)/folder.so")
         #expect(try error("folder") == "\(plugins)/folder.so is not a regular file")
+        #expect(mkfifo("\(plugins)/pipe.so", 0o644) == 0)
+        #expect(try error("pipe") == "\(plugins)/pipe.so is not a regular file")
     }
 
     @Test func itsDigestMayBePinned() throws {

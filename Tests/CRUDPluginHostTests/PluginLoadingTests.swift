@@ -44,18 +44,53 @@ import Testing
         """
     }
 
-    @Test func aFileThatTakesThePlaceOfALoadedOneIsKnown() throws {
+    /// Its code would not run: what is loaded stays until the process ends.
+    @Test func aFileThatTakesThePlaceOfALoadedOneIsRefused() throws {
         let path = "\(directory.path)/again.so"
         try CompiledPlugin.compile(text: source(changedBy: ""), to: path)
-        let plugin = try load("again")
-        #expect(try !plugin.isOlder(than: PluginFile(named: "again", in: [directory.path], sha256: nil)))
+        #expect(try load("again").version == "1")
+        #expect(try load("again").version == "1")
         try CompiledPlugin.compile(text: source(changedBy: #"plugin.version = "2";"#), to: path + ".new")
+        try #require(rename(path, path + ".old") == 0 && rename(path + ".new", path) == 0)
+        let error = try #require(throws: PluginLoadingError.self) { _ = try load("again") }
+        #expect(error.description == "\(path) has changed since it was loaded: restart the daemon to use it")
+    }
+
+    @Test func aLoadedFileThatIsWrittenToIsRefused() throws {
+        let path = "\(directory.path)/written.so"
+        try CompiledPlugin.compile(text: source(changedBy: ""), to: path)
+        _ = try load("written")
+        // As it was, but it may have been anything meanwhile.
+        let status = try #require(Files.status(path))
+        let file = Descriptor(owning: open(path, O_WRONLY | O_APPEND | O_CLOEXEC))
+        #expect(write(file.number, "\n", 1) == 1 && ftruncate(file.number, status.st_size) == 0)
+        #expect(futimens(file.number, [status.st_atim, status.st_mtim]) == 0)
+        let error = try #require(throws: PluginLoadingError.self) { _ = try load("written") }
+        #expect(error.description.contains("restart the daemon"))
+    }
+
+    @Test func aFileThatIsNoPluginStaysLoadedToo() throws {
+        let path = "\(directory.path)/repaired.so"
+        try CompiledPlugin.compile(text: "int something;", to: path)
+        #expect(throws: PluginLoadingError.self) { try load("repaired") }
+        try CompiledPlugin.compile(text: source(changedBy: ""), to: path + ".new")
         try #require(rename(path + ".new", path) == 0)
-        let file = try PluginFile(named: "again", in: [directory.path], sha256: nil)
-        #expect(plugin.isOlder(than: file))
-        let again = try Plugin.load(file)
-        #expect(again.version == "1", "what is loaded stays")
-        #expect(again.isOlder(than: file))
+        let error = try #require(throws: PluginLoadingError.self) { _ = try load("repaired") }
+        #expect(error.description.contains("restart the daemon"))
+    }
+
+    /// Between the check and the end of loading it: here by its own initializer.
+    @Test func aFileThatIsReplacedWhileItIsLoadedIsRefused() throws {
+        let path = "\(directory.path)/moving.so"
+        let initializer = """
+            #include <stdio.h>
+            __attribute__((constructor)) static void move(void) { rename("\(path).new", "\(path)"); }
+            """
+        try CompiledPlugin.compile(text: initializer + "\n" + source(changedBy: ""), to: path)
+        try CompiledPlugin.compile(text: source(changedBy: ""), to: path + ".new")
+        let error = try #require(throws: PluginLoadingError.self) { _ = try load("moving") }
+        #expect(error.description == "\(path) has been replaced while it was being loaded")
+        #expect(throws: PluginLoadingError.self, "it stays loaded") { try load("moving") }
     }
 
     @Test func tellsWhatItHasLoaded() throws {

@@ -28,6 +28,10 @@ int clinux_accept(int listener);
 /// A variadic open(2) for Swift: `flags | O_CLOEXEC`, `mode` used with O_CREAT.
 int clinux_open(const char *path, int flags, mode_t mode);
 
+/// openat(2) of a directory to look at it and to look up names in it, for which it need not be readable: O_PATH. A
+/// symbolic link is not followed.
+int clinux_open_directory(int directory, const char *name);
+
 /// pipe2(2) with O_CLOEXEC: the reading end first.
 int clinux_pipe(int ends[2]);
 

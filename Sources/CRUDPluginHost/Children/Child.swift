@@ -73,6 +73,10 @@ package final class Child: Sendable {
         try self.init(starting: command, file, host, lost)
         do throws(PluginFailure) {
             try greet()
+            // The child has loaded or executed it by now.
+            do throws(PluginLoadingError) { try file.checkUnchanged() } catch {
+                throw PluginFailure(status: CRUDD_UNAVAILABLE, message: error.description)
+            }
         } catch {
             close()
             throw error

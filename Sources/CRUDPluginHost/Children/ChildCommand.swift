@@ -67,25 +67,29 @@ package struct ChildCommand: Sendable {
         }
     }
 
-    /// Finds and checks the file that the child is going to run, each time again: it may have been replaced since.
+    /// Finds and checks the file that the child is going to run, each time again: it may have been replaced since. The
+    /// child itself compares its digest, of what it loads or executes.
     ///
     /// - Throws: ``PluginLoadingError``.
-    package func file() throws(PluginLoadingError) -> PluginFile {
+    func file() throws(PluginLoadingError) -> PluginFile {
         switch program {
-        case .plugin(let name, let directories): try PluginFile(named: name, in: directories, sha256: sha256)
-        case .executable: try PluginFile(executable: name, sha256: sha256)
+        case .plugin(let name, let directories): try PluginFile(named: name, in: directories, sha256: nil)
+        case .executable: try PluginFile(executable: name, sha256: nil)
         }
     }
 
     /// What tells `crudd-plugin-host` that it is a child's first program.
     package static let option = "--child"
+    /// Stands for any digest.
+    package static let anyDigest = "any"
 
-    /// The words that start the child with a file that has been checked.
+    /// The words that start the child with a file.
     func arguments(for file: PluginFile) -> [String] {
-        let common = [launcher, Self.option, "\(getpid())", "\(limits.memoryBytes)"]
+        let limits = [launcher, Self.option, "\(getpid())", "\(limits.memoryBytes)"]
+        let pinned = [file.path, sha256 ?? Self.anyDigest]
         return switch program {
-        case .plugin: common + ["plugin", file.path, "\(loopChannels)"]
-        case .executable(let words): common + ["command", file.path] + words
+        case .plugin(_, let directories): limits + ["plugin"] + pinned + ["\(loopChannels)"] + directories
+        case .executable(let words): limits + ["command"] + pinned + words
         }
     }
 

@@ -24,11 +24,16 @@ package struct Plugin: @unchecked Sendable {
     package let table: UnsafePointer<crudd_plugin>
     /// How a child is started; nil for a plugin that was loaded.
     let command: ChildCommand?
-    private let identity: PluginFile.Identity
 
     /// By path, for the life of the process: the dynamic loader does not load a path twice either, whatever has become
     /// of the file.
-    private static let loaded = Mutex<[String: Plugin]>([:])
+    private static let loaded = Mutex<[String: Loaded]>([:])
+
+    /// What became of a file that has been loaded.
+    private struct Loaded {
+        let identity: PluginFile.Identity
+        let plugin: Result<Plugin, PluginLoadingError>
+    }
 
     init(
         _ file: PluginFile, version: String, capabilities: Capabilities, table: UnsafePointer<crudd_plugin>,
@@ -40,7 +45,6 @@ package struct Plugin: @unchecked Sendable {
         self.capabilities = capabilities.intersection(.known)
         self.table = table
         self.command = command
-        identity = file.identity
     }
 
     /// Whether it runs in a child process.
@@ -51,33 +55,45 @@ package struct Plugin: @unchecked Sendable {
         if case .executable = command?.program { true } else { false }
     }
 
-    /// Whether the file is another one than was loaded, so that what runs is not what lies there. A child takes the
-    /// file as it is whenever it is started.
-    package func isOlder(than file: PluginFile) -> Bool { identity != file.identity }
-
     /// Loads a plugin, or finds it loaded already.
     ///
-    /// - Throws: ``PluginLoadingError`` for a file that cannot be loaded, is not a plugin, or is of another version.
+    /// - Throws: ``PluginLoadingError`` for a file that cannot be loaded, is not a plugin, is of another version, or is
+    ///   not the one that was loaded from its path.
     package static func load(_ file: PluginFile) throws(PluginLoadingError) -> Plugin {
-        if let known = loaded.withLock({ $0[file.path] }) { return known }
-        let table = try PluginTable.adopt(try entry(of: file.path), of: file.path)
-        let capabilities = Capabilities(rawValue: table.pointee.capabilities)
-        if capabilities.contains(.fastReads), !capabilities.contains(.concurrentReads) {
-            throw PluginLoadingError("\(file.path) declares fast reads without concurrent reads")
+        let path = file.path
+        if let known = loaded.withLock({ $0[path] }) {
+            guard known.identity == file.identity else {
+                throw PluginLoadingError("\(path) has changed since it was loaded: restart the daemon to use it")
+            }
+            return try known.plugin.get()
         }
-        let plugin = Plugin(
-            file, version: String(cString: table.pointee.version), capabilities: capabilities, table: table,
-            command: nil)
-        loaded.withLock { $0[file.path] = plugin }
-        return plugin
-    }
-
-    /// The table that a shared object exports.
-    private static func entry(of path: String) throws(PluginLoadingError) -> UnsafePointer<crudd_plugin> {
         guard let library = dlopen(path, RTLD_NOW | RTLD_LOCAL) else {
             throw PluginLoadingError(
                 "\(path) cannot be loaded: \(dlerror().map { String(cString: $0) } ?? "no reason given")")
         }
+        let plugin = Result { () throws(PluginLoadingError) in
+            try file.checkUnchanged()
+            return try Plugin(file, library)
+        }
+        loaded.withLock { $0[path] = Loaded(identity: file.identity, plugin: plugin) }
+        return try plugin.get()
+    }
+
+    private init(_ file: PluginFile, _ library: UnsafeMutableRawPointer) throws(PluginLoadingError) {
+        let table = try PluginTable.adopt(try Self.entry(library, of: file.path), of: file.path)
+        let capabilities = Capabilities(rawValue: table.pointee.capabilities)
+        if capabilities.contains(.fastReads), !capabilities.contains(.concurrentReads) {
+            throw PluginLoadingError("\(file.path) declares fast reads without concurrent reads")
+        }
+        self.init(
+            file, version: String(cString: table.pointee.version), capabilities: capabilities, table: table,
+            command: nil)
+    }
+
+    /// The table that a shared object exports.
+    private static func entry(
+        _ library: UnsafeMutableRawPointer, of path: String
+    ) throws(PluginLoadingError) -> UnsafePointer<crudd_plugin> {
         guard let symbol = dlsym(library, "crudd_plugin_entry") else {
             throw PluginLoadingError("\(path) is not a crudd plugin: it has no symbol crudd_plugin_entry")
         }

@@ -1,4 +1,3 @@
-import CLinux
 import CRUDModel
 import Glibc
 
@@ -13,7 +12,7 @@ package struct PluginFile {
     /// Tells the file from one that has taken its place since.
     let identity: Identity
 
-    /// What changes when a file is replaced or written to.
+    /// What changes when a file is replaced, written to or given away. The time cannot be set back.
     struct Identity: Equatable {
         let device: dev_t
         let inode: ino_t
@@ -25,55 +24,65 @@ package struct PluginFile {
             device = status.st_dev
             inode = status.st_ino
             size = status.st_size
-            seconds = status.st_mtim.tv_sec
-            nanoseconds = status.st_mtim.tv_nsec
+            seconds = status.st_ctim.tv_sec
+            nanoseconds = status.st_ctim.tv_nsec
         }
     }
 
-    /// Finds and checks a plugin file.
+    /// Finds and checks a plugin file. To its directories, from the configured one on, nobody else may write even if they
+    /// are sticky.
     ///
     /// - Parameters:
     ///   - name: a plain name, looked up as `DIRECTORY/NAME.so`, or an absolute path inside one of the directories.
     ///   - sha256: the digest that it must have, in lower-case hexadecimal digits.
     /// - Throws: ``PluginLoadingError``.
     package init(named name: String, in directories: [String], sha256: String?) throws(PluginLoadingError) {
-        self.name = name
-        let roots = directories.compactMap(Self.resolve)
-        let path = try Self.find(name, in: directories)
-        guard let root = roots.first(where: { path.utf8.starts(with: ($0 == "/" ? $0 : $0 + "/").utf8) }) else {
-            throw PluginLoadingError("\(name) lies in none of the plugin directories")
+        let candidates = name.utf8.first == UInt8(ascii: "/") ? [name] : directories.map { "\($0)/\(name).so" }
+        for candidate in candidates {
+            guard let found = try TrustedPath(candidate) else { continue }
+            let path = found.path
+            let roots = directories.compactMap(Self.resolve)
+            guard let root = roots.first(where: { path.utf8.starts(with: ($0 == "/" ? $0 : $0 + "/").utf8) }) else {
+                throw PluginLoadingError("\(name) lies in none of the plugin directories")
+            }
+            if let directory = found.sharedDirectory(from: root) { throw TrustedPath.writable(directory) }
+            try self.init(name, found, sha256)
+            return
         }
-        self.path = path
-        try Self.checkFolders(from: root, to: path)
-        identity = try Self.checkFile(path, sha256)
+        throw PluginLoadingError("there is no plugin \(name): looked for \(candidates.joined(separator: ", "))")
     }
 
-    /// Finds and checks an executable, which may lie anywhere; every folder that leads to it is checked.
+    /// Finds and checks an executable, which may lie anywhere.
     ///
     /// - Parameters:
     ///   - name: an absolute path.
     ///   - sha256: the digest that it must have, in lower-case hexadecimal digits.
     /// - Throws: ``PluginLoadingError``.
     package init(executable name: String, sha256: String?) throws(PluginLoadingError) {
-        self.name = name
-        guard let path = Self.resolve(name) else { throw PluginLoadingError("there is no executable \(name)") }
-        self.path = path
-        try Self.checkFolders(from: "/", to: path, mayBeSticky: true)
-        identity = try Self.checkFile(path, sha256)
+        guard let found = try TrustedPath(name) else { throw PluginLoadingError("there is no executable \(name)") }
+        try self.init(name, found, sha256)
         guard access(path, X_OK) == 0 else { throw PluginLoadingError("\(path) cannot be executed: \(Self.reason())") }
     }
 
-    private static func checkFile(_ path: String, _ sha256: String?) throws(PluginLoadingError) -> Identity {
-        let descriptor = clinux_open(path, O_RDONLY | O_NOFOLLOW, 0)
-        guard descriptor >= 0 else { throw PluginLoadingError("\(path) cannot be read: \(reason())") }
-        defer { close(descriptor) }
-        let identity = Identity(try check(descriptor: descriptor, path, mode: S_IFREG, what: "a regular file"))
-        guard let sha256 else { return identity }
-        let digest = try digest(descriptor: descriptor, path)
+    private init(_ name: String, _ found: borrowing TrustedPath, _ sha256: String?) throws(PluginLoadingError) {
+        self.name = name
+        path = found.path
+        identity = Identity(found.status)
+        guard let sha256 else { return }
+        let digest = try Self.digest(descriptor: found.file, path)
         guard digest == sha256 else {
             throw PluginLoadingError("\(path) has the SHA-256 \(digest), the configuration wants \(sha256)")
         }
-        return identity
+    }
+
+    /// Checks that the file that has been checked is still in its place, so that it is what was loaded or executed
+    /// meanwhile.
+    ///
+    /// - Throws: ``PluginLoadingError``.
+    func checkUnchanged() throws(PluginLoadingError) {
+        guard let found = try TrustedPath(path), found.path == path, Identity(found.status) == identity else {
+            throw PluginLoadingError("\(path) has been replaced while it was being loaded")
+        }
     }
 
     /// The SHA-256 of a file in lower-case hexadecimal digits.
@@ -89,48 +98,6 @@ package struct PluginFile {
             hash.update(chunk[..<size])
             offset += off_t(size)
         }
-    }
-
-    private static func find(_ name: String, in directories: [String]) throws(PluginLoadingError) -> String {
-        let candidates = name.utf8.first == UInt8(ascii: "/") ? [name] : directories.map { "\($0)/\(name).so" }
-        for candidate in candidates {
-            if let path = resolve(candidate) { return path }
-        }
-        throw PluginLoadingError("there is no plugin \(name): looked for \(candidates.joined(separator: ", "))")
-    }
-
-    /// Checks every folder on the way: who may write to one could put another file in the plugin's place, unless the
-    /// folder is sticky and what stands in it is not theirs.
-    private static func checkFolders(
-        from root: String, to path: String, mayBeSticky: Bool = false
-    ) throws(PluginLoadingError) {
-        var folder = path
-        while folder != root, let slash = folder.utf8.lastIndex(of: UInt8(ascii: "/")), slash > folder.startIndex {
-            folder = String(folder[..<slash])
-            let descriptor = clinux_open(folder, O_RDONLY | O_DIRECTORY, 0)
-            guard descriptor >= 0 else { throw PluginLoadingError("\(folder) cannot be opened: \(reason())") }
-            defer { close(descriptor) }
-            _ = try check(
-                descriptor: descriptor, folder, mode: S_IFDIR, what: "a directory", mayBeSticky: mayBeSticky)
-        }
-    }
-
-    private static func check(
-        descriptor: Int32, _ path: String, mode: mode_t, what: String, mayBeSticky: Bool = false
-    ) throws(PluginLoadingError) -> stat {
-        var status = stat()
-        guard fstat(descriptor, &status) == 0 else {
-            throw PluginLoadingError("\(path) cannot be examined: \(reason())")
-        }
-        guard status.st_mode & S_IFMT == mode else { throw PluginLoadingError("\(path) is not \(what)") }
-        guard status.st_uid == 0 || status.st_uid == geteuid() else {
-            throw PluginLoadingError(
-                "\(path) belongs to user \(status.st_uid), neither to root nor to the daemon's own user")
-        }
-        guard (mayBeSticky && status.st_mode & S_ISVTX != 0) || status.st_mode & (S_IWGRP | S_IWOTH) == 0 else {
-            throw PluginLoadingError("\(path) can be written by others: chmod go-w")
-        }
-        return status
     }
 
     private static func resolve(_ path: String) -> String? {

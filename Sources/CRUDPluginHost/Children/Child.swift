@@ -125,7 +125,10 @@ package final class Child: Sendable {
             self?.receiveEvents() ?? false
         } ended: { [weak self] ending in
             guard let self else { return }
-            if self.lose("child \(self.pid) \(ending)") { lost() }
+            let isUnexpected = self.lose("child \(self.pid) \(ending)")
+            // A process that it has left behind may hold them open, for which a call in progress would wait.
+            self.shutDownChannels()
+            if isUnexpected { lost() }
         }
         let monitor = try ChildMonitor(named: command.backend, listening)
         state.withLock { $0.monitor = monitor }
@@ -138,11 +141,15 @@ package final class Child: Sendable {
             state.isClosing = true
             return state.monitor.take()
         }
+        shutDownChannels()
+        if process.waitForEnd(within: min(Self.shutdownTimeout, command.limits.callTimeout)) == nil { process.kill() }
+        monitor?.join()
+    }
+
+    private func shutDownChannels() {
         // The first last: with it the child's storage is closed.
         for socket in loopSockets { socket.shutDown() }
         for channel in channels.reversed() { channel.shutDown() }
-        if process.waitForEnd(within: min(Self.shutdownTimeout, command.limits.callTimeout)) == nil { process.kill() }
-        monitor?.join()
     }
 
     // MARK: State

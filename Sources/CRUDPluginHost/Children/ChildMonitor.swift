@@ -65,8 +65,9 @@ struct ChildMonitor {
             if isErrorsOpen, events[1].revents != 0 { isErrorsOpen = read(listening.errors, &log) }
             if events[2].revents != 0, !listening.receiveEvents() { pauseEnd = MonotonicTime.now + channelPause }
             guard events[0].revents != 0 else { continue }
-            // What was written before the end; whoever else holds the other end of the pipe is not waited for.
-            while isErrorsOpen {
+            // What was written before the end. A process that the child has left behind may hold the pipe open, and may
+            // go on writing.
+            for _ in 0..<pipeBytes / readBytes where isErrorsOpen {
                 var rest = pollfd(fd: listening.errors, events: Int16(POLLIN), revents: 0)
                 guard poll(&rest, 1, 0) > 0 else { return }
                 isErrorsOpen = read(listening.errors, &log)
@@ -75,9 +76,13 @@ struct ChildMonitor {
         }
     }
 
+    /// As much as a pipe holds, see pipe(7).
+    private static let pipeBytes = 64 << 10
+    private static let readBytes = 4 << 10
+
     /// Reads what is there; false at the end.
     private static func read(_ errors: CInt, _ log: inout ChildLog) -> Bool {
-        withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 1) { buffer in
+        withUnsafeTemporaryAllocation(byteCount: readBytes, alignment: 1) { buffer in
             let count = Glibc.read(errors, buffer.baseAddress, buffer.count)
             guard count > 0 else { return count < 0 && errno == EINTR }
             log.append(UnsafeRawBufferPointer(rebasing: buffer[..<count]))

@@ -1,5 +1,6 @@
 import CRUDPluginABI
 import CRUDTestSupport
+import Glibc
 import Testing
 
 @testable import CRUDPluginHost
@@ -38,6 +39,18 @@ import Testing
             let next = try #require(throws: PluginFailure.self) { try test.read(["a"], in: clients) }
             #expect(next.status == CRUDD_UNAVAILABLE && next.message == failure.message)
         }
+    }
+
+    /// A process that the child has left behind holds its channel and floods the log: nobody waits for it.
+    @Test(.timeLimit(.minutes(1))) func aGrandchildDoesNotOutliveTheChildForTheDaemon() throws {
+        let test = try TestChild(.grandchild)
+        let text = String(decoding: try Files.read("\(test.directory.path)/grandchild"), as: UTF8.self)
+        let grandchild = try #require(pid_t(text.dropLast()))
+        defer { kill(grandchild, SIGKILL) }
+        let clients = try test.open()
+        let failure = try #require(throws: PluginFailure.self) { try test.read(["do:die"], in: clients) }
+        #expect(failure.message.hasSuffix("ended with status 3"), "\(failure.message)")
+        #expect(try test.losses.take() == "lost")
     }
 
     @Test func aReplyMayComeInParts() throws {

@@ -21,6 +21,9 @@ final class TestChild: Sendable {
         case store
         /// The same, which misbehaves where it is asked to.
         case unruly
+        /// The same, with a process in a session of its own, which keeps what it inherits and floods standard error;
+        /// `grandchild` holds its process id.
+        case grandchild
         /// The adapter that keeps records in memory, in `crudd-plugin-host`.
         case memory
     }
@@ -67,7 +70,18 @@ final class TestChild: Sendable {
         let unruly = "\(directory.path)/unruly.py"
         try Files.copy("\(sources)/Plugins/Examples/store.py", to: store, mode: 0o755)
         try Files.copy("\(sources)/Tests/Plugins/unruly.py", to: unruly, mode: 0o755)
-        return .executable(["/usr/bin/python3"] + (program == .unruly ? [unruly, store] : [store]))
+        switch program {
+        case .grandchild:
+            let script = """
+                exec 3<&0
+                setsid yes flood >&2 &
+                echo $! >'\(directory.path)/grandchild'
+                exec /usr/bin/python3 '\(unruly)' '\(store)'
+                """
+            return .executable(["/bin/sh", "-c", script])
+        case .unruly: return .executable(["/usr/bin/python3", unruly, store])
+        case .store, .memory: return .executable(["/usr/bin/python3", store])
+        }
     }
 
     // MARK: Calls, through the function table

@@ -3,8 +3,7 @@ import CRUDThreads
 import Glibc
 import Synchronization
 
-/// The sending half of a channel: its thread sends replies, and whichever thread the plugin speaks on sends what the
-/// daemon has not asked for.
+/// The sending half of a channel: its thread sends replies, any thread of the plugin notifications.
 final class ChannelSender: @unchecked Sendable {
     // @unchecked: `gate` guards `event` and the order of frames; `thread` is set once, before the plugin is called.
     private let gate = Mutex(())
@@ -60,7 +59,7 @@ final class ChannelSender: @unchecked Sendable {
     private func sendEvent(_ write: (inout FrameWriter) -> Void) {
         gate.withLock { _ in
             write(&event)
-            // A daemon that has gone is noticed by whoever receives.
+            // The end of the daemon is noticed by the thread that receives.
             try? FramedSocket.send(&event, on: descriptor, until: nil)
         }
     }

@@ -25,12 +25,9 @@ extension ChannelService {
                     + "daemon version \(version)")
         }
         if let frameBytes { storage.maximumItemBytes = Emission.maximumItemBytes(inFramesOf: frameBytes) }
-        reply.raw(#""protocol":"#)
-        reply.integer(Child.protocolVersion)
-        reply.raw(#","name":"#)
-        reply.string(String(cString: table.pointee.name))
-        reply.raw(#","version":"#)
-        reply.string(storage.plugin.version)
+        reply.raw(#""protocol":"#, Child.protocolVersion)
+        reply.raw(#","name":"#, String(cString: table.pointee.name))
+        reply.raw(#","version":"#, storage.plugin.version)
         reply.raw(",")
         write(storage.plugin.capabilities.names + ["queries"])
     }
@@ -47,8 +44,7 @@ extension ChannelService {
         let opened = try storage.plugin.open(options: options, host: daemon.host)
         storage.opened = opened
         write(opened.capabilities.names)
-        reply.raw(#","lastSequence":"#)
-        reply.integer(opened.lastSequence)
+        reply.raw(#","lastSequence":"#, opened.lastSequence)
     }
 
     func idle(_ request: inout FrameReader) throws(PluginFailure) {
@@ -64,8 +60,7 @@ extension ChannelService {
             throw PluginFailure(status: CRUDD_UNSUPPORTED, message: "the plugin cannot tell")
         }
         try request.parameters { (request, _) throws(ProtocolViolation) in try request.skip() }
-        reply.raw(#""version":"#)
-        reply.integer(version(try reader().beginRead()))
+        reply.raw(#""version":"#, version(try reader().beginRead()))
     }
 
     private func options(_ request: inout FrameReader) throws(PluginFailure) -> [UInt8] {
@@ -77,12 +72,8 @@ extension ChannelService {
     }
 
     private func write(_ capabilities: [String]) {
-        reply.raw(#""capabilities":["#)
-        for (position, name) in capabilities.enumerated() {
-            if position > 0 { reply.raw(",") }
-            reply.string(name)
-        }
-        reply.raw("]")
+        reply.raw(#""capabilities":"#)
+        reply.array(capabilities) { $0.string($1) }
     }
 
     // MARK: Collections
@@ -92,7 +83,7 @@ extension ChannelService {
         var name = ""
         var format = ""
         var indexes: [String] = []
-        var flags = 0
+        var flags: UInt32 = 0
         try request.parameters { (request, key) throws(ProtocolViolation) in
             switch key {
             case "collection": number = try request.count()
@@ -100,15 +91,16 @@ extension ChannelService {
             case "format": format = try request.text()
             case "indexes":
                 try request.array { (request) throws(ProtocolViolation) in indexes.append(try request.text()) }
-            case "create": if try request.bool() { flags |= CRUDD_OPEN_CREATE }
-            case "sequences": if try request.bool() { flags |= CRUDD_OPEN_SEQUENCES }
+            case "create": if try request.bool() { flags |= UInt32(CRUDD_OPEN_CREATE) }
+            case "sequences": if try request.bool() { flags |= UInt32(CRUDD_OPEN_SEQUENCES) }
             default: try request.skip()
             }
         }
         var collection: OpaquePointer?
         let backend = try backend()
         try failure.check(
-            withSpecification(name, format, indexes, flags: flags) { specification in
+            crudd_collection_spec.with(name: Array(name.utf8), format: format, indexes: indexes, flags: flags) {
+                specification in
                 storage.clock.write {
                     table.pointee.open_collection(
                         backend, context.begin(), specification, &collection, failure.pointer)
@@ -119,31 +111,6 @@ extension ChannelService {
         }
         storage.add(
             OpenCollection(handle: collection, name: name, format: format, indexPaths: indexes), as: number)
-    }
-
-    private func withSpecification<Result>(
-        _ name: String, _ format: String, _ indexes: [String], flags: Int,
-        _ body: (UnsafePointer<crudd_collection_spec>) -> Result
-    ) -> Result {
-        var specification = crudd_collection_spec.sized()
-        specification.flags = UInt32(flags)
-        // All texts one after the other, so that their addresses hold together.
-        let texts = [name, format] + indexes
-        let bytes = texts.flatMap(\.utf8)
-        return bytes.withUnsafeBufferPointer { bytes in
-            var start = 0
-            let places = texts.map { text in
-                defer { start += text.utf8.count }
-                return crudd_bytes(UnsafeBufferPointer(rebasing: bytes[start..<start + text.utf8.count]))
-            }
-            return places.withUnsafeBufferPointer { places in
-                specification.name = places[0]
-                specification.format = places[1]
-                specification.indexes = UnsafeBufferPointer(rebasing: places[2...]).baseAddress
-                specification.index_count = indexes.count
-                return body(&specification)
-            }
-        }
     }
 
     func dropCollection(_ request: inout FrameReader) throws(PluginFailure) {

@@ -89,7 +89,6 @@ extension ChannelService {
                 return table.pointee.count(
                     reader.beginRead(), context.begin(now: now), &call, &count, failure.pointer)
             })
-        reply.raw(#""count":"#)
-        reply.integer(count)
+        reply.raw(#""count":"#, count)
     }
 }

@@ -4,7 +4,7 @@ import CRUDPluginHost
 import CRUDStorage
 import CRUDThreads
 
-/// The methods that search. The daemon decides which of several searches has its turn.
+/// The methods that search. The daemon schedules several searches.
 extension ChannelService {
     /// How long one call executes a search.
     private static let sliceTime = Duration.milliseconds(20)
@@ -92,8 +92,8 @@ extension ChannelService {
         result.withUnsafeBytes { result in
             var rest = result[...]
             while rest.count > Self.partBytes {
-                reply.raw(#""result":"#)
-                reply.bytes(UnsafeRawBufferPointer(rebasing: rest.prefix(Self.partBytes)))
+                reply.raw(
+                    #""result":"#, bytes: crudd_bytes(UnsafeRawBufferPointer(rebasing: rest.prefix(Self.partBytes))))
                 rest = rest.dropFirst(Self.partBytes)
                 sendPart()
             }

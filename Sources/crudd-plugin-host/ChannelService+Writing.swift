@@ -45,12 +45,8 @@ extension ChannelService {
             }
         }
         try failure.check(outcomes.status)
-        reply.raw(#""outcomes":["#)
-        for (position, outcome) in outcomes.all.enumerated() {
-            if position > 0 { reply.raw(",") }
-            reply.outcome(outcome)
-        }
-        reply.raw("]")
+        reply.raw(#""outcomes":"#)
+        reply.array(outcomes.all) { $0.outcome($1) }
     }
 
     private func apply(

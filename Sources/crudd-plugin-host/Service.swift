@@ -4,7 +4,7 @@ import Glibc
 
 /// A plugin that is served to the daemon over the child protocol.
 ///
-/// Each channel has a thread. The first, descriptor 3, carries any call and what the plugin says unasked; on the
+/// Each channel has a thread. The first, descriptor 3, carries any call and the notifications; on the
 /// others, one for a thread of the daemon and those of its event loops, reads are made beside a commit on the first.
 enum Service {
     private static let firstChannel: CInt = 3

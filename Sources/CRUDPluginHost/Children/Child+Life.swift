@@ -10,12 +10,9 @@ extension Child {
         var greeting = Greeting()
         var version = 0
         try call("hello", for: .maintenance) { request in
-            request.raw(#""protocol":"#)
-            request.integer(Self.protocolVersion)
-            request.raw(#","backend":"#)
-            request.string(command.backend)
-            request.raw(#","limits":{"frameBytes":"#)
-            request.integer(limits.frameBytes)
+            request.raw(#""protocol":"#, Self.protocolVersion)
+            request.raw(#","backend":"#, command.backend)
+            request.raw(#","limits":{"frameBytes":"#, limits.frameBytes)
             request.raw("}")
         } _: { reader throws(ProtocolViolation) in
             try reader.object { (reader, key) throws(ProtocolViolation) in
@@ -103,22 +100,14 @@ extension Child {
         let collection = makeCollection()
         let flags = Int(specification.flags)
         try call("openCollection", for: .preparation) { request in
-            request.raw(#""collection":"#)
-            request.integer(collection.number)
-            request.raw(#","name":"#)
-            request.string(specification.name.buffer)
-            request.raw(#","format":"#)
-            request.string(specification.format.buffer)
-            request.raw(#","indexes":["#)
+            request.raw(#""collection":"#, collection.number)
+            request.raw(#","name":"#, specification.name.buffer)
+            request.raw(#","format":"#, specification.format.buffer)
+            request.raw(#","indexes":"#)
             let indexes = UnsafeBufferPointer(start: specification.indexes, count: specification.index_count)
-            for (position, path) in indexes.enumerated() {
-                if position > 0 { request.raw(",") }
-                request.string(path.buffer)
-            }
-            request.raw(#"],"create":"#)
-            request.bool(flags & CRUDD_OPEN_CREATE != 0)
-            request.raw(#","sequences":"#)
-            request.bool(flags & CRUDD_OPEN_SEQUENCES != 0)
+            request.array(indexes) { $0.string($1.buffer) }
+            request.raw(#","create":"#, flags & CRUDD_OPEN_CREATE != 0)
+            request.raw(#","sequences":"#, flags & CRUDD_OPEN_SEQUENCES != 0)
         }
         // Not one that is not there, which may be asked for as often as a client likes.
         keep(collection)
@@ -128,8 +117,7 @@ extension Child {
     /// Removes a collection with its records.
     func dropCollection(named name: UnsafeRawBufferPointer) throws(PluginFailure) {
         try call("dropCollection", for: .writing) { request in
-            request.raw(#""name":"#)
-            request.string(name)
+            request.raw(#""name":"#, name)
         }
     }
 
@@ -150,7 +138,7 @@ extension Child {
 
 extension FrameReader {
     /// Takes a list of capabilities by name; one that is not known is passed over.
-    fileprivate mutating func capabilities() throws(ProtocolViolation) -> (
+    mutating func capabilities() throws(ProtocolViolation) -> (
         known: Plugin.Capabilities, canSearch: Bool
     ) {
         var known: Plugin.Capabilities = []

@@ -34,11 +34,10 @@ extension Child {
     func count(_ request: crudd_count, _ call: crudd_call) throws(PluginFailure) -> UInt64 {
         var count: UInt64?
         try self.call("count", for: .reading, interrupt: ChildCall.Interrupt(call)) { frame in
-            frame.collection(ChildTable.number(of: request.collection))
+            frame.raw(#""collection":"#, ChildTable.number(of: request.collection))
             frame.range(crudd_range.read(request.range))
-            frame.raw(#","limit":"#)
-            frame.integer(request.limit)
-            frame.now(call.now)
+            frame.raw(#","limit":"#, request.limit)
+            frame.raw(#","now":"#, call.now)
         } _: { reader throws(ProtocolViolation) in
             try reader.object(with: "count") { (reader) throws(ProtocolViolation) in count = try reader.integer() }
             guard count != nil else { throw ProtocolViolation("a reply without a count") }

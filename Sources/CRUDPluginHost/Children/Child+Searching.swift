@@ -1,8 +1,8 @@
 package import CRUDModel
 import CRUDPluginABI
 
-/// A search that is executed next to the plugin, in slices of some milliseconds each: no call lasts, and several
-/// searches take turns.
+/// A search that is executed next to the plugin, in slices of some milliseconds each, so that several searches are
+/// executed round robin.
 package struct ChildSearch: Sendable {
     /// What the search comes to.
     package enum Kind: Sendable {
@@ -45,7 +45,8 @@ package struct ChildSearch: Sendable {
         /// What the executor has made of it so far; empty where there is nothing yet.
         package var result: [UInt8] = []
         /// Why the search has failed; the child forgets it then.
-        package var error: CRUDError?    }
+        package var error: CRUDError?
+    }
 }
 
 extension Child {
@@ -54,23 +55,16 @@ extension Child {
     /// - Throws: ``PluginFailure`` where the child could not be asked.
     package func search(_ search: ChildSearch) throws(PluginFailure) -> ChildSearch.Slice {
         try slice(makeTask(), "search") { request in
-            request.raw(#","collection":"#)
-            request.integer(search.collection)
+            request.raw(#","collection":"#, search.collection)
             request.raw(#","kind":""#)
             request.raw(search.kind.name)
             request.raw(#"","query":"#)
             request.raw(search.query)
-            request.raw(#","indexes":["#)
-            for (position, index) in search.indexes.enumerated() {
-                if position > 0 { request.raw(",") }
-                request.integer(index)
-            }
-            request.raw(#"],"maximumBytes":"#)
-            request.integer(search.maximumBytes)
-            request.raw(#","maximumItemBytes":"#)
-            request.integer(search.maximumItemBytes)
-            request.raw(#","timeoutMilliseconds":"#)
-            request.integer(search.timeout.pollMilliseconds)
+            request.raw(#","indexes":"#)
+            request.array(search.indexes) { $0.integer($1) }
+            request.raw(#","maximumBytes":"#, search.maximumBytes)
+            request.raw(#","maximumItemBytes":"#, search.maximumItemBytes)
+            request.raw(#","timeoutMilliseconds":"#, search.timeout.pollMilliseconds)
         }
     }
 
@@ -82,8 +76,7 @@ extension Child {
     package func continueSearch(_ task: Int, from record: Int? = nil) throws(PluginFailure) -> ChildSearch.Slice {
         try slice(task, "searchContinue") { request in
             guard let record else { return }
-            request.raw(#","rewind":"#)
-            request.integer(record)
+            request.raw(#","rewind":"#, record)
         }
     }
 
@@ -91,8 +84,7 @@ extension Child {
     package func endSearch(_ task: Int) {
         // A child that cannot be asked has ended it already.
         try? call("searchEnd", for: .maintenance) { request in
-            request.raw(#""task":"#)
-            request.integer(task)
+            request.raw(#""task":"#, task)
         }
     }
 
@@ -101,8 +93,7 @@ extension Child {
     ) throws(PluginFailure) -> ChildSearch.Slice {
         var slice = ChildSearch.Slice(task: task)
         try call(method, for: .reading) { request in
-            request.raw(#""task":"#)
-            request.integer(task)
+            request.raw(#""task":"#, task)
             parameters(&request)
         } _: { reader throws(ProtocolViolation) in
             try reader.object { (reader, key) throws(ProtocolViolation) in
@@ -135,17 +126,13 @@ extension ChildSearch.Kind {
 /// Why a search has failed: `{"code":-32007,"message":"…","limit":"…","maximum":1}`.
 extension FrameWriter {
     package mutating func searchError(_ error: CRUDError) {
-        raw(#"{"code":"#)
-        integer(error.code.rawValue)
-        raw(#","message":"#)
-        string(error.message)
+        raw(#"{"code":"#, error.code.rawValue)
+        raw(#","message":"#, error.message)
         if let limit = error.details.limit {
-            raw(#","limit":"#)
-            string(limit)
+            raw(#","limit":"#, limit)
         }
         if let maximum = error.details.maximum {
-            raw(#","maximum":"#)
-            integer(maximum)
+            raw(#","maximum":"#, maximum)
         }
         raw("}")
     }

@@ -122,7 +122,7 @@ package final class Child: Sendable {
         let listening = ChildMonitor.Listening(
             process: process, errors: errors, channel: channels[0], host: host
         ) { [weak self] in
-            self?.receiveEvents() ?? false
+            self?.receiveNotification() ?? false
         } ended: { [weak self] ending in
             guard let self else { return }
             let isUnexpected = self.lose("child \(self.pid) \(ending)")
@@ -279,13 +279,13 @@ package final class Child: Sendable {
         served.store(true, ordering: .relaxed)
     }
 
-    /// Tells the host what the child says unasked; whether there was anything.
-    private func receiveEvents() -> Bool {
+    /// Passes a notification of the child to the host; returns whether there was one.
+    private func receiveNotification() -> Bool {
         do throws(ChannelError) {
-            return try channels[0].receiveEvents()
+            return try channels[0].receiveNotification()
         } catch {
             // The end of the channel is noticed with the next call, or by the end of the process.
-            if error != .closed { end(after: error, in: "a message") }
+            if error != .closed { end(after: error, in: "a notification") }
             return false
         }
     }

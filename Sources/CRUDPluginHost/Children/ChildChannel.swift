@@ -42,10 +42,11 @@ final class ChildChannel: @unchecked Sendable {
         } ?? false
     }
 
-    /// Receives what the child says unasked, if no call is in progress and something has come.
+    /// Receives a notification, if there is one and no call is in progress.
     ///
-    /// - Returns: whether there was anything.
-    func receiveEvents() throws(ChannelError) -> Bool {
-        try gate.withLockIfAvailable { _ throws(ChannelError) in try exchange.receiveEvents() } ?? false
+    /// - Returns: whether there was one.
+    func receiveNotification() throws(ChannelError) -> Bool {
+        try gate.withLockIfAvailable { _ throws(ChannelError) in try exchange.receiveNotificationIfAvailable() }
+            ?? false
     }
 }

@@ -33,7 +33,7 @@ struct ChildExchange: ~Copyable {
         let failure: PluginFailure?
         do throws(ChannelError) {
             failure = try receiveReply(to: call, until: deadline, result)
-            while socket.hasMore { try receiveEvent(until: deadline) }
+            while socket.hasMore { try receiveNotification(until: deadline) }
         } catch {
             throw .lost(error, wasSent: true)
         }
@@ -109,18 +109,16 @@ struct ChildExchange: ~Copyable {
         }
     }
 
-    // MARK: Events
+    // MARK: Notifications
 
-    /// Receives what the child says unasked, if something has come.
-    ///
-    /// - Returns: whether there was anything.
-    mutating func receiveEvents() throws(ChannelError) -> Bool {
+    /// - Returns: whether there was one.
+    mutating func receiveNotificationIfAvailable() throws(ChannelError) -> Bool {
         guard socket.isReadable(within: .zero) else { return false }
-        try receiveEvent(until: MonotonicTime.now + callTimeout)
+        try receiveNotification(until: MonotonicTime.now + callTimeout)
         return true
     }
 
-    private mutating func receiveEvent(until deadline: Duration) throws(ChannelError) {
+    private mutating func receiveNotification(until deadline: Duration) throws(ChannelError) {
         switch try receive(replyTo: nil, until: deadline) {
         // It belongs to a call that has ended meanwhile.
         case .progress: break

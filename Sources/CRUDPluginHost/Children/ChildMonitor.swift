@@ -3,8 +3,8 @@ import CRUDPluginABI
 import CRUDThreads
 import Glibc
 
-/// The thread that listens to a child, whether or not a call is in progress: what it writes to standard error goes to
-/// the log, what it says unasked to the host, and its end is noticed when it comes.
+/// The thread that monitors a child, whether or not a call is in progress: it logs what the child writes to standard
+/// error, passes its notifications to the host, and notices its end.
 struct ChildMonitor {
     private let thread: Thread
 
@@ -16,12 +16,12 @@ struct ChildMonitor {
         let process: ChildProcess
         /// The reading end of the child's standard error, closed by the monitor.
         let errors: CInt
-        /// The channel on which the child speaks unasked; it stays open as long as it is listened to.
+        /// The channel for notifications; it stays open as long as it is listened to.
         let channel: ChildChannel
         let host: HostReference
-        /// Called when something has come on the channel, or its end: receives it unless a call does, and returns
-        /// whether there was anything.
-        let receiveEvents: @Sendable () -> Bool
+        /// Called when the channel is readable: receives a notification unless a call is in progress, and returns whether
+        /// there was one.
+        let receiveNotification: @Sendable () -> Bool
         /// Called once, when the process has ended.
         let ended: @Sendable (ChildProcess.Ending) -> Void
     }
@@ -63,10 +63,10 @@ struct ChildMonitor {
             if let end = pauseEnd, MonotonicTime.now >= end { pauseEnd = nil }
             guard count > 0 else { continue }
             if isErrorsOpen, events[1].revents != 0 { isErrorsOpen = read(listening.errors, &log) }
-            if events[2].revents != 0, !listening.receiveEvents() { pauseEnd = MonotonicTime.now + channelPause }
+            if events[2].revents != 0, !listening.receiveNotification() { pauseEnd = MonotonicTime.now + channelPause }
             guard events[0].revents != 0 else { continue }
             // What was written before the end. A process that the child has left behind may hold the pipe open, and may
-            // go on writing.
+            // keep writing.
             for _ in 0..<pipeBytes / readBytes where isErrorsOpen {
                 var rest = pollfd(fd: listening.errors, events: Int16(POLLIN), revents: 0)
                 guard poll(&rest, 1, 0) > 0 else { return }

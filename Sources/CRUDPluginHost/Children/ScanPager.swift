@@ -43,23 +43,19 @@ struct ScanPager {
         // By key only whoever knows the keys can tell where a page ends.
         let isPaged = isByID || Int(range.order) == CRUDD_BY_SEQUENCE
         pageEnd = isPaged ? count + left : request.limit == 0 ? nil : request.limit
-        frame.collection(collection)
+        frame.raw(#""collection":"#, collection)
         frame.range(range)
         if Int(range.order) == CRUDD_BY_KEY, !isByID {
-            frame.raw(#","afterKey":"#)
-            frame.bytes(request.after_key)
+            frame.raw(#","afterKey":"#, bytes: request.after_key)
         }
         if Int(range.order) != CRUDD_BY_SEQUENCE {
             frame.raw(#","afterId":"#)
             lastID.withUnsafeBytes { frame.bytes($0) }
         }
-        frame.raw(#","reverse":"#)
-        frame.bool(isReversed)
-        frame.raw(#","limit":"#)
-        frame.integer(isPaged ? left : request.limit)
-        frame.raw(#","items":"#)
-        frame.bool(Int(request.flags) & CRUDD_SCAN_WITHOUT_ITEMS == 0)
-        frame.now(now)
+        frame.raw(#","reverse":"#, isReversed)
+        frame.raw(#","limit":"#, isPaged ? left : request.limit)
+        frame.raw(#","items":"#, Int(request.flags) & CRUDD_SCAN_WITHOUT_ITEMS == 0)
+        frame.raw(#","now":"#, now)
     }
 
     /// Takes a record that the child has found.

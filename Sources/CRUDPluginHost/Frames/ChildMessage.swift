@@ -66,7 +66,7 @@ extension FrameReader {
         skipPayload()
     }
 
-    /// Reads the parameters of a message that nobody has asked for.
+    /// Reads the parameters of a notification.
     private mutating func event(_ method: FrameString?) throws(ProtocolViolation) -> ChildMessage {
         var (done, total): (UInt64, UInt64) = (0, 0)
         var isUp: Bool?
@@ -83,7 +83,7 @@ extension FrameReader {
         switch (method, isUp) {
         case ("progress"?, _): return .progress(done: done, total: total)
         case ("state"?, let isUp?): return .state(isUp: isUp, reason: reason)
-        default: throw ProtocolViolation("a message that is neither progress nor state")
+        default: throw ProtocolViolation("a notification that is neither progress nor state")
         }
     }
 

@@ -1,6 +1,6 @@
 import CRUDJSON
 
-/// Reads a frame of the child protocol, which comes from a process that nobody vouches for.
+/// Reads a frame of the child protocol, which comes from a process that is not trusted.
 ///
 /// Members and elements of the head are pulled in the order in which they stand, and with each length that is pulled
 /// the next bytes of the payload: nothing is copied, and what is wrong is found on the way.

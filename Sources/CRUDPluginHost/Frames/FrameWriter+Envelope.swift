@@ -1,14 +1,13 @@
 import CRUDPluginABI
 
-/// What surrounds parameters and results: the heads of requests, replies and messages that nobody has asked for.
+/// What surrounds parameters and results: the heads of requests, replies and notifications.
 extension FrameWriter {
     /// Makes a request the frame.
     ///
     /// - Parameter parameters: writes the members of `params`.
     package mutating func request(_ method: StaticString, number: Int, _ parameters: (inout FrameWriter) -> Void) {
         begin()
-        raw(#"{"id":"#)
-        integer(number)
+        raw(#"{"id":"#, number)
         raw(#","method":""#)
         raw(method)
         raw(#"","params":{"#)
@@ -27,8 +26,7 @@ extension FrameWriter {
     /// Begins a reply with a result, whose members come next.
     package mutating func beginReply(to number: Int) {
         begin()
-        raw(#"{"id":"#)
-        integer(number)
+        raw(#"{"id":"#, number)
         raw(#","result":{"#)
     }
 
@@ -43,15 +41,12 @@ extension FrameWriter {
     /// Makes a reply with an error the frame.
     package mutating func failure(_ failure: PluginFailure, to number: Int) {
         begin()
-        raw(#"{"id":"#)
-        integer(number)
+        raw(#"{"id":"#, number)
         raw(#","error":{"status":""#)
         raw(StatusName.name(of: failure.status))
-        raw(#"","message":"#)
-        string(failure.message)
+        raw(#"","message":"#, failure.message)
         if !failure.pointer.isEmpty {
-            raw(#","pointer":"#)
-            string(failure.pointer)
+            raw(#","pointer":"#, failure.pointer)
         }
         raw("}}")
         end()
@@ -60,10 +55,8 @@ extension FrameWriter {
     /// Makes the frame say that the call in progress advances.
     package mutating func progress(done: UInt64, total: UInt64) {
         begin()
-        raw(#"{"method":"progress","params":{"done":"#)
-        integer(done)
-        raw(#","total":"#)
-        integer(total)
+        raw(#"{"method":"progress","params":{"done":"#, done)
+        raw(#","total":"#, total)
         raw("}}")
         end()
     }
@@ -71,10 +64,8 @@ extension FrameWriter {
     /// Makes the frame say that the storage was lost, or is back.
     package mutating func state(isUp: Bool, reason: UnsafeRawBufferPointer) {
         begin()
-        raw(#"{"method":"state","params":{"up":"#)
-        bool(isUp)
-        raw(#","reason":"#)
-        string(reason)
+        raw(#"{"method":"state","params":{"up":"#, isUp)
+        raw(#","reason":"#, reason)
         raw("}}")
         end()
     }

@@ -81,6 +81,50 @@ package struct FrameWriter: ~Copyable {
         front.append(contentsOf: json)
     }
 
+    /// JSON of the head up to a value, and the value: a whole number.
+    package mutating func raw(_ json: StaticString, _ value: some BinaryInteger) {
+        raw(json)
+        integer(value)
+    }
+
+    /// JSON of the head up to a value, and the value: `true` or `false`.
+    package mutating func raw(_ json: StaticString, _ value: Bool) {
+        raw(json)
+        bool(value)
+    }
+
+    /// JSON of the head up to a value, and the value: a string.
+    package mutating func raw(_ json: StaticString, _ text: String) {
+        raw(json)
+        string(text)
+    }
+
+    /// JSON of the head up to a value, and the value: a string, which must be UTF-8.
+    package mutating func raw(_ json: StaticString, _ utf8: UnsafeRawBufferPointer) {
+        raw(json)
+        string(utf8)
+    }
+
+    /// JSON of the head up to the length of bytes of the payload, and the two.
+    package mutating func raw(_ json: StaticString, bytes: crudd_bytes) {
+        raw(json)
+        self.bytes(bytes)
+    }
+
+    /// An array.
+    package mutating func array<Element>(
+        _ elements: some Sequence<Element>, _ write: (inout FrameWriter, Element) -> Void
+    ) {
+        var isFirst = true
+        raw("[")
+        for element in elements {
+            if !isFirst { raw(",") }
+            isFirst = false
+            write(&self, element)
+        }
+        raw("]")
+    }
+
     /// A whole number.
     package mutating func integer(_ value: some BinaryInteger) {
         if value < 0 { front.append(UInt8(ascii: "-")) }

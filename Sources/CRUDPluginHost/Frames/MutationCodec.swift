@@ -6,8 +6,7 @@ extension FrameWriter {
     mutating func mutation(_ mutation: crudd_mutation, collection: Int) {
         let kind = Int(mutation.kind)
         let record = crudd_record.read(mutation.record)
-        raw(#"{"collection":"#)
-        integer(collection)
+        raw(#"{"collection":"#, collection)
         switch kind {
         case CRUDD_PUT: raw(#","kind":"put","id":"#)
         case CRUDD_REMOVE: raw(#","kind":"remove","id":"#)
@@ -19,38 +18,29 @@ extension FrameWriter {
         case CRUDD_IF_ABSENT: raw(#","precondition":"absent""#)
         case CRUDD_IF_PRESENT: raw(#","precondition":"present""#)
         case CRUDD_IF_REVISION:
-            raw(#","precondition":"revision","expected":"#)
-            bytes(mutation.expected)
+            raw(#","precondition":"revision","expected":"#, bytes: mutation.expected)
         default: raw(#","precondition":"any""#)
         }
         if kind == CRUDD_PUT { contents(record) }
         if kind == CRUDD_PUT || kind == CRUDD_REMOVE {
-            raw(#","sequence":"#)
-            integer(record.sequence)
+            raw(#","sequence":"#, record.sequence)
         }
         if kind == CRUDD_PUT || kind == CRUDD_SET_KEYS { keys(record) }
         raw("}")
     }
 
     private mutating func contents(_ record: crudd_record) {
-        raw(#","item":"#)
-        bytes(record.item)
-        raw(#","revision":"#)
-        bytes(record.revision)
+        raw(#","item":"#, bytes: record.item)
+        raw(#","revision":"#, bytes: record.revision)
         if record.expires_at != 0 {
-            raw(#","expiresAt":"#)
-            integer(record.expires_at)
+            raw(#","expiresAt":"#, record.expires_at)
         }
     }
 
     private mutating func keys(_ record: crudd_record) {
         guard record.key_count > 0 else { return }
-        raw(#","keys":["#)
-        for (position, key) in UnsafeBufferPointer(start: record.keys, count: record.key_count).enumerated() {
-            if position > 0 { raw(",") }
-            bytes(key)
-        }
-        raw("]")
+        raw(#","keys":"#)
+        array(UnsafeBufferPointer(start: record.keys, count: record.key_count)) { $0.bytes($1) }
     }
 
     /// Writes an outcome.

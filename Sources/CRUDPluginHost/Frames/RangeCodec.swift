@@ -6,22 +6,17 @@ extension FrameWriter {
     mutating func range(_ range: crudd_range) {
         switch Int(range.order) {
         case CRUDD_BY_SEQUENCE:
-            raw(#","order":"sequence","lowerSequence":"#)
-            integer(range.lower_sequence)
-            raw(#","upperSequence":"#)
-            integer(range.upper_sequence)
+            raw(#","order":"sequence","lowerSequence":"#, range.lower_sequence)
+            raw(#","upperSequence":"#, range.upper_sequence)
             return
         case CRUDD_BY_KEY:
-            raw(#","order":"key","index":"#)
-            integer(range.index)
+            raw(#","order":"key","index":"#, range.index)
             if Int(range.flags) & CRUDD_RANGE_UNKEYED != 0 { raw(#","unkeyed":true"#) }
         default:
             raw(#","order":"id""#)
         }
-        raw(#","lower":"#)
-        bytes(range.lower)
-        raw(#","upper":"#)
-        bytes(range.upper)
+        raw(#","lower":"#, bytes: range.lower)
+        raw(#","upper":"#, bytes: range.upper)
     }
 }
 

@@ -27,8 +27,7 @@ package enum RecordCodec {
 extension FrameWriter {
     /// Writes a record that a scan has found.
     package mutating func record(_ record: crudd_record, withItem: Bool) {
-        raw(#"{"id":"#)
-        bytes(record.id)
+        raw(#"{"id":"#, bytes: record.id)
         contents(record, withItem: withItem)
     }
 
@@ -36,25 +35,20 @@ extension FrameWriter {
     ///
     /// - Parameter index: the position of its id in the request.
     package mutating func record(_ record: crudd_record, at index: Int, withItem: Bool) {
-        raw(#"{"index":"#)
-        integer(index)
+        raw(#"{"index":"#, index)
         contents(record, withItem: withItem)
     }
 
     private mutating func contents(_ record: crudd_record, withItem: Bool) {
         if withItem {
-            raw(#","item":"#)
-            bytes(record.item)
+            raw(#","item":"#, bytes: record.item)
         }
-        raw(#","revision":"#)
-        bytes(record.revision)
+        raw(#","revision":"#, bytes: record.revision)
         if record.expires_at != 0 {
-            raw(#","expiresAt":"#)
-            integer(record.expires_at)
+            raw(#","expiresAt":"#, record.expires_at)
         }
         if record.sequence != 0 {
-            raw(#","sequence":"#)
-            integer(record.sequence)
+            raw(#","sequence":"#, record.sequence)
         }
         raw("}")
     }

@@ -61,29 +61,7 @@ package final class BackendCollection: Sendable {
     func withSpecification(
         flags: UInt32, withIndexes: Bool, _ body: (UnsafePointer<crudd_collection_spec>) -> crudd_status
     ) -> crudd_status {
-        // The paths' bytes one after the other, and where each stands.
-        let indexPaths = withIndexes ? indexPaths : []
-        let bytes = indexPaths.flatMap(\.text.utf8)
-        let format = Array(format.rawValue.utf8)
-        return bytes.withUnsafeBufferPointer { bytes in
-            var start = 0
-            let paths = indexPaths.map { path in
-                defer { start += path.text.utf8.count }
-                return crudd_bytes(UnsafeBufferPointer(rebasing: bytes[start..<start + path.text.utf8.count]))
-            }
-            return paths.withUnsafeBufferPointer { paths in
-                name.withUnsafeBufferPointer { name in
-                    format.withUnsafeBufferPointer { format in
-                        var specification = crudd_collection_spec.sized()
-                        specification.flags = flags
-                        specification.name = crudd_bytes(name)
-                        specification.format = crudd_bytes(format)
-                        specification.indexes = paths.baseAddress
-                        specification.index_count = paths.count
-                        return body(&specification)
-                    }
-                }
-            }
-        }
+        crudd_collection_spec.with(
+            name: name, format: format.rawValue, indexes: withIndexes ? indexPaths.map(\.text) : [], flags: flags, body)
     }
 }

@@ -56,6 +56,9 @@ final class Connection {
 
     var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
 
+    /// Whether a trigger has made the last statement fail.
+    var hasTriggerFailed: Bool { csqlite_is_trigger_failure(sqlite3_extended_errcode(handle)) }
+
     /// How many rows the last INSERT, UPDATE or DELETE touched.
     var changes: Int { Int(sqlite3_changes(handle)) }
 

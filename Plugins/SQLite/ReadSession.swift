@@ -5,7 +5,8 @@ import CSQLite
 // It lives in the reader's mutex, so that one thread at a time uses the connection.
 struct ReadSession: @unchecked Sendable {
     /// The most that SQLite maps, 2 GiB less a page; it reads what lies beyond by system calls. Mapped pages are not
-    /// copied into a cache, and a commit of the writer does not make this connection read them again.
+    /// copied into a cache, and a commit of the writer does not make this connection read them again. But an error of
+    /// the disk is then no result code but SIGBUS, which ends the process.
     private static let mappedBytes = 0x7FFF_0000
     /// Reads run on the host's event loop: no longer than a hiccup.
     private static let busyTimeoutMilliseconds: Int32 = 20
@@ -16,10 +17,11 @@ struct ReadSession: @unchecked Sendable {
     private let beginning: Statement
     private let ending: Statement
 
-    init(path: String) throws(StorageFailure) {
+    init(_ options: SQLiteOptions) throws(StorageFailure) {
         connection = try Connection(
-            path: path, flags: SQLITE_OPEN_READONLY, busyTimeout: Self.busyTimeoutMilliseconds)
-        try connection.execute("PRAGMA mmap_size = \(Self.mappedBytes)")
+            path: options.path, flags: SQLITE_OPEN_READONLY, busyTimeout: Self.busyTimeoutMilliseconds)
+        // 0 in so many words, as a distribution may compile SQLite with another default.
+        try connection.execute("PRAGMA mmap_size = \(options.mmap ? Self.mappedBytes : 0)")
         beginning = try connection.prepare("BEGIN")
         ending = try connection.prepare("COMMIT")
         connection.checkForInterruption(every: Self.instructionsBetweenInterruptionChecks)

@@ -10,6 +10,7 @@ final class SQLiteBackend: StorageBackend {
     ]
 
     private let options: SQLiteOptions
+    private let host: Host
     private let readers = SQLiteReaders()
     private let foreignWrites: ForeignWrites
     private let writer: Writer
@@ -22,6 +23,7 @@ final class SQLiteBackend: StorageBackend {
         // Where this process has used SQLite before, it refuses; then it is only slower.
         _ = csqlite_disable_memory_statistics()
         self.options = options
+        self.host = host
         do {
             let connection = try DatabaseFile(path: options.path).open(options.synchronous)
             foreignWrites = ForeignWrites(connection: connection)
@@ -135,7 +137,7 @@ final class SQLiteBackend: StorageBackend {
     // MARK: Records
 
     func openReader() throws(StorageFailure) -> SQLiteReader {
-        try SQLiteReader(path: options.path, readers: readers, foreignWrites: foreignWrites)
+        try SQLiteReader(options, readers: readers, foreignWrites: foreignWrites, host: host)
     }
 
     func write(_ batch: borrowing WriteBatch<SQLiteCollection>) throws(StorageFailure) {

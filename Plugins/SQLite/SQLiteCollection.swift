@@ -10,6 +10,7 @@ final class SQLiteCollection: Sendable {
     /// What the statements are made for that know nothing of indexes.
     let scope: StatementScope
     private let currentLayout: Mutex<Layout>
+    private let hasInvalidID = Atomic(false)
 
     /// The indexes that there are. The backend's thread sets it, readers look.
     var layout: Layout {
@@ -23,6 +24,12 @@ final class SQLiteCollection: Sendable {
         self.format = format
         self.scope = scope
         currentLayout = Mutex(Layout(scope: scope, indexes: [], keepsSequences: false))
+    }
+
+    /// Logs once that a row is left out.
+    func reportInvalidID(to host: Host) {
+        if hasInvalidID.exchange(true, ordering: .relaxed) { return }
+        host.log(.warning, "table \(tableName) has a row whose id no client can name; it is ignored")
     }
 
     /// The indexes of a collection at one time. It never changes; an object, as each mutation takes hold of it.

@@ -3,7 +3,7 @@ import CRUDPluginKit
 /// What the administrator configures.
 struct SQLiteOptions: PluginOptions {
     enum Key: String, CaseIterable {
-        case path, synchronous
+        case path, synchronous, mmap
     }
 
     /// When a write counts as done; see <https://www.sqlite.org/pragma.html#pragma_synchronous>.
@@ -19,9 +19,12 @@ struct SQLiteOptions: PluginOptions {
     /// The absolute path of the database file.
     let path: String
     let synchronous: Synchronous
+    /// Whether readers map the file into memory.
+    let mmap: Bool
 
     init(_ reader: OptionReader<Key>) throws(StorageFailure) {
         path = try reader.absolutePath(.path)
         synchronous = try reader.choice(.synchronous, default: .full)
+        mmap = try reader.bool(.mmap, default: false)
     }
 }

@@ -17,9 +17,13 @@ final class SQLiteReader: StorageReader, Sendable {
     private static let quickScan = 10_000
     private let readers: SQLiteReaders
     private let foreignWrites: ForeignWrites
+    private let host: Host
 
-    init(path: String, readers: SQLiteReaders, foreignWrites: ForeignWrites) throws(StorageFailure) {
-        session = Mutex(try ReadSession(path: path))
+    init(
+        _ options: SQLiteOptions, readers: SQLiteReaders, foreignWrites: ForeignWrites, host: Host
+    ) throws(StorageFailure) {
+        session = Mutex(try ReadSession(options))
+        self.host = host
         self.readers = readers
         self.foreignWrites = foreignWrites
         readers.insert(self)
@@ -39,8 +43,7 @@ final class SQLiteReader: StorageReader, Sendable {
                 defer { statement.reset() }
                 try session.check(statement.bind(1, text: request.id(at: position)))
                 guard try session.step(statement) else { continue }
-                let revision = try statement.storedRevision(collection)
-                let item = try request.wantsItems ? statement.storedItem(collection) : emptyBytes
+                let (revision, _, item) = statement.storedContent
                 let isWanted = request.emit(
                     position, item: item.bytes, revision: revision.bytes, expiresAt: statement.storedExpiry,
                     sequence: statement.storedSequence)
@@ -59,9 +62,11 @@ final class SQLiteReader: StorageReader, Sendable {
             defer { statement.reset() }
             try bounds.bind(statement, session, resuming: request)
             while try session.step(statement) {
-                let id = try statement.storedID(collection)
-                let revision = try statement.storedRevision(collection)
-                let item = try request.wantsItems ? statement.storedItem(collection) : emptyBytes
+                guard let id = statement.storedID else {
+                    collection.reportInvalidID(to: host)
+                    continue
+                }
+                let (revision, _, item) = statement.storedContent
                 let isWanted = request.emit(
                     id: id.bytes, item: item.bytes, revision: revision.bytes, expiresAt: statement.storedExpiry,
                     sequence: statement.storedSequence)

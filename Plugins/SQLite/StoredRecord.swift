@@ -1,26 +1,24 @@
 import CRUDPluginKit
 
-// A row is what the host has stored, unless somebody has edited the table by hand. These look at each column before it
-// goes out, so that the host is never handed a revision or id that violates its rules, or no item at all.
+// A row is what the host has stored, unless somebody has edited the table by hand. The host is never handed a revision
+// or an id that violates its rules: a row with such a revision is emitted without an item, which is a corrupt record to
+// the host, and one with such an id, which no client could name, is left out.
 
 /// No bytes.
 var emptyBytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: nil, count: 0) }
 
 extension Statement {
-    /// Column 0 of the statements that give records.
-    func storedRevision(_ collection: SQLiteCollection) throws(StorageFailure) -> UnsafeRawBufferPointer {
-        let revision = bytes(0)
-        guard RecordRules.isValidRevision(revision.bytes) else {
-            throw corrupt(collection, "a revision that is not 1 to 64 characters of printable ASCII")
-        }
-        return revision
-    }
+    /// Stands for a revision that is not one.
+    private static let invalidRevision: StaticString = "invalid"
 
-    /// Column 1.
-    func storedItem(_ collection: SQLiteCollection) throws(StorageFailure) -> UnsafeRawBufferPointer {
-        let item = bytes(1)
-        guard !item.isEmpty else { throw corrupt(collection, "an empty item") }
-        return item
+    /// Columns 0 and 1 of the statements that give records.
+    ///
+    /// - Returns: the revision, whether it is the one that is stored, and the item, empty where the row is corrupt.
+    var storedContent: (revision: UnsafeRawBufferPointer, isStored: Bool, item: UnsafeRawBufferPointer) {
+        let revision = bytes(0)
+        if RecordRules.isValidRevision(revision.bytes) { return (revision, true, bytes(1)) }
+        let invalid = Self.invalidRevision
+        return (UnsafeRawBufferPointer(start: invalid.utf8Start, count: invalid.utf8CodeUnitCount), false, emptyBytes)
     }
 
     /// Column 2: milliseconds since 1970-01-01 UTC; 0: never.
@@ -29,16 +27,9 @@ extension Statement {
     /// Column 3; 0: written by somebody else.
     var storedSequence: UInt64 { UInt64(clamping: integer(3)) }
 
-    /// Column 4.
-    func storedID(_ collection: SQLiteCollection) throws(StorageFailure) -> UnsafeRawBufferPointer {
+    /// Column 4; nil: it is no id.
+    var storedID: UnsafeRawBufferPointer? {
         let id = bytes(4)
-        guard RecordRules.isValidID(id.bytes) else {
-            throw corrupt(collection, "an id that is not 1 to 512 bytes of UTF-8 without control characters")
-        }
-        return id
-    }
-
-    private func corrupt(_ collection: SQLiteCollection, _ violation: String) -> StorageFailure {
-        StorageFailure(.corrupt, "table \(collection.tableName) has a row with \(violation)")
+        return RecordRules.isValidID(id.bytes) ? id : nil
     }
 }

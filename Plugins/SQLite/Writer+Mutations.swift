@@ -2,27 +2,39 @@ import CRUDPluginKit
 import CSQLite
 
 extension Writer {
-    /// Applies one mutation and says whether it took effect.
+    /// What has become of a mutation.
+    enum Effect {
+        case applied, refused
+        /// It is refused, and the transaction is not what it was before it: a trigger has undone everything, or a part
+        /// of what the trigger refused has stayed.
+        case refusedByTrigger
+    }
+
+    /// Applies one mutation.
     func apply(
         _ mutation: Mutation<SQLiteCollection>, _ position: Int, _ batch: borrowing WriteBatch<SQLiteCollection>
-    ) throws(StorageFailure) -> Bool {
+    ) throws(StorageFailure) -> Effect {
         do {
-            return try attempt(mutation, position, batch)
+            let expected = mutation.precondition == .revision ? mutation.expected : nil
+            return try attempt(mutation, position, batch, expected) ? .applied : .refused
         } catch let error where error.status == .unsupported {
-            // Too big for SQLite, or against a constraint that somebody has put on the table. SQLite has undone this
-            // statement alone.
-            return batch.refused(position, .unsupported)
+            // Too big for SQLite, or against a constraint that somebody has put on the table.
+            batch.refused(position, .unsupported)
+            return connection.isInTransaction && !connection.hasTriggerFailed ? .refused : .refusedByTrigger
         }
     }
 
-    /// Runs the statements that the mutation may take effect by, whose conditions are those of its precondition. Only
-    /// if none of them touches a row is the record looked at.
+    /// Executes the statements that the mutation may take effect by, whose conditions are those of its precondition,
+    /// and returns whether one did. Only if none of them touches a row is the record looked at.
+    ///
+    /// - Parameter expected: the revision that must be stored; nil: any.
     private func attempt(
-        _ mutation: Mutation<SQLiteCollection>, _ position: Int, _ batch: borrowing WriteBatch<SQLiteCollection>
+        _ mutation: Mutation<SQLiteCollection>, _ position: Int, _ batch: borrowing WriteBatch<SQLiteCollection>,
+        _ expected: UnsafeRawBufferPointer?
     ) throws(StorageFailure) -> Bool {
         let layout = mutation.collection.layout
         func execute(_ kind: CollectionStatement) throws(StorageFailure) -> Bool {
-            try self.execute(kind, mutation, layout, now: batch.now)
+            try self.execute(kind, mutation, layout, expected, now: batch.now)
         }
         func update() throws(StorageFailure) -> Bool {
             if try execute(.update) { return true }
@@ -42,13 +54,13 @@ extension Writer {
             if try execute(.setKeys) { return batch.applied(position, replacing: false) }
         default: break
         }
-        return try judge(mutation, position, batch)
+        return try judge(mutation, position, batch, expected)
     }
 
     /// Runs a statement with what a mutation brings and says whether it touched a row.
     private func execute(
         _ kind: CollectionStatement, _ mutation: Mutation<SQLiteCollection>, _ layout: SQLiteCollection.Layout,
-        now: Int64
+        _ expected: UnsafeRawBufferPointer?, now: Int64
     ) throws(StorageFailure) -> Bool {
         let statement = try connection.statement(kind, layout.scope)
         try connection.check(statement.bind(1, text: mutation.id))
@@ -57,7 +69,6 @@ extension Writer {
         if case .insert = kind {
             // It has no such parameter: a record that is there with that revision is in its way.
         } else {
-            let expected = mutation.precondition == .revision ? mutation.expected : nil
             try connection.check(statement.bind(7, textOrNull: expected))
         }
         if mutation.kind != .remove {
@@ -82,22 +93,29 @@ extension Writer {
 
     /// Decides a mutation by the record that is there: a check, or one that no statement could apply.
     private func judge(
-        _ mutation: Mutation<SQLiteCollection>, _ position: Int, _ batch: borrowing WriteBatch<SQLiteCollection>
+        _ mutation: Mutation<SQLiteCollection>, _ position: Int, _ batch: borrowing WriteBatch<SQLiteCollection>,
+        _ expected: UnsafeRawBufferPointer?
     ) throws(StorageFailure) -> Bool {
         let collection = mutation.collection
         let statement = try connection.statement(.read(withItem: false), collection.scope)
         defer { statement.reset() }
         try connection.check(statement.bind(1, text: mutation.id))
         var current: (revision: UnsafeRawBufferPointer, expiresAt: Int64)?
+        var isStored = true
         if try connection.step(statement) {
-            guard let revision = try? statement.storedRevision(collection) else {
-                return batch.refused(position, .corrupt)
-            }
-            current = (revision, statement.storedExpiry)
+            let content = statement.storedContent
+            current = (content.revision, statement.storedExpiry)
+            isStored = content.isStored
         }
         guard batch.permits(mutation, at: position, current: current) else { return false }
-        let changesNothing = mutation.kind == .check || mutation.kind == .setKeys
-        // Otherwise a trigger that somebody has put on the table keeps the mutation from having an effect.
+        if expected != nil, !isStored {
+            // No statement finds the revision by which the host knows a corrupt row.
+            statement.reset()
+            return try attempt(mutation, position, batch, nil)
+        }
+        let changesNothing =
+            mutation.kind == .check || mutation.kind == .setKeys && collection.layout.indexes.isEmpty
+        // Otherwise a trigger that somebody has put on the table has ignored the statement.
         return changesNothing
             ? batch.applied(position, replacing: false) : batch.refused(position, .unsupported)
     }

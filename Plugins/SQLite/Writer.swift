@@ -90,15 +90,33 @@ final class Writer {
 
     // MARK: Batches
 
-    /// Applies a batch in one transaction.
+    /// Applies a batch in one transaction, which is repeated without each mutation that a trigger refuses.
     func write(_ batch: borrowing WriteBatch<SQLiteCollection>) throws(StorageFailure) {
+        var refused: Set<Int> = []
+        while let position = try write(batch, without: refused) { refused.insert(position) }
+    }
+
+    /// Applies a batch without the mutations that triggers have refused.
+    ///
+    /// - Returns: the position of another one of these, in which case nothing was applied; nil: the batch was applied.
+    private func write(
+        _ batch: borrowing WriteBatch<SQLiteCollection>, without refused: Set<Int>
+    ) throws(StorageFailure) -> Int? {
         try begin()
         do {
             var ceiling = sequenceCeiling
             var filled: [SQLiteCollection] = []
-            for position in 0..<batch.count {
+            for position in 0..<batch.count where !refused.contains(position) {
                 let mutation = batch[position]
-                if try !apply(mutation, position, batch), batch.isAtomic { return rollBack() }
+                let effect = try apply(mutation, position, batch)
+                if effect != .applied, batch.isAtomic {
+                    rollBack()
+                    return nil
+                }
+                if effect == .refusedByTrigger {
+                    rollBack()
+                    return position
+                }
                 if mutation.sequence > ceiling { ceiling = SequenceBlock.last(of: mutation.sequence) }
                 if mutation.kind == .setKeys, filled.last !== mutation.collection { filled.append(mutation.collection) }
             }
@@ -111,6 +129,7 @@ final class Writer {
             }
             try commit()
             sequenceCeiling = ceiling
+            return nil
         } catch {
             rollBack()
             throw error

@@ -12,6 +12,9 @@ static inline bool csqlite_is_sync_failure(int code) {
     return code == SQLITE_IOERR_FSYNC || code == SQLITE_IOERR_DIR_FSYNC;
 }
 
+/// Whether a result code says that a trigger has called RAISE.
+static inline bool csqlite_is_trigger_failure(int code) { return code == SQLITE_CONSTRAINT_TRIGGER; }
+
 /// The counter of commits in the index of the write-ahead log, which all processes share that have the file open; NULL
 /// if there is none. It stays at its address while the connection is open.
 ///

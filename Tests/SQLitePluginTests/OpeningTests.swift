@@ -36,6 +36,21 @@ import Testing
         #expect(try Store(path: path, synchronous: "off").capabilities & UInt64(CRUDD_IS_DURABLE) == 0)
     }
 
+    /// A bad sector under mapped memory is SIGBUS, not an error.
+    @Test(arguments: [(nil, false), (false, false), (true, true)])
+    func mapsTheFileOnlyWhereItIsTold(mmap: Bool?, isMapped: Bool) throws {
+        let path = try path
+        let store = try Store(path: path, mmap: mmap)
+        let clients = try store.collection("clients")
+        try store.write([.put("a", "1")], to: clients)
+        // What is in the write-ahead log alone is not read from the file.
+        try Inspector(path).execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        let reader = try store.reader()
+        #expect(try reader.read(["a"], in: clients).count == 1)
+        let maps = String(decoding: try Files.read("/proc/self/maps"), as: UTF8.self)
+        #expect(maps.split(separator: "\n").contains { $0.hasSuffix(path) } == isMapped)
+    }
+
     @Test func recordsItsSchemaVersion() throws {
         _ = try Store(path: path)
         let inspector = try Inspector(path)

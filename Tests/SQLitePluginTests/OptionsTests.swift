@@ -4,6 +4,7 @@ import Testing
 @Suite struct OptionsTests {
     @Test(arguments: [
         #"{"path": "/a/b"}"#, #"{"path": "/a/b", "synchronous": "off"}"#, #"{"\u0070ath": "/caf\u00e9 😀"}"#,
+        #"{"path": "/x", "mmap": true}"#, #"{"path": "/x", "mmap": false}"#,
         " {\"synchronous\" : \"normal\",\n\"path\":\"/x\"} ",
     ])
     func acceptsOptionsWithoutTouchingStorage(_ options: String) throws {
@@ -25,11 +26,12 @@ import Testing
             #"{"path": "/x", "synchronus": "off"}"#, "/synchronus",
             "unknown option \"synchronus\"; did you mean \"synchronous\"?"
         ),
-        (#"{"a/b~c": 1}"#, "/a~1b~0c", "unknown option \"a/b~c\"; there are path, synchronous"),
+        (#"{"a/b~c": 1}"#, "/a~1b~0c", "unknown option \"a/b~c\"; there are path, synchronous, mmap"),
         (
             #"{"path": "/x", "synchronous": "ful"}"#, "/synchronous",
             "option \"synchronous\" must be one of full, normal, off; did you mean full?"
         ),
+        (#"{"path": "/x", "mmap": "on"}"#, "/mmap", "option \"mmap\" must be true or false"),
         (#"{"path": "/x", "synchronous": true}"#, "/synchronous", "option \"synchronous\" must be a string"),
         ("[]", "", "the options are not a JSON object"),
         (#"{"path": "/x""#, "", "the options are not a JSON object"),

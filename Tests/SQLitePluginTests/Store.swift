@@ -56,8 +56,11 @@ final class Store: @unchecked Sendable {
     }
 
     /// Opens a SQLite database.
-    convenience init(path: String, synchronous: String = "full") throws {
-        try self.init(try .sqlite, options: #"{"path": "\#(path)", "synchronous": "\#(synchronous)"}"#)
+    ///
+    /// - Parameter mmap: nil: not given.
+    convenience init(path: String, synchronous: String = "full", mmap: Bool? = nil) throws {
+        let mmap = mmap.map { #", "mmap": \#($0)"# } ?? ""
+        try self.init(try .sqlite, options: #"{"path": "\#(path)", "synchronous": "\#(synchronous)"\#(mmap)}"#)
     }
 
     deinit {

@@ -157,7 +157,9 @@ typedef struct crudd_record {
     uint32_t struct_size;
     uint32_t reserved;
     crudd_bytes id;        ///< 1 to 512 bytes of UTF-8 without control characters; anything else is legal
-    crudd_bytes item;      ///< empty where it was not asked for
+    /// Empty where it was not asked for. From the plugin also where what is stored cannot be decoded: this record alone
+    /// is corrupt then.
+    crudd_bytes item;
     crudd_bytes revision;  ///< 1 to 64 bytes of printable ASCII
     int64_t expires_at;    ///< milliseconds since 1970-01-01 UTC; 0: never
     uint64_t sequence;     ///< made by the host, rising in commit order; 0: written by somebody else

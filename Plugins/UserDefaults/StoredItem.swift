@@ -12,12 +12,12 @@ enum StoredItem {
         return Data(item)
     }
 
-    /// The item that a value stands for; nil for one of another type.
-    static func bytes(_ value: Any) -> [UInt8]? {
+    /// The item that a value stands for; empty for a value of another type, whose record is corrupt.
+    static func bytes(_ value: Any) -> [UInt8] {
         switch value {
         case let text as String: Array(text.utf8)
         case let data as Data: Array(data)
-        default: nil
+        default: []
         }
     }
 

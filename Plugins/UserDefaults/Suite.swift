@@ -20,28 +20,28 @@ final class Suite {
     private var known: SuiteFile.Status?
     /// Whether the file may be torn, since it could not be replaced by its copy.
     private var isTorn = false
-    private var reportedKeys: Set<String> = []
 
-    init(named name: String, host: CRUDPluginKit.Host) throws(StorageFailure) {
+    init(named name: String, host: CRUDPluginKit.Host, call: CallContext) throws(StorageFailure) {
         guard let defaults = UserDefaults(suiteName: name) else {
             throw StorageFailure(.invalidOptions, "Foundation has no suite \(name)", pointer: "/suite")
         }
         self.defaults = defaults
         self.host = host
         file = try SuiteFile(suite: name)
+        host.log(.info, "suite \(name) lies in \(file.path)")
         if let bytes = try file.bytes(), Self.list(bytes) == nil, let copy = try file.copy(), Self.list(copy) != nil {
             try file.restore(copy)
             host.log(.warning, "\(file.path) was torn and has been replaced by the copy from before its last change")
         }
-        try load()
+        try load(call)
     }
 
     // MARK: Reading
 
     /// The suite as it is now.
-    func current() throws(StorageFailure) -> SuiteContent {
+    func current(_ call: CallContext) throws(StorageFailure) -> SuiteContent {
         if isTorn { try restore() }
-        if try file.status() != known { try load() }
+        if try file.status() != known { try load(call) }
         return content
     }
 
@@ -53,12 +53,9 @@ final class Suite {
         try list().keys.filter { SuiteKey($0)?.collection == collection }
     }
 
-    private func load() throws(StorageFailure) {
+    private func load(_ call: CallContext) throws(StorageFailure) {
         let status = try file.status()
-        content = SuiteContent(try list()) { key in
-            guard reportedKeys.insert(key).inserted else { return }
-            host.log(.warning, "\(key) in \(file.path) is neither string nor data and is ignored")
-        }
+        content = try SuiteContent(try list(), call)
         // Without changes of ours this makes Foundation forget what it has read.
         if status != nil { try file.makeCopy() }
         guard defaults.synchronize() else {

@@ -19,21 +19,18 @@ struct SuiteContent {
     init() {}
 
     /// - Parameter list: the suite's keys and values, those of others among them.
-    /// - Parameter report: receives each key that is ours and whose value is not an item.
-    init(_ list: [String: Any], report: (String) -> Void) {
+    init(_ list: [String: Any], _ call: CallContext) throws(StorageFailure) {
         sequenceCeiling = (list[SuiteKey.sequenceCeiling] as? String).flatMap { UInt64($0) } ?? 0
         var records: [[UInt8]: [SuiteKey.Format?: [RecordTable.Record]]] = [:]
-        for (text, value) in list {
+        for (position, (text, value)) in list.enumerated() {
+            if position.isMultiple(of: 256), call.isInterrupted { throw .interrupted }
             guard let key = SuiteKey(text) else { continue }
             switch key.subject {
             case .formats:
                 let names = (value as? String)?.split(separator: " ").map(String.init) ?? []
                 collections[key.collection, default: Collection()].formats = names.compactMap(SuiteKey.Format.init)
             case .item(let id, let format):
-                guard let item = StoredItem.bytes(value) else {
-                    report(text)
-                    continue
-                }
+                let item = StoredItem.bytes(value)
                 let value = list[SuiteKey(key.collection, .metadata(id: id, format)).text]
                 let metadata = StoredMetadata(value, of: item)
                 sequenceCeiling = max(sequenceCeiling, metadata.sequence)

@@ -11,7 +11,7 @@ final class UserDefaultsBackend: StorageBackend {
     private var collections: [[UInt8]: [SuiteKey.Format: UserDefaultsCollection]] = [:]
 
     init(options: UserDefaultsOptions, host: Host, call: CallContext) throws(StorageFailure) {
-        suite = try Suite(named: options.suite, host: host)
+        suite = try Suite(named: options.suite, host: host, call: call)
     }
 
     var lastSequence: UInt64 { suite.sequenceCeiling }
@@ -31,7 +31,7 @@ final class UserDefaultsBackend: StorageBackend {
         guard let format = SuiteKey.Format(rawValue: formatName) else {
             throw StorageFailure(.unsupported, "unknown format \(formatName)")
         }
-        let content = try suite.current()
+        let content = try suite.current(specification.call)
         if !content.contains(name, format), !specification.creates {
             throw StorageFailure(
                 .notFound, "there is no collection \(String(decoding: name, as: UTF8.self)) of format \(formatName)")
@@ -49,7 +49,7 @@ final class UserDefaultsBackend: StorageBackend {
 
     func dropCollection(named name: UnsafeRawBufferPointer, _ call: CallContext) throws(StorageFailure) {
         let bytes = Array(name)
-        let content = try suite.current()
+        let content = try suite.current(call)
         guard content.names.contains(bytes) else {
             throw StorageFailure(.notFound, "there is no collection \(String(decoding: name, as: UTF8.self))")
         }
@@ -60,7 +60,7 @@ final class UserDefaultsBackend: StorageBackend {
     }
 
     func listCollections(_ call: CallContext, _ emit: (RawSpan) -> Void) throws(StorageFailure) {
-        for name in try suite.current().names { emit(name.span.bytes) }
+        for name in try suite.current(call).names { emit(name.span.bytes) }
     }
 
     // MARK: Records
@@ -71,10 +71,11 @@ final class UserDefaultsBackend: StorageBackend {
 
     /// The batch is one change of the list, which a crash undoes whole or not at all: hence transactions.
     func write(_ batch: borrowing WriteBatch<UserDefaultsCollection>) throws(StorageFailure) {
-        var draft = SuiteDraft(of: try suite.current())
+        var draft = SuiteDraft(of: try suite.current(batch.call))
         for position in 0..<batch.count {
             if !draft.apply(batch[position], position, batch), batch.isAtomic { return }
         }
+        if batch.isInterrupted { throw .interrupted }
         try suite.store(draft)
     }
 

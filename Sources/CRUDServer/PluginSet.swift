@@ -69,7 +69,7 @@ struct PluginSet {
             limits: ChildCommand.Limits(
                 memoryBytes: backend.limits.memoryBytes, callTimeout: backend.limits.callTimeout,
                 frameBytes: Self.childFrameBytes(configuration.limits)),
-            loopCount: loopCount, home: configuration.stateDirectory, launcher: try ChildCommand.findLauncher())
+            loopCount: loopCount, launcher: try ChildCommand.findLauncher())
         do throws(PluginFailure) {
             let (plugin, doubt) = try Plugin.inChild(command, options: backend.options, logger: logger)
             add(plugin, of: backend)

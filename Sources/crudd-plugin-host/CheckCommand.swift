@@ -64,8 +64,7 @@ enum CheckCommand {
         let logger = Logger(label: "crudd-plugin-host") { StreamLogHandler.standardError(label: $0) }
         let command = ChildCommand(
             backend: "check", program: program, sha256: nil, limits: ChildCommand.Limits(callTimeout: callTimeout),
-            loopCount: 0, home: getenv("HOME").map { String(cString: $0) } ?? "/",
-            launcher: try ChildCommand.findLauncher())
+            loopCount: 0, launcher: try ChildCommand.findLauncher())
         let (plugin, doubt) = try Plugin.inChild(command, options: options, logger: logger)
         if let doubt { throw PluginLoadingError(doubt) }
         return plugin

@@ -23,7 +23,7 @@ final class ChildBackend: Sendable {
         let logger = Logger(label: "test") { _ in LogInbox(lines: lines) }
         let command = ChildCommand(
             backend: "main", program: .plugin("scripted", directories: [directory.path]), sha256: nil,
-            limits: ChildCommand.Limits(), loopCount: Self.loopCount, home: directory.path,
+            limits: ChildCommand.Limits(), loopCount: Self.loopCount,
             launcher: try BuildProducts.path(of: "crudd-plugin-host"))
         let options = Array(options.utf8)
         backend = Backend(

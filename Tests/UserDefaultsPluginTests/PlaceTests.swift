@@ -29,6 +29,20 @@ import Testing
         }
     }
 
+    /// An application that changes its isolation finds its settings again.
+    @Test func liesInTheSamePlaceInAChild() throws {
+        var item = 0
+        for isolation in ["inline", "process", "inline"] {
+            let suite = try SuiteDaemon(home: suite.home, isolation: isolation)
+            let connection = try suite.start()
+            #expect(try connection.item("c", "a") == (item == 0 ? nil : "\(item)"))
+            item += 1
+            #expect(try connection.upsert("c", "a", "\(item)").result != nil)
+            #expect(suite.log.contains("suite com.example.test lies in \(suite.path)"))
+            try suite.stop()
+        }
+    }
+
     @Test(arguments: ["", "relative/home"])
     func saysThatThereIsNoHome(home: String) throws {
         let connection = try suite.start(home: home)

@@ -71,8 +71,10 @@ import Testing
         #expect(one?["item"]?.text == #"{"by": "hand"}"#)
         let revision = try #require(one?["revision"]?.string)
         #expect(try connection.item("hand made", "two") == "[2]")
-        #expect(try connection.item("hand made", "three") == nil)
-        #expect(suite.log.contains("database_hand%20made_item_three"))
+        #expect(try connection.read("hand made", "three").error?.name == "corrupt")
+        let page = try connection.call("record.query", #"{"collection":"hand made","filter":true}"#).result
+        #expect(page?["records"]?.elements?.count == 2)
+        #expect(page?["corrupt"]?.text == #"["three"]"#)
         let mismatch = try connection.update("hand made", "one", "1", ifRevision: "other")
         #expect(mismatch.error?.name == "revision_mismatch")
         #expect(try connection.update("hand made", "one", "1", ifRevision: revision).result != nil)

@@ -11,7 +11,7 @@ final class SuiteDaemon {
     private(set) var daemon: Daemon?
 
     /// - Parameter home: by default a directory of its own.
-    init(home: String? = nil) throws {
+    init(home: String? = nil, isolation: String = "inline") throws {
         directory = try TemporaryDirectory()
         self.home = home ?? directory.path
         installation = try Installation(
@@ -19,7 +19,7 @@ final class SuiteDaemon {
                 state_directory: $DIRECTORY/state
                 socket: {path: $DIRECTORY/crudd.sock}
                 plugins: {directories: [$DIRECTORY/plugins]}
-                backends: {main: {plugin: userdefaults, options: {suite: com.example.test}}}
+                backends: {main: {plugin: userdefaults, isolation: \(isolation), options: {suite: com.example.test}}}
                 collections: {"*": {backend: main}}
                 """)
         try Files.copy(

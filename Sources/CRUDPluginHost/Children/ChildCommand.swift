@@ -36,8 +36,6 @@ package struct ChildCommand: Sendable {
     let limits: Limits
     /// How many channels event loops read on, where the program is a plugin.
     let loopChannels: Int
-    /// The child's HOME.
-    let home: String
     /// The program `crudd-plugin-host`.
     let launcher: String
 
@@ -47,15 +45,13 @@ package struct ChildCommand: Sendable {
 
     /// - Parameter loopCount: how many event loops read by themselves.
     package init(
-        backend: String, program: Program, sha256: String?, limits: Limits, loopCount: Int, home: String,
-        launcher: String
+        backend: String, program: Program, sha256: String?, limits: Limits, loopCount: Int, launcher: String
     ) {
         self.backend = backend
         self.program = program
         self.sha256 = sha256
         self.limits = limits
         loopChannels = loopCount * Self.channelsPerLoop
-        self.home = home
         self.launcher = launcher
     }
 
@@ -93,15 +89,14 @@ package struct ChildCommand: Sendable {
         }
     }
 
-    /// The child's whole environment.
+    /// The child's whole environment. HOME and XDG_CONFIG_HOME are the daemon's, so that a plugin that keeps its files
+    /// there finds them whatever the isolation.
     var environment: [String] {
-        func inherited(_ name: String, or value: String) -> String {
-            "\(name)=\(getenv(name).map { String(cString: $0) } ?? value)"
+        func inherited(_ name: String, or value: String? = nil) -> [String] {
+            (getenv(name).map { String(cString: $0) } ?? value).map { ["\(name)=\($0)"] } ?? []
         }
-        return [
-            inherited("PATH", or: "/usr/local/bin:/usr/bin:/bin"), inherited("TMPDIR", or: "/tmp"), "LANG=C.UTF-8",
-            "HOME=\(home)",
-        ]
+        return inherited("PATH", or: "/usr/local/bin:/usr/bin:/bin") + inherited("TMPDIR", or: "/tmp")
+            + inherited("HOME") + inherited("XDG_CONFIG_HOME") + ["LANG=C.UTF-8"]
     }
 
     /// The program that starts children, installed with the running one: beside it in a build, else in

@@ -45,7 +45,7 @@ final class TestChild: Sendable {
         let command = ChildCommand(
             backend: "kid", program: try Self.program(program, in: directory), sha256: nil,
             limits: ChildCommand.Limits(callTimeout: callTimeout, frameBytes: frameBytes), loopCount: 1,
-            home: directory.path, launcher: try BuildProducts.path(of: "crudd-plugin-host"))
+            launcher: try BuildProducts.path(of: "crudd-plugin-host"))
         let json = Array(
             (program == .memory ? "{}" : #"{"path":"\#(directory.path)/store.db"\#(options)}"#).utf8)
         let (plugin, doubt) = try Plugin.inChild(command, options: json, logger: logger)

@@ -88,9 +88,10 @@ import Testing
             #expect(String(cString: target).hasPrefix("\(daemon.installation.path)/unruly.db"))
         }
         let environment = Set(item["environment"]?.elements?.compactMap(\.string) ?? [])
-        #expect(environment.isSubset(of: ["HOME", "LANG", "LC_CTYPE", "PATH", "TMPDIR"]), "\(environment)")
+        let inherited: Set = ["HOME", "LANG", "LC_CTYPE", "PATH", "TMPDIR", "XDG_CONFIG_HOME"]
+        #expect(environment.isSubset(of: inherited), "\(environment)")
         #expect(item["directory"]?.string == "/")
-        #expect(item["home"]?.string == "\(daemon.installation.path)/state")
+        #expect(item["home"]?.string == daemon.installation.path)
         let limits = String(decoding: try Files.read("/proc/\(pid)/limits"), as: UTF8.self)
         let data = limits.split(separator: "\n").first { $0.hasPrefix("Max data size") }
         #expect(data?.contains(" \(256 << 20) ") == true, "\(limits)")

@@ -32,14 +32,14 @@ final class Directory: Sendable {
     }
 
     /// Makes a directory inside, unless there is one, whatever the umask.
-    func makeDirectory(_ name: String, mode: mode_t) throws(StorageFailure) -> Directory {
+    func makeDirectory(_ name: String, mode: mode_t) throws(StorageFailure) -> (Directory, isNew: Bool) {
         let isNew = mkdirat(descriptor, name, mode) == 0
         guard isNew || errno == EEXIST else { throw StorageFailure("cannot make \(path)/\(name)") }
         guard let directory = try directory(name) else {
             throw StorageFailure(.unavailable, "\(path)/\(name) is not a directory")
         }
         if isNew { fchmod(directory.descriptor, mode) }
-        return directory
+        return (directory, isNew)
     }
 
     /// Removes a file inside and returns whether there was one.

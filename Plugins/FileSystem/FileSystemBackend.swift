@@ -73,6 +73,7 @@ final class FileSystemBackend: StorageBackend {
     }
 
     func dropCollection(named name: UnsafeRawBufferPointer, _ call: CallContext) throws(StorageFailure) {
+        try root.checkSyncs()
         collections[Array(name)] = nil
         guard let directory = try root.directory.directory(EncodedName(name.bytes).text) else {
             throw StorageFailure(.notFound, "there is no collection \(String(decoding: name, as: UTF8.self))")
@@ -87,7 +88,7 @@ final class FileSystemBackend: StorageBackend {
             host.log(.warning, StorageFailure("cannot remove \(directory.path)").message)
         }
         do {
-            if options.syncs { try root.directory.sync() }
+            if options.syncs { try root.sync(root.directory) }
         } catch {
             throw StorageFailure(.outcomeUnknown, error.message)
         }
@@ -105,7 +106,7 @@ final class FileSystemBackend: StorageBackend {
                 if entry.kind == S_IFREG, try directory.removeFile(entry.text) { hasRemoved = true }
             }
         }
-        if options.syncs { try directory.sync() }
+        if options.syncs { try root.sync(directory) }
     }
 
     func listCollections(_ call: CallContext, _ emit: (RawSpan) -> Void) throws(StorageFailure) {

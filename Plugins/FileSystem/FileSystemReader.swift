@@ -18,11 +18,9 @@ final class FileSystemReader: StorageReader {
     func read(_ request: borrowing ReadRequest, from collection: FileSystemCollection) throws(StorageFailure) {
         guard let directory = try root.directory(of: collection) else { return }
         for position in 0..<request.count {
-            let id = request.id(at: position).bytes
-            guard let file = try RecordFile.open(id, of: collection, in: directory, foreignFiles) else { continue }
-            let metadata = try file.metadata()
-            if request.call.hasExpired(metadata.expiresAt) { continue }
-            let item = try request.wantsItems ? file.item() : []
+            let record = try record(
+                request.id(at: position).bytes, of: collection, in: directory, request.call, request.wantsItems)
+            guard let (metadata, item) = record else { continue }
             let isWanted = request.emit(
                 position, item: item.span.bytes, revision: metadata.revision.span.bytes,
                 expiresAt: metadata.expiresAt, sequence: metadata.sequence)
@@ -53,15 +51,28 @@ final class FileSystemReader: StorageReader {
     private func emit(
         _ id: [UInt8], of collection: FileSystemCollection, in directory: Directory, to request: borrowing ScanRequest
     ) throws(StorageFailure) -> Bool {
-        guard let file = try RecordFile.open(id.span.bytes, of: collection, in: directory, foreignFiles) else {
-            return true
-        }
-        let metadata = try file.metadata()
-        if request.call.hasExpired(metadata.expiresAt) { return true }
-        let item = try request.wantsItems ? file.item() : []
+        let record = try record(id.span.bytes, of: collection, in: directory, request.call, request.wantsItems)
+        guard let (metadata, item) = record else { return true }
         return request.emit(
             id: id.span.bytes, item: item.span.bytes, revision: metadata.revision.span.bytes,
             expiresAt: metadata.expiresAt, sequence: metadata.sequence)
+    }
+
+    /// What there is of a record; nil if it is not there. One whose file cannot be read has an empty item, and so is
+    /// corrupt by itself.
+    private func record(
+        _ id: RawSpan, of collection: FileSystemCollection, in directory: Directory, _ call: CallContext,
+        _ wantsItem: Bool
+    ) throws(StorageFailure) -> (RecordFile.Metadata, item: [UInt8])? {
+        do {
+            guard let file = try RecordFile.open(id, of: collection, in: directory, foreignFiles) else { return nil }
+            let metadata = try file.metadata()
+            if call.hasExpired(metadata.expiresAt) { return nil }
+            return (metadata, try wantsItem ? file.item() : [])
+        } catch let error where error.status == .corrupt {
+            foreignFiles.report(error)
+            return (RecordFile.unreadable, [])
+        }
     }
 
     func count(
@@ -77,9 +88,13 @@ final class FileSystemReader: StorageReader {
         try listing.scan(&heartbeat) { (entry, id) throws(StorageFailure) in
             guard range.isUnbounded || range.contains(id) else { return }
             if mayExpire {
-                guard let file = try RecordFile.open(entry.text, in: directory, foreignFiles),
-                    try !request.call.hasExpired(file.expiresAt())
-                else { return }
+                do throws(StorageFailure) {
+                    guard let file = try RecordFile.open(entry.text, in: directory, foreignFiles),
+                        try !request.call.hasExpired(file.expiresAt())
+                    else { return }
+                } catch let error where error.status == .corrupt {
+                    foreignFiles.report(error)
+                }
             }
             count += 1
         }

@@ -7,6 +7,10 @@ import Glibc
 /// name, so that the record is there whole or not at all. The directories are synced when the batch ends, each once.
 /// (Writing all files of a batch before the first is synced is not faster: on ext4 each sync commits the journal all
 /// the same.)
+///
+/// A second sync may succeed though the kernel has given up what the first could not write. A file whose sync has
+/// failed is therefore removed and written anew. A directory cannot be written anew: once its sync has failed, the
+/// outcome of the batch is unknown, and everything is refused until the backend is opened again.
 final class FileSystemWriter {
     /// How many directories a batch holds open.
     private static let maximumDirectories = 64
@@ -41,6 +45,7 @@ final class FileSystemWriter {
         for position in 0..<batch.count {
             heartbeat.advance()
             do throws(StorageFailure) {
+                try root.checkSyncs()
                 try apply(batch[position], position, batch)
             } catch {
                 refuse(position, error, batch)
@@ -90,10 +95,14 @@ final class FileSystemWriter {
     private func current(
         _ mutation: Mutation<FileSystemCollection>, _ directory: Directory
     ) throws(StorageFailure) -> RecordFile.Metadata? {
-        let file = try RecordFile.open(mutation.id.bytes, of: mutation.collection, in: directory, foreignFiles)
-        guard let file else { return nil }
-        if mutation.precondition == .revision { return try file.metadata() }
-        return RecordFile.Metadata(revision: [], expiresAt: try file.expiresAt(), sequence: 0)
+        do {
+            let file = try RecordFile.open(mutation.id.bytes, of: mutation.collection, in: directory, foreignFiles)
+            guard let file else { return nil }
+            if mutation.precondition == .revision { return try file.metadata() }
+            return RecordFile.Metadata(revision: [], expiresAt: try file.expiresAt(), sequence: 0)
+        } catch let error where error.status == .corrupt {
+            return RecordFile.unreadable
+        }
     }
 
     private func permits(
@@ -128,7 +137,7 @@ final class FileSystemWriter {
     private func finish(_ batch: borrowing WriteBatch<FileSystemCollection>) {
         for target in targets.values where !target.changes.isEmpty {
             do throws(StorageFailure) {
-                if syncs { try target.directory.sync() }
+                if syncs { try root.sync(target.directory) }
                 loggedFailure = nil
             } catch {
                 // The names are changed, and may or may not be so after a crash.

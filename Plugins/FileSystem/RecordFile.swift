@@ -35,7 +35,7 @@ struct RecordFile: ~Copyable {
                 // A link; a socket; a device.
                 foreignFiles.report(name.utf8, in: directory)
                 return nil
-            default: throw StorageFailure("cannot open \(directory.path)/\(name)")
+            default: throw failure(errno, "cannot open \(directory.path)/\(name)")
             }
         }
         var status = stat()
@@ -46,6 +46,13 @@ struct RecordFile: ~Copyable {
             return nil
         }
         return RecordFile(descriptor: descriptor, status: status, path: "\(directory.path)/\(name)")
+    }
+
+    /// What concerns this file alone is `corrupt`, anything else what the system says.
+    private static func failure(_ code: Int32, _ action: String) -> StorageFailure {
+        var failure = StorageFailure(errno: code, action)
+        if [EIO, EACCES, EPERM].contains(code) { failure.status = .corrupt }
+        return failure
     }
 
     /// The file of the record with that id; nil if there is none.
@@ -77,6 +84,9 @@ struct RecordFile: ~Copyable {
         /// 0: the file was written by somebody else.
         let sequence: UInt64
     }
+
+    /// What there is of a record whose file cannot be read.
+    static let unreadable = Metadata(revision: Array("unreadable".utf8), expiresAt: 0, sequence: 0)
 
     /// What was stored with the item. The revision of what was written by hand is one that changes with the file.
     func metadata() throws(StorageFailure) -> Metadata {
@@ -123,7 +133,7 @@ struct RecordFile: ~Copyable {
                 count += received
             }
         }
-        if code != 0 { throw StorageFailure(errno: code, "cannot read \(path)") }
+        if code != 0 { throw Self.failure(code, "cannot read \(path)") }
         return item
     }
 }

@@ -1,6 +1,7 @@
 import CLinux
 import CRUDPluginKit
 import Glibc
+import Synchronization
 
 /// The directory that the administrator has named, locked against other processes.
 final class Root: Sendable {
@@ -14,12 +15,15 @@ final class Root: Sendable {
     private let syncs: Bool
     /// Closing it ends the lock.
     private let lock: Int32
+    /// Why a directory was not synced.
+    private let failedSync = Mutex<StorageFailure?>(nil)
 
     /// Opens the directory and makes it if it is not there.
     ///
     /// - Throws: `invalidOptions` for a place that can never be one, `unavailable` for one that cannot be used now.
     init(path: String, syncs: Bool) throws(StorageFailure) {
-        directory = try Self.open(path)
+        let isNew: Bool
+        (directory, isNew) = try Self.open(path)
         guard Attribute.areSupported(by: directory.descriptor) else {
             throw Self.unusable(path, "lies on a file system without extended attributes, where revisions are kept")
         }
@@ -28,7 +32,13 @@ final class Root: Sendable {
         directoryMode = 0o700 | status.st_mode & 0o770
         fileMode = 0o600 | status.st_mode & 0o660
         self.syncs = syncs
-        if syncs { try Directory.open("\(path)/..")?.sync() }
+        do {
+            if syncs { try Directory.open("\(path)/..")?.sync() }
+        } catch {
+            // It has to be made again: a second sync may succeed without the disk having its name.
+            if isNew { rmdir(path) }
+            throw error
+        }
         lock = try Self.lock(directory)
         guard !Self.foldsCase(directory) else {
             throw Self.unusable(path, "does not tell names that differ in case, as ids and collections may")
@@ -39,13 +49,13 @@ final class Root: Sendable {
         close(lock)
     }
 
-    private static func open(_ path: String) throws(StorageFailure) -> Directory {
+    private static func open(_ path: String) throws(StorageFailure) -> (Directory, isNew: Bool) {
         // Whatever the umask; it can only take bits away.
         let isNew = mkdir(path, 0o700) == 0
         let code = errno
         if let directory = Directory.open(path) {
             if isNew { fchmod(directory.descriptor, 0o700) }
-            return directory
+            return (directory, isNew)
         }
         let openingCode = errno
         switch openingCode {
@@ -88,6 +98,26 @@ final class Root: Sendable {
         StorageFailure(.invalidOptions, "\(path) \(reason)", pointer: "/directory")
     }
 
+    // MARK: Syncing
+
+    /// Returns once the disk has every name of a directory. If that fails, so does ``checkSyncs()`` from then on.
+    func sync(_ directory: Directory) throws(StorageFailure) {
+        do {
+            try directory.sync()
+        } catch {
+            failedSync.withLock { $0 = error }
+            throw error
+        }
+    }
+
+    /// Throws once a directory was not synced: a second sync may succeed without the disk having what changed before
+    /// the first.
+    func checkSyncs() throws(StorageFailure) {
+        guard let failure = failedSync.withLock({ $0 }) else { return }
+        throw StorageFailure(
+            .unavailable, "writes are refused until the backend is opened again, since \(failure.message)")
+    }
+
     // MARK: Collections
 
     /// The directory of a collection; nil if there is none.
@@ -101,12 +131,18 @@ final class Root: Sendable {
         if collection.isSynced, let found = try directory(of: collection), try isComplete(found, collection) {
             return found
         }
-        let made = try directory.makeDirectory(collection.directoryName.text, mode: directoryMode)
-        if collection.directoryName.isShortened {
-            try Attribute.name.set(collection.name, of: made.descriptor)
-            if syncs { try made.sync() }
+        let name = collection.directoryName.text
+        let (made, isNew) = try directory.makeDirectory(name, mode: directoryMode)
+        do {
+            if collection.directoryName.isShortened {
+                try Attribute.name.set(collection.name, of: made.descriptor)
+                if syncs { try made.sync() }
+            }
+            if syncs { isNew ? try directory.sync() : try sync(directory) }
+        } catch {
+            if isNew { unlinkat(directory.descriptor, name, AT_REMOVEDIR) }
+            throw error
         }
-        if syncs { try directory.sync() }
         collection.isSynced = true
         return made
     }

@@ -7,10 +7,11 @@ import Foundation
 /// between leaves a torn list, and a torn list is not one to Foundation, so that its next change would lose all that
 /// was there. Hence:
 /// - Before each `synchronize()` there is a synced copy of the list. A torn list is replaced by its copy when the suite
-///   is opened, and when `synchronize()` returns false.
+///   is opened, and when `synchronize()` or the sync behind it fails.
 /// - The list is read by us, and `synchronize()` is called only while it is one. Content that others have changed is
 ///   noticed by the file's status.
-/// - What `synchronize()` leaves is synced once more, with its mode and its name.
+/// - What `synchronize()` leaves is synced once more, with its mode and its name, through a descriptor that was open
+///   before: it learns of an error that Foundation ignores.
 final class Suite {
     private let defaults: UserDefaults
     private let file: SuiteFile
@@ -40,7 +41,10 @@ final class Suite {
 
     /// The suite as it is now.
     func current(_ call: CallContext) throws(StorageFailure) -> SuiteContent {
-        if isTorn { try restore() }
+        if isTorn {
+            // What is in memory is what the copy holds.
+            do { try restore() } catch { return content }
+        }
         if try file.status() != known { try load(call) }
         return content
     }
@@ -84,29 +88,30 @@ final class Suite {
     /// Makes the changes of a draft, all of them or none. It was made from what ``current()`` has just returned.
     func store(_ draft: SuiteDraft) throws(StorageFailure) {
         guard !draft.changes.isEmpty else { return }
+        if isTorn { try restore() }
+        try file.checkSyncs()
         if known == nil { try file.create() }
         try file.makeCopy()
+        let opened = try file.open()
         let before = draft.changes.keys.map { ($0, defaults.object(forKey: $0)) }
         for (key, value) in draft.changes { defaults.set(value, forKey: key) }
-        guard defaults.synchronize() else {
-            // Foundation does not say why.
-            let failure = StorageFailure(
-                file.isDiskFull ? .noSpace : .unavailable, "Foundation cannot write \(file.path)")
+        do throws(StorageFailure) {
+            guard defaults.synchronize() else {
+                // Foundation does not say why.
+                throw StorageFailure(
+                    file.isDiskFull ? .noSpace : .unavailable, "Foundation cannot write \(file.path)")
+            }
+            try file.sync(opened)
+        } catch {
             for (key, value) in before { defaults.set(value, forKey: key) }
             try undo()
-            throw failure
-        }
-        do {
-            try file.sync()
-        } catch {
-            known = nil
-            throw StorageFailure(.outcomeUnknown, error.message)
+            throw error
         }
         content = draft.content
         known = try file.status()
     }
 
-    /// Has the copy take the place of a list that was not written to its end.
+    /// Has the copy take the place of a list that is not on the disk as a whole.
     private func undo() throws(StorageFailure) {
         isTorn = true
         do {

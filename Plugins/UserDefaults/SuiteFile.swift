@@ -18,6 +18,8 @@ final class SuiteFile {
     private let lock: Int32
     /// The file when the copy was made.
     private var copied: Status?
+    /// Why the directory was not synced.
+    private var failedSync: StorageFailure?
 
     /// What changes whenever the file does.
     struct Status: Equatable {
@@ -38,7 +40,15 @@ final class SuiteFile {
         // Foundation takes every file whose name ends in .plist for a suite.
         copyPath = "\(directory)/.\(suite).plist.crudd-copy"
         // Its parent is there, or this fails and the lock says so.
-        mkdir(directory, 0o700)
+        let isNew = mkdir(directory, 0o700) == 0
+        do {
+            // One that is found may have been made just before a crash.
+            if access("\(directory)/..", R_OK) == 0 { try Self.sync("\(directory)/..") }
+        } catch {
+            // It has to be made again: a second sync may succeed without the disk having its name.
+            if isNew { rmdir(directory) }
+            throw error
+        }
         lock = try Self.lock("\(directory)/.\(suite).plist.crudd-lock")
     }
 
@@ -96,10 +106,45 @@ final class SuiteFile {
         try replace(with: emptyList)
     }
 
+    /// The file, open before Foundation writes it.
+    ///
+    /// Foundation ignores what its own sync says, and Linux tells an error only to descriptors that were open when it
+    /// happened.
+    struct Opened: ~Copyable {
+        fileprivate let descriptor: Int32
+
+        deinit {
+            close(descriptor)
+        }
+    }
+
+    func open() throws(StorageFailure) -> Opened {
+        let descriptor = clinux_open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0)
+        guard descriptor >= 0 else { throw StorageFailure("cannot open \(path)") }
+        return Opened(descriptor: descriptor)
+    }
+
     /// Returns once the disk has what Foundation has written.
-    func sync() throws(StorageFailure) {
-        if try status() != nil { try Self.sync(path) }
-        try Self.sync(directory)
+    func sync(_ opened: borrowing Opened) throws(StorageFailure) {
+        guard fsync(opened.descriptor) == 0 else { throw StorageFailure("cannot sync \(path)") }
+        try syncDirectory()
+    }
+
+    /// Throws once the directory was not synced: a second sync may succeed without the disk having what changed before
+    /// the first.
+    func checkSyncs() throws(StorageFailure) {
+        guard let failedSync else { return }
+        throw StorageFailure(
+            .unavailable, "writes are refused until the backend is opened again, since \(failedSync.message)")
+    }
+
+    private func syncDirectory() throws(StorageFailure) {
+        do {
+            try Self.sync(directory)
+        } catch {
+            failedSync = error
+            throw error
+        }
     }
 
     /// Whether a write has used up the last room there was.
@@ -122,7 +167,7 @@ final class SuiteFile {
         let isNew = copied == nil
         copied = nil
         try Self.write(list, to: copyPath)
-        if isNew { try Self.sync(directory) }
+        if isNew { try syncDirectory() }
         copied = status
     }
 
@@ -140,7 +185,7 @@ final class SuiteFile {
         guard rename(temporaryPath, path) == 0 else {
             throw StorageFailure("cannot rename \(temporaryPath) to \(path)")
         }
-        try Self.sync(directory)
+        try syncDirectory()
     }
 
     // MARK: Files

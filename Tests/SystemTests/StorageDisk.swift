@@ -1,0 +1,85 @@
+import CRUDTestSupport
+import Glibc
+
+/// A daemon with one adapter whose storage lies on a disk that can be small, and that fails when it is told to.
+final class StorageDisk {
+    /// What keeps its records on a disk.
+    enum Adapter: String, CaseIterable {
+        case sqlite, filesystem, userdefaults
+
+        fileprivate var options: String {
+            switch self {
+            case .sqlite: "{path: $DIRECTORY/disk/main.sqlite}"
+            case .filesystem: "{directory: $DIRECTORY/disk/files}"
+            case .userdefaults: "{suite: com.example.test}"
+            }
+        }
+    }
+
+    private let installation: Installation
+    private let shim: String
+    private let faults: String
+    private var isMounted = false
+    private(set) var daemon: Daemon?
+
+    var path: String { "\(installation.path)/disk" }
+
+    init(_ adapter: Adapter) throws {
+        installation = try Installation(
+            Configuration(backends: "main: {plugin: \(adapter.rawValue), options: \(adapter.options)}"))
+        shim = "\(installation.path)/faulty-disk.so"
+        faults = "\(installation.path)/faults"
+        try Files.makeDirectory("\(installation.path)/disk", mode: 0o700)
+        try CompiledPlugin.compile("faulty-disk.c", to: shim)
+        try heal()
+    }
+
+    deinit {
+        try? daemon?.kill()
+        if isMounted { _ = try? Command.run("umount", ["--lazy", path]) }
+    }
+
+    /// Starts a daemon, in the place of one that has ended.
+    func start() throws -> Connection {
+        let variables = ["LD_PRELOAD": shim, "FAULTY_DISK": faults, "HOME": path, "XDG_CONFIG_HOME": ""]
+        let started = try Daemon(on: installation, environment: variables)
+        daemon = started
+        return try started.connect()
+    }
+
+    /// Kills the daemon and starts another one.
+    func restart() throws -> Connection {
+        try daemon?.kill()
+        return try start()
+    }
+
+    /// Gives the disk a size; before the first start, or while the daemon runs.
+    func resize(to size: String) throws {
+        let options = isMounted ? "remount,size=\(size)" : "size=\(size),mode=0700"
+        let outcome = try Command.run("mount", ["-t", "tmpfs", "-o", options, "crudd-test", path])
+        guard outcome.status == .exited(0) else { throw Failure("mount: \(outcome.errors)") }
+        isMounted = true
+    }
+
+    /// What fails from now on; see `Tests/Plugins/faulty-disk.c`.
+    ///
+    /// - Parameter files: a part of their paths, or the end of one and `$`.
+    func fail(_ operation: String, _ files: String? = nil) throws {
+        try set("\(operation) \(EIO) \(files ?? path)")
+    }
+
+    func heal() throws {
+        try set("")
+    }
+
+    private func set(_ text: String) throws {
+        try Files.write(text, to: "\(faults).new")
+        guard rename("\(faults).new", faults) == 0 else { throw Failure.system("rename \(faults)") }
+    }
+
+    /// What has failed, or was traced, as operation and path.
+    var log: [String] {
+        let text = (try? Files.read("\(faults).log")).map { String(decoding: $0, as: UTF8.self) } ?? ""
+        return text.split(separator: "\n").map(String.init)
+    }
+}

@@ -1,0 +1,193 @@
+import CRUDTestSupport
+import Glibc
+import Testing
+
+/// Disks that are full or fail, under each adapter.
+@Suite struct StorageFaultTests {
+    private static func item(_ id: String, bytes: Int = 1000) -> String {
+        #"{"id":"\#(id)","padding":"\#(String(repeating: "x", count: bytes))"}"#
+    }
+
+    /// What clients were told about writes of records that did not exist before.
+    private struct Ledger {
+        var acknowledged: Set<String> = []
+        var refused: [String: String] = [:]
+
+        mutating func create(_ ids: [String], bytes: Int = 1000, on connection: Connection) throws {
+            let replies = try connection.pipeline(
+                ids.map { ("record.create", Connection.params("c", $0, item: item($0, bytes: bytes))) })
+            for (id, reply) in zip(ids, replies) {
+                if reply.result != nil { acknowledged.insert(id) }
+                // What a retry is told says nothing of the first attempt.
+                if let error = reply.error, refused[id] != "outcome_unknown" { refused[id] = error.name }
+            }
+        }
+
+        /// What was acknowledged is there, what was refused is not, and anything else is whole.
+        func check(_ connection: Connection, bytes: Int = 1000) throws {
+            for id in acknowledged { #expect(try connection.item("c", id) == item(id, bytes: bytes), "\(id)") }
+            for (id, error) in refused where !acknowledged.contains(id) {
+                let found = try connection.item("c", id)
+                let isKnown = error == "unavailable" || error == "no_space"
+                #expect(found == nil || !isKnown && found == item(id, bytes: bytes), "\(id): \(error)")
+            }
+        }
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "needs root to mount a file system"), arguments: StorageDisk.Adapter.allCases)
+    func aFullDiskRefusesWritesAndServesReads(adapter: StorageDisk.Adapter) throws {
+        let disk = try StorageDisk(adapter)
+        try disk.resize(to: "1m")
+        var connection = try disk.start()
+        var ledger = Ledger()
+        var number = 0
+        while ledger.refused.isEmpty {
+            try #require(number < 200, "the disk is never full")
+            try ledger.create((number..<number + 5).map { "\($0)" }, bytes: 20_000, on: connection)
+            number += 5
+        }
+        try ledger.create(["more", "still more"], bytes: 40_000, on: connection)
+        #expect(Set(ledger.refused.values) == ["no_space"])
+        #expect(!ledger.acknowledged.isEmpty)
+        try ledger.check(connection, bytes: 20_000)
+        try disk.resize(to: "8m")
+        try ledger.create(["later"], bytes: 20_000, on: connection)
+        #expect(ledger.acknowledged.contains("later"), "it continues once there is room")
+        try disk.daemon?.kill()
+        connection = try disk.start()
+        try ledger.check(connection, bytes: 20_000)
+    }
+
+    @Test(arguments: StorageDisk.Adapter.allCases, ["write", "sync"])
+    func anErrorOfTheDiskRefusesWritesAndServesReads(adapter: StorageDisk.Adapter, operation: String) throws {
+        let disk = try StorageDisk(adapter)
+        let connection = try disk.start()
+        var ledger = Ledger()
+        try ledger.create((0..<20).map { "\($0)" }, on: connection)
+        #expect(ledger.refused.isEmpty)
+        try disk.fail(operation)
+        let acknowledged = ledger.acknowledged
+        for round in 0..<3 { try ledger.create((0..<5).map { "failed \(round).\($0)" }, on: connection) }
+        #expect(ledger.acknowledged == acknowledged)
+        #expect(Set(ledger.refused.values).isSubset(of: ["unavailable", "outcome_unknown"]))
+        #expect(disk.log.contains { $0.hasPrefix(operation) })
+        for id in acknowledged { #expect(try connection.item("c", id) == Self.item(id), "\(id) while writes fail") }
+        try disk.heal()
+        try ledger.create(["later"], on: connection)
+        #expect(ledger.acknowledged.contains("later"), "it continues once the disk works: \(ledger.refused)")
+        try ledger.check(connection)
+        try ledger.check(disk.restart())
+    }
+
+    /// After a failed sync the kernel forgets what it could not write, and the next sync succeeds.
+    @Test(arguments: [
+        (StorageDisk.Adapter.sqlite, "/disk/"), (.filesystem, "/disk/"), (.filesystem, "/files/c/"),
+        (.userdefaults, "/disk/"), (.userdefaults, "test.plist$"), (.userdefaults, "crudd-copy$"),
+    ])
+    func whatAFailedSyncHasLostIsNotAcknowledged(adapter: StorageDisk.Adapter, files: String) throws {
+        let disk = try StorageDisk(adapter)
+        let connection = try disk.start()
+        var ledger = Ledger()
+        try ledger.create((0..<20).map { "\($0)" }, on: connection)
+        try disk.fail("sync-once", files)
+        for round in 0..<4 {
+            try ledger.create((0..<10).map { "\(round).\($0)" }, on: connection)
+            // Retried, as a client does.
+            try ledger.create(Array(ledger.refused.keys.filter { !ledger.acknowledged.contains($0) }), on: connection)
+        }
+        #expect(disk.log.contains { $0.hasPrefix("sync-once") })
+        #expect(ledger.refused.values.contains { $0 == "unavailable" || $0 == "outcome_unknown" })
+        try disk.heal()
+        try ledger.create(["later"], on: connection)
+        try ledger.check(disk.restart())
+    }
+
+    /// What a checkpoint has lost is still in the write-ahead log.
+    @Test func aCheckpointWhoseSyncFailsLosesNothing() throws {
+        let disk = try StorageDisk(.sqlite)
+        var connection = try disk.start()
+        var ledger = Ledger()
+        try ledger.create((0..<20).map { "\($0)" }, on: connection)
+        try disk.fail("sync-once", "main.sqlite$")
+        try ledger.create((100..<300).map { "\($0)" }, bytes: 1000, on: connection)
+        let deadline = Deadline()
+        while !disk.log.contains(where: { $0.hasPrefix("sync-once") }) {
+            try #require(!deadline.hasPassed, "there is no checkpoint")
+            _ = try connection.call("daemon.ping")
+        }
+        #expect(ledger.refused.isEmpty)
+        try disk.heal()
+        try ledger.check(connection)
+        connection = try disk.restart()
+        try ledger.check(connection)
+        #expect(try disk.daemon?.stop() == .exited(0))
+        try ledger.check(disk.start())
+    }
+
+    /// A directory that was not synced is not trusted again, since nothing in it can be written anew.
+    @Test(arguments: [(StorageDisk.Adapter.filesystem, "/files/c$"), (.userdefaults, "/.config$")])
+    func aDirectoryThatWasNotSyncedTakesNoWrites(adapter: StorageDisk.Adapter, directory: String) throws {
+        let disk = try StorageDisk(adapter)
+        let connection = try disk.start()
+        #expect(try connection.create("c", "a", "1").result != nil)
+        try disk.fail("sync", directory)
+        #expect(try connection.create("c", "b", "1").error?.name == "outcome_unknown")
+        try disk.heal()
+        #expect(try connection.create("c", "d", "1").error?.name == "unavailable")
+        #expect(try connection.delete("c", "a").error?.name == "unavailable")
+        #expect(try connection.item("c", "a") == "1")
+        #expect(try disk.restart().create("c", "d", "1").result != nil)
+    }
+
+    @Test(arguments: StorageDisk.Adapter.allCases)
+    func aDiskThatCannotBeReadCostsTheReadsAlone(adapter: StorageDisk.Adapter) throws {
+        let disk = try StorageDisk(adapter)
+        var ledger = Ledger()
+        try ledger.create((0..<300).map { "\($0)" }, on: disk.start())
+        // Nothing is in memory but what the start reads.
+        let connection = try disk.restart()
+        #expect(try connection.item("c", "0") == Self.item("0"))
+        try disk.fail("read")
+        let errors = try (1..<300).compactMap { try connection.read("c", "\($0)").error?.name }
+        #expect(Set(errors).isSubset(of: ["unavailable", "corrupt"]))
+        // A suite is in memory as a whole.
+        #expect(errors.isEmpty == (adapter == .userdefaults))
+        #expect(try connection.call("daemon.ping").result != nil)
+        try disk.heal()
+        try ledger.check(connection)
+    }
+
+    @Test func oneFileThatCannotBeReadIsCorruptByItself() throws {
+        let disk = try StorageDisk(.filesystem)
+        let connection = try disk.start()
+        for id in ["a", "bad", "c"] { #expect(try connection.create("c", id, "1").result != nil) }
+        try disk.fail("read", "item_bad.json")
+        #expect(try connection.read("c", "bad").error?.name == "corrupt")
+        let page = try connection.call("record.query", #"{"collection":"c"}"#).result
+        #expect(page?["records"]?.elements?.map { $0["id"]?.string } == ["a", "c"])
+        #expect(page?["corrupt"]?.text == #"["bad"]"#)
+        #expect(disk.daemon?.log.contains("cannot read \(disk.path)/files/c/item_bad.json") == true)
+        #expect(try connection.upsert("c", "bad", "2").result?["created"]?.boolean == false)
+        #expect(try connection.delete("c", "bad").result != nil)
+    }
+
+    /// A directory may have been made just before a crash, so that finding it says nothing of the disk.
+    @Test(arguments: [
+        (StorageDisk.Adapter.sqlite, ["/disk"]), (.filesystem, ["/disk", "/disk/files", "/disk/files/c"]),
+        (.userdefaults, ["/disk", "/disk/.config"]),
+    ])
+    func directoriesAreSyncedWhetherTheyAreMadeOrFound(adapter: StorageDisk.Adapter, directories: [String]) throws {
+        let disk = try StorageDisk(adapter)
+        try disk.fail("trace")
+        for id in ["first", "second"] {
+            let known = disk.log.count
+            let connection = try id == "first" ? disk.start() : disk.restart()
+            #expect(try connection.create("c", id, "1").result != nil)
+            let synced = disk.log.dropFirst(known)
+            for directory in directories {
+                let name = directory.dropFirst("/disk".count)
+                #expect(synced.contains { $0 == "synced \(disk.path)\(name)" }, "\(directory), \(id) time: \(synced)")
+            }
+        }
+    }
+}

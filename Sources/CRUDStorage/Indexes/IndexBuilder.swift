@@ -139,11 +139,12 @@ final class IndexBuilder {
         scan.after = build.position.isEmpty ? nil : (key: [], id: build.position)
         scan.limit = stepRecords
         try storage.reader().scan(scan, of: build.collection, into: step)
+        let isLast = step.count < stepRecords && !step.isFull
+        // There is more to do than a step: worth knowing how much, before anybody sees how far it has got.
+        if !isLast, !build.isCounted { try countProgress(of: build) }
         try write(step, of: build)
-        guard step.count < stepRecords, !step.isFull else {
+        guard isLast else {
             build.position = step.lastID
-            // There is more to do than a step: worth knowing how much.
-            if !build.isCounted { try countProgress(of: build) }
             return false
         }
         build.position = []

@@ -169,25 +169,36 @@ extension Catalog {
     }
 
     /// What makes the records unkeyed that other programs insert or change: names, and text unless they are not needed.
+    ///
+    /// A changed record gets a new revision with it, unless the other program has set one: keys that the host makes of
+    /// the item as it was have to fail by their precondition.
     private static func triggers(of collection: SQLiteCollection, _ indexes: Set<Int64>) -> [(
         name: String, sql: String?
     )] {
         let table = quotedIdentifier(collection.tableName)
         let columns = indexes.sorted().map(keyColumn)
-        let forget =
-            "UPDATE \(table) SET \(columns.map { "\($0) = x''" }.joined(separator: ", ")) WHERE rowid = new.rowid"
+        let forget = "UPDATE \(table) SET \(columns.map { "\($0) = x''" }.joined(separator: ", "))"
+        let isThisRow = "WHERE rowid = new.rowid"
         let isUnkeyed = columns.map { "new.\($0) IS NULL" }.joined(separator: " OR ")
         let insertion = "crudd_insert_\(collection.number)"
         let update = "crudd_update_\(collection.number)"
         if columns.isEmpty { return [(insertion, nil), (update, nil)] }
         return [
-            (insertion, "CREATE TRIGGER \(insertion) AFTER INSERT ON \(table) WHEN \(isUnkeyed) BEGIN \(forget); END"),
+            (
+                insertion,
+                """
+                CREATE TRIGGER \(insertion) AFTER INSERT ON \(table)
+                WHEN \(isUnkeyed) BEGIN \(forget) \(isThisRow); END
+                """
+            ),
             // The daemon gives a record a new number with each write.
             (
                 update,
                 """
                 CREATE TRIGGER \(update) AFTER UPDATE OF id, item, expires_at ON \(table)
-                WHEN new.sequence IS NULL OR new.sequence IS old.sequence BEGIN \(forget); END
+                WHEN new.sequence IS NULL OR new.sequence IS old.sequence BEGIN \(forget),
+                revision = CASE WHEN new.revision IS old.revision THEN lower(hex(randomblob(16))) ELSE new.revision END
+                \(isThisRow); END
                 """
             ),
         ]

@@ -134,7 +134,7 @@ final class Connection {
     /// `sqlite3_system_errno` does not know it where a COMMIT has failed.
     func failure(_ code: Int32, _ action: String) -> StorageFailure {
         StorageFailure(
-            sqlite: code, systemError: code & 0xFF == SQLITE_IOERR ? errno : 0,
+            sqlite: code, systemError: [SQLITE_IOERR, SQLITE_CORRUPT].contains(code & 0xFF) ? errno : 0,
             message: String(cString: sqlite3_errmsg(handle)), action: action)
     }
 }

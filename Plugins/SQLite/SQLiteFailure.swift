@@ -22,7 +22,10 @@ extension StorageFailure {
         case SQLITE_IOERR:
             // SQLite says SQLITE_FULL for ENOSPC alone, and not from every call.
             [ENOSPC, EDQUOT, EFBIG].contains(systemError) ? .noSpace : .unavailable
-        case SQLITE_CORRUPT, SQLITE_NOTADB: .corrupt
+        case SQLITE_CORRUPT:
+            // A page that the disk cannot read is SQLITE_IOERR_CORRUPTFS, which a statement reports as SQLITE_CORRUPT.
+            [EIO, ENXIO, ERANGE].contains(systemError) ? .unavailable : .corrupt
+        case SQLITE_NOTADB: .corrupt
         case SQLITE_TOOBIG, SQLITE_CONSTRAINT: .unsupported
         case SQLITE_INTERRUPT: .interrupted
         default: .internal

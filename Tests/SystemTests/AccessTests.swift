@@ -13,7 +13,9 @@ import Testing
         #expect(try peer.item("c", "a") == "1")
         #expect(try peer.delete("c", "a").result != nil)
         #expect(try peer.call("collection.list").result?["collections"]?.elements?.count == 1)
-        try expectDenied(peer.call("backend.list"), peer.call("plugin.list"), peer.call("daemon.status"))
+        try expectDenied(
+            peer.call("backend.list"), peer.call("plugin.list"), peer.call("daemon.status"),
+            peer.call("collection.reindex", #"{"collection":"c"}"#))
         try expectOpenMethods(peer)
         #expect(try daemon.connect().call("daemon.status").result != nil)
     }

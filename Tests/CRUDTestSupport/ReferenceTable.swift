@@ -1,23 +1,24 @@
-import CRUDTestSupport
-
 /// Queries as sections 3 and 4 of the protocol read, over items that have been taken apart: slow, and with nothing in
 /// common with what it is to test.
-struct ReferenceTable {
-    struct Record {
-        var id: String
-        var item: JSON
-    }
+package struct ReferenceTable {
+    package struct Record {
+        package var id: String
+        package var item: JSON
 
-    var records: [Record] = []
-
-    init(_ source: TableSource) throws {
-        records = try source.ids.map { id in
-            Record(id: String(decoding: id, as: UTF8.self), item: try JSON(parsing: source.item(id) ?? []))
+        package init(id: String, item: JSON) {
+            self.id = id
+            self.item = item
         }
     }
 
+    private let records: [Record]
+
+    package init(_ records: [Record]) {
+        self.records = records
+    }
+
     /// The ids of the records that match, in order.
-    func ids(filter: String?, prefix: String, sort: String?) throws -> [String] {
+    package func ids(filter: String?, prefix: String, sort: String?) throws -> [String] {
         let filter = try filter.map { ReferenceEvaluator(try JSON(parsing: $0)) }
         let order = try ReferenceOrder(sort)
         return records.filter { record in
@@ -29,22 +30,22 @@ struct ReferenceTable {
 }
 
 /// A sort order, from the parameter.
-struct ReferenceOrder {
+package struct ReferenceOrder {
     private let keys: [(path: String, isDescending: Bool)]
 
-    init(_ sort: String?) throws {
+    package init(_ sort: String?) throws {
         keys = try (sort.map { try JSON(parsing: $0).elements ?? [] } ?? []).map { key in
             (key["property"]?.string ?? "", key["order"]?.string == "desc")
         }
     }
 
-    func compare(_ left: ReferenceTable.Record, _ right: ReferenceTable.Record) -> Int {
+    package func compare(_ left: ReferenceTable.Record, _ right: ReferenceTable.Record) -> Int {
         let order = compareValues(left.item, right.item)
         return order != 0 ? order : ReferenceEvaluator.compare(left.id, right.id)
     }
 
     /// Whether two items are sorted by the same values.
-    func compareValues(_ left: JSON, _ right: JSON) -> Int {
+    package func compareValues(_ left: JSON, _ right: JSON) -> Int {
         for (path, isDescending) in keys {
             let order = Self.compare(ReferenceEvaluator.value(path, left), ReferenceEvaluator.value(path, right))
             if order != 0 { return isDescending ? -order : order }

@@ -1,0 +1,106 @@
+import CRUDTestSupport
+import Glibc
+import Testing
+
+/// PostgreSQL servers that are killed while a daemon works with them.
+@Suite struct PostgreSQLLossTests {
+    private static func daemon(_ connection: String, isolation: String = "inline") throws -> Daemon {
+        try Daemon(
+            Configuration(
+                backends: """
+                    main: {plugin: postgresql, isolation: \(isolation), options: {connection: "\(connection)"}}
+                    other: {plugin: sqlite, options: {path: $DIRECTORY/other.sqlite}}
+                    """,
+                collections: "other: {backend: other}\n\"*\": {backend: main}"))
+    }
+
+    /// Reads are refused at once, other backends do not notice, and nothing that was acknowledged is lost.
+    @Test(arguments: ["inline", "process"])
+    func serverIsKilledUnderLoad(isolation: String) throws {
+        let server = try PostgreSQLServer()
+        let daemon = try Self.daemon(server.connection, isolation: isolation)
+        var load = try PostgreSQLLoad(on: daemon, "clients")
+        let bystander = try daemon.connect()
+        for round in 0..<2 {
+            try load.run(atMost: .seconds(10)) { $0.fates[.acknowledged, default: 0] > 200 * (round + 1) }
+            load.slowestRead = .zero
+            try server.kill()
+            for number in 0..<20 {
+                try load.run(atMost: .milliseconds(50))
+                #expect(try bystander.upsert("other", "\(number)", "1").result != nil)
+            }
+            #expect(try bystander.read("clients", "none").error?.name == "unavailable")
+            #expect(load.slowestRead < .seconds(2))
+            try server.start()
+            let start = ContinuousClock.now
+            try load.run(atMost: .seconds(20)) { $0.lastAcknowledged.map { $0 > start } ?? false }
+            #expect(start.duration(to: .now) < .seconds(8))
+        }
+        try load.drain()
+        let fates = load.fates
+        #expect(fates[.acknowledged, default: 0] > 400 && fates[.unavailable, default: 0] > 0, "\(fates)")
+        try load.check(daemon.connect())
+        #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
+    }
+
+    /// Three servers of which the first is killed: the standby that has most takes its place.
+    @Test func standbyIsPromoted() throws {
+        let cluster = try PostgreSQLCluster()
+        let daemon = try Self.daemon(cluster.connection)
+        var load = try PostgreSQLLoad(on: daemon, "clients")
+        try load.run(atMost: .seconds(10)) { $0.fates[.acknowledged, default: 0] > 300 }
+        try cluster.killPrimary()
+        try load.run(atMost: .milliseconds(200))
+        try cluster.promote()
+        let start = ContinuousClock.now
+        try load.run(atMost: .seconds(30)) { $0.lastAcknowledged.map { $0 > start } ?? false }
+        #expect(start.duration(to: .now) < .seconds(20))
+        try load.run(atMost: .milliseconds(200))
+        try load.drain()
+        let fates = load.fates
+        #expect(fates[.acknowledged, default: 0] > 300, "\(fates)")
+        try load.check(daemon.connect())
+        #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
+    }
+
+    /// A frozen daemon loses the schema to another one, and does no harm when it is woken.
+    @Test func secondDaemonTakesOver() throws {
+        let server = try PostgreSQLServer.shared()
+        func start() throws -> Daemon {
+            try Daemon(
+                Configuration(
+                    backends: """
+                        main: {plugin: postgresql, options: {connection: "\(server.connection)", schema: takeover}}
+                        """))
+        }
+        let first = try start()
+        let connection = try first.connect()
+        #expect(try connection.create("clients", "a", "1").result != nil)
+        let second = try start()
+        let standby = try second.connect()
+        #expect(try standby.read("clients", "a").error?.name == "unavailable")
+        #expect(try standby.upsert("clients", "a", "0").error?.name == "unavailable")
+        #expect(second.log.contains("in use by process \(first.process.pid) of "))
+
+        first.process.signal(SIGSTOP)
+        let frozenAt = ContinuousClock.now
+        let deadline = Deadline(.seconds(40))
+        while try standby.upsert("clients", "a", "2").result == nil {
+            try #require(!deadline.hasPassed)
+            poll(nil, 0, 20)
+        }
+        #expect(frozenAt.duration(to: .now) < .seconds(30))
+        first.process.signal(SIGCONT)
+        #expect(try connection.upsert("clients", "a", "3").error?.name == "unavailable")
+        let read = try connection.read("clients", "a")
+        #expect(read.error?.name == "unavailable" || read.result?["item"]?.text == "2", "\(read)")
+        #expect(try standby.item("clients", "a") == "2")
+        #expect(first.log.contains("taken the schema over"))
+        // One that was killed on this machine is not waited for.
+        try second.kill()
+        try first.kill()
+        let third = try start()
+        #expect(try third.connect().item("clients", "a") == "2")
+        #expect(try third.stop() == .exited(0), "\(third.log)")
+    }
+}

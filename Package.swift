@@ -153,7 +153,9 @@ let package = Package(
             "FileSystemPluginTests",
             ["PluginTestSupport", "CRUDPluginTesting", "CRUDPluginABI", "CRUDTestSupport", "CRUDModel", "CLinux"]),
         tests("MemoryPluginTests", ["PluginTestSupport", "CRUDPluginTesting", "CRUDPluginABI", "CRUDTestSupport"]),
-        tests("PostgreSQLPluginTests", ["CRUDTestSupport"]),
+        tests(
+            "PostgreSQLPluginTests",
+            ["PluginTestSupport", "CRUDPluginTesting", "CRUDPluginABI", "CRUDTestSupport", "CLinux"]),
         tests("SQLitePluginTests", ["CRUDTestSupport", "CRUDPluginABI", "CSQLite"]),
         tests("SystemTests", ["CRUDTestSupport"]),
         tests("TypeCheckTests", ["CRUDInMemory", "CRUDTestSupport"]),

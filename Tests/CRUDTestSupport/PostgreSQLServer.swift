@@ -165,4 +165,13 @@ extension PostgreSQLServer {
             return new
         }
     }
+
+    /// The options of a backend, as YAML: a schema of the shared server.
+    ///
+    /// - Parameter name: the schema's, within those of the installation.
+    package static func options(_ name: String) -> String {
+        // Without a server the backend is down, and says why.
+        let connection = (try? shared().connection) ?? "host=/nonexistent"
+        return "{connection: \"\(connection)\", schema: \"$DIRECTORY \(name)\"}"
+    }
 }

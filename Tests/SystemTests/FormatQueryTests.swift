@@ -72,7 +72,7 @@ import Testing
 
 /// Collections of property lists: `BACKEND/FORMAT/…`.
 private enum Listed {
-    static let backends = ["sqlite", "filesystem", "memory"]
+    static let backends = ["sqlite", "filesystem", "memory", "postgresql"]
     static let formats = ["xml", "plist"]
 
     static let configuration = Configuration(
@@ -80,6 +80,7 @@ private enum Listed {
             sqlite: {plugin: sqlite, options: {path: $DIRECTORY/main.sqlite}}
             filesystem: {plugin: filesystem, options: {directory: $DIRECTORY/files, fsync: false}}
             memory: {plugin: memory}
+            postgresql: {plugin: postgresql, options: \(PostgreSQLServer.options("main"))}
             """,
         collections: backends.flatMap { backend in
             formats.map { "\"\(backend)/\($0)/*\": {backend: \(backend), format: \($0)}" }

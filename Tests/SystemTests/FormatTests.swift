@@ -3,13 +3,14 @@ import Testing
 
 /// Collections that are stored as property lists, on every backend that comes with the daemon.
 @Suite struct FormatTests {
-    private static let backends = ["sqlite", "filesystem", "memory"]
+    private static let backends = ["sqlite", "filesystem", "memory", "postgresql"]
 
     private static let configuration = Configuration(
         backends: """
             sqlite: {plugin: sqlite, options: {path: $DIRECTORY/main.sqlite}}
             filesystem: {plugin: filesystem, options: {directory: $DIRECTORY/files}}
             memory: {plugin: memory}
+            postgresql: {plugin: postgresql, options: \(PostgreSQLServer.options("main"))}
             """,
         collections: backends.flatMap { backend in
             ["json", "xml", "plist"].map { "\(backend)-\($0): {backend: \(backend), format: \($0)}" }
@@ -78,7 +79,7 @@ import Testing
     }
 
     /// The corpus, whole: what is accepted comes back, after a restart as well.
-    @Test(arguments: ["sqlite", "filesystem"], ["xml", "plist"])
+    @Test(arguments: ["sqlite", "filesystem", "postgresql"], ["xml", "plist"])
     func corpusSurvivesARestart(backend: String, format: String) throws {
         var daemon = try Daemon(Self.configuration)
         var connection = try daemon.connect()

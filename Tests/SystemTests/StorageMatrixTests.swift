@@ -154,6 +154,9 @@ enum StorageMatrix {
             isDurable: true),
         Adapter(name: "userdefaults", definition: "plugin: userdefaults, options: {suite: $PLACE}", isDurable: true),
         Adapter(name: "memory", definition: "plugin: memory", isDurable: false),
+        Adapter(
+            name: "postgresql", definition: "plugin: postgresql, options: \(PostgreSQLServer.options("$PLACE"))",
+            isDurable: true),
         // The examples: a shared object in C, and a program in Python, which is a child always.
         Adapter(name: "c", definition: "plugin: example", isDurable: false),
         Adapter(

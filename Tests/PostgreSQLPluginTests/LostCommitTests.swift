@@ -1,0 +1,64 @@
+import CRUDPluginABI
+import CRUDPluginTesting
+import CRUDTestSupport
+import PluginTestSupport
+import Testing
+
+/// Connections that are lost between a commit and the news of it.
+@Suite struct LostCommitTests {
+    private func open(_ relay: Relay, _ schema: String, _ options: String = "") throws -> PluginBackend {
+        try PluginBackend(
+            ExportedPlugin("postgresql"),
+            options: #"{"connection": "\#(relay.connection)", "schema": "\#(schema)"\#(options)}"#)
+    }
+
+    /// What was committed is found by its revision.
+    @Test func committedWritesAreAcknowledged() throws {
+        let relay = try Relay(to: PostgreSQLServer.shared())
+        defer { relay.end() }
+        let backend = try open(relay, "lost commit")
+        let collection = try backend.open("clients")
+        _ = try backend.write([.put("old", "1", in: collection), .put("gone", "1", in: collection)])
+        relay.inject(.afterCommit)
+        let outcomes = try backend.write([
+            .put("a", "1", revision: "r1", if: .absent, in: collection),
+            .put("old", "2", revision: "r2", in: collection), .put("new", "2", revision: "r3", in: collection),
+            .put("old", "3", revision: "r4", if: .revision("other"), in: collection), .remove("gone", in: collection),
+        ])
+        #expect(
+            outcomes == [
+                .created, .refused(CRUDD_OUTCOME_UNKNOWN), .created, .mismatch(current: "r2"),
+                .refused(CRUDD_OUTCOME_UNKNOWN),
+            ])
+        #expect(try backend.reader().scan(collection).map(\.revision) == ["r1", "r3", "r2"])
+        #expect(try backend.write([.put("b", "1", in: collection)]) == [.created])
+    }
+
+    /// What the server has not got has changed nothing, and can be tried again.
+    @Test func lostWritesAreUnavailable() throws {
+        let relay = try Relay(to: PostgreSQLServer.shared())
+        defer { relay.end() }
+        let backend = try open(relay, "lost write")
+        let collection = try backend.open("clients")
+        _ = try backend.write([.put("a", "1", in: collection)])
+        for mutation in [PluginMutation.put("a", "2", in: collection), .put("b", "1", if: .absent, in: collection)] {
+            relay.inject(.beforeStatements)
+            let error = #expect(throws: CallError.self) { try backend.write([mutation]) }
+            #expect(error?.status == CRUDD_UNAVAILABLE, "\(error.map { "\($0)" } ?? "")")
+            #expect(try backend.write([mutation]).count == 1)
+        }
+    }
+
+    /// With several daemons another one may have changed the record since.
+    @Test func outcomeIsUnknownWhereItIsNotProved() throws {
+        let relay = try Relay(to: PostgreSQLServer.shared())
+        defer { relay.end() }
+        let backend = try open(relay, "lost and shared", #", "shared": true"#)
+        let collection = try backend.open("clients")
+        relay.inject(.afterCommit)
+        #expect(try backend.write([.put("a", "1", revision: "r1", in: collection)]) == [.created])
+        relay.inject(.afterCommit)
+        let error = #expect(throws: CallError.self) { try backend.write([.remove("a", in: collection)]) }
+        #expect(error?.status == CRUDD_OUTCOME_UNKNOWN)
+    }
+}

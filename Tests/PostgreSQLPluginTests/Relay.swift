@@ -1,0 +1,107 @@
+import CLinux
+import CRUDTestSupport
+import Glibc
+import Synchronization
+
+/// Stands between a backend and its server, and can end connections at the moment that a test wants.
+final class Relay: Sendable {
+    /// When the connection ends on which it comes about.
+    enum Fault: Sendable {
+        /// A transaction has been committed, and its client has not been told.
+        case afterCommit
+        /// Statements have been sent, and the server has not got them.
+        case beforeStatements
+    }
+
+    let directory: TemporaryDirectory
+    private let listener: Descriptor
+    private let server: String
+    private let fault = Mutex<Fault?>(nil)
+    private let stop: (read: Descriptor, write: Descriptor)
+
+    init(to server: PostgreSQLServer) throws {
+        directory = try TemporaryDirectory()
+        self.server = "\(server.directory.path)/.s.PGSQL.\(server.port)"
+        listener = try Descriptor.listener(at: "\(directory.path)/.s.PGSQL.5432")
+        var ends: [Int32] = [0, 0]
+        guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0 else {
+            throw Failure.system("socketpair")
+        }
+        stop = (Descriptor(owning: ends[0]), Descriptor(owning: ends[1]))
+        var thread = pthread_t()
+        pthread_create(
+            &thread, nil,
+            { relay in
+                // Retained below.
+                Unmanaged<Relay>.fromOpaque(relay!).takeRetainedValue().run()
+                return nil
+            }, Unmanaged.passRetained(self).toOpaque())
+        pthread_detach(thread)
+    }
+
+    var connection: String { "host=\(directory.path) dbname=postgres user=crudd" }
+
+    /// Has the next transaction that is committed come to grief; the connections that follow work.
+    func inject(_ fault: Fault) { self.fault.withLock { $0 = fault } }
+
+    /// Ends the thread, and all connections.
+    func end() { shutdown(stop.write.number, Int32(SHUT_RDWR)) }
+
+    private struct Pair {
+        let client: Descriptor
+        let server: Descriptor
+    }
+
+    private func run() {
+        var pairs: [Pair] = []
+        while true {
+            let interests =
+                [(stop.read.number, POLLIN), (listener.number, POLLIN)]
+                + pairs.flatMap { [($0.client.number, POLLIN), ($0.server.number, POLLIN)] }
+            guard let events = try? Descriptor.wait(for: interests, until: Deadline(.seconds(60))), events[0] == 0
+            else {
+                return
+            }
+            if events[1] != 0, let pair = try? accept() { pairs.append(pair) }
+            var open: [Pair] = []
+            for (index, pair) in pairs.enumerated() where 2 * index + 3 < events.count {
+                let isOpen =
+                    (events[2 * index + 2] == 0 || forward(pair.client, pair.server, .beforeStatements))
+                    && (events[2 * index + 3] == 0 || forward(pair.server, pair.client, .afterCommit))
+                if isOpen { open.append(pair) }
+            }
+            pairs = open + pairs.dropFirst((events.count - 2) / 2)
+        }
+    }
+
+    private func accept() throws -> Pair {
+        let client = Glibc.accept(listener.number, nil, nil)
+        guard client >= 0 else { throw Failure.system("accept") }
+        let connection = try Descriptor.streamSocket()
+        let outcome = try UnixAddress.with(server) { connect(connection.number, $0, $1) }
+        guard outcome == 0 else { throw Failure.system("connect") }
+        return Pair(client: Descriptor(owning: client), server: connection)
+    }
+
+    /// Passes on what has come; false when the connection is to end.
+    private func forward(_ source: Descriptor, _ target: Descriptor, _ kind: Fault) -> Bool {
+        var bytes = [UInt8](repeating: 0, count: 1 << 16)
+        let count = recv(source.number, &bytes, bytes.count, 0)
+        guard count > 0 else { return false }
+        // The completion of the statement, or the name of a prepared one.
+        let sign = kind == .afterCommit ? "COMMIT" : "\0crudd_"
+        if fault.withLock({ $0 == kind }), String(decoding: bytes[..<count], as: UTF8.self).contains(sign) {
+            fault.withLock { $0 = nil }
+            return false
+        }
+        var rest = bytes[..<count]
+        while !rest.isEmpty {
+            let sent = rest.withUnsafeBytes {
+                send(target.number, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+            }
+            guard sent > 0 else { return false }
+            rest = rest.dropFirst(sent)
+        }
+        return true
+    }
+}

@@ -1,0 +1,139 @@
+import CRUDPluginABI
+import CRUDPluginTesting
+import CRUDTestSupport
+import PluginTestSupport
+import Testing
+
+/// What is in a schema: the plugin's tables, and what somebody else has done there.
+@Suite struct SchemaTests {
+    private let server: PostgreSQLServer
+    private let plugin: ExportedPlugin
+
+    init() throws {
+        server = try PostgreSQLServer.shared()
+        plugin = try ExportedPlugin("postgresql")
+    }
+
+    private func open(_ schema: String, _ options: String = "") throws -> PluginBackend {
+        try PluginBackend(
+            plugin, options: #"{"connection": "\#(server.connection)", "schema": "\#(schema)"\#(options)}"#)
+    }
+
+    private func run(_ sql: String) throws {
+        #expect(try server.query(sql) != nil, "\(sql)")
+    }
+
+    @Test func schemaOfAnotherProgramIsRefused() throws {
+        try run("CREATE SCHEMA foreigner; CREATE TABLE foreigner.invoices (id int)")
+        let error = #expect(throws: CallError.self) { try open("foreigner") }
+        #expect(error?.status == CRUDD_UNSUPPORTED)
+        #expect(error?.message.contains("invoices") == true)
+        #expect(try server.query("SELECT count(*) FROM pg_tables WHERE schemaname = 'foreigner'") == "1")
+    }
+
+    @Test func laterVersionIsRefused() throws {
+        _ = try open("later").open("clients")
+        try run("UPDATE later.crudd_schema SET version = 2")
+        let error = #expect(throws: CallError.self) { try open("later") }
+        #expect(error?.status == CRUDD_UNSUPPORTED)
+        #expect(error?.message.contains("version 2") == true)
+    }
+
+    /// The longest names differ in their last byte alone, and PostgreSQL would cut them.
+    @Test func namesOfEveryKindAreTablesOfTheirOwn() throws {
+        let backend = try open("names")
+        let long = String(repeating: "é", count: 63)
+        let names = [
+            "clients", "Clients", "crudd_lease", "CRUDD_x", "a\"b", "'; DROP SCHEMA names; --", "crudd_1_expiry",
+            long + "aa", long + "ab", String(repeating: "x", count: 63), String(repeating: "x", count: 64), "x.y", "é",
+        ]
+        for (number, name) in names.enumerated() {
+            let collection = try backend.open(name)
+            #expect(try backend.write([.put("a", "\(number)", in: collection)]) == [.created], "\(name)")
+        }
+        #expect(try backend.collections() == names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) })
+        for (number, name) in names.enumerated() {
+            let collection = try backend.open(name, creates: false)
+            #expect(try backend.reader().read("a", in: collection)?.item == "\(number)", "\(name)")
+        }
+        #expect(try server.query(#"SELECT item FROM names."'; DROP SCHEMA names; --""#) == "5")
+    }
+
+    @Test(arguments: ["clients", "it's", "a\"b", "'); DROP SCHEMA setup CASCADE; --"])
+    func tablesAreSetUp(name: String) throws {
+        try run("CREATE TABLE IF NOT EXISTS public.tables (name text)")
+        let setup = "INSERT INTO public.tables VALUES ('{table}'); ALTER TABLE {table} ADD COLUMN extra int"
+        let backend = try open("setup", #", "shared": true, "table_setup": "\#(setup)""#)
+        let collection = try backend.open(name)
+        #expect(try backend.write([.put("a", "1", in: collection)]) == [.created])
+        #expect(try backend.reader().read("a", in: collection)?.item == "1")
+    }
+
+    @Test func setupMayRefuseATransaction() throws {
+        let backend = try open("vacuumed", #", "table_setup": "VACUUM {table}""#)
+        let collection = try backend.open("clients")
+        #expect(try backend.write([.put("a", "1", in: collection)]) == [.created])
+    }
+
+    @Test func failedSetupLeavesNothingBehind() throws {
+        let backend = try open("failing", #", "table_setup": "SELECT nonsense FROM {table}""#)
+        #expect(throws: CallError.self) { try backend.open("clients") }
+        #expect(try backend.collections() == [])
+        #expect(
+            try server.query("SELECT count(*) FROM pg_tables WHERE tablename = 'clients' AND schemaname = 'failing'")
+                == "0")
+    }
+
+    @Test func rowsOfOthersAreRecords() throws {
+        let backend = try open("edited")
+        let collection = try backend.open("clients", indexes: ["name"])
+        try run(#"INSERT INTO edited.clients (id, item) VALUES ('a', '{"name": "Anna"}'), ('b', '2')"#)
+        let reader = try backend.reader()
+        #expect(try reader.read("a", in: collection)?.item == #"{"name": "Anna"}"#)
+        #expect(try reader.scan(collection, PluginRange(.unkeyed(index: 0))).map(\.id) == ["a", "b"])
+        try run("UPDATE edited.clients SET revision = 'no revision' WHERE id = 'b'")
+        #expect(try reader.read("a", in: collection) != nil)
+        let error = #expect(throws: CallError.self) { try reader.read("b", in: collection) }
+        #expect(error?.status == CRUDD_CORRUPT)
+        #expect(try backend.write([.put("b", "3", in: collection)]) == [.replaced])
+        #expect(try reader.read("b", in: collection)?.item == "3")
+        try run("DROP TABLE edited.clients")
+        #expect(throws: CallError.self) { try reader.read("a", in: collection) }
+    }
+
+    /// The others of the batch are stored.
+    @Test func constraintRefusesOneRecordAlone() throws {
+        let backend = try open("constrained")
+        let collection = try backend.open("clients")
+        try run("ALTER TABLE constrained.clients ADD CHECK (id <> 'c')")
+        let ids = ["a", "b", "c", "d", "e"]
+        let outcomes = try backend.write(ids.map { .put($0, "1", in: collection) })
+        #expect(outcomes == [.created, .created, .unsupported, .created, .created])
+        #expect(try backend.reader().scan(collection).map(\.id) == ["a", "b", "d", "e"])
+        #expect(throws: CallError.self) {
+            try backend.write(
+                ids.map { .put("new \($0)", "1", in: collection) } + [.put("c", "1", in: collection)], isAtomic: true)
+        }
+        #expect(try backend.reader().count(collection) == 4)
+    }
+
+    @Test func serverWithoutSynchronousCommitIsNotDurable() throws {
+        #expect(try open("durable").has(CRUDD_IS_DURABLE))
+        let options = #"{"connection": "\#(server.connection) options='-c synchronous_commit=off'", "schema": "lossy"}"#
+        #expect(try !PluginBackend(plugin, options: options).has(CRUDD_IS_DURABLE))
+    }
+
+    @Test func secondBackendWaitsForTheLease() throws {
+        let first = try open("leased")
+        let error = #expect(throws: CallError.self) { try open("leased") }
+        #expect(error?.status == CRUDD_UNAVAILABLE)
+        #expect(try first.reader().dataVersion() != 0)
+        // As if it had been frozen for long, and another one had taken over.
+        let collection = try first.open("clients")
+        try run("UPDATE leased.crudd_lease SET expires_at = now() - interval '1 second'")
+        let second = try open("leased")
+        #expect(throws: CallError.self) { try first.write([.put("a", "1", in: collection)]) }
+        let taken = try second.open("clients")
+        #expect(try second.write([.put("a", "2", in: taken)]) == [.created])
+    }
+}

@@ -11,14 +11,14 @@ extension Collection {
     }
 
     func read(_ ids: [String], maximumBytes: Int = .max, for completion: TestCompletion) {
-        let batch = store.pendingReads(for: self)
+        let batch = store.pendingReads(for: stored)
         let places = ids.map { batch.store(Array($0.utf8).span) }
-        store.submit(Read(.records(places), in: stored, maximumBytes: maximumBytes), of: self, for: completion)
+        store.submit(Read(.records(places), in: stored, maximumBytes: maximumBytes), for: completion)
     }
 
     func count(prefix: String = "", for completion: TestCompletion) {
-        let prefix = store.pendingReads(for: self).store(Array(prefix.utf8).span)
-        store.submit(Read(.count(prefix: prefix), in: stored), of: self, for: completion)
+        let prefix = store.pendingReads(for: stored).store(Array(prefix.utf8).span)
+        store.submit(Read(.count(prefix: prefix), in: stored), for: completion)
     }
 
     func write(_ changes: Change..., for completion: TestCompletion) {

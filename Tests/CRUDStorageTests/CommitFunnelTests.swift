@@ -101,7 +101,7 @@ import Testing
     func clockTicksBeforeTheWriteIsDelivered(loops: Int) throws {
         let test = try TestBackend.opened(loops: loops)
         let clients = collection()
-        let clock = test.backend.clock
+        let clock = test.backend.environment.clock
         let before = clock.now
         let delivered = try Inbox<UInt64>()
         let batch = MutationBatch { _ in delivered.put(clock.now) }
@@ -114,11 +114,11 @@ import Testing
     @Test func clockCountsCalls() throws {
         let test = try TestBackend.opened(loops: 1)
         let clients = collection()
-        #expect(test.backend.clock.now == 0)
+        #expect(test.backend.environment.clock.now == 0)
         try test.write(.put("a"), in: clients)
         try test.write(.put("b"), .put("call:\(CRUDD_CORRUPT)"), in: clients)
-        #expect(test.backend.clock.now == UInt64(test.plugin[.writes]))
+        #expect(test.backend.environment.clock.now == UInt64(test.plugin[.writes]))
         try test.write(.remove("a"), in: collection("missing"))
-        #expect(test.backend.clock.now == 2, "the plugin has not been asked")
+        #expect(test.backend.environment.clock.now == 2, "the plugin has not been asked")
     }
 }

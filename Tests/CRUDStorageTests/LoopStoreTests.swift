@@ -25,7 +25,7 @@ import Testing
 
     private func readNow(_ id: String, _ visitor: TextVisitor) throws -> Bool {
         let id = Array(id.utf8)
-        return try client.store.readNow(id.span, in: clients, into: visitor)
+        return try client.store.readNow(id.span, in: clients.stored, into: visitor)
     }
 
     @Test func readsAtOnce() throws {
@@ -54,20 +54,20 @@ import Testing
     /// The writer's thread may open a collection while a request is being handled on the loop.
     @Test func collectionMayBeOpenedWhileAReadIsGathered() throws {
         let (stale, completion) = (TestCompletion(), TestCompletion())
-        let batch = client.store.pendingReads(for: clients)
+        let batch = client.store.pendingReads(for: clients.stored)
         let place = batch.store(Array("a".utf8).span)
         try open()
-        client.store.submit(Read(.records([place]), in: clients.stored), of: clients, for: completion)
+        client.store.submit(Read(.records([place]), in: clients.stored), for: completion)
         client.flush()
         try loop.complete(by: client)
         #expect(completion.events == ["1@r", "ended"])
 
         // A request that has failed before it submitted anything leaves nothing to the next one.
-        _ = client.store.pendingReads(for: clients).store(Array("x".utf8).span)
+        _ = client.store.pendingReads(for: clients.stored).store(Array("x".utf8).span)
         let other = try Collection("other", of: client)
-        let otherPlace = client.store.pendingReads(for: other).store(Array("b".utf8).span)
+        let otherPlace = client.store.pendingReads(for: other.stored).store(Array("b".utf8).span)
         try test.write(.put("b", "3"), in: other.stored)
-        client.store.submit(Read(.records([otherPlace]), in: other.stored), of: other, for: stale)
+        client.store.submit(Read(.records([otherPlace]), in: other.stored), for: stale)
         client.flush()
         try loop.complete(by: client)
         #expect(stale.events == ["3@r", "ended"])

@@ -61,16 +61,38 @@ import Testing
         try test.write(.put("a"), in: clients)
         let gates = try (0..<3).map { try Gate(in: directory, $0) }
         let inbox = try Inbox<WorkItem>()
-        for gate in gates {
-            let batch = ReadBatch { inbox.put($0) }
-            batch.append(Read(.records([batch.store(Array(gate.id.utf8).span)]), in: clients))
-            test.backend.submit(batch)
-        }
+        for gate in gates { test.submit(readOf: gate.id, in: clients, to: inbox) }
         // In the opposite order: each has begun though the one before it has not ended.
         for gate in gates.reversed() {
             try gate.pass()
             _ = try inbox.take()
         }
         #expect(test.plugin[.violations] == 0)
+    }
+
+    /// A thread that waits in the plugin gets nothing to read while another has nothing to do.
+    @Test func theLeastBusyThreadReads() throws {
+        let directory = try TemporaryDirectory()
+        let test = try TestBackend.opened(capabilities: [.concurrentReads], options: #"{"preferred_readers":2}"#)
+        let clients = collection()
+        try test.write(.put("a"), in: clients)
+        let gate = try Gate(in: directory, 0)
+        let (slow, quick) = (try Inbox<WorkItem>(), try Inbox<WorkItem>())
+        test.submit(readOf: gate.id, in: clients, to: slow)
+        for _ in 0..<10 {
+            test.submit(readOf: "a", in: clients, to: quick)
+            _ = try quick.take()
+        }
+        try gate.pass()
+        _ = try slow.take()
+    }
+}
+
+extension TestBackend {
+    /// Submits a read of one record.
+    fileprivate func submit(readOf id: String, in collection: BackendCollection, to inbox: Inbox<WorkItem>) {
+        let batch = ReadBatch { inbox.put($0) }
+        batch.append(Read(.records([batch.store(Array(id.utf8).span)]), in: collection))
+        backend.submit(batch)
     }
 }

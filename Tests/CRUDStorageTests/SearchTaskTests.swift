@@ -151,7 +151,7 @@ import Testing
         #expect(!task.expireWaiters(at: .zero, backend: "main"), "a worker has begun")
         #expect(completion.events == ["overdue: unavailable"])
         let reader = try #require(test.backend.reader(forLoop: 0))
-        #expect(task.advance(with: reader, of: test.backend, child: nil))
+        #expect(task.advance(with: reader, child: nil, test.backend.failures))
         #expect(task.failure?.code == .unavailable && task.result.isEmpty)
         task.complete()
         #expect(completion.events == ["overdue: unavailable", "ended"])

@@ -43,11 +43,11 @@ import Testing
         try test.write(.put("a", "1"), in: clients.stored)
         let visitor = TextVisitor()
         let id = Array("a".utf8)
-        #expect(try client.store.readNow(id.span, in: clients, into: visitor))
+        #expect(try client.store.readNow(id.span, in: clients.stored, into: visitor))
         let reads = test.plugin[.reads]
 
         test.plugin.report(isUp: false)
-        #expect(try !client.store.readNow(id.span, in: clients, into: visitor))
+        #expect(try !client.store.readNow(id.span, in: clients.stored, into: visitor))
         let completion = TestCompletion()
         clients.read(["a"], for: completion)
         client.flush()
@@ -56,7 +56,7 @@ import Testing
         #expect(test.plugin[.reads] == reads)
 
         test.plugin.report(isUp: true)
-        #expect(try client.store.readNow(id.span, in: clients, into: visitor))
+        #expect(try client.store.readNow(id.span, in: clients.stored, into: visitor))
         #expect(visitor.texts == ["1@r", "1@r"])
     }
 

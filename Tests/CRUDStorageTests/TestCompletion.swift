@@ -20,19 +20,19 @@ final class TestCompletion: RequestCompletion {
         self.note = note
     }
 
-    func complete(with work: CompletedWork) {
-        switch work {
-        case .mutations(let batch, let range): add(batch.outcomes[range].map(\.text).joined(separator: ", "))
-        case .read(let batch, let position):
-            switch try? FoundTexts(batch, at: position) {
+    func complete(with item: WorkItem, _ range: Range<Int>) {
+        switch item {
+        case let batch as MutationBatch: add(batch.outcomes[range].map(\.text).joined(separator: ", "))
+        case let batch as ReadBatch:
+            switch try? FoundTexts(batch, at: range.lowerBound) {
             case .records(let records): add(records.map { $0 ?? "none" }.joined(separator: ", "))
             case .count(let count): add("\(count) records")
             case .failed(let code): add(code.name)
             default: add("too long")
             }
-        case .search(let task): add(String(decoding: task.result, as: UTF8.self))
-        case .deletion(let deletion): add("\(deletion.count) deleted")
-        case .reindex: add("reindex")
+        case let task as SearchTask: add(String(decoding: task.result, as: UTF8.self))
+        case let deletion as BulkDelete: add("\(deletion.count) deleted")
+        default: add("done")
         }
     }
 

@@ -58,7 +58,7 @@ private final class PendingDescription: PendingRead {
 
 /// A `collection.reindex` in flight.
 private final class PendingReindex: PendingRequest {
-    override func reply(with work: CompletedWork) {
+    override func reply(with item: WorkItem, _ range: Range<Int>) {
         reply { $0.append("{}") }
     }
 }

@@ -21,8 +21,8 @@ final class PendingOperations: PendingRequest {
         super.init(call, .write, on: collections[0], chargedBytes: chargedBytes)
     }
 
-    override func reply(with work: CompletedWork) {
-        guard case .mutations(let batch, let range) = work, let collection else { return }
+    override func reply(with item: WorkItem, _ range: Range<Int>) {
+        guard let batch = item as? MutationBatch, let collection else { return }
         for (position, index) in zip(positions, range) {
             results.outcomes[position] = .executed(batch, index, collection.backend)
         }

@@ -7,10 +7,10 @@ import CRUDStorage
 
 /// A read in flight. Its subclasses append their results.
 class PendingRead: PendingRequest {
-    final override func reply(with work: CompletedWork) {
-        guard case .read(let batch, let position) = work else { return }
+    final override func reply(with item: WorkItem, _ range: Range<Int>) {
+        guard let batch = item as? ReadBatch else { return }
         reply { output throws(CRUDError) in
-            switch batch.result(at: position) {
+            switch batch.result(at: range.lowerBound) {
             case .records(let records): try append(records, of: batch, to: &output)
             case .count(let count): append(count, to: &output)
             case .tooLong: throw .replyTooLong(maximumBytes: session.loop.limits.frameBytes)
@@ -31,19 +31,19 @@ class PendingRead: PendingRequest {
         _ ids: [JSONSlice], of call: borrowing Call, in collection: Collection,
         _ read: ([ByteArena.Place]) -> Read
     ) {
-        let batch = collection.store.pendingReads(for: collection)
+        let batch = collection.store.pendingReads(for: collection.stored)
         var places: [ByteArena.Place] = []
         places.reserveCapacity(ids.count)
         for id in ids { places.append(call.withDecoded(id) { batch.store($0) }) }
         start()
-        collection.store.submit(read(places), of: collection, for: self)
+        collection.store.submit(read(places), for: self)
     }
 
     /// Submits a count of the records whose ids begin with `prefix`.
     final func submit(countWithPrefix prefix: [UInt8], in collection: Collection) {
-        let batch = collection.store.pendingReads(for: collection)
+        let batch = collection.store.pendingReads(for: collection.stored)
         let prefix = batch.store(prefix.span)
         start()
-        collection.store.submit(Read(.count(prefix: prefix), in: collection.stored), of: collection, for: self)
+        collection.store.submit(Read(.count(prefix: prefix), in: collection.stored), for: self)
     }
 }

@@ -99,8 +99,8 @@ final class QueryHandler {
 
 /// A search in flight.
 private final class PendingSearch: PendingRequest {
-    override func reply(with work: CompletedWork) {
-        guard case .search(let task) = work else { return }
+    override func reply(with item: WorkItem, _ range: Range<Int>) {
+        guard let task = item as? SearchTask else { return }
         let result = task.result
         reply { $0.append(result.span) }
     }
@@ -108,8 +108,8 @@ private final class PendingSearch: PendingRequest {
 
 /// A `record.deleteMatching` in flight.
 private final class PendingDeletion: PendingRequest {
-    override func reply(with work: CompletedWork) {
-        guard case .deletion(let task) = work else { return }
+    override func reply(with item: WorkItem, _ range: Range<Int>) {
+        guard let task = item as? BulkDelete else { return }
         reply { output in
             output.appendObject { result in
                 result.member("deleted", task.count)

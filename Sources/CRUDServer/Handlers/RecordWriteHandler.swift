@@ -35,8 +35,8 @@ private final class PendingWrite: PendingRequest {
         super.init(call, .write, on: collection, chargedBytes: call.chargedBytes + item.count)
     }
 
-    override func reply(with work: CompletedWork) {
-        guard case .mutations(let batch, let range) = work, let collection else { return }
+    override func reply(with item: WorkItem, _ range: Range<Int>) {
+        guard let batch = item as? MutationBatch, let collection else { return }
         reply { output throws(CRUDError) in
             try result.append(range.lowerBound, of: batch, collection.backend, to: &output)
         }

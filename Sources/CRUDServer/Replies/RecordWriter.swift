@@ -49,7 +49,7 @@ final class RecordWriter: RecordVisitor {
         let isRead = try withUnsafeMutablePointer(to: &output) { output throws(CRUDError) in
             state.output = output
             defer { state.output = nil }
-            return try collection.store.readNow(id, in: collection, into: self)
+            return try collection.store.readNow(id, in: collection.stored, into: self)
         }
         guard isRead else { return false }
         switch state.outcome {

@@ -47,8 +47,8 @@ class PendingRequest: RequestCompletion {
     /// What a peer has sent before it went away is still executed, but reading for nobody is not worthwhile.
     final var isWanted: Bool { kind != .read || session.isWanted }
 
-    final func complete(with work: CompletedWork) {
-        reply(with: work)
+    final func complete(with item: WorkItem, _ range: Range<Int>) {
+        reply(with: item, range)
         hasReplied()
     }
 
@@ -62,7 +62,7 @@ class PendingRequest: RequestCompletion {
     // MARK: Replies
 
     /// Replies with what a backend has done.
-    func reply(with work: CompletedWork) {}
+    func reply(with item: WorkItem, _ range: Range<Int>) {}
 
     /// Replies that it has failed.
     func reply(with error: CRUDError, isOverdue: Bool) { reply(with: error) }

@@ -1,6 +1,6 @@
 package import CRUDModel
 package import CRUDPluginHost
-package import CRUDThreads
+import CRUDThreads
 package import Logging
 import Synchronization
 
@@ -14,18 +14,11 @@ import Synchronization
 /// a growing pause, and whatever arrives meanwhile is refused as `unavailable`. A plugin in a child process can be lost
 /// while it serves; the writer then starts it again as ``RestartPolicy`` says.
 package final class Backend: Sendable {
-    package let name: String
-    package let plugin: Plugin
-    let logger: Logger
-    let clock: CommitClock
-    let options: [UInt8]
-    /// Asked before a collection is created, on the writer's thread; returns why it must not be.
-    let admission: Admission
+    let environment: StorageEnvironment
     let writes = WorkQueue<WorkItem>()
     /// One for each event loop that reads.
     let loopReaderCount: Int
     private let condition: Mutex<Condition>
-    private let nextReadQueue = Atomic<Int>(0)
     private let storageDown = Atomic(false)
 
     package typealias Admission = @Sendable (BackendCollection) -> CRUDError?
@@ -37,32 +30,33 @@ package final class Backend: Sendable {
 
     private struct Condition {
         var state = State.opening
-        var lastError: String?
         var restarts = 0
         var child: Child?
         var capabilities: Plugin.Capabilities
         var writer: Thread?
         var loopReaders: [PluginHandle] = []
-        var readQueues: [WorkQueue<WorkItem>] = []
-        var log = FailureLog()
+        var readQueues: [ReadQueue] = []
     }
 
     /// - Parameters:
     ///   - options: a JSON object, checked by the plugin before.
     ///   - loopCount: how many event loops will read from it.
+    ///   - admission: asked before a collection is created, on the writer's thread; returns why it must not be.
     package init(
         name: String, plugin: Plugin, options: [UInt8], loopCount: Int, logger: Logger,
         admission: @escaping Admission
     ) {
-        self.name = name
-        self.plugin = plugin
-        self.options = options
-        self.logger = logger
-        self.admission = admission
         loopReaderCount = plugin.capabilities.contains(.fastReads) ? loopCount : 0
-        clock = CommitClock(readers: loopReaderCount)
+        environment = StorageEnvironment(
+            plugin: plugin, options: options, clock: CommitClock(readers: loopReaderCount),
+            failures: FailureReporter(backend: name, logger: logger), admission: admission)
         condition = Mutex(Condition(capabilities: plugin.capabilities))
     }
+
+    package var name: String { failures.backend }
+    package var plugin: Plugin { environment.plugin }
+    var failures: FailureReporter { environment.failures }
+    var logger: Logger { failures.logger }
 
     // MARK: State
 
@@ -80,7 +74,7 @@ package final class Backend: Sendable {
     package var status: Status {
         condition.withLock {
             Status(
-                state: isStorageDown && $0.state == .ready ? .down : $0.state, lastError: $0.lastError,
+                state: isStorageDown && $0.state == .ready ? .down : $0.state, lastError: failures.lastError,
                 restarts: $0.restarts, pid: $0.child?.pid)
         }
     }
@@ -94,21 +88,15 @@ package final class Backend: Sendable {
     /// The child that serves; nil for a plugin that was loaded, and while there is none.
     var child: Child? { condition.withLock { $0.state == .ready ? $0.child : nil } }
 
-    func snapshotReader(_ handle: PluginHandle) -> SnapshotReader {
-        SnapshotReader(handle, of: plugin.table, clock: clock) { [self] failure, call in
-            report(failure, during: call)
-        }
-    }
-
     /// The reader of event loop number `loop`, to be asked for once; nil while the backend is not ready.
     func reader(forLoop loop: Int) -> SnapshotReader? {
         let handle = condition.withLock {
             $0.state == .ready && loop < $0.loopReaders.count ? $0.loopReaders[loop] : nil
         }
-        return handle.map(snapshotReader)
+        return handle.map(environment.snapshotReader)
     }
 
-    func becomeReady(_ opened: OpenedPlugin, loopReaders: [PluginHandle], readQueues: [WorkQueue<WorkItem>]) {
+    func becomeReady(_ opened: OpenedPlugin, loopReaders: [PluginHandle], readQueues: [ReadQueue]) {
         condition.withLock { condition in
             condition.capabilities = opened.capabilities
             condition.loopReaders = loopReaders
@@ -116,7 +104,7 @@ package final class Backend: Sendable {
             condition.state = .ready
             condition.child = opened.child
             // How a child was lost stays visible: the next one is there too soon for anybody to look.
-            if opened.child == nil, !isStorageDown { condition.lastError = nil }
+            if opened.child == nil, !isStorageDown { failures.lastError = nil }
         }
     }
 
@@ -133,10 +121,10 @@ package final class Backend: Sendable {
     /// Notes that a child was lost and another one is to be started.
     func lost(_ reason: String) {
         logger.error("backend \(name): \(reason)")
+        failures.lastError = reason
         condition.withLock { condition in
             condition.state = .down
             condition.child = nil
-            condition.lastError = reason
             condition.restarts += 1
         }
     }
@@ -149,21 +137,12 @@ package final class Backend: Sendable {
         } else {
             logger.error("backend \(name) is down: \(reason)")
         }
-        condition.withLock { $0.lastError = isUp ? nil : reason }
+        failures.lastError = isUp ? nil : reason
         writes.wake()
     }
 
-    /// Notes a failed call for the administrator.
-    ///
-    /// - Returns: what a client is told.
-    func report(_ failure: PluginFailure, during call: String) -> CRUDError {
-        let line = condition.withLock { condition in
-            condition.lastError = failure.message
-            return condition.log.line(for: "backend \(name): \(call): \(failure.message)")
-        }
-        if let line { logger.error("\(line)") }
-        return error(status: failure.status)
-    }
+    /// What a client is told of a mutation that the plugin returned `status` for.
+    package func error(status: Int) -> CRUDError { failures.error(status: status) }
 
     // MARK: Queues
 
@@ -182,35 +161,26 @@ package final class Backend: Sendable {
         if !writes.append(item) { refuse(item) }
     }
 
-    /// Hands an item to one of the threads that read.
+    /// Hands an item to the thread that has the least to read.
     func submitToReaders(_ item: WorkItem) {
-        let queues = readQueues
-        guard !queues.isEmpty else { return submitToWriter(item) }
-        let next = nextReadQueue.add(1, ordering: .relaxed).oldValue
-        if !queues[next % queues.count].append(item) { refuse(item) }
+        guard let queue = readQueues.min(by: { $0.load < $1.load }) else { return submitToWriter(item) }
+        if !queue.append(item) { refuse(item) }
     }
 
     /// Whether reads have threads of their own.
     var hasReadQueues: Bool { !readQueues.isEmpty }
 
     /// One for each thread that reads.
-    var readQueues: [WorkQueue<WorkItem>] { condition.withLock { $0.readQueues } }
+    var readQueues: [ReadQueue] { condition.withLock { $0.readQueues } }
 
     func refuse(_ item: WorkItem) {
-        item.failure = error(status: PluginFailure.unavailableStatus)
+        item.failure = failures.unavailable
         item.finish()
     }
 
     // MARK: Life
 
-    /// Starts the backend's thread, which opens the storage.
-    ///
-    /// - Parameter opened: called once, on that thread, with the outcome of the first attempt. After a failure that is
-    ///   final (``PluginFailure/isFinal``) no other attempt is made.
-    package func start(opened: @escaping @Sendable (PluginFailure?) -> Void) throws(ThreadFailure) {
-        let writer = try Thread(named: "w:\(name)") { [self] in BackendSupervisor.run(self, opened: opened) }
-        condition.withLock { $0.writer = writer }
-    }
+    func started(by writer: Thread) { condition.withLock { $0.writer = writer } }
 
     /// Has the threads finish what is queued and close the storage, and waits for that. No event loop may read from
     /// the backend any more. The first opening is not waited for, which may hang: should it come to an end, the storage

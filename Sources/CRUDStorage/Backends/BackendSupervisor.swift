@@ -29,7 +29,7 @@ enum BackendSupervisor {
                 pause = policy.failed(hasServed: loss.hasServed)
             } catch {
                 backend.become(.down)
-                _ = backend.report(error, during: "open")
+                _ = backend.failures.report(error, during: "open")
                 if isFirst { opened(error) }
                 // A child's file may be replaced by a better one; what was loaded stays as it is.
                 if error.isFinal, !(backend.plugin.isChild && hasBeenOpen) { return refuseAll(backend) }

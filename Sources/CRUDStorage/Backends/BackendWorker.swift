@@ -10,7 +10,7 @@ final class BackendWorker {
     private let builder: IndexBuilder
     private var searches = RoundRobin<SearchTask>()
     private var deletions = RoundRobin<BulkDelete>()
-    private var readerThreads: [(thread: Thread, queue: WorkQueue<WorkItem>)] = []
+    private var readerThreads: [(thread: Thread, queue: ReadQueue)] = []
 
     /// How long nothing must have come before the plugin is told that it is idle, and told again. The first is longer
     /// than any reader holds a snapshot.
@@ -23,7 +23,7 @@ final class BackendWorker {
     /// Opens the storage; the backend is ready then.
     init(_ backend: Backend, _ callbacks: PluginHostCallbacks) throws(PluginFailure) {
         self.backend = backend
-        let storage = try OpenStorage(backend, callbacks)
+        let storage = try OpenStorage(backend.environment, callbacks) { [writes = backend.writes] in writes.wake() }
         self.storage = storage
         let builder = IndexBuilder(storage)
         self.builder = builder
@@ -87,7 +87,7 @@ final class BackendWorker {
             }
             if isDown { continue }
             if !searches.isEmpty, let reader = try? storage.reader() {
-                searches.advance { $0.advance(with: reader, of: backend, child: storage.opened.child) }
+                searches.advance { $0.advance(with: reader, child: storage.opened.child, backend.failures) }
             }
             deletions.advance { $0.advance(with: storage) }
             builder.advanceIfDue()
@@ -103,10 +103,10 @@ final class BackendWorker {
     }
 
     private func start(_ reader: PluginHandle) {
-        let queue = WorkQueue<WorkItem>()
+        let queue = ReadQueue()
         do throws(ThreadFailure) {
             let thread = try Thread(named: "r:\(backend.name)") { [backend] in
-                ReadWorker.run(for: backend, queue, with: backend.snapshotReader(reader))
+                ReaderThread.run(for: backend, queue, with: backend.environment.snapshotReader(reader))
             }
             readerThreads.append((thread, queue))
         } catch {
@@ -197,7 +197,7 @@ final class BackendWorker {
         let claimed = batches.filter { $0.claim() }
         do throws(CRUDError) {
             let reader = try storage.reader()
-            ReadWorker.execute(claimed, with: reader)
+            reader.execute(claimed)
             reader.releaseSnapshot()
         } catch {
             for batch in claimed { batch.failure = error }

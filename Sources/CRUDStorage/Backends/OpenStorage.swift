@@ -5,7 +5,7 @@ import CRUDThreads
 
 /// A backend's storage while it is open: the calls that the writer's thread makes of the plugin.
 final class OpenStorage {
-    let backend: Backend
+    private let environment: StorageEnvironment
     let opened: OpenedPlugin
     private let table: UnsafePointer<crudd_plugin>
     private let failure = FailureReport()
@@ -31,20 +31,24 @@ final class OpenStorage {
     }
 
     /// Opens the storage.
-    init(_ backend: Backend, _ callbacks: PluginHostCallbacks) throws(PluginFailure) {
-        self.backend = backend
-        table = backend.plugin.table
-        opened = try backend.plugin.open(options: backend.options, host: callbacks.pointer) {
-            [writes = backend.writes] in writes.wake()
-        }
+    ///
+    /// - Parameter lost: called, on any thread, when a child has ended by itself.
+    init(
+        _ environment: StorageEnvironment, _ callbacks: PluginHostCallbacks, lost: @escaping @Sendable () -> Void
+    ) throws(PluginFailure) {
+        self.environment = environment
+        table = environment.plugin.table
+        opened = try environment.plugin.open(options: environment.options, host: callbacks.pointer, lost: lost)
         guard opened.lastSequence < Self.maximumLastSequence else {
             table.pointee.close(opened.storage)
             throw PluginFailure(
                 status: CRUDD_INTERNAL, message: "the plugin reports the sequence number \(opened.lastSequence)")
         }
         lastSequence = opened.lastSequence
-        funnel = CommitFunnel([backend.clock])
+        funnel = CommitFunnel([environment.clock])
     }
+
+    var failures: FailureReporter { environment.failures }
 
     /// Closes the storage, and its collections and readers before.
     func close() {
@@ -79,11 +83,11 @@ final class OpenStorage {
     func reader() throws(CRUDError) -> SnapshotReader {
         if let ownReader { return ownReader }
         do throws(PluginFailure) {
-            let reader = backend.snapshotReader(try makeReader())
+            let reader = environment.snapshotReader(try makeReader())
             ownReader = reader
             return reader
         } catch {
-            throw backend.report(error, during: "open_reader")
+            throw failures.report(error, during: "open_reader")
         }
     }
 
@@ -101,8 +105,8 @@ final class OpenStorage {
     /// - Throws: where nothing was applied, or `outcome_unknown`; `unsupported` for an atomic write where the plugin,
     ///   as it has been opened, has no transactions.
     func write(_ mutations: [PluginMutation], isAtomic: Bool = false) throws(CRUDError) -> [MutationOutcome] {
-        guard !isAtomic || backend.capabilities.contains(.transactions) else {
-            throw CRUDError(.unsupported, "backend \(backend.name) has no transactions")
+        guard !isAtomic || opened.capabilities.contains(.transactions) else {
+            throw CRUDError(.unsupported, "backend \(failures.backend) has no transactions")
         }
         var outcomes = [crudd_outcome](repeating: .sized(), count: mutations.count)
         // The records and keys that the mutations point to.
@@ -120,7 +124,7 @@ final class OpenStorage {
                 outcomes.withUnsafeMutableBufferPointer { write(raw, $0, isAtomic: isAtomic) }
             }
         }
-        if Int(status) != CRUDD_OK { throw backend.report(failure.take(status: status), during: "write") }
+        if Int(status) != CRUDD_OK { throw failures.report(failure.take(status: status), during: "write") }
         return outcomes.map(MutationOutcome.init)
     }
 
@@ -176,7 +180,7 @@ final class OpenStorage {
         if collection.isOpen { return }
         try open(collection)
         guard !collection.isOpen, mutation.canCreate else { return }
-        if let refusal = backend.admission(collection) { throw refusal }
+        if let refusal = environment.admission(collection) { throw refusal }
         try open(collection, flags: UInt32(CRUDD_OPEN_CREATE))
     }
 
@@ -221,7 +225,7 @@ final class OpenStorage {
         case CRUDD_NOT_FOUND where flags == 0:
             _ = failure.take(status: status)
             return nil
-        default: throw backend.report(failure.take(status: status), during: "open_collection")
+        default: throw failures.report(failure.take(status: status), during: "open_collection")
         }
     }
 
@@ -237,15 +241,5 @@ final class OpenStorage {
         let indexes = IndexSet(collection.indexPaths)
         indexSets[key] = indexes
         collection.indexes = indexes
-    }
-}
-
-/// A handle that a plugin has made. Who may use it when is said where it is kept.
-package struct PluginHandle: @unchecked Sendable {
-    // @unchecked: an address; the host follows the contract's rules on threads.
-    let pointer: OpaquePointer
-
-    package init(pointer: OpaquePointer) {
-        self.pointer = pointer
     }
 }

@@ -1,3 +1,4 @@
+import CLinux
 import CRUDJSON
 
 #if canImport(Glibc)

@@ -8,6 +8,4 @@ package final class ReindexRequest: WorkItem, @unchecked Sendable {
         self.collection = collection
         super.init(deliver: deliver)
     }
-
-    override func work(_ range: Range<Int>) -> CompletedWork { .reindex }
 }

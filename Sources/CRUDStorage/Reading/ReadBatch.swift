@@ -24,7 +24,6 @@ package final class ReadBatch: WorkItem, @unchecked Sendable {
 
     package override var byteCount: Int { state.arena.count }
     override var isReadable: Bool { state.reads.allSatisfy(\.collection.isOpen) }
-    override func work(_ range: Range<Int>) -> CompletedWork { .read(self, range.lowerBound) }
 
     var isEmpty: Bool { state.reads.isEmpty }
     var reads: [Read] { state.reads }

@@ -21,13 +21,13 @@ final class ChannelStore: Store {
     }
 
     func readNow(
-        _ id: Span<UInt8>, in collection: Collection, into visitor: any RecordVisitor
+        _ id: Span<UInt8>, in collection: BackendCollection, into visitor: any RecordVisitor
     ) throws(CRUDError) -> Bool { false }
 
-    func pendingReads(for collection: Collection) -> ReadBatch { worker.pendingReads(for: collection) }
+    func pendingReads(for collection: BackendCollection) -> ReadBatch { worker.pendingReads(for: collection) }
 
-    func submit(_ read: Read, of collection: Collection, for completion: any RequestCompletion) {
-        worker.submit(read, of: collection, for: completion)
+    func submit(_ read: Read, for completion: any RequestCompletion) {
+        worker.submit(read, for: completion)
     }
 
     func flush() {
@@ -52,9 +52,9 @@ final class ChannelStore: Store {
     // MARK: For channels
 
     var now: Duration { loop.now }
-    var unavailable: CRUDError { client.backend.error(status: PluginFailure.unavailableStatus) }
+    var unavailable: CRUDError { client.backend.failures.unavailable }
 
-    func report(_ failure: PluginFailure) -> CRUDError { client.backend.report(failure, during: "read") }
+    func report(_ failure: PluginFailure) -> CRUDError { client.backend.failures.report(failure, during: "read") }
     func complete(_ batch: ReadBatch) { client.complete(batch) }
     func submitToBackend(_ batch: ReadBatch) { client.backend.submit(batch) }
     func wake() { loop.wake() }

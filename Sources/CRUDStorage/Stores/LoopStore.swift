@@ -16,23 +16,23 @@ final class LoopStore: Store {
         worker = WorkerStore(client)
     }
 
-    private func openReader(for collection: Collection) -> SnapshotReader? {
+    private func openReader(for collection: BackendCollection) -> SnapshotReader? {
         // A storage that is down is left to the backend, which refuses what comes.
-        guard collection.stored.isOpen, !client.backend.isStorageDown else { return nil }
+        guard collection.isOpen, !client.backend.isStorageDown else { return nil }
         if let reader { return reader }
         reader = client.backend.reader(forLoop: client.loopNumber)
         return reader
     }
 
     func readNow(
-        _ id: Span<UInt8>, in collection: Collection, into visitor: any RecordVisitor
+        _ id: Span<UInt8>, in collection: BackendCollection, into visitor: any RecordVisitor
     ) throws(CRUDError) -> Bool {
         guard let reader = openReader(for: collection) else { return false }
-        try reader.read(id, in: collection.stored, into: visitor)
+        try reader.read(id, in: collection, into: visitor)
         return true
     }
 
-    func pendingReads(for collection: Collection) -> ReadBatch {
+    func pendingReads(for collection: BackendCollection) -> ReadBatch {
         guard openReader(for: collection) != nil else {
             own = nil
             return worker.pendingReads(for: collection)
@@ -42,22 +42,22 @@ final class LoopStore: Store {
         return batch
     }
 
-    func submit(_ read: Read, of collection: Collection, for completion: any RequestCompletion) {
+    func submit(_ read: Read, for completion: any RequestCompletion) {
         // The collection may have been opened since ``pendingReads(for:)``: what counts is where the ids are.
         guard let batch = own.take(), let reader else {
-            return worker.submit(read, of: collection, for: completion)
+            return worker.submit(read, for: completion)
         }
         if case .count(let prefix) = read.kind {
             // Counting scans an index, which may take a while: never on the loop.
             var read = read
-            let pending = worker.pendingReads(for: collection)
+            let pending = worker.pendingReads(for: read.collection)
             // The buffer is copied before the batch goes.
             read.kind = .count(prefix: pending.store(unsafe batch.bytes(prefix).bindMemory(to: UInt8.self).span))
-            return worker.submit(read, of: collection, for: completion)
+            return worker.submit(read, for: completion)
         }
         batch.append(read)
         batch.append(completion, 0..<1)
-        ReadWorker.execute([batch], with: reader)
+        reader.execute([batch])
         batch.complete()
     }
 

@@ -10,14 +10,14 @@ package protocol Store: AnyObject {
     /// - Returns: false where a read has to be submitted.
     /// - Throws: `unavailable`, `corrupt`, `internal_error`.
     func readNow(
-        _ id: Span<UInt8>, in collection: Collection, into visitor: any RecordVisitor
+        _ id: Span<UInt8>, in collection: BackendCollection, into visitor: any RecordVisitor
     ) throws(CRUDError) -> Bool
 
     /// The batch that the next submitted read joins, to copy its ids into.
-    func pendingReads(for collection: Collection) -> ReadBatch
+    func pendingReads(for collection: BackendCollection) -> ReadBatch
 
     /// Submits a read whose ids stand in ``pendingReads(for:)``. It may complete before this returns.
-    func submit(_ read: Read, of collection: Collection, for completion: any RequestCompletion)
+    func submit(_ read: Read, for completion: any RequestCompletion)
 
     /// Hands over what this iteration has gathered.
     func flush()

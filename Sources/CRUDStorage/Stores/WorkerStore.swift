@@ -11,18 +11,18 @@ final class WorkerStore: Store {
     }
 
     func readNow(
-        _ id: Span<UInt8>, in collection: Collection, into visitor: any RecordVisitor
+        _ id: Span<UInt8>, in collection: BackendCollection, into visitor: any RecordVisitor
     ) throws(CRUDError) -> Bool { false }
 
-    func pendingReads(for collection: Collection) -> ReadBatch {
+    func pendingReads(for collection: BackendCollection) -> ReadBatch {
         if let reads { return reads }
         let batch = ReadBatch(deliver: client.deliver)
         reads = batch
         return batch
     }
 
-    func submit(_ read: Read, of collection: Collection, for completion: any RequestCompletion) {
-        let batch = pendingReads(for: collection)
+    func submit(_ read: Read, for completion: any RequestCompletion) {
+        let batch = pendingReads(for: read.collection)
         let position = batch.reads.count
         batch.append(read)
         batch.append(completion, position..<position + 1)

@@ -26,7 +26,6 @@ package final class MutationBatch: WorkItem, @unchecked Sendable {
 
     package override var byteCount: Int { arena.count }
     override var isWrite: Bool { true }
-    override func work(_ range: Range<Int>) -> CompletedWork { .mutations(self, range) }
 
     package var isEmpty: Bool { mutations.isEmpty }
 

@@ -24,7 +24,6 @@ package final class BulkDelete: SlicedTask, @unchecked Sendable {
     }
 
     override var isWrite: Bool { true }
-    override func work(_ range: Range<Int>) -> CompletedWork { .deletion(self) }
 
     /// Deletes some of them; true when there is nothing left to do.
     func advance(with storage: OpenStorage) -> Bool {
@@ -48,11 +47,9 @@ package final class BulkDelete: SlicedTask, @unchecked Sendable {
         if let child = storage.opened.child, child.canSearch,
             let number = collection.number(inChild: child.identity)
         {
-            return RemoteMatches(request, in: collection, storage.backend, number: number, of: child)
+            return RemoteMatches(request, in: collection, number: number, of: child, storage.failures)
         }
-        return LocalMatches(
-            try MatchExecution(
-                request.query, in: QueryTarget(collection, maximumItemBytes: request.maximumItemBytes)), collection)
+        return try LocalMatches(request, in: collection)
     }
 
     private func find(_ matches: any MatchExecutor, _ storage: OpenStorage) throws(CRUDError) -> Bool {
@@ -71,7 +68,7 @@ package final class BulkDelete: SlicedTask, @unchecked Sendable {
             case .applied: count += 1
             case .exists, .notFound: break
             case .mismatch: changed = changed ?? position
-            case .failed(let status): firstError = firstError ?? storage.backend.error(status: status)
+            case .failed(let status): firstError = firstError ?? storage.failures.error(status: status)
             case .refused(let error): firstError = firstError ?? error
             }
         }
@@ -88,50 +85,4 @@ package final class BulkDelete: SlicedTask, @unchecked Sendable {
             : CRUDError(
                 .outcomeUnknown, "\(count) records were deleted before this: \(error.message)")
     }
-}
-
-/// Finds the records of a ``BulkDelete``.
-protocol MatchExecutor: AnyObject {
-    /// The records that the last ``find(with:isAbandoned:)`` has found, by id.
-    var found: [(id: [UInt8], revision: [UInt8])] { get }
-    /// Records that cannot be decoded.
-    var corrupt: [[UInt8]] { get }
-
-    /// Finds further records, as many as one call of the plugin should remove at the most.
-    ///
-    /// - Returns: whether these are the last.
-    func find(with reader: SnapshotReader, isAbandoned: @escaping () -> Bool) throws(CRUDError) -> Bool
-
-    /// The search resumes with the record at `position` of ``found``.
-    func rewind(to position: Int)
-
-    /// Nothing more is to be found.
-    func end()
-}
-
-/// Finds them in this process.
-private final class LocalMatches: MatchExecutor {
-    private let execution: MatchExecution
-    private let collection: BackendCollection
-    private let indexes: IndexGeneration
-
-    init(_ execution: MatchExecution, _ collection: BackendCollection) {
-        self.execution = execution
-        self.collection = collection
-        indexes = IndexGeneration(of: collection)
-    }
-
-    var found: [(id: [UInt8], revision: [UInt8])] { execution.found }
-    var corrupt: [[UInt8]] { execution.corrupt }
-
-    func find(with reader: SnapshotReader, isAbandoned: @escaping () -> Bool) throws(CRUDError) -> Bool {
-        try indexes.whileValid { () throws(CRUDError) in
-            try execution.find(
-                PluginRecordSource(reader, collection, isAbandoned: isAbandoned), isAbandoned: isAbandoned)
-        }
-    }
-
-    func rewind(to position: Int) { execution.rewind(to: position) }
-
-    func end() {}
 }

@@ -44,8 +44,6 @@ package class WorkItem: QueueItem, @unchecked Sendable {
     package var byteCount: Int { 0 }
     /// Whether it changes records, so that the outcome is unknown where it was begun and did not end in time.
     var isWrite: Bool { false }
-    /// What a waiter gets when the item is done.
-    func work(_ range: Range<Int>) -> CompletedWork { fatalError("a WorkItem is always one of its subclasses") }
     /// Nobody waits for it any more.
     func waitersHaveLeft() {}
 
@@ -75,7 +73,7 @@ package class WorkItem: QueueItem, @unchecked Sendable {
             if let failure {
                 waiter.completion.fail(failure, isOverdue: false)
             } else {
-                waiter.completion.complete(with: work(waiter.range))
+                waiter.completion.complete(with: self, waiter.range)
             }
         }
         for waiter in waiters { waiter.completion.ended() }
@@ -98,6 +96,30 @@ package class WorkItem: QueueItem, @unchecked Sendable {
         if isWithdrawn { for waiter in waiters { waiter.completion.ended() } }
         return isWithdrawn
     }
+}
+
+/// A request that waits for work of a backend. It is called on the event loop that has submitted the work: once
+/// ``complete(with:_:)`` or ``fail(_:isOverdue:)``, then once ``ended()``.
+package protocol RequestCompletion: AnyObject {
+    /// When the request has waited long enough, on the loop's clock.
+    var deadline: Duration { get }
+    /// Whether anybody would read the reply.
+    var isWanted: Bool { get }
+
+    /// The work is done.
+    ///
+    /// - Parameters:
+    ///   - item: what has been submitted for the request, or the batch that its reads or mutations have joined.
+    ///   - range: the request's part of a batch: the positions of its results or outcomes.
+    func complete(with item: WorkItem, _ range: Range<Int>)
+
+    /// The work as a whole has failed, or it takes too long.
+    ///
+    /// - Parameter isOverdue: the backend may still be busy with it.
+    func fail(_ error: CRUDError, isOverdue: Bool)
+
+    /// The backend is done with it, or will never begin: nothing is held for it any more.
+    func ended()
 }
 
 extension CRUDError {

@@ -4,6 +4,7 @@ import CRUDModel
 struct RoundRobin<Task: SlicedTask> {
     private var tasks: [Task] = []
 
+    var count: Int { tasks.count }
     var isEmpty: Bool { tasks.isEmpty }
 
     /// Adds a task that has been claimed.

@@ -1,0 +1,26 @@
+import CRUDThreads
+import Synchronization
+
+/// The work of one thread that reads, and how much of it is not done.
+final class ReadQueue: Sendable {
+    private let queue = WorkQueue<WorkItem>()
+    private let outstanding = Atomic<Int>(0)
+
+    /// How many items wait here or are in progress.
+    var load: Int { outstanding.load(ordering: .relaxed) }
+
+    /// Appends an item; returns false where the queue is closed.
+    func append(_ item: WorkItem) -> Bool {
+        outstanding.add(1, ordering: .relaxed)
+        if queue.append(item) { return true }
+        completed(1)
+        return false
+    }
+
+    /// Notes that the thread is done with items.
+    func completed(_ count: Int) { outstanding.subtract(count, ordering: .relaxed) }
+
+    func take(timeout: Duration?) -> WorkQueue<WorkItem>.Taken { queue.take(timeout: timeout) }
+
+    func close() { queue.close() }
+}

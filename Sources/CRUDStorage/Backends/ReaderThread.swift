@@ -1,0 +1,44 @@
+import CRUDModel
+import CRUDThreads
+
+/// The whole life of a thread that reads for a backend: until its queue is closed.
+enum ReaderThread {
+    static func run(for backend: Backend, _ queue: ReadQueue, with reader: SnapshotReader) {
+        var searches = RoundRobin<SearchTask>()
+        while true {
+            switch queue.take(timeout: searches.isEmpty ? nil : .zero) {
+            case .items(let items): execute(items, from: queue, for: backend, with: reader, &searches)
+            case .timedOut, .woken: break
+            case .closed: return searches.end()
+            }
+            let before = searches.count
+            if backend.isStorageDown { searches.end() }
+            searches.advance { $0.advance(with: reader, child: backend.child, backend.failures) }
+            queue.completed(before - searches.count)
+        }
+    }
+
+    private static func execute(
+        _ items: [WorkItem], from queue: ReadQueue, for backend: Backend, with reader: SnapshotReader,
+        _ searches: inout RoundRobin<SearchTask>
+    ) {
+        var batches: [ReadBatch] = []
+        let searchesBefore = searches.count
+        for item in items {
+            if !item.isPrepared, !item.isReadable {
+                // A child was lost since the item was sent here.
+                backend.submitToWriter(item)
+            } else if backend.isStorageDown {
+                if item.claim() { backend.refuse(item) }
+            } else if item.claim() {
+                if let batch = item as? ReadBatch { batches.append(batch) }
+                if let search = item as? SearchTask { searches.append(search) }
+            }
+        }
+        reader.execute(batches)
+        // Before they are delivered: whoever has waited may submit the next read at once.
+        queue.completed(items.count - (searches.count - searchesBefore))
+        for batch in batches { batch.finish() }
+        reader.releaseSnapshot()
+    }
+}

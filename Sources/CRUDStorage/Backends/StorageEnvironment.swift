@@ -1,0 +1,19 @@
+import CRUDModel
+import CRUDPluginHost
+
+/// What a backend's storage is opened with, and what stays when it is opened again.
+struct StorageEnvironment: Sendable {
+    let plugin: Plugin
+    /// A JSON object, checked by the plugin before.
+    let options: [UInt8]
+    let clock: CommitClock
+    let failures: FailureReporter
+    /// Asked before a collection is created, on the writer's thread; returns why it must not be.
+    let admission: @Sendable (BackendCollection) -> CRUDError?
+
+    func snapshotReader(_ handle: PluginHandle) -> SnapshotReader {
+        SnapshotReader(handle, of: plugin.table, clock: clock) { [failures] failure, call in
+            failures.report(failure, during: call)
+        }
+    }
+}

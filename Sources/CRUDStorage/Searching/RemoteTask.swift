@@ -1,0 +1,52 @@
+import CRUDJSON
+import CRUDModel
+import CRUDPluginHost
+import CRUDQuery
+
+/// A search that a child executes, by its number there.
+struct RemoteTask {
+    private let search: ChildSearch
+    private let child: Child
+    private let failures: FailureReporter
+    private let indexes: IndexGeneration
+    /// nil where the child has no such search, as before the first slice.
+    private var number: Int?
+
+    init(
+        _ request: SearchRequest, _ kind: ChildSearch.Kind, _ collection: BackendCollection, _ number: Int,
+        _ child: Child, _ failures: FailureReporter
+    ) {
+        var writer = JSONWriter()
+        request.query.write(to: &writer)
+        search = ChildSearch(
+            kind, in: number, query: writer.bytes, indexes: (collection.indexes?.usable ?? []).map(\.number),
+            maximumBytes: request.maximumBytes, maximumItemBytes: request.maximumItemBytes, timeout: request.timeout)
+        self.child = child
+        self.failures = failures
+        indexes = IndexGeneration(of: collection)
+    }
+
+    /// Has the child execute a slice.
+    mutating func advance(from record: Int? = nil) throws(CRUDError) -> ChildSearch.Slice {
+        try indexes.check()
+        let slice: ChildSearch.Slice
+        do throws(PluginFailure) {
+            slice =
+                if let number = number.take() { try child.continueSearch(number, from: record) } else {
+                    try child.search(search)
+                }
+        } catch {
+            try indexes.check()
+            throw failures.report(error, during: "search")
+        }
+        if slice.error == nil, !slice.isDone || search.kind == .matching { number = slice.task }
+        try indexes.check()
+        if let error = slice.error { throw error }
+        return slice
+    }
+
+    /// Has the child forget the search.
+    mutating func end() {
+        if let number = number.take() { child.endSearch(number) }
+    }
+}

@@ -1,0 +1,15 @@
+import CRUDModel
+
+/// One way of executing a search.
+protocol SearchExecution: AnyObject {
+    /// The result, as JSON text, when the search is done.
+    var result: [UInt8] { get }
+
+    /// Executes one slice.
+    ///
+    /// - Returns: whether the search is done.
+    func advance(with reader: SnapshotReader, isAbandoned: @escaping () -> Bool) throws(CRUDError) -> Bool
+
+    /// There will be no further slice.
+    func end()
+}

@@ -45,11 +45,13 @@ public struct CRUDError: Error, Sendable {
         public var line: Int?
         /// `invalid_configuration`: from 1; `invalid_query` of CQL2's text encoding: the code point, from 1.
         public var column: Int?
+        /// `outcome_unknown` of `record.deleteMatching`: how many records are known to have been deleted.
+        public var deleted: Int?
 
         public init(
             member: String? = nil, limit: String? = nil, maximum: Int? = nil, revision: String? = nil,
             index: Int? = nil, path: String? = nil, node: String? = nil, file: String? = nil, line: Int? = nil,
-            column: Int? = nil
+            column: Int? = nil, deleted: Int? = nil
         ) {
             self.member = member
             self.limit = limit
@@ -61,6 +63,7 @@ public struct CRUDError: Error, Sendable {
             self.file = file
             self.line = line
             self.column = column
+            self.deleted = deleted
         }
     }
 }

@@ -29,6 +29,7 @@ extension CRUDError.Details {
             maximum: members.integer("maximum", text), revision: members.string("revision", text),
             index: members.integer("index", text), path: members.string("path", text),
             node: members.value("node", text)?.verbatim(text), file: members.string("file", text),
-            line: members.integer("line", text), column: members.integer("column", text))
+            line: members.integer("line", text), column: members.integer("column", text),
+            deleted: members.integer("deleted", text))
     }
 }

@@ -40,5 +40,6 @@ extension CRUDError.Details {
         text("file", file)
         number("line", line)
         number("column", column)
+        number("deleted", deleted)
     }
 }

@@ -82,12 +82,27 @@ import Testing
         try loop.complete(by: client)
         #expect(completion.events == ["outcome_unknown", "ended"])
         #expect(task.count == 2)
+        #expect(task.failure?.details.deleted == 2)
         #expect(try indexed.ids(RecordScan(.id), in: clients.stored) == ["stuck 1", "stuck 2"])
 
         let nothing = TestCompletion()
         _ = submit(in: clients, for: nothing)
         try loop.complete(by: client)
         #expect(nothing.events == ["no_space", "ended"], "nothing has been deleted")
+    }
+
+    /// Where one record fails the whole call, the others are removed one by one.
+    @Test func recordThatFailsTheCallDoesNotKeepTheOthers() throws {
+        let indexed = try IndexedBackend()
+        let client = BackendClient(indexed.backend, loop: loop)
+        let clients = try Collection("clients", of: client)
+        try indexed.write([.put("a"), .put("broken"), .put("c")], in: clients.stored)
+        let completion = TestCompletion()
+        let task = submit(in: clients, for: completion)
+        try loop.complete(by: client)
+        #expect(completion.events == ["outcome_unknown", "ended"])
+        #expect(task.failure?.details.deleted == 2)
+        #expect(try indexed.ids(RecordScan(.id), in: clients.stored) == ["broken"])
     }
 
     // MARK: The end
@@ -103,6 +118,7 @@ import Testing
         try test.plugin.wait(for: .writeBegan)
         client.expire(at: .seconds(10))
         #expect(completion.events == ["overdue: outcome_unknown"])
+        #expect(completion.error?.details.deleted == 0)
         test.plugin.pass()
         try loop.complete(by: client)
         #expect(completion.events == ["overdue: outcome_unknown", "ended"])

@@ -9,6 +9,7 @@ final class TestCompletion: RequestCompletion {
     var isWanted = true
     /// What has happened, in order: the reply, then `ended`.
     private(set) var events: [String] = []
+    private(set) var error: CRUDError?
     /// Called with each event.
     private let note: (String) -> Void
 
@@ -36,7 +37,10 @@ final class TestCompletion: RequestCompletion {
         }
     }
 
-    func fail(_ error: CRUDError, isOverdue: Bool) { add(isOverdue ? "overdue: \(error.code.name)" : error.code.name) }
+    func fail(_ error: CRUDError, isOverdue: Bool) {
+        self.error = error
+        add(isOverdue ? "overdue: \(error.code.name)" : error.code.name)
+    }
 
     func ended() { add("ended") }
 

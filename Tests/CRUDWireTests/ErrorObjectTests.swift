@@ -32,12 +32,12 @@ import Testing
     @Test func detailsAreThoseThatTheErrorHas() throws {
         let full = CRUDError.Details(
             member: "m", limit: "l", maximum: 7, revision: "r", index: 0, path: "p", node: #"{"op":"?"}"#, file: "f",
-            line: 1, column: 2)
+            line: 1, column: 2, deleted: 3)
         let details = try #require(try data(CRUDError(.invalidQuery, "", details: full))["details"] as? NSDictionary)
         #expect(
             details == [
                 "member": "m", "limit": "l", "maximum": 7, "revision": "r", "index": 0, "path": "p",
-                "node": ["op": "?"], "file": "f", "line": 1, "column": 2,
+                "node": ["op": "?"], "file": "f", "line": 1, "column": 2, "deleted": 3,
             ])
         let few = try data(CRUDError(.limitExceeded, "", details: .init(limit: "batch", maximum: 1000)))
         #expect(few["details"] as? NSDictionary == ["limit": "batch", "maximum": 1000])

@@ -1,6 +1,7 @@
 // The plugin of Plugins/Examples/memory.c with what tests of index builds need: records survive that the backend is
 // closed, calls are counted, and a test holds back the writes of keys. As its calls are serialized here, it reads
-// concurrently. A record whose id begins with "stuck" cannot be removed.
+// concurrently. A record whose id begins with "stuck" cannot be removed, and a
+// write that would remove one whose id begins with "broken" fails as a whole.
 //
 // Each test loads a copy of the shared object, which has records and counters of its own.
 
@@ -118,6 +119,9 @@ static crudd_status write_counted(crudd_backend *backend, const crudd_call *call
     pthread_mutex_lock(&lock);
     counters[KEY_WRITES] += sets_keys;
     crudd_status status = CRUDD_OK;
+    for (size_t n = 0; n < request->count; n++) {
+        if (mutations[n].kind == CRUDD_REMOVE && begins(mutations[n].record.id, "broken")) status = CRUDD_INTERNAL;
+    }
     for (size_t n = 0; n < request->count && status == CRUDD_OK; n++) {
         const crudd_mutation *mutation = &mutations[n];
         crudd_write single = *request;

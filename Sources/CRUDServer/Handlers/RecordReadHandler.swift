@@ -98,8 +98,13 @@ private final class PendingRecord: PendingRead {
         let sentID = sentID
         output.append(#"{"id":"#)
         output.append(sentID.span)
-        try writer.append(
-            batch.found(record.item), batch.found(record.revision), collection.codec, fields, to: &output)
+        do throws(CRUDError) {
+            try writer.append(
+                batch.found(record.item), batch.found(record.revision), collection.codec, fields, to: &output)
+        } catch {
+            if error.code == .corrupt { writer.note(corrupt: sentID, in: collection) }
+            throw error
+        }
         output.append(UInt8(ascii: "}"))
     }
 }
@@ -148,6 +153,7 @@ private final class PendingRecords: PendingRead {
                 guard error.code == .corrupt else { throw error }
                 output.truncate(to: start)
                 corrupt.append(id)
+                writer.note(corrupt: id, in: collection)
             }
         }
         output.append(#"],"missing":"#)

@@ -55,7 +55,9 @@ final class RecordWriter: RecordVisitor {
         switch state.outcome {
         case .record: return true
         case .nothing: throw .recordNotFound
-        case .failed(let error): throw error
+        case .failed(let error):
+            if error.code == .corrupt { collection.note(corrupt: id.withUnsafeBufferPointer { Array($0) }) }
+            throw error
         }
     }
 
@@ -91,6 +93,16 @@ final class RecordWriter: RecordVisitor {
         output.append(#","revision":""#)
         output.append(escaped: revision)
         output.append(UInt8(ascii: "\""))
+    }
+
+    /// Logs a corrupt record.
+    ///
+    /// - Parameter id: as a JSON string.
+    func note(corrupt id: some Sequence<UInt8>, in collection: Collection?) {
+        let text = Array(id)
+        var scanner = JSONScanner()
+        guard let collection, let id = try? scanner.value(text.span) else { return }
+        collection.note(corrupt: id.decodedString(text.span))
     }
 
     private func append(

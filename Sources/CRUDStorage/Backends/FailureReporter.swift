@@ -13,9 +13,14 @@ package final class FailureReporter: Sendable {
     private struct State {
         var lastError: String?
         var log = FailureLog()
+        /// Hashes of the corrupt records that have been logged.
+        var corrupt: Set<Int> = []
     }
 
     private let state = Mutex(State())
+
+    /// How many corrupt records are logged at the most: what is remembered of them takes memory.
+    private static let maximumCorrupt = 100_000
 
     package init(backend: String, logger: Logger) {
         self.backend = backend
@@ -38,6 +43,20 @@ package final class FailureReporter: Sendable {
         }
         if let line { logger.error("\(line)") }
         return error(status: failure.status)
+    }
+
+    /// Logs records that cannot be decoded, each once.
+    func note(corrupt ids: some Sequence<[UInt8]>, in collection: BackendCollection) {
+        for id in ids {
+            var hasher = Hasher()
+            hasher.combine(collection.name)
+            hasher.combine(id)
+            let hash = hasher.finalize()
+            let isNew = state.withLock { $0.corrupt.count < Self.maximumCorrupt && $0.corrupt.insert(hash).inserted }
+            guard isNew else { continue }
+            let (collection, id) = (Naming.quoted(collection.name), Naming.quoted(id))
+            logger.error("backend \(backend): collection \(collection): record \(id) is corrupt, it cannot be decoded")
+        }
     }
 
     /// What a client is told of a call or a mutation that the plugin returned `status` for.

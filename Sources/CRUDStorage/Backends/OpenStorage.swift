@@ -157,7 +157,6 @@ final class OpenStorage {
     func remove(
         _ records: [(id: [UInt8], revision: [UInt8])], from collection: BackendCollection
     ) throws(CRUDError) -> [MutationOutcome] {
-        guard !records.isEmpty else { return [] }
         let batch = MutationBatch { _ in }
         for record in records {
             batch.append(
@@ -165,7 +164,28 @@ final class OpenStorage {
                     .remove, in: collection, id: batch.store(record.id.span),
                     precondition: .revision(batch.store(record.revision.span))))
         }
-        return try write(batch.mutations.map { PluginMutation(mutation: $0, batch: batch) })
+        let mutations = batch.mutations.map { PluginMutation(mutation: $0, batch: batch) }
+        guard !mutations.isEmpty else { return [] }
+        do throws(CRUDError) {
+            return try write(mutations)
+        } catch {
+            guard error.mayConcernOneAlone, mutations.count > 1 else { throw error }
+            return writeEach(mutations)
+        }
+    }
+
+    /// Has the plugin apply mutations one by one, until a call fails for a reason that concerns all of them.
+    private func writeEach(_ mutations: [PluginMutation]) -> [MutationOutcome] {
+        var outcomes: [MutationOutcome] = []
+        for mutation in mutations {
+            do throws(CRUDError) {
+                outcomes += try write([mutation])
+            } catch {
+                outcomes.append(.refused(error))
+                if !error.mayConcernOneAlone { break }
+            }
+        }
+        return outcomes
     }
 
     func idle() {

@@ -1,6 +1,6 @@
 import CRUDModel
 import CRUDPluginHost
-import CRUDQuery
+import Synchronization
 
 /// A deletion of the records that match, on the thread that writes: a batch of them is found, then removed on condition
 /// that each still has the revision that was found.
@@ -9,10 +9,11 @@ package final class BulkDelete: SlicedTask, @unchecked Sendable {
 
     private let request: SearchRequest
     private var matches: (any MatchExecutor)?
-    /// How many records have been deleted.
-    package private(set) var count = 0
+    private let deleted = Atomic<Int>(0)
     /// Why a record could not be removed.
     private var firstError: CRUDError?
+    /// How many records have been deleted so far.
+    package var count: Int { deleted.load(ordering: .relaxed) }
     /// Records whose stored bytes cannot be decoded; at most 100 ids.
     package var corrupt: [[UInt8]] { matches?.corrupt ?? [] }
 
@@ -32,6 +33,7 @@ package final class BulkDelete: SlicedTask, @unchecked Sendable {
             self.matches = matches
             if !isAbandoned {
                 let isLast = try find(matches, storage)
+                storage.failures.note(corrupt: matches.corrupt, in: collection)
                 guard try remove(matches, storage), isLast else { return false }
                 if let firstError { fail(firstError) }
             }
@@ -65,7 +67,7 @@ package final class BulkDelete: SlicedTask, @unchecked Sendable {
         var changed: Int?
         for (position, outcome) in outcomes.enumerated() {
             switch outcome {
-            case .applied: count += 1
+            case .applied: deleted.add(1, ordering: .relaxed)
             case .exists, .notFound: break
             case .mismatch: changed = changed ?? position
             case .failed(let status): firstError = firstError ?? storage.failures.error(status: status)
@@ -79,10 +81,16 @@ package final class BulkDelete: SlicedTask, @unchecked Sendable {
 
     /// What has been deleted stays so.
     override func fail(_ error: CRUDError) {
-        failure =
-            count == 0
-            ? error
-            : CRUDError(
-                .outcomeUnknown, "\(count) records were deleted before this: \(error.message)")
+        failure = error
+        if count > 0 {
+            failure = CRUDError(.outcomeUnknown, "\(count) records were deleted before this: \(error.message)")
+        }
+        if failure?.code == .outcomeUnknown { failure?.details.deleted = count }
+    }
+
+    override func overdueError(_ backend: String) -> CRUDError {
+        var error = super.overdueError(backend)
+        error.details.deleted = count
+        return error
     }
 }

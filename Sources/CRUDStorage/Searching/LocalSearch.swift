@@ -34,6 +34,13 @@ final class LocalSearch: SearchExecution {
         }
     }
 
+    var corrupt: [[UInt8]] {
+        switch stage {
+        case .query(let query): query.corrupt
+        case .count(let count): count.corrupt
+        }
+    }
+
     func advance(with reader: SnapshotReader, isAbandoned: @escaping () -> Bool) throws(CRUDError) -> Bool {
         let source = PluginRecordSource(reader, collection, isAbandoned: isAbandoned)
         return try indexes.whileValid { () throws(CRUDError) in

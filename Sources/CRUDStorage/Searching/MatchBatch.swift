@@ -48,33 +48,32 @@ package struct MatchBatch {
         scanner.enter()
         var isFirst = true
         while let key = try scanner.nextKey(text, isFirst: &isFirst) {
-            guard try scanner.peekKind(text) == .array else { return false }
             if key.equals("corrupt", text) {
-                guard let ids = try Self.strings(&scanner, text) else { return false }
+                guard let ids = try scanner.strings(text) else { return false }
                 corrupt = ids
                 continue
             }
+            guard try scanner.peekKind(text) == .array else { return false }
             scanner.enter()
             var isFirstRecord = true
             while try scanner.nextElement(text, isFirst: &isFirstRecord) {
-                guard try scanner.peekKind(text) == .array, let pair = try Self.strings(&scanner, text),
-                    pair.count == 2
-                else { return false }
+                guard let pair = try scanner.strings(text), pair.count == 2 else { return false }
                 found.append((pair[0], pair[1]))
             }
         }
         return scanner.isAtEnd(text)
     }
+}
 
-    /// The elements of an array of strings; nil if one of them is not a string.
-    private static func strings(
-        _ scanner: inout JSONScanner, _ text: Span<UInt8>
-    ) throws(JSONSyntaxError) -> [[UInt8]]? {
+extension JSONScanner {
+    /// Reads an array of strings; nil if that is not what comes next.
+    mutating func strings(_ text: Span<UInt8>) throws(JSONSyntaxError) -> [[UInt8]]? {
+        guard try peekKind(text) == .array else { return nil }
         var strings: [[UInt8]] = []
-        scanner.enter()
+        enter()
         var isFirst = true
-        while try scanner.nextElement(text, isFirst: &isFirst) {
-            let value = try scanner.value(text)
+        while try nextElement(text, isFirst: &isFirst) {
+            let value = try value(text)
             guard value.kind == .string else { return nil }
             strings.append(value.decodedString(text))
         }

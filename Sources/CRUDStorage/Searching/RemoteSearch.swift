@@ -6,6 +6,7 @@ import CRUDPluginHost
 final class RemoteSearch: SearchExecution {
     private var task: RemoteTask
     private(set) var result: [UInt8] = []
+    private(set) var corrupt: [[UInt8]] = []
 
     init(
         _ request: SearchRequest, in collection: BackendCollection, number: Int, of child: Child,
@@ -17,14 +18,31 @@ final class RemoteSearch: SearchExecution {
     func advance(with reader: SnapshotReader, isAbandoned: @escaping () -> Bool) throws(CRUDError) -> Bool {
         let slice = try task.advance()
         guard slice.isDone else { return false }
-        let text = slice.result
-        var scanner = JSONScanner()
         // What a child sends must not get into a frame unread.
-        guard (try? scanner.document(text.span))?.kind == .object else {
+        guard let corrupt = try? Self.corruptRecords(in: slice.result.span) else {
             throw CRUDError(.internalError, "the child's result is not valid JSON")
         }
-        result = text
+        self.corrupt = corrupt
+        result = slice.result
         return true
+    }
+
+    /// The member `corrupt` of a result; nil if the result is not an object that may have one.
+    private static func corruptRecords(in text: Span<UInt8>) throws(JSONSyntaxError) -> [[UInt8]]? {
+        var scanner = JSONScanner()
+        guard try scanner.peekKind(text) == .object else { return nil }
+        var corrupt: [[UInt8]] = []
+        scanner.enter()
+        var isFirst = true
+        while let key = try scanner.nextKey(text, isFirst: &isFirst) {
+            if key.equals("corrupt", text) {
+                guard let ids = try scanner.strings(text) else { return nil }
+                corrupt = ids
+            } else {
+                _ = try scanner.value(text)
+            }
+        }
+        return scanner.isAtEnd(text) ? corrupt : nil
     }
 
     func end() { task.end() }

@@ -32,6 +32,7 @@ package final class SearchTask: SlicedTask, @unchecked Sendable {
             }
             guard try execution.advance(with: reader, isAbandoned: { [self] in isAbandoned }) else { return false }
             result = execution.result
+            failures.note(corrupt: execution.corrupt, in: collection)
         } catch {
             failure = error
         }

@@ -46,6 +46,8 @@ package class WorkItem: QueueItem, @unchecked Sendable {
     var isWrite: Bool { false }
     /// Nobody waits for it any more.
     func waitersHaveLeft() {}
+    /// What a waiter is told whose time is over while a worker is busy with the item.
+    func overdueError(_ backend: String) -> CRUDError { isWrite ? .overdueWrite(backend) : .overdue(backend) }
 
     // MARK: The worker's side
 
@@ -89,7 +91,7 @@ package class WorkItem: QueueItem, @unchecked Sendable {
         for index in overdue {
             waiters[index].hasReply = true
             waiters[index].completion.fail(
-                isWrite && !isWithdrawn ? .overdueWrite(backend) : .overdue(backend), isOverdue: true)
+                isWithdrawn ? .overdue(backend) : overdueError(backend), isOverdue: true)
         }
         // A write of a client that has gone is still executed.
         if waiters.allSatisfy({ $0.hasReply || !isWrite && !$0.completion.isWanted }) { waitersHaveLeft() }

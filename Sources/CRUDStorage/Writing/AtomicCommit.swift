@@ -62,6 +62,7 @@ struct AtomicCommit {
             do throws(CRUDError) {
                 if let outcome = try runDry(at: position) { return Failure(position: position, outcome: outcome) }
             } catch {
+                storage.noteIfCorrupt(batch.mutations[position], in: batch, error)
                 return Failure(position: position, outcome: .refused(error))
             }
         }

@@ -80,6 +80,7 @@ struct GroupCommit {
             }
         } catch {
             entry.batch.outcomes[entry.position] = .refused(error)
+            storage.noteIfCorrupt(entry.mutation.mutation, in: entry.batch, error)
         }
         return nil
     }

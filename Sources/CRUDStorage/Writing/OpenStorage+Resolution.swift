@@ -1,4 +1,5 @@
 import CRUDModel
+import CRUDPluginHost
 
 /// How a mutation that depends on the current record continues.
 enum Resolution {
@@ -8,6 +9,12 @@ enum Resolution {
 }
 
 extension OpenStorage {
+    /// Logs a mutation's record where that cannot be decoded.
+    func noteIfCorrupt(_ mutation: Mutation, in batch: MutationBatch, _ error: CRUDError) {
+        guard error.code == .corrupt else { return }
+        failures.note(corrupt: [Array(batch.arena.bytes(mutation.id))], in: mutation.collection)
+    }
+
     /// Reads the record that a mutation depends on and decides what can be decided with it.
     func resolve(_ mutation: Mutation, at position: Int, in batch: MutationBatch) throws(CRUDError) -> Resolution {
         let transformation = mutation.transformation

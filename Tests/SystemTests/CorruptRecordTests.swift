@@ -1,0 +1,82 @@
+import CRUDTestSupport
+import Testing
+
+/// Records whose stored bytes cannot be decoded are errors of their own.
+@Suite struct CorruptRecordTests {
+    private static let filter = #"{"op":">=","args":[{"property":"n"},0]}"#
+
+    /// `files/notes` with records of which the one with id b is corrupt.
+    private func daemon(format: String, _ isolation: String) throws -> Daemon {
+        let daemon = try Daemon(
+            Configuration(
+                backends: """
+                    files: {plugin: filesystem, isolation: \(isolation), options: {path: $DIRECTORY/files}}
+                    """, collections: #""*": {backend: files, format: \#(format)}"#))
+        let connection = try daemon.connect()
+        for (number, id) in ["a", "b", "c"].enumerated() {
+            #expect(try connection.create("notes", id, #"{"n":\#(number)}"#).result != nil)
+        }
+        try Files.write("{oops", to: "\(daemon.installation.path)/files/notes/item_b.\(format)")
+        return daemon
+    }
+
+    private func call(_ connection: Connection, _ method: String, _ more: String = "") throws -> Reply {
+        try connection.call(method, #"{"collection":"notes"\#(more)}"#)
+    }
+
+    @Test(arguments: ["json", "xml"], ["inline", "process"])
+    func areLeftOutAndNamed(format: String, isolation: String) throws {
+        let daemon = try daemon(format: format, isolation)
+        let connection = try daemon.connect()
+        for _ in 0..<2 {
+            #expect(try connection.read("notes", "b").error?.name == "corrupt")
+            let many = try connection.readMany("notes", ["a", "b", "c", "d"]).result
+            #expect(many?["records"]?.elements?.count == 2 && many?["missing"]?.text == #"["d"]"#)
+            #expect(many?["corrupt"]?.text == #"["b"]"#)
+            let query = try call(connection, "record.query", #","filter":\#(Self.filter)"#).result
+            #expect(query?["records"]?.elements?.compactMap { $0["id"]?.string } == ["a", "c"])
+            #expect(query?["corrupt"]?.text == #"["b"]"#)
+            let count = try call(connection, "record.count", #","filter":\#(Self.filter)"#).result
+            #expect(count?["count"]?.integer == 2 && count?["corrupt"]?.text == #"["b"]"#)
+            let patch = try connection.call("record.patch", Connection.params("notes", "b", more: ["patch": "{}"]))
+            #expect(patch.error?.name == "corrupt")
+        }
+        let deletion = try call(connection, "record.deleteMatching", #","filter":\#(Self.filter)"#).result
+        #expect(deletion?["deleted"]?.integer == 2 && deletion?["corrupt"]?.text == #"["b"]"#)
+        #expect(try connection.exists("notes", "b") == true)
+        // Each is logged once.
+        let lines = daemon.log.split(separator: "\n").filter { $0.contains("corrupt") }
+        #expect(lines.count == 1, "\(daemon.log)")
+        #expect(lines.first?.contains(#"backend files: collection "notes": record "b""#) == true)
+    }
+
+    /// Where nobody has to look at items, corrupt records are like others.
+    @Test(arguments: [#""all":true"#, #""prefix":"""#, #""prefix":"b""#], ["inline", "process"])
+    func areCountedAndDeletedWithoutAFilter(selection: String, isolation: String) throws {
+        let daemon = try daemon(format: "xml", isolation)
+        let connection = try daemon.connect()
+        let isOne = selection.contains("b")
+        let prefix = selection.contains("prefix") ? ",\(selection)" : ""
+        #expect(try call(connection, "record.count", prefix).result?.text == #"{"count":\#(isOne ? 1 : 3)}"#)
+        let deletion = try call(connection, "record.deleteMatching", ",\(selection)").result
+        #expect(deletion?.text == #"{"deleted":\#(isOne ? 1 : 3)}"#)
+        #expect(try connection.exists("notes", "b") == false)
+    }
+
+    /// A record that cannot be deleted does not keep the others, and the error tells how many those were.
+    @Test func deletionTellsWhatItHasDeleted() throws {
+        let daemon = try daemon(format: "json", "inline")
+        let connection = try daemon.connect()
+        let directory = "\(daemon.installation.path)/files/notes"
+        guard try Command.run("chattr", ["+i", "\(directory)/item_a.json"]).status == .exited(0) else {
+            // A file system without such a flag, or a user without the right to set it.
+            return
+        }
+        defer { _ = try? Command.run("chattr", ["-i", "\(directory)/item_a.json"]) }
+        let error = try call(connection, "record.deleteMatching", #","all":true"#).error
+        #expect(error?.name == "outcome_unknown" && error?.details?["deleted"]?.integer == 2)
+        #expect(try Files.names(in: directory).filter { $0.hasPrefix("item_") } == ["item_a.json"])
+        let nothing = try call(connection, "record.deleteMatching", #","all":true"#).error
+        #expect(nothing?.name != "outcome_unknown" && nothing?.details == nil)
+    }
+}

@@ -81,8 +81,9 @@ package struct Daemon {
         }
         let service = Service(
             configuration: configuration, plugins: plugins.all, backends: backends, catalog: catalog,
-            loopCount: configuration.loopCount, logger: logger
-        ) { [reloader] force, completion in reloader.reload(force: force, completion: completion) }
+            loopCount: configuration.loopCount, logger: logger,
+            reload: { [reloader] force, completion in reloader.reload(force: force, completion: completion) },
+            drop: { [reloader] in reloader.drop($0) })
         let hasFinished = try serve(service, listening, shutdown)
         guard hasFinished, let last = reloader.finish() else {
             // A backend hangs; waiting for it would hang as well. What was acknowledged is durable.

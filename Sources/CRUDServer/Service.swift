@@ -13,6 +13,8 @@ final class Service: Sendable {
     let catalog: CollectionCatalog
     let sessions: SessionLimiter
     let reload: Reloading
+    /// Executes a request to drop a collection, on another thread; callable on any thread.
+    let drop: @Sendable (DropRequest) -> Void
     let loopCount: Int
     let logger: Logger
     let started: ContinuousClock.Instant
@@ -25,13 +27,14 @@ final class Service: Sendable {
 
     init(
         configuration: Configuration, plugins: [Plugin], backends: [Backend], catalog: CollectionCatalog,
-        loopCount: Int, logger: Logger, reload: @escaping Reloading
+        loopCount: Int, logger: Logger, reload: @escaping Reloading, drop: @escaping @Sendable (DropRequest) -> Void
     ) {
         self.configuration = configuration
         self.plugins = plugins
         self.backends = backends
         self.catalog = catalog
         self.reload = reload
+        self.drop = drop
         self.loopCount = loopCount
         self.logger = logger
         started = .now
@@ -46,6 +49,7 @@ final class Service: Sendable {
         catalog = service.catalog
         sessions = service.sessions
         reload = service.reload
+        drop = service.drop
         loopCount = service.loopCount
         logger = service.logger
         started = service.started

@@ -55,6 +55,20 @@ import Testing
         #expect(Files.status(file)?.st_mode == S_IFREG | 0o600)
     }
 
+    @Test func whatIsDroppedIsForgotten() throws {
+        do {
+            let catalog = try open(maximum: 2)
+            for name in ["a", "b"] { #expect(catalog.admit(entry(name)) == nil) }
+            #expect(catalog.admit(entry("c"))?.code == .limitExceeded)
+            try catalog.forget(Array("a".utf8))
+            try catalog.forget(Array("never there".utf8))
+            #expect(catalog.admit(entry("c")) == nil)
+            #expect(catalog.admit(entry("d"))?.code == .limitExceeded)
+            #expect(names(catalog) == ["b", "c"])
+        }
+        #expect(names(try open()) == ["b", "c"])
+    }
+
     @Test func entriesFollowTheRules() throws {
         do {
             let catalog = try open(maximum: 3)

@@ -6,7 +6,7 @@ import CRUDPluginHost
 import CRUDStorage
 import CRUDWire
 
-/// `collection.list`, `collection.describe` and `collection.reindex`.
+/// The methods of collections: `collection.list`, `describe`, `drop` and `reindex`.
 final class CollectionHandler {
     private let loop: LoopState
     private let collections: CollectionDirectory
@@ -35,6 +35,16 @@ final class CollectionHandler {
         PendingDescription(call, .read, on: collection).submit(countWithPrefix: [], in: collection)
     }
 
+    func drop(_ call: borrowing Call, _ collection: Collection) {
+        let pending = PendingDrop(call, .bulkDelete, on: collection)
+        pending.start()
+        let client = collection.client
+        let request = DropRequest(
+            of: collection.name, requiresEmpty: call.isTrue(.ifEmpty), deliver: client.deliver)
+        client.track(request, for: pending)
+        loop.service.drop(request)
+    }
+
     func reindex(_ call: borrowing Call, _ collection: Collection) {
         let pending = PendingReindex(call, .read, on: collection)
         pending.start()
@@ -53,6 +63,14 @@ private final class PendingDescription: PendingRead {
             description.member("capabilities", strings: collection.backend.capabilities.names)
             collection.describeIndexing(to: &description)
         }
+    }
+}
+
+/// A `collection.drop` in flight.
+private final class PendingDrop: PendingRequest {
+    override func reply(with item: WorkItem, _ range: Range<Int>) {
+        guard let request = item as? DropRequest else { return }
+        reply { output in output.appendObject { $0.member("dropped", request.dropped) } }
     }
 }
 

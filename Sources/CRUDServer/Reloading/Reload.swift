@@ -20,7 +20,7 @@ import Logging
 /// A backend whose definition stays the same is not touched at all.
 struct Reload {
     private let current: Service
-    private let loops: [Mailbox]
+    private let loops: LoopGroup
     private let fixed: FixedSettings
     private let force: Bool
     private let factory: BackendFactory
@@ -29,7 +29,7 @@ struct Reload {
     /// those whose requests wait.
     private static let drainTimeout = Duration.seconds(10)
 
-    init(_ current: Service, _ loops: [Mailbox], fixed: FixedSettings, force: Bool) {
+    init(_ current: Service, _ loops: LoopGroup, fixed: FixedSettings, force: Bool) {
         self.current = current
         self.loops = loops
         self.fixed = fixed
@@ -59,11 +59,14 @@ struct Reload {
         let movesCollections = !current.configuration.collections.mapsLike(configuration.collections)
         let mustQuiesce = movesCollections || !plan.leaving.isEmpty
         do throws(ReloadRefusal) {
-            if mustQuiesce { try quiesce(plan.leaving.map(\.backend), configuration.collections) }
+            if mustQuiesce {
+                let leaving = plan.leaving.map(\.backend)
+                try quiesce(QuiescedCollections(backends: leaving, rules: configuration.collections))
+            }
             try drain(plan, movesCollections: movesCollections)
             if mustQuiesce, !force { try checkOrphans(under: configuration) }
         } catch {
-            if mustQuiesce { serve(current) }
+            if mustQuiesce { loops.serve(current) }
             return Outcome(service: current, result: .failure(error))
         }
         let opened: [String: Backend]
@@ -71,7 +74,7 @@ struct Reload {
             opened = try exchangeBackends(&plan, configuration, plugins)
         } catch {
             let service = reopen(plan)
-            serve(service)
+            loops.serve(service)
             return Outcome(service: service, result: .failure(error))
         }
         let service = Service(
@@ -79,44 +82,20 @@ struct Reload {
             backends: configuration.backends.compactMap { plan.staying[$0.name] ?? opened[$0.name] })
         follow(configuration)
         service.sessions.limits = configuration.limits
-        serve(service)
+        loops.serve(service)
         let changes = current.configuration.changes(to: configuration)
         return Outcome(
             service: service,
             result: .success(plan.changes + changes + fixed.changes(in: configuration) + plugins.warnings))
     }
 
-    // MARK: Event loops
-
-    /// Has every loop ask nothing more of these backends and of collections that move, and waits until what loops read
-    /// from children themselves is done.
-    private func quiesce(_ backends: [Backend], _ rules: CollectionRules) throws(ReloadRefusal) {
-        let quiesced = QuiescedCollections(backends: backends, rules: rules)
-        let deadline = ContinuousClock.now + Self.drainTimeout
-        for isDone in post({ .quiesce(quiesced, $0) }) {
-            guard isDone.wait(atMost: deadline - .now) != nil else {
-                throw ReloadRefusal(unavailable: "a child process does not finish its reads")
-            }
-        }
-    }
-
-    /// Has every loop switch to a service, and waits until all have.
-    private func serve(_ service: Service) {
-        for isDone in post({ .serve(service, $0) }) { _ = isDone.wait() }
-    }
-
-    /// Posts a message to every loop.
-    ///
-    /// - Returns: what each loop will resolve.
-    private func post(_ message: (OneShot<Bool>) -> Mailbox.Message) -> [OneShot<Bool>] {
-        loops.map { loop in
-            let isDone = OneShot<Bool>()
-            loop.post(message(isDone))
-            return isDone
-        }
-    }
-
     // MARK: Checks
+
+    private func quiesce(_ collections: QuiescedCollections) throws(ReloadRefusal) {
+        guard loops.quiesce(collections, within: Self.drainTimeout) else {
+            throw ReloadRefusal(unavailable: "a child process does not finish its reads")
+        }
+    }
 
     /// Drains the backends that leave, and where collections move all others too, lest a write in flight make a record
     /// in the old place after that was found empty, or what a read has found in the old format be taken for the new

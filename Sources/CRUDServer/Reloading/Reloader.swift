@@ -1,15 +1,19 @@
 import CRUDConfiguration
 import CRUDModel
+import CRUDStorage
 import CRUDThreads
 import Logging
 import Synchronization
 
-/// Executes reloads on a thread of its own, one after another in the order in which they were requested.
+/// Executes what changes the collections that all event loops serve, reloads and drops of collections, on a thread of
+/// its own: one after another in the order in which they were requested.
 final class Reloader: Sendable {
-    private struct Request: Sendable {
-        let force: Bool
-        /// Nil for a signal, which nobody waits for.
-        let completion: Completion?
+    private enum Request: Sendable {
+        /// The completion is nil for a signal, which nobody waits for.
+        case reload(force: Bool, Completion?)
+        case drop(DropRequest)
+
+        var isSignal: Bool { if case .reload(_, nil) = self { true } else { false } }
     }
 
     /// Gets what has changed; or why nothing has: `invalid_configuration` or `unavailable`.
@@ -51,7 +55,7 @@ final class Reloader: Sendable {
     /// that come before the first of them is acted upon count as one.
     func reload() {
         enqueue { requests in
-            if requests.allSatisfy({ $0.completion != nil }) { requests.append(Request(force: false, completion: nil)) }
+            if !requests.contains(where: \.isSignal) { requests.append(.reload(force: false, nil)) }
         }
     }
 
@@ -61,7 +65,12 @@ final class Reloader: Sendable {
     ///   - force: whether records may be orphaned.
     ///   - completion: called once, on the reloader's thread.
     func reload(force: Bool, completion: @escaping Completion) {
-        enqueue { $0.append(Request(force: force, completion: completion)) }
+        enqueue { $0.append(.reload(force: force, completion)) }
+    }
+
+    /// Has a collection dropped; callable on any thread.
+    func drop(_ request: DropRequest) {
+        enqueue { $0.append(.drop(request)) }
     }
 
     private func enqueue(_ append: (inout [Request]) -> Void) {
@@ -75,6 +84,7 @@ final class Reloader: Sendable {
     /// The daemon serves from now on, with these loops.
     func start(_ service: Service, _ loops: [Mailbox], fixed: FixedSettings) throws(ThreadFailure) {
         state.withLock { $0.service = service }
+        let loops = LoopGroup(loops)
         _ = try Thread(named: "reload") { [self] in
             while let request = next() { execute(request, loops, fixed) }
             ended.resolve(true)
@@ -109,10 +119,24 @@ final class Reloader: Sendable {
         }
     }
 
-    private func execute(_ request: Request, _ loops: [Mailbox], _ fixed: FixedSettings) {
+    private func execute(_ request: Request, _ loops: LoopGroup, _ fixed: FixedSettings) {
         guard let current = state.withLock({ $0.service }) else { return }
+        switch request {
+        case .reload(let force, let completion):
+            reload(current, loops, fixed, force: force, completion)
+        case .drop(let request):
+            guard request.begin() else { return }
+            let drop = CollectionDrop(of: request.collection, from: current, loops)
+            request.end(
+                Result { () throws(CRUDError) in try drop.execute(requiresEmpty: request.requiresEmpty) })
+        }
+    }
+
+    private func reload(
+        _ current: Service, _ loops: LoopGroup, _ fixed: FixedSettings, force: Bool, _ completion: Completion?
+    ) {
         manager.reloading()
-        let outcome = Reload(current, loops, fixed: fixed, force: request.force).execute(load)
+        let outcome = Reload(current, loops, fixed: fixed, force: force).execute(load)
         state.withLock { $0.service = outcome.service }
         switch outcome.result {
         case .success(let changes):
@@ -120,12 +144,12 @@ final class Reloader: Sendable {
             logger.notice("the configuration was reloaded, \(changes.isEmpty ? "nothing has changed" : "changes:")")
             for change in changes { logger.notice("\(change)") }
             manager.ready(outcome.service.summary)
-            request.completion?(.success(changes))
+            completion?(.success(changes))
         case .failure(let refusal):
             logger.error("the reload is refused, the old configuration stays in force:")
             for line in refusal.lines { logger.error("\(line)") }
             manager.ready("\(outcome.service.summary); the last reload was refused: \(refusal.lines[0])")
-            request.completion?(.failure(refusal.error))
+            completion?(.failure(refusal.error))
         }
     }
 }

@@ -54,6 +54,7 @@ final class Router: CallHandler {
         case .recordCount: try queries.count(call, collection)
         case .recordDeleteMatching: try queries.deleteMatching(call, collection)
         case .collectionDescribe: descriptions.describe(call, collection)
+        case .collectionDrop: descriptions.drop(call, collection)
         case .collectionReindex: descriptions.reindex(call, collection)
         case .recordBatch, .collectionList, .backendList, .pluginList, .sessionHello, .daemonPing, .daemonStatus,
             .daemonReload, .discover:
@@ -77,7 +78,7 @@ final class Router: CallHandler {
         case .discover: administration.discover(call)
         case .recordRead, .recordExists, .recordReadMany, .recordCreate, .recordUpdate, .recordDelete, .recordUpsert,
             .recordPatch, .recordQuery, .recordCount, .recordDeleteMatching, .recordBatch, .collectionDescribe,
-            .collectionReindex:
+            .collectionDrop, .collectionReindex:
             // Their rows of the method table require a collection.
             throw CRUDError(.internalError, "the method needs a collection")
         }
@@ -90,7 +91,7 @@ extension Method {
     fileprivate var kind: RequestKind {
         switch self {
         case .recordCreate, .recordUpdate, .recordDelete, .recordUpsert, .recordPatch: .write
-        case .recordDeleteMatching: .bulkDelete
+        case .recordDeleteMatching, .collectionDrop: .bulkDelete
         default: .read
         }
     }

@@ -1,5 +1,7 @@
+package import CRUDModel
 import CRUDPluginHost
 import CRUDThreads
+import Synchronization
 
 extension Backend {
     /// Counts the records of a collection, and waits for that.
@@ -16,6 +18,51 @@ extension Backend {
         }
         guard batch.failure == nil, case .count(let count) = batch.result(at: 0) else { return nil }
         return count
+    }
+
+    /// Drops a collection, which no event loop reads or writes meanwhile, and waits for that.
+    ///
+    /// - Parameters:
+    ///   - isEmpty: whether it must not have a record, in any format.
+    ///   - timeout: how long each step may take.
+    ///   - dropped: called, on the writer's thread, when it is not there any more.
+    /// - Returns: whether it was there.
+    /// - Throws: `record_exists`; `unsupported`; `unavailable` where nothing was dropped; `outcome_unknown`.
+    package func drop(
+        _ name: [UInt8], isEmpty: Bool, within timeout: Duration, dropped: @escaping @Sendable () -> Void
+    ) throws(CRUDError) -> Bool {
+        guard drain(within: timeout) else { throw failures.unavailable }
+        if isEmpty {
+            for format in CollectionRule.Format.allCases {
+                let count = count(BackendCollection(name: name, format: format), within: timeout)
+                guard let count else { throw failures.unavailable }
+                guard count == 0 else { throw CRUDError(.recordExists, "the collection has \(count) records") }
+            }
+        }
+        // Searches continue while the backend is drained. The slices behind this find nothing, and those before it
+        // are done when it has been drained again.
+        try perform(within: timeout) { $0.closeCollection(named: name) }
+        guard drain(within: timeout) else { throw failures.unavailable }
+        let wasThere = Mutex(false)
+        try perform(within: timeout) { (storage) throws(CRUDError) in
+            let isDropped = try storage.dropCollection(named: name)
+            wasThere.withLock { $0 = isDropped }
+            dropped()
+        }
+        return wasThere.withLock { $0 }
+    }
+
+    /// Makes a call on the writer's thread, and waits for that.
+    private func perform(
+        within timeout: Duration, _ body: @escaping @Sendable (OpenStorage) throws(CRUDError) -> Void
+    ) throws(CRUDError) {
+        let returned = OneShot<Bool>()
+        let call = StorageCall(body) { _ in returned.resolve(true) }
+        submitToWriter(call)
+        guard returned.wait(atMost: timeout) != nil else {
+            throw call.expire() ? failures.unavailable : CRUDError(.outcomeUnknown, "backend \(name) takes long")
+        }
+        if let failure = call.failure { throw failure }
     }
 
     /// Waits until every batch of reads or mutations that has been submitted so far has been executed and delivered;

@@ -46,6 +46,13 @@ package final class BackendCollection: Sendable {
         set { openIndexes.withLock { $0 = newValue } }
     }
 
+    /// The plugin's handle is not to be used any more.
+    func close() {
+        handle = nil
+        childNumber.store(0, ordering: .releasing)
+        indexes = nil
+    }
+
     /// Notes by which number a child knows the collection.
     func set(number: Int, inChild child: UInt32) {
         childNumber.store(UInt64(child) << 32 | UInt64(number), ordering: .releasing)

@@ -151,10 +151,12 @@ final class BackendWorker {
                 commit.execute()
                 execute(&reads)
                 begin(task)
-            } else if let request = item as? ReindexRequest {
+            } else if item is ReindexRequest || item is StorageCall {
                 commit.execute()
                 execute(&reads)
-                if request.claim() { builder.rebuild(request) }
+                guard item.claim() else { continue }
+                if let request = item as? ReindexRequest { builder.rebuild(request) }
+                if let call = item as? StorageCall { call.execute(with: storage) }
             }
         }
         commit.execute()

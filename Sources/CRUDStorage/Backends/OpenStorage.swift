@@ -15,7 +15,7 @@ final class OpenStorage {
     private static let maximumLastSequence = UInt64(1) << 62
     /// The sequence number of the last mutation.
     private var lastSequence: UInt64
-    /// Those that a child has opened, to be closed when it is lost.
+    /// Those that are open, to be closed with the storage and when they are dropped.
     private var collections: [BackendCollection] = []
     private var indexSets: [CollectionKey: IndexSet] = [:]
     private var pluginReaders: [PluginHandle] = []
@@ -54,10 +54,7 @@ final class OpenStorage {
     func close() {
         // Its owner holds the storage.
         openedIndexes = { _, _ in }
-        for collection in collections {
-            collection.handle = nil
-            collection.indexes = nil
-        }
+        for collection in collections { collection.close() }
         for set in indexSets.values { set.replace() }
         for reader in pluginReaders { table.pointee.close_reader(reader.pointer) }
         table.pointee.close(opened.storage)
@@ -211,11 +208,40 @@ final class OpenStorage {
         guard let handle else { return }
         if let child = opened.child {
             collection.set(number: child.number(of: handle), inChild: child.identity)
-            collections.append(collection)
         }
+        collections.append(collection)
         attachIndexes(to: collection)
         collection.handle = handle
         if let indexes = collection.indexes { openedIndexes(collection, indexes) }
+    }
+
+    /// Closes a collection in every format: reads find nothing there until it has been opened again.
+    func closeCollection(named name: [UInt8]) {
+        for collection in collections where collection.name == name { collection.close() }
+        collections.removeAll { $0.name == name }
+        for (key, set) in indexSets where key.name == name {
+            set.replace()
+            indexSets[key] = nil
+        }
+    }
+
+    /// Drops a collection, of which nothing is being read.
+    ///
+    /// - Returns: whether it was there.
+    func dropCollection(named name: [UInt8]) throws(CRUDError) -> Bool {
+        closeCollection(named: name)
+        let status = environment.clock.write {
+            name.withUnsafeBufferPointer {
+                table.pointee.drop_collection(opened.storage, context.begin(), crudd_bytes($0), failure.pointer)
+            }
+        }
+        switch Int(status) {
+        case CRUDD_OK: return true
+        case CRUDD_NOT_FOUND:
+            _ = failure.take(status: status)
+            return false
+        default: throw failures.report(failure.take(status: status), during: "drop_collection")
+        }
     }
 
     /// Has all keys of an open collection forgotten, so that its indexes are built again.

@@ -102,6 +102,19 @@ package final class CollectionCatalog: Sendable {
         }
     }
 
+    /// Forgets a collection that has been dropped.
+    ///
+    /// - Throws: ``SystemError`` if that cannot be written down. It is forgotten all the same; a later start takes it
+    ///   for a collection without records.
+    package func forget(_ name: [UInt8]) throws(SystemError) {
+        let code: CInt? = state.withLock { state in
+            guard state.entries.removeValue(forKey: name) != nil else { return nil }
+            if !state.isNamedByRule(name) { state.bornByGlob -= 1 }
+            return CatalogFile.append((name, nil), to: descriptor) ? nil : errno
+        }
+        if let code { throw SystemError("cannot write the catalog of collections", code: code) }
+    }
+
     /// Follows the rules and the limit that are in force now, and remembers every collection where they put it.
     ///
     /// - Throws: ``SystemError`` if not all of that can be written down. It is in force all the same; what is not

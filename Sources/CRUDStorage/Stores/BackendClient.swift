@@ -93,6 +93,12 @@ package final class BackendClient {
     /// Notes an item that goes another way than to the backend's queues.
     func track(_ item: WorkItem) { inFlight.append(item) }
 
+    /// Notes an item of one request that goes another way than to the backend's queues.
+    package func track(_ item: WorkItem, for completion: any RequestCompletion) {
+        item.append(completion, 0..<1)
+        track(item)
+    }
+
     // MARK: Completing
 
     /// Replies to the requests of an item that has been handed back.

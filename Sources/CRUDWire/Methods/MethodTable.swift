@@ -62,6 +62,10 @@ package enum MethodTable {
             result: collection(
                 and: ["count": integer, "capabilities": array(string)], optional: ["indexing": array(indexing)])),
         MethodDefinition(
+            .collectionDrop, "collection.drop", .admin, "Deletes a collection with all its records.",
+            required: [.collection], optional: [.ifEmpty], result: object(["dropped": boolean]),
+            errors: ["record_exists", "unsupported"]),
+        MethodDefinition(
             .collectionReindex, "collection.reindex", .admin, "Rebuilds a collection's indexes in the background.",
             required: [.collection], result: #"{"type":"object"}"#),
         MethodDefinition(

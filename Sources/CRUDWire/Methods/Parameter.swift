@@ -4,7 +4,7 @@ package import CRUDJSON
 package enum Parameter: Int, CaseIterable, Sendable {
     case collection, id, item, ids, fields, ifRevision, client, protocolVersion, force
     case patch, upsert, operations, atomic
-    case filter, prefix, sort, limit, cursor, explain, all
+    case filter, prefix, sort, limit, cursor, explain, all, ifEmpty
 
     /// The name on the wire.
     package var name: StaticString {
@@ -29,6 +29,7 @@ package enum Parameter: Int, CaseIterable, Sendable {
         case .cursor: "cursor"
         case .explain: "explain"
         case .all: "all"
+        case .ifEmpty: "ifEmpty"
         }
     }
 
@@ -38,14 +39,14 @@ package enum Parameter: Int, CaseIterable, Sendable {
         case .collection, .id, .ifRevision, .client, .prefix, .cursor: .string
         case .ids, .fields, .operations, .sort: .array
         case .protocolVersion, .limit: .number
-        case .item, .patch, .filter, .upsert, .atomic, .explain, .all, .force: nil
+        case .item, .patch, .filter, .upsert, .atomic, .explain, .all, .ifEmpty, .force: nil
         }
     }
 
     /// Whether it must be true or false.
     package var isBoolean: Bool {
         switch self {
-        case .upsert, .atomic, .explain, .all, .force: true
+        case .upsert, .atomic, .explain, .all, .ifEmpty, .force: true
         default: false
         }
     }
@@ -76,6 +77,7 @@ package enum Parameter: Int, CaseIterable, Sendable {
         case .cursor: #"{"type":"string","description":"where the previous page ended"}"#
         case .explain: #"{"type":"boolean","description":"whether the result has a plan of the execution"}"#
         case .all: #"{"type":"boolean","description":"true: all records"}"#
+        case .ifEmpty: #"{"type":"boolean","description":"true: only if it has no record"}"#
         }
     }
 

@@ -1,0 +1,64 @@
+import CRUDModel
+import CRUDQuery
+import CRUDTestSupport
+import CRUDThreads
+import Testing
+
+@testable import CRUDStorage
+
+/// Collections that are dropped.
+@Suite struct CollectionDropTests {
+    private func drop(
+        _ name: String, of backend: Backend, isEmpty: Bool = false, dropped: @escaping @Sendable () -> Void = {}
+    ) throws(CRUDError) -> Bool {
+        try backend.drop(Array(name.utf8), isEmpty: isEmpty, within: .seconds(30), dropped: dropped)
+    }
+
+    /// All objects of the collection find nothing, and its indexes are those of the next collection of that name.
+    @Test func everybodyFindsNothingThen() throws {
+        let indexed = try IndexedBackend()
+        let (one, other) = (collection("c", indexes: ["n"]), collection("c", indexes: ["n"]))
+        try indexed.write([.put("a", #"{"n":1}"#), .put("b", #"{"n":2}"#)], in: one)
+        try indexed.open(other)
+        #expect(try indexed.ids(RecordScan(.id), in: other) == ["a", "b"])
+        let indexes = try #require(one.indexes)
+        let notes = try Inbox<Bool>()
+        #expect(try drop("c", of: indexed.backend) { notes.put(true) })
+        _ = try notes.take()
+        #expect(!one.isOpen && !other.isOpen && one.indexes == nil)
+        #expect(indexes.generation > 0, "searches that use them cannot continue")
+        try indexed.open(other)
+        #expect(try indexed.ids(RecordScan(.id), in: other).isEmpty)
+        #expect(try !drop("c", of: indexed.backend) { notes.put(true) })
+        _ = try notes.take()
+        try indexed.write([.put("a", #"{"n":3}"#)], in: one)
+        try indexed.open(other)
+        #expect(try indexed.ids(RecordScan(.id), in: other) == ["a"])
+    }
+
+    @Test func onlyWhereThereIsNoRecord() throws {
+        let indexed = try IndexedBackend()
+        try indexed.write([.put("a")], in: collection())
+        #expect { try drop("c", of: indexed.backend, isEmpty: true) } throws: {
+            ($0 as? CRUDError)?.code == .recordExists
+        }
+        try indexed.write([.remove("a")], in: collection())
+        #expect(try drop("c", of: indexed.backend, isEmpty: true))
+    }
+
+    /// The scripted plugin cannot: the records stay.
+    @Test func whatCannotBeDroppedStays() throws {
+        let test = try TestBackend.opened()
+        let clients = collection()
+        try test.write(.put("a", "1"), in: clients)
+        #expect { try drop("c", of: test.backend) } throws: { ($0 as? CRUDError)?.code == .unsupported }
+        #expect(try test.read(["a"], in: clients) == .records(["1@r"]))
+        #expect(test.plugin[.violations] == 0)
+    }
+
+    @Test func aBackendThatIsDownDropsNothing() throws {
+        let test = try TestBackend.opened()
+        test.plugin.report(isUp: false)
+        #expect { try drop("c", of: test.backend) } throws: { ($0 as? CRUDError)?.code == .unavailable }
+    }
+}

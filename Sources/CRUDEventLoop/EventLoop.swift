@@ -64,8 +64,6 @@ package final class EventLoop {
     /// What every event reads or changes.
     private struct HotState {
         var now: Duration
-        var bufferedInputBytes = 0
-        var pendingOutputBytes = 0
         /// What is watched, indexed by descriptor. Keeps streams and listeners alive until they are closed.
         var sources: [Source?] = []
         // The streams that have asked for the next iteration, those with output, and what this iteration closes.
@@ -91,18 +89,6 @@ package final class EventLoop {
 
     /// The time since the machine was started (CLOCK_MONOTONIC), as it was when this iteration began.
     package var now: Duration { hot.now }
-
-    /// How many received bytes the loop's streams keep because their handlers have not consumed them yet.
-    package internal(set) var bufferedInputBytes: Int {
-        get { hot.bufferedInputBytes }
-        set { hot.bufferedInputBytes = newValue }
-    }
-
-    /// How many bytes the loop's streams have still to write.
-    package internal(set) var pendingOutputBytes: Int {
-        get { hot.pendingOutputBytes }
-        set { hot.pendingOutputBytes = newValue }
-    }
 
     /// Iterates until ``stop()``; then closes every stream and listener and forgets the timers.
     ///

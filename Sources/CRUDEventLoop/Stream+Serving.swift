@@ -59,7 +59,6 @@ extension Stream {
         } else {
             readIntoOwnBuffer()
         }
-        loop.bufferedInputBytes += kept.count - keptBefore
         if hasEnded { end() }
     }
 
@@ -130,7 +129,6 @@ extension Stream {
     private func end() {
         handler?.reachedEnd(of: self)
         // An incomplete message stays incomplete.
-        loop.bufferedInputBytes -= kept.count
         kept.removeAll()
         if isHungUp {
             close()
@@ -143,20 +141,15 @@ extension Stream {
     func deliverAgain() {
         isResuming = false
         guard phase == .open, !isPaused, !kept.isEmpty else { return }
-        let keptBefore = kept.count
         deliverKept()
-        loop.bufferedInputBytes += kept.count - keptBefore
     }
 
     // MARK: Writing
 
-    /// Accounts for a change of ``output``, which had `countBefore` bytes.
+    /// Sees that what has been appended to ``output`` is written.
     @usableFromInline
-    func outputChanged(from countBefore: Int) {
-        let isWritten = phase == .open || phase == .finishing
-        if !isWritten { pending.removeAll() }
-        loop.pendingOutputBytes += pending.count - countBefore
-        if isWritten { flushThisIteration() }
+    func outputChanged() {
+        if phase == .open || phase == .finishing { flushThisIteration() } else { pending.removeAll() }
     }
 
     func flushThisIteration() {
@@ -168,15 +161,13 @@ extension Stream {
     func flush() {
         needsFlush = false
         guard phase == .open || phase == .finishing, !isBlocked else { return }
-        let countBefore = pending.count
-        if countBefore > 0 { write() }
-        loop.pendingOutputBytes += pending.count - countBefore
+        let hadOutput = !pending.isEmpty
+        if hadOutput { write() }
         watchWhatIsWanted()
-        guard pending.isEmpty else { return }
-        if phase == .finishing {
+        if phase == .finishing, pending.isEmpty {
             close()
-        } else if isPaused, countBefore > 0 {
-            handler?.outputDrained(from: self)
+        } else if hadOutput {
+            handler?.outputWritten(to: self)
         }
     }
 
@@ -210,8 +201,6 @@ extension Stream {
         // Closing alone does not unregister a descriptor of which a child process has a copy.
         if interest != nil { try? loop.watch(descriptor, for: nil, insteadOf: interest) }
         Glibc.close(descriptor)
-        loop.bufferedInputBytes -= kept.count
-        loop.pendingOutputBytes -= pending.count
         kept.removeAll()
         pending.removeAll()
         phase = .closed

@@ -14,8 +14,8 @@ package protocol StreamHandler: AnyObject {
     /// socket.
     func reachedEnd(of stream: Stream)
 
-    /// All output of a paused stream has been written: a handler that paused because its peer did not read may resume.
-    func outputDrained(from stream: Stream)
+    /// Output has been written, as much as the peer takes now; ``Stream/pendingOutputBytes`` is what is left of it.
+    func outputWritten(to stream: Stream)
 
     /// The stream is closed, for whatever reason; the last call for this stream.
     func closed(_ stream: Stream)
@@ -133,11 +133,10 @@ package final class Stream {
         _modify {
             precondition(!isOutputBorrowed, "overlapping accesses to a stream's output")
             isOutputBorrowed = true
-            let countBefore = pending.count
             // Deferred because the caller's code may throw.
             defer {
                 isOutputBorrowed = false
-                outputChanged(from: countBefore)
+                outputChanged()
             }
             yield &pending
         }

@@ -65,7 +65,7 @@ package struct Daemon {
         for warning in plugins.warnings { logger.warning("\(warning)") }
         // The socket path is locked before any storage is touched, the catalog included: a second daemon must not open
         // the first one's databases, nor repair its catalog.
-        let listening = try Listening(configuration, manager)
+        let listening = try shutdown.listen { () throws(StartFailure) in try Listening(configuration, manager) }
         defer { listening.close() }
         let catalog = try openCatalog()
         let factory = BackendFactory(catalog: catalog, loopCount: configuration.loopCount, logger: logger)
@@ -96,11 +96,11 @@ package struct Daemon {
     // MARK: Starting
 
     private func handleSignals() throws(StartFailure) -> Shutdown {
-        let shutdown = Shutdown(manager)
+        let shutdown = Shutdown(manager, logger: logger)
         SignalThread.block()
         do throws(ThreadFailure) {
             try SignalThread.start { [reloader] number in
-                if number == SIGHUP { reloader.reload() } else { shutdown.begin() }
+                if number == SIGHUP { reloader.reload() } else { shutdown.begin(number) }
             }
         } catch {
             throw StartFailure(.system, "the system has no thread for signals (errno \(error.code))")
@@ -162,11 +162,17 @@ package struct Daemon {
     /// Serves until the daemon is told to stop; false if a request in flight could not be finished.
     private func serve(_ service: Service, _ listening: Listening, _ shutdown: Shutdown) throws(StartFailure) -> Bool {
         do {
-            let first = try ServiceLoop(service, number: 0)
-            let others = try (1..<service.loopCount).map { try LoopThread(service, number: $0) }
+            let interval = manager.watchdogInterval
+            let heartbeat = interval.map { $0 / Watchdog.beatsPerInterval }
+            let first = try ServiceLoop(service, number: 0, heartbeatInterval: heartbeat)
+            let others = try (1..<service.loopCount).map {
+                try LoopThread(service, number: $0, heartbeatInterval: heartbeat)
+            }
             let mailboxes = [first.mailbox] + others.map(\.mailbox)
             try first.listen(at: listening.descriptors, Acceptor(mailboxes, logger: logger))
-            if let interval = manager.watchdogInterval { first.every(interval) { manager.alive() } }
+            let watchdog = Watchdog(manager, [first.heartbeat] + others.map(\.heartbeat))
+            if let interval { try watchdog.start(every: interval) }
+            defer { watchdog.stop() }
             shutdown.serving(mailboxes)
             manager.ready(service.summary)
             logger.notice("crudd \(CRUDVersion.current) is ready")

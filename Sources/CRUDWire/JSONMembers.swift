@@ -63,15 +63,17 @@ extension JSONSlice {
         text.extracting(range).withUnsafeBufferPointer { unsafe Array($0) }
     }
 
-    /// The elements of an array in text that has been validated; nil where this is not an array.
-    package func elements(_ text: Span<UInt8>) -> [JSONSlice]? {
+    /// The elements of an array in text that has been validated, no more than `maximum`; nil where this is not an array.
+    package func elements(_ text: Span<UInt8>, atMost maximum: Int = .max) -> [JSONSlice]? {
         guard kind == .array else { return nil }
         var elements: [JSONSlice] = []
         do throws(JSONSyntaxError) {
             var scanner = JSONScanner(at: start)
             scanner.enter()
             var isFirst = true
-            while try scanner.nextElement(text, isFirst: &isFirst) { elements.append(try scanner.value(text)) }
+            while elements.count < maximum, try scanner.nextElement(text, isFirst: &isFirst) {
+                elements.append(try scanner.value(text))
+            }
         } catch {
             return nil
         }

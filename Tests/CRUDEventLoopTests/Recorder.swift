@@ -5,6 +5,7 @@ final class Recorder: StreamHandler {
     enum Call: Equatable {
         case received(String)
         case reachedEnd
+        /// Of a paused stream: all of its output has been written.
         case outputDrained
         case closed
     }
@@ -37,7 +38,8 @@ final class Recorder: StreamHandler {
         onEnd?(stream)
     }
 
-    func outputDrained(from stream: Stream) {
+    func outputWritten(to stream: Stream) {
+        guard stream.isPaused, stream.pendingOutputBytes == 0 else { return }
         calls.append(.outputDrained)
         onDrained?(stream)
     }

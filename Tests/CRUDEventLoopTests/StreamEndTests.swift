@@ -55,8 +55,8 @@ import Testing
         try test.iterate { handler.isClosed }
         #expect(handler.bytes == message)
         #expect(handler.calls == [.reachedEnd, .closed])
-        #expect(test.loop.pendingOutputBytes == 0)
-        #expect(test.loop.bufferedInputBytes == 0)
+        #expect(stream.pendingOutputBytes == 0)
+        #expect(stream.bufferedInputBytes == 0)
     }
 
     @Test func aPausedStreamDoesNotSpinOnAPeerThatHasLeft() throws {
@@ -109,7 +109,7 @@ import Testing
         peer.close()
         try test.iterate { handler.isClosed }
         #expect(handler.calls.suffix(2) == [.reachedEnd, .closed])
-        #expect(test.loop.bufferedInputBytes == 0)
+        #expect(stream.bufferedInputBytes == 0)
     }
 
     @Test func aPeerThatStopsReadingStillHasItsInputExecuted() throws {
@@ -124,7 +124,7 @@ import Testing
         stream.output.append("again")
         peer.send("two")
         try test.iterate { handler.text == "one two" }
-        #expect(test.loop.pendingOutputBytes == 0)
+        #expect(stream.pendingOutputBytes == 0)
         #expect(try test.iterateUntilIdle() <= 2)
         peer.close()
         try test.iterate { handler.isClosed }
@@ -140,11 +140,11 @@ import Testing
         stream.output.append(pattern(4 << 20).span)
         peer.send("order")
         #expect(try test.iterateUntilIdle() < 5)
-        #expect(test.loop.pendingOutputBytes > 0)
+        #expect(stream.pendingOutputBytes > 0)
         peer.close()
         try test.iterate { handler.isClosed }
         #expect(handler.calls == [.outputDrained, .received("order"), .reachedEnd, .closed])
-        #expect(test.loop.pendingOutputBytes == 0)
+        #expect(stream.pendingOutputBytes == 0)
     }
 
     @Test func aFinishingStreamNoticesThatItsPeerHasLeft() throws {
@@ -182,7 +182,6 @@ import Testing
             if place > 0 { peer.shutDownWriting() }
             try test.iterate { handler.isClosed }
             #expect(handler.calls.filter { $0 == .closed }.count == 1)
-            #expect(test.loop.bufferedInputBytes == 0)
         }
     }
 

@@ -17,14 +17,14 @@ import Testing
             // Nothing has been written yet.
             #expect(peer.receive() == 0)
             stream.output.append("three")
-            #expect(test.loop.pendingOutputBytes == 13)
+            #expect(stream.pendingOutputBytes == 13)
         }
         peer.send("?")
         try test.iterate()
         #expect(peer.text == "one two three")
         #expect(stream.pendingOutputBytes == 0)
         #expect(stream.outputCapacity == 0)
-        #expect(test.loop.pendingOutputBytes == 0)
+        #expect(stream.pendingOutputBytes == 0)
     }
 
     @Test func outputOfTheIterationsEndFollowsAtOnce() throws {
@@ -50,7 +50,7 @@ import Testing
         stream.output.append(" so good")
         try test.iterate()
         #expect(peer.text == "so far so good")
-        #expect(test.loop.pendingOutputBytes == 0)
+        #expect(stream.pendingOutputBytes == 0)
     }
 
     @Test func trapsWhenTwoAppendAtOnce() async {
@@ -90,7 +90,7 @@ import Testing
             #expect(stream.pendingOutputBytes + stream.bufferedInputBytes <= limit + test.loop.receiveBuffer.count)
         } while progress > 0
         #expect(stream.pendingOutputBytes > limit)
-        #expect(test.loop.pendingOutputBytes == stream.pendingOutputBytes)
+        #expect(stream.pendingOutputBytes == stream.pendingOutputBytes)
         #expect(!unsent.isEmpty)
 
         try test.iterate {
@@ -98,7 +98,7 @@ import Testing
             return peer.receive() == message.count
         }
         #expect(peer.received == message)
-        #expect(test.loop.pendingOutputBytes == 0)
+        #expect(stream.pendingOutputBytes == 0)
         #expect(stream.outputCapacity == 0)
     }
 
@@ -148,11 +148,11 @@ import Testing
         stream.close()
         stream.closeWhenFlushed()
         stream.output.append("nor this")
-        #expect(test.loop.pendingOutputBytes == 0)
+        #expect(stream.pendingOutputBytes == 0)
         try test.iterate()
         stream.output.append("nor that")
         #expect(stream.pendingOutputBytes == 0)
-        #expect(test.loop.pendingOutputBytes == 0)
+        #expect(stream.pendingOutputBytes == 0)
         #expect(peer.text == "")
         #expect(peer.hasReachedEnd)
         #expect(handler.calls == [.closed])

@@ -38,6 +38,9 @@ final class AdministrationHandler {
 
     func hello(_ call: borrowing Call) {
         let limits = loop.limits
+        if let client = call[.client] {
+            call.session.debug("the client is \(String(decoding: call.decode(client), as: UTF8.self))")
+        }
         call.reply { output in
             output.appendObject { hello in
                 hello.member("daemon", "crudd")
@@ -71,8 +74,11 @@ final class AdministrationHandler {
     }
 
     func discover(_ call: borrowing Call) {
-        call.reply { $0.append(Array(OpenRPCDocument.text(version: CRUDVersion.current)).span) }
+        let document = Self.document
+        call.reply { $0.append(document.span) }
     }
+
+    private static let document = OpenRPCDocument.text(version: CRUDVersion.current)
 }
 
 extension Backend {
@@ -93,13 +99,27 @@ extension Backend {
 }
 
 extension JSONWriter {
-    /// What a client may want to know of the limits, by their names in the configuration.
+    /// The limits on what a client may send, by their names in the configuration; times in milliseconds.
     fileprivate mutating func members(of limits: Configuration.Limits) {
         member("frame_bytes", limits.frameBytes)
         member("item_bytes", limits.itemBytes)
         member("json_depth", limits.jsonDepth)
         member("query_limit", limits.queryLimit)
+        member("query_nodes", QueryNodes.maximum)
         member("batch", limits.batch)
+        member("sessions", limits.sessions)
+        member("sessions_per_user", limits.sessionsPerUser)
         member("inflight_per_session", limits.inflightPerSession)
+        member("session_bytes", limits.sessionBytes)
+        member("buffer_bytes", limits.bufferBytes)
+        member("request_timeout", limits.requestTimeout.milliseconds)
+        member("idle_timeout", limits.idleTimeout?.milliseconds ?? 0)
+    }
+}
+
+extension Duration {
+    fileprivate var milliseconds: Int64 {
+        let (seconds, attoseconds) = components
+        return seconds * 1000 + attoseconds / 1_000_000_000_000_000
     }
 }

@@ -8,8 +8,9 @@ import CRUDWire
 
 /// `record.batch`.
 ///
-/// Its operations are read and checked before anything is done. Those on one backend become mutations of one batch, so
-/// that they run in order and see each other; with `atomic: true` the batch is one of its own.
+/// Its operations are read and checked before anything is done, and their items encoded when it may start. Those on one
+/// backend become mutations of one batch, so that they run in order and see each other; with `atomic: true` the batch
+/// is one of its own.
 final class BatchHandler {
     private let loop: LoopState
     private let collections: CollectionDirectory
@@ -25,28 +26,50 @@ final class BatchHandler {
     private struct Assignment {
         let operation: Operation
         let target: Result<(collection: Collection, item: MutationEncoder.Item), CRUDError>
-
-        var collection: Collection? { try? target.get().collection }
     }
 
     func execute(_ call: borrowing Call) throws(CRUDError) -> Disposition {
-        let isAtomic = call.isTrue(.atomic)
-        let assignments = try assignments(of: call)
-        if isAtomic { try checkAtomicity(of: assignments) }
+        let operations = if let read = call.operations { read } else { try operations(of: call) }
+        let targets = operations.map { find($0, call) }
         var used: [Collection] = []
-        for case .some(let collection) in assignments.map(\.collection)
-        where !used.contains(where: { $0 === collection }) {
+        for case .success(let collection) in targets where !used.contains(where: { $0 === collection }) {
             used.append(collection)
         }
-        let client = used.first?.client
-        let isOneBackend = used.allSatisfy { $0.client === client }
-        if let array = call.array, !array.admits(.write, on: isOneBackend ? client : nil) { return .mustWaitForArray }
-        for collection in used where !call.session.admits(.write, on: collection, hasWaited: call.hasWaited) {
-            return .mustWait(used, .write)
-        }
+        let replyBytes = replyBytes(to: operations)
+        if let wait = wait(for: used, operations, call, replyBytes: replyBytes) { return wait }
+        let assignments = assignments(operations, targets, call)
+        let isAtomic = call.isTrue(.atomic)
+        if isAtomic { try checkAtomicity(of: assignments) }
         call.session.spend(assignments.count)
-        try start(assignments, used, call, isAtomic: isAtomic)
+        try start(assignments, used, call, isAtomic: isAtomic, replyBytes: replyBytes)
         return .accepted
+    }
+
+    // MARK: Waiting
+
+    /// How much room the reply needs.
+    private func replyBytes(to operations: [Operation]) -> Int {
+        let limits = loop.limits
+        let patches = operations.count { $0.kind == .patch }
+        return min(
+            limits.frameBytes, operations.count * StreamBuffer.responseBytesWithoutItem + patches * limits.itemBytes)
+    }
+
+    /// Why the call has to wait; nil where it may start.
+    private func wait(
+        for used: [Collection], _ operations: [Operation], _ call: borrowing Call, replyBytes: Int
+    ) -> Disposition? {
+        if let array = call.array {
+            let client = used.first?.client
+            let isOneBackend = used.allSatisfy { $0.client === client }
+            return array.admits(.write, on: isOneBackend ? client : nil) ? nil : .mustWaitForArray(operations)
+        }
+        for collection in used where !call.session.admits(.write, on: collection, hasWaited: call.hasWaited) {
+            return .mustWait(Wait(collections: used, kind: .write, neededBytes: replyBytes, operations: operations))
+        }
+        // What uses no collection has no place where it could wait, and a short reply.
+        guard !used.isEmpty, !call.session.hasRoom(for: replyBytes) else { return nil }
+        return .mustWait(Wait(collections: used, kind: .write, neededBytes: replyBytes, operations: operations))
     }
 
     // MARK: Checking
@@ -54,10 +77,10 @@ final class BatchHandler {
     /// Reads the operations.
     ///
     /// - Throws: `invalid_params` for a malformed one and `limit_exceeded`, with its index.
-    private func assignments(of call: borrowing Call) throws(CRUDError) -> [Assignment] {
+    private func operations(of call: borrowing Call) throws(CRUDError) -> [Operation] {
         let text = call.text.span
-        guard let elements = call[.operations]?.elements(text) else { return [] }
         let maximum = loop.limits.batch
+        guard let elements = call[.operations]?.elements(text, atMost: maximum + 1) else { return [] }
         guard elements.count <= maximum else {
             throw .limit("batch", maximum, "`operations` has more than \(maximum) elements")
         }
@@ -71,10 +94,25 @@ final class BatchHandler {
                 throw error.at(index)
             }
         }
+        return operations
+    }
+
+    private func find(_ operation: Operation, _ call: borrowing Call) -> Result<Collection, CRUDError> {
+        do throws(CRUDError) {
+            return .success(try collections.find(operation.collection, call, to: operation.kind.access))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// Encodes the items.
+    private func assignments(
+        _ operations: [Operation], _ targets: [Result<Collection, CRUDError>], _ call: borrowing Call
+    ) -> [Assignment] {
         var assignments: [Assignment] = []
-        for operation in operations {
+        for (operation, target) in zip(operations, targets) {
             do throws(CRUDError) {
-                let collection = try collections.find(operation.collection, call, to: operation.kind.access)
+                let collection = try target.get()
                 let item = try encoder.prepare(operation, call, for: collection)
                 assignments.append(Assignment(operation: operation, target: .success((collection, item))))
             } catch {
@@ -106,7 +144,7 @@ final class BatchHandler {
     // MARK: Starting
 
     private func start(
-        _ assignments: [Assignment], _ used: [Collection], _ call: borrowing Call, isAtomic: Bool
+        _ assignments: [Assignment], _ used: [Collection], _ call: borrowing Call, isAtomic: Bool, replyBytes: Int
     ) throws(CRUDError) {
         let budget = call.budget(loop.limits)
         guard budget.take(assignments.count * StreamBuffer.responseBytesWithoutItem) else {
@@ -130,23 +168,26 @@ final class BatchHandler {
         }
         results.expectParts(parts.count)
         for (number, collections) in parts.enumerated() {
-            submit(assignments, collections, call, results, budget, isCharged: number == 0)
+            submit(
+                assignments, collections, call, results, budget,
+                // The first part is charged for the request's text and for the reply.
+                chargedBytes: number == 0 ? call.chargedBytes + (call.array == nil ? replyBytes : 0) : 0)
         }
     }
 
     /// Hands one backend its operations.
     ///
-    /// - Parameter isCharged: whether the session is charged for the request's text with this part.
+    /// - Parameter chargedBytes: what the session is charged for this part beside the items.
     private func submit(
         _ assignments: [Assignment], _ collections: [Collection], _ call: borrowing Call, _ results: BatchResults,
-        _ budget: ReplyBudget, isCharged: Bool
+        _ budget: ReplyBudget, chargedBytes: Int
     ) {
         let client = collections[0].client
         let batch =
             results.isAtomic ? MutationBatch(isAtomic: true, deliver: client.deliver) : client.pendingMutations
         var positions: [Int] = []
         var mutations: [Mutation] = []
-        var chargedBytes = isCharged ? call.chargedBytes : 0
+        var chargedBytes = chargedBytes
         for (position, assignment) in assignments.enumerated() {
             guard case .success(let (collection, item)) = assignment.target, collection.client === client else {
                 continue

@@ -8,31 +8,24 @@ import CRUDWire
 
 /// The methods of collections: `collection.list`, `describe`, `drop` and `reindex`.
 final class CollectionHandler {
-    private let loop: LoopState
-    private let collections: CollectionDirectory
+    private let list: CollectionList
 
-    init(_ loop: LoopState, _ collections: CollectionDirectory) {
-        self.loop = loop
-        self.collections = collections
+    init(_ loop: LoopState) {
+        list = CollectionList(loop)
     }
 
-    /// Lists the collections that the configuration names, and those that exist because of a glob, by name.
     func list(_ call: borrowing Call) {
-        let service = loop.service
-        var names = Set(service.catalog.entries.map(\.name))
-        for rule in service.configuration.collections.rules where !rule.pattern.isGlob {
-            names.insert(rule.pattern.literal)
-        }
-        let readable = names.sorted { $0.lexicographicallyPrecedes($1) }
-            .compactMap { collections.readable($0, for: call.session) }
-        call.reply { output in
-            output.appendObject { $0.member("collections", objects: readable) { $0.describe(to: &$1) } }
+        let text = list.text(for: call.session)
+        if call.array != nil || call.session.hasRoom(for: text.count) {
+            call.reply { $0.append(text.span) }
+        } else {
+            PendingList(call, list).startWithRoom(for: text.count)
         }
     }
 
     func describe(_ call: borrowing Call, _ collection: Collection) {
         guard call.wantsReply else { return }
-        PendingDescription(call, .read, on: collection).submit(countWithPrefix: [], in: collection)
+        PendingDescription(call, .scan, on: collection).submit(countWithPrefix: [], in: collection)
     }
 
     func drop(_ call: borrowing Call, _ collection: Collection) {
@@ -42,7 +35,7 @@ final class CollectionHandler {
         let request = DropRequest(
             of: collection.name, requiresEmpty: call.isTrue(.ifEmpty), deliver: client.deliver)
         client.track(request, for: pending)
-        loop.service.drop(request)
+        call.session.loop.service.drop(request)
     }
 
     func reindex(_ call: borrowing Call, _ collection: Collection) {
@@ -58,7 +51,7 @@ private final class PendingDescription: PendingRead {
     override func append(_ count: Int, to output: inout StreamBuffer) {
         guard let collection else { return }
         output.appendObject { description in
-            collection.describe(to: &description)
+            collection.rule.describe(collection.name, to: &description)
             description.member("count", count)
             description.member("capabilities", strings: collection.backend.capabilities.names)
             collection.describeIndexing(to: &description)
@@ -82,14 +75,6 @@ private final class PendingReindex: PendingRequest {
 }
 
 extension Collection {
-    fileprivate func describe(to description: inout JSONWriter) {
-        description.key("name")
-        description.string(utf8: name)
-        description.member("backend", backend.name)
-        description.member("format", rule.format.rawValue)
-        description.member("indexes", strings: rule.indexes)
-    }
-
     /// The progress of the indexes that are being built; nothing where there are none.
     fileprivate func describeIndexing(to description: inout JSONWriter) {
         guard let progress = stored.indexes?.progress, !progress.isEmpty else { return }

@@ -27,11 +27,13 @@ final class MutationEncoder {
     struct Item {
         /// Its text in normal form; nil where it is as it stands in the request.
         var normalized: [UInt8]?
-        /// Its stored form; nil where that is the text.
+        /// Its stored form; nil where that is the text, or is still to be made.
         var encoded: [UInt8]?
+        /// How long the stored form may be that is still to be made; 0: none is.
+        var unencodedBytes = 0
 
         /// How many bytes it takes beside the request.
-        var count: Int { (normalized?.count ?? 0) + (encoded?.count ?? 0) }
+        var count: Int { (normalized?.count ?? 0) + (encoded?.count ?? 0) + unencodedBytes }
     }
 
     /// - Throws: `limit_exceeded` for an item that is too long.
@@ -50,6 +52,10 @@ final class MutationEncoder {
         guard operation.kind != .patch, let range = operation.value?.range else { return Item() }
         var item = Item(normalized: state.normalization.normalized(call.text.span.extracting(range)))
         guard !collection.codec.keepsText else { return item }
+        guard range.count < LongItem.leastBytes else {
+            item.unencodedBytes = collection.codec.maximumStoredBytes(ofItem: range.count)
+            return item
+        }
         var encoded: [UInt8] = []
         if let normalized = item.normalized {
             try collection.codec.encode(item: normalized.span, into: &encoded)
@@ -85,6 +91,8 @@ final class MutationEncoder {
                 limits: Patch.Limits(
                     itemBytes: limits.itemBytes, jsonDepth: limits.jsonDepth, frameBytes: limits.frameBytes),
                 budget: budget())
+        } else if item.unencodedBytes > 0 {
+            mutation.transformation = LongItem(item.normalized ?? call.copy(value), in: collection.stored)
         } else if let text = item.normalized {
             store(text.span, encoded: item.encoded, &mutation, collection, batch)
         } else {

@@ -47,3 +47,53 @@ class PendingRead: PendingRequest {
         collection.store.submit(Read(.count(prefix: prefix), in: collection.stored), for: self)
     }
 }
+
+/// A read of records in flight, which has been given some room for them. Where they take more it begins again.
+class PendingRecordRead: PendingRead {
+    /// As they were sent: strings of JSON.
+    final let sentIDs: [ArraySlice<UInt8>]
+    /// How many bytes of items and revisions it may find.
+    private var maximumBytes: Int
+    /// How many it may find at the most.
+    private let limitBytes: Int
+
+    /// How much more room there is the second time, and the third.
+    private static let growth = 32
+
+    init(
+        _ call: borrowing Call, _ collection: Collection, sentIDs: [ArraySlice<UInt8>], maximumBytes: Int,
+        limitBytes: Int
+    ) {
+        self.sentIDs = sentIDs
+        self.maximumBytes = maximumBytes
+        self.limitBytes = limitBytes
+        super.init(call, .read, on: collection, replyBytes: maximumBytes)
+    }
+
+    final func submit(_ ids: [JSONSlice], of call: borrowing Call, in collection: Collection) {
+        submit(ids, of: call, in: collection) { read($0, in: collection) }
+    }
+
+    private func read(_ ids: [ByteArena.Place], in collection: Collection) -> Read {
+        Read(.records(ids), in: collection.stored, maximumBytes: maximumBytes)
+    }
+
+    final override func bytesMissing(after item: WorkItem, _ range: Range<Int>) -> Int {
+        guard let batch = item as? ReadBatch, case .tooLong = batch.result(at: range.lowerBound) else { return 0 }
+        return min(limitBytes, maximumBytes * Self.growth) - maximumBytes
+    }
+
+    final override func submitAgain(withRoomFor bytes: Int) {
+        guard let collection else { return }
+        maximumBytes += bytes
+        let batch = collection.store.pendingReads(for: collection.stored)
+        let places = sentIDs.map { id in
+            var scanner = JSONScanner()
+            // It has been found valid when it came.
+            let string = try? scanner.value(id.span)
+            let decoded = string?.decodedString(id.span) ?? []
+            return batch.store(decoded.span)
+        }
+        collection.store.submit(read(places, in: collection), for: self)
+    }
+}

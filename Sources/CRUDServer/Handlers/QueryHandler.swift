@@ -30,7 +30,7 @@ final class QueryHandler {
         let query = try selection(call)
         if query.filter == nil {
             // No record needs to be looked into.
-            PendingRead(call, .read, on: collection).submit(countWithPrefix: query.prefix, in: collection)
+            PendingRead(call, .scan, on: collection).submit(countWithPrefix: query.prefix, in: collection)
         } else {
             submit(.count, query, call, collection)
         }
@@ -54,6 +54,7 @@ final class QueryHandler {
 
     /// What `filter` and `prefix` say.
     private func selection(_ call: borrowing Call) throws(CRUDError) -> Query {
+        try QueryNodes.check(call)
         var query = Query()
         if let filter = call[.filter] {
             query.filter = try Filter(cql2JSON: call.text.span.extracting(filter.range))
@@ -77,14 +78,21 @@ final class QueryHandler {
 
     // MARK: Searches
 
+    /// How much room a page is given at least.
+    static let leastPageBytes = 256 << 10
+
     private func submit(
         _ kind: SearchRequest.Kind, _ query: Query, _ call: borrowing Call, _ collection: Collection
     ) {
-        let pending = PendingSearch(call, .read, on: collection)
+        var request = request(kind, query, call)
+        let maximumBytes = request.maximumBytes
+        if kind == .query {
+            request.maximumBytes = min(
+                maximumBytes, call.grant(atLeast: min(Self.leastPageBytes, maximumBytes), atMost: maximumBytes))
+        }
+        let pending = PendingSearch(call, request, on: collection, maximumBytes: maximumBytes)
         pending.start()
-        collection.client.submit(
-            SearchTask(request(kind, query, call), in: collection.stored, deliver: collection.client.deliver),
-            for: pending)
+        pending.submit(in: collection)
     }
 
     private func request(_ kind: SearchRequest.Kind, _ query: Query, _ call: borrowing Call) -> SearchRequest {
@@ -97,12 +105,77 @@ final class QueryHandler {
     }
 }
 
-/// A search in flight.
+/// A search in flight. Where its page takes more room than it was given, it begins again with all that a page may take.
 private final class PendingSearch: PendingRequest {
+    private var request: SearchRequest
+    private let maximumBytes: Int
+
+    /// - Parameter maximumBytes: how long the result may be.
+    init(_ call: borrowing Call, _ request: SearchRequest, on collection: Collection, maximumBytes: Int) {
+        self.request = request
+        self.maximumBytes = maximumBytes
+        super.init(
+            call, .scan, on: collection,
+            replyBytes: request.kind == .query ? request.maximumBytes : StreamBuffer.responseBytesWithoutItem)
+    }
+
+    func submit(in collection: Collection) {
+        collection.client.submit(
+            SearchTask(request, in: collection.stored, deliver: collection.client.deliver), for: self)
+    }
+
     override func reply(with item: WorkItem, _ range: Range<Int>) {
         guard let task = item as? SearchTask else { return }
         let result = task.result
         reply { $0.append(result.span) }
+    }
+
+    // MARK: Room
+
+    override func bytesMissing(after item: WorkItem, _ range: Range<Int>) -> Int {
+        guard request.maximumBytes < maximumBytes, let task = item as? SearchTask, isCutShort(task.result) else {
+            return 0
+        }
+        return maximumBytes - request.maximumBytes
+    }
+
+    /// Not even one record may have found room.
+    override func bytesMissing(after error: CRUDError) -> Int {
+        error.code == .limitExceeded ? maximumBytes - request.maximumBytes : 0
+    }
+
+    override func submitAgain(withRoomFor bytes: Int) {
+        request.maximumBytes += bytes
+        if let collection { submit(in: collection) }
+    }
+
+    /// Whether a page has a cursor and less records than were asked for.
+    private func isCutShort(_ page: [UInt8]) -> Bool {
+        let text = page.span
+        var scanner = JSONScanner()
+        var hasCursor = false
+        var count = 0
+        do throws(JSONSyntaxError) {
+            scanner.enter()
+            var isFirst = true
+            while let key = try scanner.nextKey(text, isFirst: &isFirst) {
+                if key.equals("records", text), try scanner.peekKind(text) == .array {
+                    scanner.enter()
+                    var isFirst = true
+                    while try scanner.nextElement(text, isFirst: &isFirst) {
+                        _ = try scanner.value(text)
+                        count += 1
+                    }
+                } else {
+                    hasCursor = key.equals("cursor", text) || hasCursor
+                    _ = try scanner.value(text)
+                }
+            }
+        } catch {
+            // What the host has written is valid.
+            return false
+        }
+        return hasCursor && count < request.query.limit
     }
 }
 

@@ -22,20 +22,37 @@ final class RecordReadHandler {
     /// output; this is the path that has to be short.
     func read(_ call: borrowing Call, _ collection: Collection) throws(CRUDError) {
         guard let id = call[.id] else { return }
+        if call[.fields] != nil { try QueryNodes.check(call) }
         let fields = try call.fields
         guard call.wantsReply else { return }
         let isRead = call.replyIfAvailable { output throws(CRUDError) in
+            let start = output.count
             output.append(#"{"id":"#)
             output.append(call.text.span.extracting(id.range))
             let isRead = try call.withDecoded(id) { id throws(CRUDError) in
                 try records.read(id, in: collection, fields, into: &output)
             }
             output.append(UInt8(ascii: "}"))
-            return isRead
+            let isLong = output.count - start > SessionAccount.modestBytes
+            return isRead && (!isLong || call.array != nil || call.session.hasRoom(forOutput: output.count))
         }
         if isRead { return }
-        let pending = PendingRecord(call, collection, sentID: call.copy(id), fields, records)
-        pending.submit([id], of: call, in: collection) { recordRead($0, in: collection) }
+        let limit = limitBytes(in: collection)
+        PendingRecord(
+            call, collection, sentID: call.copy(id), fields, records,
+            maximumBytes: call.array == nil ? min(limit, Self.firstRecordBytes) : limit, limitBytes: limit
+        ).submit([id], of: call, in: collection)
+    }
+
+    /// How much room a record is given first; most take less.
+    private static let firstRecordBytes = 32 << 10
+    /// How much room several records are given at least.
+    static let leastReplyBytes = 64 << 10
+
+    /// How much a read may find: what a reply may have, and any record in its stored form.
+    private func limitBytes(in collection: Collection) -> Int {
+        let limits = loop.limits
+        return max(limits.frameBytes, collection.codec.maximumStoredBytes(ofItem: limits.itemBytes))
     }
 
     func exists(_ call: borrowing Call, _ collection: Collection) {
@@ -47,8 +64,8 @@ final class RecordReadHandler {
 
     func readMany(_ call: borrowing Call, _ collection: Collection) throws(CRUDError) {
         guard let parameter = call[.ids] else { return }
-        let ids = try call.strings(.ids)
         let maximum = loop.limits.batch
+        let ids = try call.strings(.ids, atMost: maximum + 1)
         guard ids.count <= maximum else { throw .limit("batch", maximum, "`ids` has more than \(maximum) elements") }
         call.session.spend(ids.count)
         var distinct: [JSONSlice] = []
@@ -63,39 +80,33 @@ final class RecordReadHandler {
         guard call.wantsReply else { return }
         let text = call.copy(parameter)
         let sent = distinct.map { text[$0.start - parameter.start..<$0.end - parameter.start] }
-        PendingRecords(call, collection, sentIDs: sent, records)
-            .submit(distinct, of: call, in: collection) { recordRead($0, in: collection) }
-    }
-
-    private func recordRead(_ ids: [ByteArena.Place], in collection: Collection) -> Read {
-        let limits = loop.limits
-        return Read(
-            .records(ids), in: collection.stored,
-            maximumBytes: max(limits.frameBytes, collection.codec.maximumStoredBytes(ofItem: limits.itemBytes)))
+        let limit = limitBytes(in: collection)
+        PendingRecords(
+            call, collection, sentIDs: sent, records,
+            maximumBytes: call.grant(atLeast: Self.leastReplyBytes, atMost: limit), limitBytes: limit
+        ).submit(distinct, of: call, in: collection)
     }
 }
 
 /// A `record.read` in flight.
-private final class PendingRecord: PendingRead {
-    private let sentID: [UInt8]
+private final class PendingRecord: PendingRecordRead {
     private let fields: FieldProjection?
     private let writer: RecordWriter
 
     init(
         _ call: borrowing Call, _ collection: Collection, sentID: [UInt8], _ fields: FieldProjection?,
-        _ writer: RecordWriter
+        _ writer: RecordWriter, maximumBytes: Int, limitBytes: Int
     ) {
-        self.sentID = sentID
         self.fields = fields
         self.writer = writer
-        super.init(call, .read, on: collection)
+        super.init(call, collection, sentIDs: [sentID[...]], maximumBytes: maximumBytes, limitBytes: limitBytes)
     }
 
     override func append(
         _ records: [StoredRecord?], of batch: ReadBatch, to output: inout StreamBuffer
     ) throws(CRUDError) {
         guard let record = records[0], let collection else { throw .recordNotFound }
-        let sentID = sentID
+        let sentID = sentIDs[0]
         output.append(#"{"id":"#)
         output.append(sentID.span)
         do throws(CRUDError) {
@@ -117,16 +128,15 @@ private final class PendingExistence: PendingRead {
 }
 
 /// A `record.readMany` in flight.
-private final class PendingRecords: PendingRead {
-    private let sentIDs: [ArraySlice<UInt8>]
+private final class PendingRecords: PendingRecordRead {
     private let writer: RecordWriter
 
     init(
-        _ call: borrowing Call, _ collection: Collection, sentIDs: [ArraySlice<UInt8>], _ writer: RecordWriter
+        _ call: borrowing Call, _ collection: Collection, sentIDs: [ArraySlice<UInt8>], _ writer: RecordWriter,
+        maximumBytes: Int, limitBytes: Int
     ) {
-        self.sentIDs = sentIDs
         self.writer = writer
-        super.init(call, .read, on: collection)
+        super.init(call, collection, sentIDs: sentIDs, maximumBytes: maximumBytes, limitBytes: limitBytes)
     }
 
     override func append(

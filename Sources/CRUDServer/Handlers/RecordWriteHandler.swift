@@ -1,3 +1,4 @@
+import CRUDConfiguration
 import CRUDModel
 import CRUDStorage
 import CRUDWire
@@ -20,7 +21,8 @@ final class RecordWriteHandler {
         let client = collection.client
         let mutation = encoder.mutation(
             operation, item, call, in: collection, client.pendingMutations, call.budget(loop.limits))
-        let pending = PendingWrite(call, collection, operation, item)
+        let pending = PendingWrite(
+            call, collection, operation, item, replyBytes: operation.kind == .patch ? loop.limits.itemBytes : 0)
         pending.start()
         client.append(CollectionOfOne(mutation), for: pending)
     }
@@ -30,9 +32,13 @@ final class RecordWriteHandler {
 private final class PendingWrite: PendingRequest {
     private let result: OperationReply
 
-    init(_ call: borrowing Call, _ collection: Collection, _ operation: Operation, _ item: MutationEncoder.Item) {
+    init(
+        _ call: borrowing Call, _ collection: Collection, _ operation: Operation, _ item: MutationEncoder.Item,
+        replyBytes: Int
+    ) {
         result = OperationReply(to: operation)
-        super.init(call, .write, on: collection, chargedBytes: call.chargedBytes + item.count)
+        super.init(
+            call, .write, on: collection, replyBytes: replyBytes, chargedBytes: call.chargedBytes + item.count)
     }
 
     override func reply(with item: WorkItem, _ range: Range<Int>) {

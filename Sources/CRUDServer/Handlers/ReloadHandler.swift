@@ -35,10 +35,10 @@ final class ReloadHandler {
     var hasPending: Bool { !pending.isEmpty }
 
     /// Fails those that have waited too long.
-    func expire() {
+    func expire(at now: Duration) {
         let overdue = CRUDError(
             .outcomeUnknown, "the reload takes long; the daemon's log will tell its outcome")
-        for (number, request) in pending where request.deadline <= loop.now { finish(number, .failure(overdue)) }
+        for (number, request) in pending where request.deadline <= now { finish(number, .failure(overdue)) }
     }
 }
 

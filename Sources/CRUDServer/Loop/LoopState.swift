@@ -9,6 +9,11 @@ final class LoopState {
     // Not checked for exclusive access at run time, which a profile of reads shows: one thread uses it, and nothing
     // that is called during an access comes back to it.
     @exclusivity(unchecked) private(set) var limits: Configuration.Limits
+    /// Whether requests, and whether connections and denials, are logged: what `log.level` was when the loop last took
+    /// a configuration, at hand.
+    // As above.
+    @exclusivity(unchecked) private(set) var logsRequests = false
+    private(set) var logsSessions = false
     /// Whether the daemon is stopping: no new request is accepted.
     var isDraining = false
 
@@ -22,6 +27,8 @@ final class LoopState {
     func serve(_ service: Service) {
         self.service = service
         limits = service.configuration.limits
+        logsRequests = service.configuration.logLevel == .trace
+        logsSessions = logsRequests || service.configuration.logLevel == .debug
     }
 
     /// The time of this iteration.

@@ -33,20 +33,26 @@ final class ServiceLoop: IterationHandler, LoopContext {
         for client in clients { client.store.releaseSnapshot() }
     }
     private lazy var idleTimer = Timer(on: eventLoop) { [unowned self] in closeIdleSessions() }
-    private lazy var shutdownTimer = Timer(on: eventLoop) { [unowned self] in
-        hasGivenUp = !areClientsIdle
-        eventLoop.stop()
-    }
+    private lazy var drainTimer = Timer(on: eventLoop) { [unowned self] in continueDraining() }
+    private lazy var heartbeatTimer = Timer(on: eventLoop) { [unowned self] in beat() }
 
+    let heartbeat = Watchdog.Heartbeat()
+    /// When a draining loop no longer waits for what is in flight.
+    private var drainDeadline = Duration.zero
     /// Whether something was in flight for too long when the daemon was to stop.
     private var hasGivenUp = false
 
-    /// How long a stopping daemon waits for what is in flight.
-    private static let shutdownTimeout = Duration.seconds(10)
+    /// How long a draining loop waits for peers to read their replies, once nothing else is to be done.
+    private static let readTimeout = Duration.seconds(10)
 
-    /// - Parameter number: from 0, different for each loop of the daemon.
-    init(_ service: Service, number: Int) throws(SystemCallError) {
+    private let heartbeatInterval: Duration?
+
+    /// - Parameters:
+    ///   - number: from 0, different for each loop of the daemon.
+    ///   - heartbeatInterval: how often the watchdog is to be told; nil: there is none.
+    init(_ service: Service, number: Int, heartbeatInterval: Duration?) throws(SystemCallError) {
         self.number = number
+        self.heartbeatInterval = heartbeatInterval
         eventLoop = try EventLoop()
         mailbox = Mailbox(waker: eventLoop.waker)
         deliver = { [mailbox] in mailbox.post(.completed($0)) }
@@ -56,6 +62,7 @@ final class ServiceLoop: IterationHandler, LoopContext {
         router = Router(state, collections, reloads)
         sessions = SessionSet(state, handler: router)
         serve(service)
+        beat()
     }
 
     /// Serves until it has been told to drain and has finished every request, on the calling thread; false if one could
@@ -125,11 +132,16 @@ final class ServiceLoop: IterationHandler, LoopContext {
     }
 
     private func expireOverdue() {
+        expire(at: now)
+    }
+
+    /// Fails what has waited too long at a time of the loop's clock.
+    private func expire(at now: Duration) {
         for client in clients { client.expire(at: now) }
         for client in retired { client.expire(at: now) }
         retired.removeAll(where: \.isIdle)
-        sessions.expireWaiting()
-        reloads.expire()
+        sessions.expireWaiting(at: now)
+        reloads.expire(at: now)
     }
 
     // MARK: LoopContext
@@ -177,13 +189,10 @@ final class ServiceLoop: IterationHandler, LoopContext {
         idleTimer.schedule(after: timeout / 4)
     }
 
-    /// Does something again and again.
-    func every(_ interval: Duration, _ action: @escaping () -> Void) {
-        let timer = Timer(on: eventLoop) { [unowned self] in
-            action()
-            every(interval, action)
-        }
-        timer.schedule(after: interval)
+    /// Tells the watchdog that the loop is alive.
+    private func beat() {
+        heartbeat.beat()
+        if let interval = heartbeatInterval { heartbeatTimer.schedule(after: interval) }
     }
 
     // MARK: Listening
@@ -195,10 +204,22 @@ final class ServiceLoop: IterationHandler, LoopContext {
         }
     }
 
+    /// Accepts nothing more, and waits for what is in flight for as long as a request may take.
     private func drain() {
         guard !state.isDraining else { return }
         state.isDraining = true
         for listener in listeners { listener.close() }
-        shutdownTimer.schedule(after: Self.shutdownTimeout)
+        drainDeadline = now + max(state.limits.requestTimeout, Self.readTimeout)
+        drainTimer.schedule(after: Self.readTimeout)
+    }
+
+    private func continueDraining() {
+        guard now >= drainDeadline || !sessions.hasRequests && areClientsIdle else {
+            return drainTimer.schedule(after: .seconds(1))
+        }
+        hasGivenUp = !areClientsIdle
+        // Everybody gets a reply; this iteration sends it.
+        expire(at: .seconds(Int64.max))
+        eventLoop.stop()
     }
 }

@@ -33,7 +33,7 @@ final class StreamTransport: ChannelTransport, StreamHandler {
 
     func reachedEnd(of stream: Stream) { stream.close() }
 
-    func outputDrained(from stream: Stream) {}
+    func outputWritten(to stream: Stream) {}
 
     func closed(_ stream: Stream) {
         self.stream = nil

@@ -10,6 +10,8 @@ import Glibc
 extension StreamBuffer {
     /// The most bytes of a response without items, the id of its request apart.
     static let responseBytesWithoutItem = 512
+    /// The most bytes of a record without its item: an id of 512 bytes, all escaped, and a revision.
+    static let recordBytesWithoutItem = 4096
 
     /// Appends a response as a frame of its own.
     ///

@@ -19,10 +19,12 @@ struct Call: ~Copyable {
     let request: Request
     /// When it has waited long enough, on the loop's clock.
     let deadline: Duration
-    /// How many bytes its session is charged for it while it is in flight: the size of its frame, or of its element.
+    /// How many bytes its session is charged for its text while it is in flight.
     let chargedBytes: Int
     /// Whether it has waited for earlier requests of its session and is now the first.
     let hasWaited: Bool
+    /// What was read of a `record.batch` before it waited.
+    let operations: [Operation]?
 
     // MARK: Parameters
 
@@ -46,11 +48,11 @@ struct Call: ~Copyable {
         return try body(text.span.extracting(string.content))
     }
 
-    /// The elements of a parameter that is an array of strings; none where it was not given.
+    /// The first elements of a parameter that is an array of strings; none where it was not given.
     ///
     /// - Throws: `invalid_params`.
-    func strings(_ parameter: Parameter) throws(CRUDError) -> [JSONSlice] {
-        guard let strings = request[parameter]?.elements(text.span) else { return [] }
+    func strings(_ parameter: Parameter, atMost maximum: Int) throws(CRUDError) -> [JSONSlice] {
+        guard let strings = request[parameter]?.elements(text.span, atMost: maximum) else { return [] }
         guard strings.allSatisfy({ $0.kind == .string }) else { throw parameter.invalid("must be an array of strings") }
         return strings
     }
@@ -67,11 +69,24 @@ struct Call: ~Copyable {
 
     // MARK: Order
 
-    /// Whether the call may start on a collection, or has to wait.
-    func admission(_ kind: RequestKind, to collection: Collection) -> Disposition {
-        if let array, !array.admits(kind, on: collection.client) { return .mustWaitForArray }
-        guard session.admits(kind, on: collection, hasWaited: hasWaited) else { return .mustWait([collection], kind) }
-        return .accepted
+    /// Whether the call may start on a collection, or has to wait for earlier ones or for room.
+    ///
+    /// - Parameter replyBytes: how much room the reply needs at least, beside a few bytes.
+    func admission(_ kind: RequestKind, to collection: Collection, replyBytes: Int) -> Disposition {
+        // An array has room for the replies to all of its elements.
+        if let array { return array.admits(kind, on: collection.client) ? .accepted : .mustWaitForArray(nil) }
+        if session.admits(kind, on: collection, hasWaited: hasWaited),
+            replyBytes == 0 || session.hasRoom(for: replyBytes)
+        {
+            return .accepted
+        }
+        return .mustWait(Wait(collections: [collection], kind: kind, neededBytes: max(1, replyBytes)))
+    }
+
+    /// How much room for its reply a call gets that may start: all that the reply can take where there is plenty of
+    /// room, else the least. What that does not suffice for begins again.
+    func grant(atLeast least: Int, atMost most: Int) -> Int {
+        array != nil || least >= most || session.hasRoom(for: 2 * most) ? most : least
     }
 
     // MARK: Replies
@@ -118,10 +133,12 @@ struct Call: ~Copyable {
 enum Disposition {
     /// It has been executed, or is in flight.
     case accepted
-    /// Earlier requests of its session on these collections come first.
-    case mustWait([Collection], RequestKind)
+    /// Earlier requests of its session come first, or there is no room.
+    case mustWait(Wait)
     /// Earlier elements of its batch array come first.
-    case mustWaitForArray
+    ///
+    /// - Parameter operations: what has been read of a `record.batch`.
+    case mustWaitForArray([Operation]?)
 }
 
 /// What a session hands its calls to.

@@ -35,11 +35,6 @@ final class CollectionDirectory {
         guard session.authority.permissions(for: collection).isSuperset(of: needed) else { throw .permissionDenied }
         return collection
     }
-
-    /// The collection of that name, if the peer of a session may read it.
-    func readable(_ name: [UInt8], for session: Session) -> Collection? {
-        try? find(name.span, session, .read)
-    }
 }
 
 extension MethodAccess {

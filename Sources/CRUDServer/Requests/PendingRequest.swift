@@ -16,16 +16,23 @@ class PendingRequest: RequestCompletion {
     /// The collection that it uses; nil if it concerns none.
     final let collection: Collection?
     /// How many bytes the session is charged for it.
-    final let chargedBytes: Int
+    final private(set) var chargedBytes: Int
+    /// How much more room its reply needs than it was given; it has to begin again with that.
+    final private(set) var missingBytes = 0
     private let array: BatchArray?
 
-    /// - Parameter chargedBytes: nil: its own text.
-    init(_ call: borrowing Call, _ kind: RequestKind, on collection: Collection?, chargedBytes: Int? = nil) {
+    /// - Parameters:
+    ///   - replyBytes: how much room it has been given for its reply.
+    ///   - chargedBytes: what it takes beside that; nil: its text.
+    init(
+        _ call: borrowing Call, _ kind: RequestKind, on collection: Collection?, replyBytes: Int = 0,
+        chargedBytes: Int? = nil
+    ) {
         session = call.session
         array = call.array
         id = if let id = call.request.id { call.copy(id) } else { nil }
         deadline = call.deadline
-        self.chargedBytes = chargedBytes ?? call.chargedBytes
+        self.chargedBytes = (chargedBytes ?? call.chargedBytes) + (call.array == nil ? replyBytes : 0)
         self.kind = kind
         self.collection = collection
     }
@@ -48,16 +55,49 @@ class PendingRequest: RequestCompletion {
     final var isWanted: Bool { kind != .read || session.isWanted }
 
     final func complete(with item: WorkItem, _ range: Range<Int>) {
+        missingBytes = bytesMissing(after: item, range)
+        guard missingBytes == 0 else { return }
         reply(with: item, range)
         hasReplied()
     }
 
     final func fail(_ error: CRUDError, isOverdue: Bool) {
+        missingBytes = isOverdue ? 0 : bytesMissing(after: error)
+        guard missingBytes == 0 else { return }
         reply(with: error, isOverdue: isOverdue)
         hasReplied()
     }
 
-    final func ended() { session.ended(self) }
+    final func ended() {
+        if missingBytes > 0 { session.awaitRoom(for: self) } else { session.ended(self) }
+    }
+
+    // MARK: Room
+
+    /// How much more room the reply needs; more than 0 only for what can begin again.
+    func bytesMissing(after item: WorkItem, _ range: Range<Int>) -> Int { 0 }
+    func bytesMissing(after error: CRUDError) -> Int { 0 }
+
+    /// Whether it may be submitted now.
+    final var canBeginAgain: Bool { collection?.isQuiesced != true }
+
+    /// Begins again with the room that was missing, which its session has been charged for.
+    final func beginAgain() {
+        let bytes = missingBytes
+        chargedBytes += bytes
+        missingBytes = 0
+        submitAgain(withRoomFor: bytes)
+    }
+
+    /// Starts once there is room for the reply: ``submitAgain(withRoomFor:)`` makes it.
+    final func startWithRoom(for bytes: Int) {
+        start()
+        missingBytes = bytes
+        session.awaitRoom(for: self)
+    }
+
+    /// - Parameter bytes: in addition to what there was.
+    func submitAgain(withRoomFor bytes: Int) {}
 
     // MARK: Replies
 

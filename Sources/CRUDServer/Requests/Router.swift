@@ -15,6 +15,7 @@ final class Router: CallHandler {
     private let descriptions: CollectionHandler
     private let administration: AdministrationHandler
     private let reloads: ReloadHandler
+    private let loop: LoopState
 
     init(_ loop: LoopState, _ collections: CollectionDirectory, _ reloads: ReloadHandler) {
         let encoder = MutationEncoder(loop)
@@ -23,24 +24,39 @@ final class Router: CallHandler {
         writes = RecordWriteHandler(loop, encoder)
         queries = QueryHandler(loop)
         batches = BatchHandler(loop, collections, encoder)
-        descriptions = CollectionHandler(loop, collections)
+        descriptions = CollectionHandler(loop)
         administration = AdministrationHandler(loop)
         self.reloads = reloads
+        self.loop = loop
     }
 
     func handle(_ call: borrowing Call) -> Disposition {
-        if call.array?.isBlocked == true { return .mustWaitForArray }
+        if loop.logsRequests { log(call) }
         do throws(CRUDError) {
             if call.method == .recordBatch { return try batches.execute(call) }
             guard let name = call[.collection] else { return try handleWithoutCollection(call) }
             let collection = try collections.find(name, call, to: call.request.traits.access)
-            let disposition = call.admission(call.method.kind, to: collection)
+            let disposition = call.admission(
+                call.method.kind, to: collection, replyBytes: call.method.leastReplyBytes(loop.limits))
             if case .accepted = disposition { try handle(call, on: collection) }
             return disposition
         } catch {
+            if error.code == .permissionDenied { call.session.debug("\(Self.description(of: call)) is denied") }
             call.fail(error)
             return .accepted
         }
+    }
+
+    private func log(_ call: borrowing Call) {
+        let description = Self.description(of: call)
+        call.session.trace(call.hasWaited ? "\(description), which has waited" : description)
+    }
+
+    /// The method and the collection.
+    private static func description(of call: borrowing Call) -> String {
+        let method = call.request.traits.name.description
+        guard let collection = call[.collection] else { return method }
+        return "\(method) on collection \(String(decoding: call.decode(collection), as: UTF8.self))"
     }
 
     private func handle(_ call: borrowing Call, on collection: Collection) throws(CRUDError) {
@@ -65,7 +81,7 @@ final class Router: CallHandler {
 
     /// What these methods reply depends on the writes before them, so that in a batch array they wait for those.
     private func handleWithoutCollection(_ call: borrowing Call) throws(CRUDError) -> Disposition {
-        if let array = call.array, array.inFlight > 0 { return .mustWaitForArray }
+        if let array = call.array, array.inFlight > 0 { return .mustWaitForArray(nil) }
         if call.request.traits.access == .admin, !call.session.authority.isAdmin { throw .permissionDenied }
         switch call.method {
         case .collectionList: descriptions.list(call)
@@ -92,7 +108,18 @@ extension Method {
         switch self {
         case .recordCreate, .recordUpdate, .recordDelete, .recordUpsert, .recordPatch: .write
         case .recordDeleteMatching, .collectionDrop: .bulkDelete
+        case .recordQuery, .recordCount, .collectionDescribe: .scan
         default: .read
+        }
+    }
+
+    /// How much room the reply needs for the call to start, beside a few bytes.
+    fileprivate func leastReplyBytes(_ limits: Configuration.Limits) -> Int {
+        switch self {
+        case .recordQuery: min(limits.frameBytes, QueryHandler.leastPageBytes)
+        case .recordReadMany: min(limits.frameBytes, RecordReadHandler.leastReplyBytes)
+        case .recordPatch: limits.itemBytes
+        default: 0
         }
     }
 }

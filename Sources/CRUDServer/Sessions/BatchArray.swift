@@ -1,7 +1,9 @@
+import CRUDConfiguration
 import CRUDEventLoop
 import CRUDJSON
 import CRUDModel
 import CRUDStorage
+import CRUDWire
 
 /// A batch array of requests in execution: its elements take effect in order, and one array of responses is the reply.
 ///
@@ -20,6 +22,14 @@ final class BatchArray {
     private(set) var inFlight = 0
     /// The backend that all elements in flight write to; nil if they do anything else.
     private var writesTo: BackendClient?
+    /// How many bytes its session is charged for it.
+    var chargedBytes: Int
+    /// How long the reply may get.
+    let maximumReplyBytes: Int
+    /// Whether that is among the bytes that are charged, so that elements may start.
+    var hasRoom = false
+    /// What has been read of the next element, a `record.batch` that has to wait.
+    var operations: [Operation]?
     /// Room for the items in the replies to the elements in flight.
     private var sharedBudget: ReplyBudget?
     /// The responses so far, with commas between.
@@ -28,12 +38,20 @@ final class BatchArray {
     /// Whether the responses, errors at last, do not fit a frame; they have been dropped.
     private var isTooLong = false
 
-    /// - Parameter frameBytes: the longest frame.
-    init(text: [UInt8], elements: [JSONSlice], deadline: Duration, frameBytes: Int) {
+    init(text: [UInt8], elements: [JSONSlice], deadline: Duration, _ limits: Configuration.Limits) {
         self.text = text
         self.elements = elements
         self.deadline = deadline
-        self.frameBytes = frameBytes
+        frameBytes = limits.frameBytes
+        chargedBytes = text.count
+        let longest = limits.itemBytes + StreamBuffer.recordBytesWithoutItem
+        maximumReplyBytes = min(frameBytes, elements.count * longest)
+    }
+
+    /// The charge, which is the caller's to give back.
+    func takeCharge() -> Int {
+        defer { chargedBytes = 0 }
+        return chargedBytes
     }
 
     /// Whether all elements have been started.

@@ -1,8 +1,13 @@
 import CRUDStorage
+import CRUDWire
 
 /// How a request uses its collections.
 enum RequestKind {
-    case read, write
+    /// Reads records by their ids.
+    case read
+    /// Looks for records, or counts them, which takes another way to the backend than reads.
+    case scan
+    case write
     /// Deletes slice by slice: it begins behind the writes before it, and everything behind it waits for its end.
     case bulkDelete
 }
@@ -11,13 +16,15 @@ enum RequestKind {
 ///
 /// Requests of one session on one collection take effect as if they were executed one after another. Writes keep their
 /// order by themselves, since a backend executes them in order. A read waits for the writes before it, and a write for
-/// those reads before it that are still in flight. A request that waits makes all later ones on its collection wait
+/// those reads before it that are still in flight. A scan and what reads before or after it wait for each other, for
+/// one must not see an older state than what comes before it. A request that waits makes all later ones on its collection wait
 /// behind it, and nothing else. A request on several collections waits for each of them: it starts when it is the first
 /// that waits on every one, and none has anything in flight that it has to wait for.
 struct CollectionOrder {
     private struct Entry {
         let collection: Collection
         var reads = 0
+        var scans = 0
         var writes = 0
         var bulkDeletes = 0
         var waiting: [WaitingRequest] = []
@@ -26,12 +33,15 @@ struct CollectionOrder {
         func admits(_ kind: RequestKind) -> Bool {
             if collection.isQuiesced { return false }
             return switch kind {
-            case .read: writes == 0 && bulkDeletes == 0
-            case .write, .bulkDelete: reads == 0 && bulkDeletes == 0
+            case .read: scans == 0 && writes == 0 && bulkDeletes == 0
+            case .scan: reads == 0 && scans == 0 && writes == 0 && bulkDeletes == 0
+            case .write, .bulkDelete: reads == 0 && scans == 0 && bulkDeletes == 0
             }
         }
 
-        var isIdle: Bool { reads == 0 && writes == 0 && bulkDeletes == 0 && waiting.isEmpty }
+        var isIdle: Bool {
+            reads == 0 && scans == 0 && writes == 0 && bulkDeletes == 0 && waiting.isEmpty
+        }
     }
 
     /// Those with requests in flight or waiting: few, and mostly none.
@@ -52,6 +62,7 @@ struct CollectionOrder {
         let index = makeEntry(for: collection)
         switch kind {
         case .read: entries[index].reads += change
+        case .scan: entries[index].scans += change
         case .write: entries[index].writes += change
         case .bulkDelete: entries[index].bulkDeletes += change
         }
@@ -60,27 +71,30 @@ struct CollectionOrder {
 
     // MARK: Waiting
 
-    mutating func enqueue(_ request: WaitingRequest) {
+    /// - Parameter isFirst: whether those that wait already are behind it.
+    mutating func enqueue(_ request: WaitingRequest, isFirst: Bool) {
         for collection in request.collections {
-            entries[makeEntry(for: collection)].waiting.append(request)
+            let index = makeEntry(for: collection)
+            entries[index].waiting.insert(request, at: isFirst ? 0 : entries[index].waiting.count)
             collection.requestsInFlight += 1
         }
     }
 
-    /// Takes out a request that may start now.
-    mutating func takeStartable() -> WaitingRequest? {
-        let startable = firstWaiting { request in
+    /// A request that may start now.
+    var firstStartable: WaitingRequest? {
+        firstWaiting { request in
             request.collections.allSatisfy { collection in
                 guard let index = index(of: collection) else { return true }
                 return entries[index].waiting.first === request && entries[index].admits(request.kind)
             }
         }
-        return startable.map { remove($0) }
     }
 
     /// Takes out a request that has waited long enough.
     mutating func takeOverdue(at now: Duration) -> WaitingRequest? {
-        firstWaiting { $0.deadline <= now }.map { remove($0) }
+        let overdue = firstWaiting { $0.deadline <= now }
+        if let overdue { remove(overdue) }
+        return overdue
     }
 
     /// The first request on any collection for which that is true.
@@ -91,12 +105,11 @@ struct CollectionOrder {
         return nil
     }
 
-    private mutating func remove(_ request: WaitingRequest) -> WaitingRequest {
+    mutating func remove(_ request: WaitingRequest) {
         for collection in request.collections {
             if let index = index(of: collection) { entries[index].waiting.removeAll { $0 === request } }
             collection.requestsInFlight -= 1
         }
-        return request
     }
 
     // MARK: Entries
@@ -114,17 +127,30 @@ struct CollectionOrder {
     }
 }
 
-/// A request that waits for earlier ones: its frame's text, and for how long.
+/// Why a request does not start yet.
+struct Wait {
+    /// What it uses.
+    var collections: [Collection]
+    var kind: RequestKind
+    /// The room that it needs for its reply.
+    var neededBytes = 1
+    /// What has been read of a `record.batch`, lest it be read again.
+    var operations: [Operation]?
+}
+
+/// A request that waits for earlier ones, or for room: its frame's text, and for how long.
 final class WaitingRequest {
     let text: [UInt8]
     let deadline: Duration
-    let kind: RequestKind
-    let collections: [Collection]
+    let wait: Wait
 
-    init(text: [UInt8], deadline: Duration, kind: RequestKind, collections: [Collection]) {
+    var kind: RequestKind { wait.kind }
+    var collections: [Collection] { wait.collections }
+    var neededBytes: Int { wait.neededBytes }
+
+    init(text: [UInt8], deadline: Duration, _ wait: Wait) {
         self.text = text
         self.deadline = deadline
-        self.kind = kind
-        self.collections = collections
+        self.wait = wait
     }
 }

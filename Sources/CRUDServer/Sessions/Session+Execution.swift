@@ -8,9 +8,9 @@ import CRUDWire
 extension Session {
     /// Executes a frame, or has it wait for earlier requests.
     ///
-    /// - Parameter waitedUntil: the deadline of a frame that has waited and may start now. What waits behind it does
-    ///   not count.
-    func execute(frame: Span<UInt8>, waitedUntil: Duration? = nil) {
+    /// - Parameter waiting: what the frame has been while it waited; it may start now. What waits behind it does not
+    ///   count.
+    func execute(frame: Span<UInt8>, after waiting: WaitingRequest? = nil) {
         frame.withUnsafeBufferPointer { text in
             do throws(RequestError) {
                 switch try sessions.parser.parse(frame) {
@@ -18,13 +18,14 @@ extension Session {
                 case .request(let request):
                     let call = Call(
                         session: self, array: nil, text: text, request: request,
-                        deadline: waitedUntil ?? loop.deadline, chargedBytes: text.count, hasWaited: waitedUntil != nil)
-                    if loop.isDraining, waitedUntil == nil {
+                        deadline: waiting?.deadline ?? loop.deadline, chargedBytes: text.count,
+                        hasWaited: waiting != nil, operations: waiting?.wait.operations)
+                    if loop.isDraining, waiting == nil {
                         call.fail(.draining)
-                    } else if case .mustWait(let collections, let kind) = sessions.handler.handle(call) {
+                    } else if case .mustWait(let wait) = sessions.handler.handle(call) {
+                        let text = waiting?.text ?? Array(text)
                         enqueue(
-                            WaitingRequest(
-                                text: Array(text), deadline: call.deadline, kind: kind, collections: collections))
+                            WaitingRequest(text: text, deadline: call.deadline, wait), isFirst: waiting != nil)
                     }
                     sessions.parser.recycle(consume call.request)
                 }
@@ -59,7 +60,7 @@ extension Session {
             throw RequestError(.limit("batch", maximum, "the batch array has more than \(maximum) elements"))
         }
         let array = BatchArray(
-            text: Array(text), elements: elements, deadline: loop.deadline, frameBytes: loop.limits.frameBytes)
+            text: Array(text), elements: elements, deadline: loop.deadline, loop.limits)
         if loop.isDraining { reject(array, .draining) }
         start(array)
     }
@@ -67,9 +68,9 @@ extension Session {
     /// Starts as many elements of an array as may start now.
     func startElements(of array: BatchArray) {
         array.text.withUnsafeBufferPointer { text in
-            while !array.isStarted {
-                guard !hasHadItsShare else { return sessions.resumeNextIteration(self) }
-                spend(1)
+            while !array.isStarted, !array.isBlocked {
+                guard !hasHadItsShare else { return sessions.add(self, to: .postponed) }
+                spend(1 + array.elements[array.next].count >> 10)
                 guard startElement(of: array, text, rejectedWith: nil) else { return }
                 array.next += 1
             }
@@ -96,12 +97,13 @@ extension Session {
             else { return true }
             let call = Call(
                 session: self, array: array, text: text, request: request, deadline: array.deadline,
-                chargedBytes: element.count, hasWaited: false)
+                // The array has been charged.
+                chargedBytes: 0, hasWaited: false, operations: array.operations.take())
             var isStarted = true
             if let error {
                 call.fail(error)
-            } else if case .accepted = sessions.handler.handle(call) {
-            } else {
+            } else if case .mustWaitForArray(let operations) = sessions.handler.handle(call) {
+                array.operations = operations
                 isStarted = false
             }
             sessions.parser.recycle(consume call.request)

@@ -3,6 +3,7 @@ import CRUDEventLoop
 import CRUDModel
 import CRUDStorage
 import CRUDWire
+import Logging
 
 /// One connection: cuts its bytes into frames, keeps the order of effect, and bounds what its peer can make the daemon
 /// hold.
@@ -11,14 +12,14 @@ import CRUDWire
 /// collection is kept in the ``CollectionOrder``; a batch array that cannot be started to its end holds back the frames
 /// after it.
 ///
-/// **Bounds.** The session is not read from while it has too many requests in flight, or while what it holds, its own
-/// requests and the replies that its peer does not read, is too much. It is back-pressure, not an error: the peer's own
-/// socket fills.
+/// **Bounds.** The session is not read from while it has too many requests in flight, nor while there is no room for
+/// more in its ``SessionAccount``; and no request starts while there is none for its reply. It is back-pressure, not an
+/// error: the peer's own socket fills.
 ///
-/// **Ends.** After its peer has shut down its writing side, or has sent a frame that is too long, a session still
-/// replies to what it has accepted and then closes.
+/// **Ends.** After its peer has shut down its writing side, or has sent a frame that is too long or takes too long, a
+/// session still replies to what it has accepted and then closes.
 final class Session: StreamHandler {
-    private enum Phase {
+    enum Phase {
         /// Frames are accepted.
         case serving
         /// Nothing more is accepted; the session closes when every request has its reply.
@@ -26,23 +27,32 @@ final class Session: StreamHandler {
         case closed
     }
 
+    /// A frame of which a part has come.
+    struct PartialFrame {
+        /// When it has taken too long, on the loop's clock.
+        var deadline: Duration
+        /// How much room it has been given.
+        var grantedBytes = 0
+    }
+
     /// What every frame touches. Not checked for exclusive access at run time, which a profile of reads shows: one
     /// thread uses it, and nothing that is called during an access comes back to it.
-    private struct State {
+    struct State {
         /// Set right after the session is made: a stream needs its handler first.
         var stream: Stream?
         var phase = Phase.serving
         var authority: Authority
         var order = CollectionOrder()
         var array: BatchArray?
+        /// Reads whose records take more room than they were given.
+        var unfinishedReads: [PendingRequest] = []
         /// Requests that have been accepted and are not done.
         var requestsInFlight = 0
-        /// Bytes of requests that wait or are in flight.
-        var heldBytes = 0
-        /// Room that is reserved for a frame of which a part has come.
-        var reservedBytes = 0
-        /// Room that such a frame waits for.
-        var wantedBytes = 0
+        var partialFrame: PartialFrame?
+        /// What has come and has not been consumed, or the room that it has been given.
+        var inputBytes = 0
+        /// How much room a frame waits for, for its rest or for its request; 0: none does.
+        var neededBytes = 0
         /// When something last came or went, on the loop's clock.
         var lastActivity: Duration
         /// What the session has had executed, and in which iteration.
@@ -52,24 +62,32 @@ final class Session: StreamHandler {
         var isBehind = false
     }
 
+    /// No other session of the daemon ever has it.
+    let number: Int
     let peer: Peer
-    @exclusivity(unchecked) private var state: State
-    /// Whether it is on the list of those to be resumed.
-    var isToBeResumed = false
+    let account: SessionAccount
+    @exclusivity(unchecked) var state: State
+    /// On which lists of its set it is.
+    var lists: SessionSet.Lists = []
     /// The set that it belongs to until it is closed.
     let sessions: SessionSet
     let loop: LoopState
 
     /// How much a session may have executed in one iteration, and how many bytes of replies, so that no session keeps
-    /// an iteration to itself. A frame counts as sixteen, an element of an array or an id of many as one.
+    /// an iteration to itself. A frame counts as sixteen and one more for each kibibyte, an element of an array or an
+    /// id of many as one.
     private static let workPerIteration = 1024
-    private static let workOfFrame = 16
-    private static let replyBytesPerIteration = 1 << 20
+    static let workOfFrame = 16
+    static let replyBytesPerIteration = 1 << 20
+    /// How much of a frame comes in one iteration at the most.
+    private static let inputBytesPerIteration = 256 << 10
 
-    init(peer: Peer, authority: Authority, in sessions: SessionSet) {
+    init(_ number: Int, peer: Peer, authority: Authority, in sessions: SessionSet) {
+        self.number = number
         self.peer = peer
         self.sessions = sessions
         loop = sessions.loop
+        account = SessionAccount(sessions.buffers.account(of: peer.uid))
         state = State(authority: authority, lastActivity: sessions.loop.now)
     }
 
@@ -84,11 +102,23 @@ final class Session: StreamHandler {
         _modify { yield &state.authority }
     }
 
+    // MARK: Logging
+
+    /// Logs what happens to the session; never what is in its records.
+    func debug(_ event: @autoclosure () -> String) {
+        if loop.logsSessions { loop.service.logger.debug("session \(number) of uid \(peer.uid): \(event())") }
+    }
+
+    func trace(_ event: @autoclosure () -> String) {
+        if loop.logsRequests { loop.service.logger.trace("session \(number) of uid \(peer.uid): \(event())") }
+    }
+
     // MARK: Frames
 
     func received(_ bytes: Span<UInt8>, from stream: Stream) -> Int {
         state.lastActivity = loop.now
         state.isBehind = false
+        let partialFrame = state.partialFrame.take()
         var consumed = 0
         let enoughOutput = stream.pendingOutputBytes + Self.replyBytesPerIteration
         while state.phase == .serving, bytes.count - consumed >= FrameHeader.size {
@@ -99,13 +129,13 @@ final class Session: StreamHandler {
             }
             let end = consumed + FrameHeader.size + length
             guard end <= bytes.count else {
-                if reserve(end - consumed) { stream.expects(totalBytes: end - consumed) } else { pause() }
+                let frame = (consumed == 0 ? partialFrame : nil) ?? PartialFrame(deadline: loop.deadline)
+                awaitRest(of: frame, end - consumed, received: bytes.count - consumed, from: stream)
                 break
             }
-            releaseReserved()
-            guard hasRoom else {
+            guard canAccept(length, replacing: consumed == 0 ? state.inputBytes : 0) else {
                 state.isBehind = true
-                pause()
+                awaitRoom(for: length)
                 break
             }
             guard !hasHadItsShare, stream.pendingOutputBytes < enoughOutput else {
@@ -113,17 +143,33 @@ final class Session: StreamHandler {
                 stream.resumeNextIteration()
                 break
             }
-            spend(Self.workOfFrame)
+            spend(Self.workOfFrame + length >> 10)
             execute(frame: bytes.extracting(consumed + FrameHeader.size..<end))
             consumed = end
         }
         // What comes after the last frame that is accepted is not kept.
-        return state.phase == .serving ? consumed : bytes.count
+        if state.phase != .serving { consumed = bytes.count }
+        state.inputBytes = max(bytes.count - consumed, state.partialFrame?.grantedBytes ?? 0)
+        chargeStream()
+        return consumed
+    }
+
+    /// Receives the rest of a frame, as far as there is room.
+    private func awaitRest(of frame: PartialFrame, _ size: Int, received: Int, from stream: Stream) {
+        state.partialFrame = frame
+        sessions.add(self, to: .overdue)
+        let next = min(size, received + Self.inputBytesPerIteration)
+        if next <= frame.grantedBytes || room(for: next, replacing: state.inputBytes) == .available {
+            stream.expects(totalBytes: size)
+        } else {
+            awaitRoom(for: size)
+        }
     }
 
     /// A frame that is too long ends the session: where the next one begins is a gigabyte away, or nowhere.
     private func rejectFrame() {
         let maximum = loop.limits.frameBytes
+        debug("a frame is longer than \(maximum) bytes")
         fail(.limit("frame_bytes", maximum, "the frame is longer than \(maximum) bytes"), to: nil, in: nil)
         finish()
     }
@@ -155,7 +201,9 @@ final class Session: StreamHandler {
 
     /// Sends the reply to an array once every element has its response.
     func finishIfComplete(_ array: BatchArray) {
-        if array.isFinished { state.stream.map { array.finish(into: &$0.output) } }
+        guard array.isFinished else { return }
+        state.stream.map { array.finish(into: &$0.output) }
+        charge(requests: 0, bytes: -array.takeCharge())
     }
 
     // MARK: Fairness
@@ -174,139 +222,6 @@ final class Session: StreamHandler {
         state.iterationOfWork == sessions.iteration && state.workDone >= Self.workPerIteration
     }
 
-    // MARK: Back-pressure
-
-    /// What a session may always hold, however much the others do; frames up to this size need no room reserved.
-    private static let modestBytes = 64 << 10
-
-    /// Whether another frame may be accepted. Where all sessions together hold too much, those that hold little
-    /// continue.
-    private var hasRoom: Bool {
-        guard state.array == nil, state.requestsInFlight < loop.limits.inflightPerSession else { return false }
-        let held = state.heldBytes + (state.stream?.pendingOutputBytes ?? 0)
-        return held < loop.limits.sessionBytes && (held < Self.modestBytes || sessions.buffers.hasRoom)
-    }
-
-    /// Reserves room for a frame of which only a part is there; false if the session has to wait for it.
-    private func reserve(_ size: Int) -> Bool {
-        if size <= Self.modestBytes || state.reservedBytes > 0 { return true }
-        guard sessions.buffers.reserve(size) else {
-            state.wantedBytes = size
-            return false
-        }
-        state.reservedBytes = size
-        return true
-    }
-
-    /// Gives back the room of a frame that is there, or will never be.
-    private func releaseReserved() {
-        guard state.reservedBytes > 0 || state.wantedBytes > 0 else { return }
-        sessions.buffers.release(state.reservedBytes)
-        state.reservedBytes = 0
-        state.wantedBytes = 0
-    }
-
-    private func pause() {
-        state.stream?.pause()
-        sessions.hasPaused(self)
-    }
-
-    /// Resumes reading if what made the session pause is over.
-    func resumeReadingIfPossible() -> Bool {
-        guard state.phase == .serving, let stream = state.stream else { return true }
-        guard hasRoom, state.wantedBytes == 0 || sessions.buffers.hasRoom(for: state.wantedBytes) else { return false }
-        stream.resume()
-        return true
-    }
-
-    func outputDrained(from stream: Stream) {
-        state.lastActivity = loop.now
-    }
-
-    // MARK: Order
-
-    /// Whether a request may start now; if not, it has to wait.
-    ///
-    /// - Parameter hasWaited: whether it is the first of those that wait.
-    func admits(_ kind: RequestKind, on collection: Collection, hasWaited: Bool) -> Bool {
-        state.order.admits(kind, on: collection, hasWaited: hasWaited)
-    }
-
-    /// Keeps a frame until the requests before it on its collections are done.
-    func enqueue(_ request: WaitingRequest) {
-        state.order.enqueue(request)
-        charge(requests: 1, bytes: request.text.count)
-        sessions.hasWaiting(self)
-    }
-
-    /// Counts a request that is in flight.
-    func started(_ request: PendingRequest) { count(request, +1) }
-
-    /// Counts a request that is done.
-    func ended(_ request: PendingRequest) {
-        count(request, -1)
-        state.lastActivity = loop.now
-        sessions.resumeLater(self)
-    }
-
-    private func count(_ request: PendingRequest, _ change: Int) {
-        if let collection = request.collection { state.order.count(request.kind, on: collection, change) }
-        for collection in request.otherCollections { state.order.count(request.kind, on: collection, change) }
-        charge(requests: change * request.weight, bytes: change * request.chargedBytes)
-    }
-
-    private func charge(requests: Int, bytes: Int) {
-        state.requestsInFlight += requests
-        state.heldBytes += bytes
-    }
-
-    /// Starts what had to wait for requests that are done.
-    func resume() {
-        isToBeResumed = false
-        while let request = state.order.takeStartable() {
-            let text = request.text
-            charge(requests: -1, bytes: -text.count)
-            execute(frame: text.span, waitedUntil: request.deadline)
-        }
-        state.order.removeIdle()
-        if let array = state.array { resume(array) }
-        closeIfFinished()
-    }
-
-    /// Fails requests that have waited too long; nothing of them has been applied.
-    func expireWaiting() {
-        if let array = state.array, array.deadline <= loop.now {
-            reject(array, .overdue)
-            resume(array)
-        }
-        while let request = state.order.takeOverdue(at: loop.now) {
-            let text = request.text
-            charge(requests: -1, bytes: -text.count)
-            reject(frame: text.span, .overdue)
-        }
-    }
-
-    /// Whether a request waits for earlier ones.
-    var hasWaiting: Bool { state.array != nil || state.order.hasWaiting }
-
-    // MARK: Batch arrays
-
-    /// Starts a batch array; frames after it wait until its last element has been started.
-    func start(_ array: BatchArray) {
-        state.array = array
-        state.heldBytes += array.text.count
-        resume(array)
-        if state.array != nil { sessions.hasWaiting(self) }
-    }
-
-    private func resume(_ array: BatchArray) {
-        startElements(of: array)
-        guard array.isStarted else { return }
-        state.array = nil
-        state.heldBytes -= array.text.count
-        finishIfComplete(array)
-    }
-
     // MARK: The end
 
     func reachedEnd(of stream: Stream) {
@@ -314,30 +229,41 @@ final class Session: StreamHandler {
     }
 
     func closed(_ stream: Stream) {
-        releaseReserved()
         state.phase = .closed
         state.isBehind = false
         state.stream = nil
+        dropInput()
+        for read in state.unfinishedReads { ended(read) }
+        state.unfinishedReads.removeAll()
         sessions.hasClosed(self)
+    }
+
+    private func dropInput() {
+        state.partialFrame = nil
+        state.inputBytes = 0
+        state.neededBytes = 0
+        chargeStream()
+        account.endOverdraft()
     }
 
     /// Accepts nothing more, replies to what has been accepted, and closes.
     func finish() {
         guard state.phase == .serving else { return }
         state.phase = .finishing
+        dropInput()
         closeIfFinished()
     }
 
+    /// Whether a request that has come is not done.
+    var hasRequests: Bool { state.requestsInFlight > 0 || state.array != nil || state.isBehind }
+
     /// Whether every request that has come is done and nothing is left to be sent.
-    var isIdle: Bool {
-        state.requestsInFlight == 0 && state.array == nil && !state.isBehind
-            && (state.stream?.pendingOutputBytes ?? 0) == 0
-    }
+    var isIdle: Bool { !hasRequests && outputBytes == 0 }
 
     /// Whether nothing has come or gone for so long.
     func isIdle(for time: Duration) -> Bool { isIdle && loop.now - state.lastActivity >= time }
 
-    private func closeIfFinished() {
+    func closeIfFinished() {
         guard state.phase == .finishing, state.requestsInFlight == 0, state.array == nil else { return }
         state.stream?.closeWhenFlushed()
     }

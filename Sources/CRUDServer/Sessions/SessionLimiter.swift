@@ -10,6 +10,8 @@ final class SessionLimiter: Sendable {
     private struct Count {
         var limits: Configuration.Limits
         var all = 0
+        /// How many there have been.
+        var entered = 0
         var byUser: [UInt32: Int] = [:]
     }
 
@@ -30,20 +32,24 @@ final class SessionLimiter: Sendable {
 
     /// Counts a new session.
     ///
+    /// - Returns: its number, which no other one ever has.
     /// - Throws: `limit_exceeded` if its user, or everybody together, has as many as may be.
-    func enter(uid: UInt32, isAdmin: Bool) throws(CRUDError) {
+    func enter(uid: UInt32, isAdmin: Bool) throws(CRUDError) -> Int {
         let reserve = isAdmin ? Self.reserveForAdmins : 0
-        let exceeded: (limit: String, maximum: Int)? = count.withLock { count in
+        return try count.withLock { count throws(CRUDError) in
             let limits = count.limits
-            if count.all >= limits.sessions + reserve { return ("sessions", limits.sessions) }
             let own = count.byUser[uid, default: 0]
-            if own >= limits.sessionsPerUser + reserve { return ("sessions_per_user", limits.sessionsPerUser) }
+            guard count.all < limits.sessions + reserve else {
+                throw .limit("sessions", limits.sessions, "there are too many sessions")
+            }
+            guard own < limits.sessionsPerUser + reserve else {
+                throw .limit("sessions_per_user", limits.sessionsPerUser, "there are too many sessions of this user")
+            }
             count.all += 1
             count.byUser[uid] = own + 1
-            return nil
+            count.entered += 1
+            return count.entered
         }
-        guard let exceeded else { return }
-        throw .limit(exceeded.limit, exceeded.maximum, "there are too many sessions")
     }
 
     /// Counts a session that has ended.

@@ -3,12 +3,13 @@ import CRUDEventLoop
 import CRUDModel
 import CRUDStorage
 import Glibc
+import Logging
 
 /// The sessions of one event loop, and which of them wait for what.
 final class SessionSet {
     let loop: LoopState
     /// What all of them hold together.
-    let buffers: BufferBudget
+    let buffers: BufferLedger
     let parser: FrameParser
     /// What executes their calls.
     let handler: any CallHandler
@@ -16,20 +17,32 @@ final class SessionSet {
     // Not checked for exclusive access at run time, for every frame asks; one thread uses it.
     @exclusivity(unchecked) private(set) var iteration: UInt64 = 0
 
+    /// What a session may wait for.
+    struct Lists: OptionSet {
+        let rawValue: UInt8
+        /// Something makes room.
+        static let room = Lists(rawValue: 1)
+        /// Something of it may be overdue.
+        static let overdue = Lists(rawValue: 2)
+        /// It has something to resume in this iteration.
+        static let resumable = Lists(rawValue: 4)
+        /// Its batch array has had its share of this iteration.
+        static let postponed = Lists(rawValue: 8)
+    }
+
     private var sessions: [ObjectIdentifier: Session] = [:]
-    /// Those that are not read from until something makes room.
-    private var paused: [Session] = []
-    /// Those in which a request waits for earlier ones.
-    private var waiting: [Session] = []
-    /// Those that have something to resume in this iteration.
+    /// The members of the lists, each once.
+    private var room: [Session] = []
+    private var overdue: [Session] = []
     private var resumable: [Session] = []
-    /// Those whose batch array has had its share of this iteration.
     private var postponed: [Session] = []
+    /// Counts the passes over those that wait for room.
+    private var roomPass: UInt64 = 0
 
     init(_ loop: LoopState, handler: any CallHandler) {
         self.loop = loop
         self.handler = handler
-        buffers = BufferBudget(maximum: loop.bufferBytes, loop: loop.eventLoop)
+        buffers = BufferLedger(maximum: loop.bufferBytes)
         parser = FrameParser(loop.limits)
     }
 
@@ -41,7 +54,7 @@ final class SessionSet {
             session.authority = Authority(of: session.peer, by: service.configuration.access)
         }
         // What was quiesced is not any more.
-        for session in waiting { resumeLater(session) }
+        for session in overdue { add(session, to: .resumable) }
     }
 
     // MARK: Coming and going
@@ -52,16 +65,20 @@ final class SessionSet {
             return reject(descriptor, CRUDError(.permissionDenied, "the kernel does not say who you are"))
         }
         let authority = Authority(of: peer, by: loop.service.configuration.access)
+        let number: Int
         do throws(CRUDError) {
-            try loop.service.sessions.enter(uid: peer.uid, isAdmin: authority.isAdmin)
+            number = try loop.service.sessions.enter(uid: peer.uid, isAdmin: authority.isAdmin)
         } catch {
+            loop.service.logger.debug("a connection of uid \(peer.uid) is refused: \(error.message)")
             return reject(descriptor, error)
         }
-        let session = Session(peer: peer, authority: authority, in: self)
+        let session = Session(number, peer: peer, authority: authority, in: self)
         do throws(SystemCallError) {
             try session.serve(descriptor)
             sessions[ObjectIdentifier(session)] = session
+            session.debug("connected")
         } catch {
+            loop.service.logger.warning("a connection of uid \(peer.uid) is refused: \(error)")
             loop.service.sessions.leave(uid: peer.uid)
             reject(descriptor, CRUDError(.unavailable, "the daemon has no room for another session"))
         }
@@ -73,6 +90,7 @@ final class SessionSet {
     }
 
     func hasClosed(_ session: Session) {
+        session.debug("closed")
         sessions[ObjectIdentifier(session)] = nil
         loop.service.sessions.leave(uid: session.peer.uid)
     }
@@ -82,52 +100,75 @@ final class SessionSet {
         for session in sessions.values where session.isIdle(for: time) { session.finish() }
     }
 
+    /// Whether any request that has come is not done.
+    var hasRequests: Bool { sessions.values.contains(where: \.hasRequests) }
+
     /// Whether every request that has come is done, and every reply has been sent.
     var isIdle: Bool { sessions.values.allSatisfy(\.isIdle) }
 
     // MARK: Waiting
 
-    func hasPaused(_ session: Session) { paused.append(session) }
-
-    /// A request of this session waits for earlier ones.
-    func hasWaiting(_ session: Session) {
-        if !waiting.contains(where: { $0 === session }) { waiting.append(session) }
+    /// Puts a session on lists, unless it is there.
+    func add(_ session: Session, to lists: Lists) {
+        let missing = lists.subtracting(session.lists)
+        guard !missing.isEmpty else { return }
+        session.lists.formUnion(missing)
+        if missing.contains(.room) { room.append(session) }
+        if missing.contains(.overdue) { overdue.append(session) }
+        if missing.contains(.resumable) { resumable.append(session) }
+        if missing.contains(.postponed) { postponed.append(session) }
     }
 
-    /// Whether any request waits for earlier ones of its session.
-    var hasWaiting: Bool { !waiting.isEmpty }
+    /// Whether anything waits that can be overdue.
+    var hasWaiting: Bool { !overdue.isEmpty }
 
-    /// Fails the requests that have waited too long.
-    func expireWaiting() {
-        for session in waiting { session.expireWaiting() }
-        waiting.removeAll { !$0.hasWaiting }
+    /// Ends what has waited too long.
+    func expireWaiting(at now: Duration) {
+        for session in overdue { session.expireWaiting(at: now) }
+        overdue.removeAll { session in
+            guard !session.hasWaiting else { return false }
+            session.lists.remove(.overdue)
+            return true
+        }
     }
-
-    /// Has a session start, before this iteration ends, what has waited for requests that are done now.
-    func resumeLater(_ session: Session) {
-        guard !session.isToBeResumed else { return }
-        session.isToBeResumed = true
-        resumable.append(session)
-    }
-
-    /// Has a session resume its batch array in the next iteration.
-    func resumeNextIteration(_ session: Session) { postponed.append(session) }
 
     /// Resumes the sessions that have something to resume. What they start may be done at once.
     func resume() {
         while !resumable.isEmpty {
             let sessions = resumable
             resumable.removeAll(keepingCapacity: true)
-            for session in sessions { session.resume() }
+            for session in sessions {
+                session.lists.remove(.resumable)
+                session.resume()
+            }
+        }
+    }
+
+    /// Lets those continue that wait for room and find it now. Of one user, the first that does not keeps those behind
+    /// it waiting, lest it wait for ever.
+    private func grantRoom() {
+        guard !room.isEmpty else { return }
+        roomPass += 1
+        let waiting = room
+        room.removeAll(keepingCapacity: true)
+        for session in waiting {
+            session.lists.remove(.room)
+            let user = session.account.user
+            let result = user.lastBlockedPass == roomPass ? .withheldByUser : session.resumeIfThereIsRoom()
+            if result == .withheldByUser { user.lastBlockedPass = roomPass }
+            if result != .available { add(session, to: .room) }
         }
     }
 
     /// - Returns: whether another iteration has to follow at once.
     func iterationWillEnd() -> Bool {
         iteration &+= 1
-        for session in postponed { resumeLater(session) }
+        for session in postponed {
+            session.lists.remove(.postponed)
+            add(session, to: .resumable)
+        }
         postponed.removeAll(keepingCapacity: true)
-        if !paused.isEmpty { paused.removeAll { $0.resumeReadingIfPossible() } }
+        grantRoom()
         return !resumable.isEmpty
     }
 }

@@ -1,9 +1,13 @@
 import CRUDJSON
 
-/// The members of an object as they were scanned, in order.
+/// The members of an object as they were scanned, in order. Of very many only the first are kept: no request has so
+/// many that are known, and what is too much is refused by those.
 struct MemberList {
+    /// How many members are kept, beside those that are essential.
+    private static let maximumCount = 256
+
     private var members: [(key: JSONSlice, value: JSONSlice)] = []
-    /// The depth of the deepest value.
+    /// The depth of the deepest value, whether it is kept or not.
     private(set) var deepest = 0
 
     var count: Int { members.count }
@@ -15,8 +19,10 @@ struct MemberList {
         deepest = 0
     }
 
-    mutating func append(_ key: JSONSlice, _ value: JSONSlice) {
-        members.append((key, value))
+    /// - Parameter isEssential: whether it is kept all the same; of very many such there are two with one name.
+    mutating func append(_ key: JSONSlice, _ value: JSONSlice, isEssential: @autoclosure () -> Bool = false) {
+        let (count, maximum) = (members.count, Self.maximumCount)
+        if count < maximum || count < 2 * maximum && isEssential() { members.append((key, value)) }
         deepest = max(deepest, value.depth)
     }
 

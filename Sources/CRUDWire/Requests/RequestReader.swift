@@ -101,7 +101,7 @@ package struct RequestReader: ~Copyable {
         var isFirst = true
         while let key = try scanner.nextKey(text, isFirst: &isFirst) {
             guard key.equals("params", text), try scanner.peekKind(text) == .object else {
-                members.append(key, try scanner.value(text))
+                members.append(key, try scanner.value(text), isEssential: Self.isOfEnvelope(key, text))
                 continue
             }
             let start = scanner.position
@@ -110,8 +110,14 @@ package struct RequestReader: ~Copyable {
             while let key = try scanner.nextKey(text, isFirst: &isFirst) {
                 parameters.append(key, try scanner.value(text))
             }
-            members.append(key, JSONSlice(start: start, end: scanner.position, kind: .object, depth: 1))
+            members.append(
+                key, JSONSlice(start: start, end: scanner.position, kind: .object, depth: 1), isEssential: true)
         }
+    }
+
+    private static func isOfEnvelope(_ key: JSONSlice, _ text: Span<UInt8>) -> Bool {
+        key.equals("jsonrpc", text) || key.equals("id", text) || key.equals("method", text)
+            || key.equals("params", text)
     }
 
     private static func parseError(_ error: JSONSyntaxError) -> CRUDError {

@@ -1,0 +1,217 @@
+import CRUDConfiguration
+import CRUDEventLoop
+import CRUDModel
+import CRUDStorage
+
+// What waits: for earlier requests, and for room.
+
+extension Session {
+    /// Charges what the stream buffers.
+    func chargeStream() {
+        account.chargeBuffered(state.inputBytes + outputBytes)
+    }
+
+    /// What is still to be sent.
+    var outputBytes: Int { state.stream?.pendingOutputBytes ?? 0 }
+
+    func charge(requests: Int, bytes: Int) {
+        state.requestsInFlight += requests
+        account.charge(bytes)
+    }
+
+    /// Whether so many bytes more may be held.
+    ///
+    /// - Parameter input: what has been charged for them already, as input.
+    func room(for bytes: Int, replacing input: Int = 0) -> SessionAccount.Room {
+        let output = outputBytes
+        if account.isModest(with: bytes, output: output) { return .available }
+        chargeStream()
+        return account.room(
+            for: bytes, replacing: input, output: output, maximum: loop.limits.sessionBytes)
+    }
+
+    func hasRoom(for bytes: Int) -> Bool { room(for: bytes) == .available }
+
+    /// Whether the session's output may be that long, a reply that is being written included.
+    func hasRoom(forOutput output: Int) -> Bool {
+        account.chargeBuffered(state.inputBytes + output)
+        return account.room(for: 0, replacing: 0, output: output, maximum: .max) == .available
+    }
+
+    /// Whether another frame may be accepted; parameters as of ``room(for:replacing:)``.
+    func canAccept(_ length: Int, replacing input: Int) -> Bool {
+        state.array == nil && state.requestsInFlight < loop.limits.inflightPerSession
+            && room(for: length, replacing: input) == .available
+    }
+
+    /// Is not read from until there is room.
+    func awaitRoom(for bytes: Int) {
+        state.neededBytes = max(bytes, 1)
+        state.stream?.pause()
+        sessions.add(self, to: .room)
+    }
+
+    /// Asks again for the room that requests, and then frames, wait for.
+    ///
+    /// - Returns: whether the session still waits, and if so, who has to make room.
+    func resumeIfThereIsRoom() -> SessionAccount.Room {
+        guard let stream = state.stream else { return .available }
+        var result = SessionAccount.Room.available
+        if let bytes = bytesNeededByRequests {
+            result = roomOrOverdraft(for: bytes)
+            if result == .available { sessions.add(self, to: .resumable) }
+        }
+        guard result == .available, state.neededBytes > 0, state.phase == .serving else { return result }
+        guard state.array == nil, state.requestsInFlight < loop.limits.inflightPerSession else {
+            return .withheldBySession
+        }
+        result = roomOrOverdraft(for: state.neededBytes, replacing: state.inputBytes)
+        guard result == .available else { return result }
+        if !state.isBehind {
+            // The time that the frame has waited is not its peer's.
+            state.partialFrame = PartialFrame(deadline: loop.deadline, grantedBytes: state.neededBytes)
+            state.inputBytes = max(state.inputBytes, state.neededBytes)
+            chargeStream()
+        }
+        state.neededBytes = 0
+        stream.resume()
+        return .available
+    }
+
+    private func roomOrOverdraft(for bytes: Int, replacing input: Int = 0) -> SessionAccount.Room {
+        if case .withheldByUser = room(for: bytes, replacing: input) { account.overdraw() }
+        return room(for: bytes, replacing: input)
+    }
+
+    /// How much room the first of the accepted requests that only wait for room needs; nil if none does.
+    private var bytesNeededByRequests: Int? {
+        if let read = state.unfinishedReads.first, read.canBeginAgain { return read.missingBytes }
+        if let request = state.order.firstStartable { return request.neededBytes }
+        if let array = state.array, !array.hasRoom { return array.maximumReplyBytes }
+        return nil
+    }
+
+    func outputWritten(to stream: Stream) {
+        state.lastActivity = loop.now
+        chargeStream()
+    }
+
+    // MARK: Order
+
+    /// Whether a request may start now; if not, it has to wait.
+    ///
+    /// - Parameter hasWaited: whether it is the first of those that wait.
+    func admits(_ kind: RequestKind, on collection: Collection, hasWaited: Bool) -> Bool {
+        state.order.admits(kind, on: collection, hasWaited: hasWaited)
+    }
+
+    /// Keeps a frame until the requests before it on its collections are done, and there is room for its reply.
+    ///
+    /// - Parameter isFirst: whether those that wait are behind it.
+    func enqueue(_ request: WaitingRequest, isFirst: Bool) {
+        state.order.enqueue(request, isFirst: isFirst)
+        charge(requests: 1, bytes: request.text.count)
+        sessions.add(self, to: request.neededBytes > 1 ? [.overdue, .room] : .overdue)
+    }
+
+    /// Counts a request that is in flight.
+    func started(_ request: PendingRequest) { count(request, +1) }
+
+    /// Counts a request that is done.
+    func ended(_ request: PendingRequest) {
+        count(request, -1)
+        state.lastActivity = loop.now
+        chargeStream()
+        sessions.add(self, to: .resumable)
+    }
+
+    private func count(_ request: PendingRequest, _ change: Int) {
+        if let collection = request.collection { state.order.count(request.kind, on: collection, change) }
+        for collection in request.otherCollections { state.order.count(request.kind, on: collection, change) }
+        charge(requests: change * request.weight, bytes: change * request.chargedBytes)
+    }
+
+    /// Has a read begin again once there is room for what it has found.
+    func awaitRoom(for read: PendingRequest) {
+        guard state.stream != nil else { return ended(read) }
+        state.unfinishedReads.append(read)
+        sessions.add(self, to: [.overdue, .room])
+    }
+
+    /// Starts what had to wait for requests that are done, as far as there is room and time.
+    func resume() {
+        let enoughOutput = outputBytes + Self.replyBytesPerIteration
+        while let read = state.unfinishedReads.first, !hasHadItsShare, outputBytes < enoughOutput {
+            guard read.canBeginAgain, hasRoom(for: read.missingBytes) else { break }
+            state.unfinishedReads.removeFirst()
+            spend(Self.workOfFrame)
+            charge(requests: 0, bytes: read.missingBytes)
+            read.beginAgain()
+        }
+        while let request = state.order.firstStartable, !hasHadItsShare, outputBytes < enoughOutput,
+            hasRoom(for: request.neededBytes)
+        {
+            state.order.remove(request)
+            spend(Self.workOfFrame)
+            let text = request.text
+            charge(requests: -1, bytes: -text.count)
+            execute(frame: text.span, after: request)
+        }
+        state.order.removeIdle()
+        if let array = state.array { resume(array) }
+        if bytesNeededByRequests != nil { sessions.add(self, to: .room) }
+        closeIfFinished()
+    }
+
+    /// Ends what has waited too long: requests fail, and nothing of them has been applied; a frame of which only a part
+    /// has come ends the session.
+    func expireWaiting(at now: Duration) {
+        if let array = state.array, array.deadline <= now {
+            reject(array, .overdue)
+            resume(array)
+        }
+        while let request = state.order.takeOverdue(at: now) {
+            let text = request.text
+            charge(requests: -1, bytes: -text.count)
+            reject(frame: text.span, .overdue)
+        }
+        for read in state.unfinishedReads where read.deadline <= now {
+            state.unfinishedReads.removeAll { $0 === read }
+            read.fail(.overdue, isOverdue: true)
+            ended(read)
+        }
+        if let frame = state.partialFrame, state.neededBytes == 0, frame.deadline <= now {
+            debug("a frame has not come to its end in time")
+            finish()
+        }
+        account.endOverdraft()
+    }
+
+    /// Whether something waits that can be overdue.
+    var hasWaiting: Bool {
+        state.array != nil || state.order.hasWaiting || !state.unfinishedReads.isEmpty || state.partialFrame != nil
+    }
+
+    // MARK: Batch arrays
+
+    /// Starts a batch array; frames after it wait until its last element has been started.
+    func start(_ array: BatchArray) {
+        state.array = array
+        charge(requests: 0, bytes: array.chargedBytes)
+        resume(array)
+        if state.array != nil { sessions.add(self, to: [.overdue, .room]) }
+    }
+
+    private func resume(_ array: BatchArray) {
+        if !array.hasRoom {
+            guard array.isStarted || hasRoom(for: array.maximumReplyBytes) else { return }
+            array.hasRoom = true
+            array.chargedBytes += array.maximumReplyBytes
+            charge(requests: 0, bytes: array.maximumReplyBytes)
+        }
+        startElements(of: array)
+        guard array.isStarted else { return }
+        state.array = nil
+        finishIfComplete(array)
+    }
+}

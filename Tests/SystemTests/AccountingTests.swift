@@ -1,0 +1,220 @@
+import CRUDTestSupport
+import Testing
+
+/// What one user makes the daemon hold costs the other users nothing.
+@Suite(.serialized, .enabled(if: Peer.canImpersonate, "needs root to connect as other users"))
+struct AccountingTests {
+    private static let bufferBytes = 64 << 20
+    private static let limits = "buffer_bytes: 64MiB\nsession_bytes: 32MiB"
+    /// What the daemon may take beside the buffers.
+    private static let otherBytes = 64 << 20
+    private static let megabyte = "\"" + String(repeating: "x", count: 1 << 20) + "\""
+
+    private static func daemon(_ limits: String = limits, inChild: Bool = false) throws -> Daemon {
+        let isolation = inChild ? "isolation: process, " : ""
+        return try Daemon(
+            Configuration(
+                socket: #"mode: "0666""#,
+                backends: "main: {plugin: sqlite, \(isolation)options: {path: $DIRECTORY/main.sqlite}}",
+                limits: limits))
+    }
+
+    /// Stores eight records of a mebibyte each, and tells what the daemon takes then.
+    private static func fill(_ daemon: Daemon) throws -> Int {
+        let connection = try daemon.connect()
+        for number in 0..<8 { #expect(try connection.create("large", "\(number)", megabyte).result != nil) }
+        #expect(try connection.create("small", "a", "1").result != nil)
+        return try daemon.residentBytes
+    }
+
+    /// Expects that another user is served as if nobody else were there. Three times what is promised, for debug code
+    /// on busy cores.
+    private static func expectOthersUnaffected(_ daemon: Daemon) throws {
+        let other = try daemon.connect(as: Peer(user: 65534, group: 65534))
+        let start = ContinuousClock.now
+        let item = "\"" + String(repeating: "y", count: 300_000) + "\""
+        #expect(try other.upsert("other", "a", item).result != nil)
+        #expect(start.duration(to: .now) < .seconds(3))
+        var times: [Duration] = []
+        for _ in 0..<200 {
+            let start = ContinuousClock.now
+            #expect(try other.item("small", "a") == "1")
+            times.append(start.duration(to: .now))
+        }
+        #expect(times.sorted()[197] < .milliseconds(300))
+    }
+
+    private static func expectBounded(_ daemon: Daemon, since before: Int, _ bufferBytes: Int = bufferBytes) throws {
+        let grown = try daemon.residentBytes - before
+        #expect(grown <= bufferBytes + otherBytes, "grown by \(grown >> 20) MiB")
+    }
+
+    private static func requests(_ count: Int, _ method: String, _ params: String) -> [UInt8] {
+        let frame = Connection.frame(Connection.request(method, params, id: "1"))
+        return Array(repeatElement(frame, count: count).joined())
+    }
+
+    @Test func announcedFramesTakeNoRoom() throws {
+        let daemon = try Self.daemon("buffer_bytes: 512MiB")
+        let before = try Self.fill(daemon)
+        let sleepers = try (0..<200).map { _ in try daemon.connect() }
+        for sleeper in sleepers { try sleeper.send(Connection.header(16 << 20) + [0x20]) }
+        try Self.expectOthersUnaffected(daemon)
+        // Nor do they keep their own user from anything.
+        #expect(try daemon.connect().upsert("own", "a", Self.megabyte).result != nil)
+        try Self.expectBounded(daemon, since: before)
+        _ = consume sleepers
+    }
+
+    @Test func halfFramesLeaveRoomForOthers() throws {
+        let daemon = try Self.daemon()
+        let before = try Self.fill(daemon)
+        let sleepers = try (0..<20).map { _ in try daemon.connect() }
+        let half = Connection.header(16 << 20) + [UInt8](repeating: 0x20, count: 15 << 20)
+        for sleeper in sleepers { _ = try sleeper.sendUntilBlocked(half, timeout: .milliseconds(20)) }
+        try Self.expectOthersUnaffected(daemon)
+        try Self.expectBounded(daemon, since: before)
+    }
+
+    @Test func aFrameThatIsNotCompleteInTimeEndsItsConnection() throws {
+        let daemon = try Self.daemon("request_timeout: 1s")
+        let connection = try daemon.connect()
+        try connection.sendFrame(Connection.request("daemon.ping", id: "1"))
+        try connection.send(Connection.header(100) + [0x20])
+        #expect(try connection.receive().result != nil)
+        #expect(try connection.receiveFrame() == nil)
+        let slow = try daemon.connect()
+        #expect(try slow.isUsable())
+    }
+
+    @Test(arguments: [false, true])
+    func pagesThatNobodyReadsStayWithinTheBuffers(inChild: Bool) throws {
+        let daemon = try Self.daemon(inChild: inChild)
+        let before = try Self.fill(daemon)
+        let requests = Self.requests(40, "record.query", #"{"collection":"large","limit":8}"#)
+        let sleepers = try (0..<4).map { _ in try daemon.connect() }
+        for sleeper in sleepers { _ = try sleeper.sendUntilBlocked(requests, timeout: .milliseconds(200)) }
+        try Self.expectOthersUnaffected(daemon)
+        try Self.expectBounded(daemon, since: before)
+        // Who reads after all gets every page.
+        for _ in 0..<40 { #expect(try sleepers[0].receiveFrame()?.count ?? 0 > 8 << 20) }
+    }
+
+    @Test(arguments: [false, true])
+    func readsBehindOneWriteAskForRoom(inChild: Bool) throws {
+        let daemon = try Self.daemon(inChild: inChild)
+        let before = try Self.fill(daemon)
+        let ids = (0..<8).map { "\"\($0)\"" }.joined(separator: ",")
+        let requests =
+            Self.requests(1, "record.upsert", Connection.params("large", "0", item: Self.megabyte))
+            + Self.requests(40, "record.readMany", #"{"collection":"large","ids":[\#(ids)]}"#)
+            + Self.requests(200, "record.read", Connection.params("large", "1"))
+        let sleepers = try (0..<4).map { _ in try daemon.connect() }
+        for sleeper in sleepers { _ = try sleeper.sendUntilBlocked(requests, timeout: .milliseconds(200)) }
+        try Self.expectOthersUnaffected(daemon)
+        try Self.expectBounded(daemon, since: before)
+        #expect(try sleepers[0].receive().result?["revision"] != nil)
+        for _ in 0..<40 { #expect(try sleepers[0].receiveFrame()?.count ?? 0 > 8 << 20) }
+    }
+
+    @Test func patchesThatNobodyReadsStayWithinTheBuffers() throws {
+        let daemon = try Self.daemon()
+        let before = try Self.fill(daemon)
+        let large = #"{"large":\#(Self.megabyte)}"#
+        #expect(try daemon.connect().create("large", "object", large).result != nil)
+        let patch = #"{"collection":"large","id":"object","patch":{"a":1}}"#
+        let sleepers = try (0..<4).map { _ in try daemon.connect() }
+        for sleeper in sleepers {
+            _ = try sleeper.sendUntilBlocked(Self.requests(200, "record.patch", patch), timeout: .milliseconds(200))
+        }
+        try Self.expectOthersUnaffected(daemon)
+        try Self.expectBounded(daemon, since: before)
+    }
+
+    @Test func requestsOfVeryManyMembersAreRefusedCheaply() throws {
+        let daemon = try Self.daemon()
+        let before = try Self.fill(daemon)
+        let connection = try daemon.connect()
+        let members = (0..<1_000_000).map { "\"\($0)\":0" }.joined(separator: ",")
+        try connection.sendFrame(Connection.request("daemon.ping", "{\(members)}", id: "1"))
+        #expect(try connection.receive().error?.name == "invalid_params")
+        let ids = repeatElement("\"\"", count: 4_000_000).joined(separator: ",")
+        let reply = try connection.call("record.readMany", #"{"collection":"large","ids":[\#(ids)]}"#)
+        #expect(reply.error?.name == "limit_exceeded")
+        try Self.expectBounded(daemon, since: before, 0)
+    }
+
+    @Test func queriesOfVeryManyNamesAreRefusedCheaply() throws {
+        let daemon = try Self.daemon()
+        let before = try Self.fill(daemon)
+        let connection = try daemon.connect()
+        let fields = "[" + repeatElement("\"a\"", count: 3_500_000).joined(separator: ",") + "]"
+        let path = "[\"" + repeatElement("a", count: 7_000_000).joined(separator: ".") + "\"]"
+        let sort = "[" + repeatElement(#"{"property":"a"}"#, count: 1001).joined(separator: ",") + "]"
+        let pairs = "[" + repeatElement(#"{"property":"a.b"}"#, count: 251).joined(separator: ",") + "]"
+        let filter = #"{"op":"in","args":[{"property":"a"},[1,2,3]]}"#
+        let few = repeatElement("\"a\"", count: 500).joined(separator: ",")
+        for (method, members) in [
+            ("record.read", #""id":"0","fields":\#(fields)"#), ("record.read", #""id":"0","fields":\#(path)"#),
+            ("record.query", #""sort":\#(sort)"#), ("record.query", #""fields":\#(fields)"#),
+            ("record.query", #""fields":[\#(few)],"sort":\#(pairs),"filter":\#(filter)"#),
+        ] {
+            let reply = try connection.call(method, #"{"collection":"large",\#(members)}"#)
+            #expect(reply.error?.name == "limit_exceeded")
+            #expect(reply.error?.details?["maximum"]?.integer == 1000)
+        }
+        try Self.expectBounded(daemon, since: before, 0)
+        #expect(
+            try connection.call("record.query", #"{"collection":"small","fields":[\#(few)],"filter":\#(filter)}"#)
+                .result != nil)
+    }
+
+    @Test func helloTellsEveryLimit() throws {
+        let daemon = try Self.daemon("sessions: 7\nbuffer_bytes: 64MiB\nrequest_timeout: 2s\nidle_timeout: 1m")
+        let limits = try daemon.connect().call("session.hello").result?["limits"]
+        let expected = [
+            "frame_bytes": 16 << 20, "item_bytes": 4 << 20, "json_depth": 128, "query_limit": 10_000, "batch": 1000,
+            "sessions": 7, "sessions_per_user": 256, "inflight_per_session": 256, "session_bytes": 64 << 20,
+            "buffer_bytes": 64 << 20, "request_timeout": 2000, "idle_timeout": 60_000,
+        ]
+        for (name, value) in expected { #expect(limits?[name]?.integer == value, "\(name)") }
+    }
+
+    @Test(arguments: ["xml", "plist"])
+    func longItemsAreEncodedOffTheLoop(format: String) throws {
+        let daemon = try Daemon(Configuration(collections: "\"*\": {backend: main, format: \(format)}"))
+        let connection = try daemon.connect()
+        let numbers = (0..<200_000).map(String.init).joined(separator: ",")
+        let item = #"{"numbers":[\#(numbers)]}"#
+        // The read behind it sees it, the ping does not wait for it.
+        let replies = try connection.pipeline([
+            ("record.create", Connection.params("c", "a", item: item)),
+            ("record.read", Connection.params("c", "a")),
+        ])
+        #expect(replies[0].result?["revision"] != nil)
+        #expect(replies[1].result?["item"]?.text == item)
+        #expect(try connection.create("c", "a", item).error?.name == "record_exists")
+        let revision = try connection.update("c", "a", item).result?["revision"]?.string
+        #expect(revision != nil)
+        #expect(try connection.update("c", "a", item, ifRevision: "x").error?.name == "revision_mismatch")
+        #expect(try connection.update("c", "b", item).error?.name == "record_not_found")
+        let unsupported = #"{"numbers":[\#(numbers),null]}"#
+        let error = try connection.upsert("c", "a", unsupported).error
+        #expect(error?.name == "unsupported")
+        #expect(error?.details?["path"]?.string == "numbers[200000]")
+        #expect(try connection.read("c", "a").result?["revision"]?.string == revision)
+    }
+
+    @Test func manyCollectionsAreListedAsTheyAre() throws {
+        let daemon = try Self.daemon()
+        let connection = try daemon.connect()
+        let creates = (0..<500).map { ("record.create", Connection.params("many-\($0)", "a", item: "1")) }
+        #expect(try connection.pipeline(creates).allSatisfy { $0.result != nil })
+        let names = try connection.call("collection.list").result?["collections"]?.elements?
+            .compactMap { $0["name"]?.string }
+        #expect(names == (0..<500).map { "many-\($0)" }.sorted())
+        #expect(try connection.create("another", "a", "1").result != nil)
+        let first = try connection.call("collection.list").result?["collections"]?.elements?.first
+        #expect(first?["name"]?.string == "another")
+    }
+}

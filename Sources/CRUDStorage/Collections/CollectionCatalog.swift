@@ -32,7 +32,9 @@ package final class CollectionCatalog: Sendable {
     private struct State {
         var rules: CollectionRules
         var maximumBornByGlob: Int
-        var entries: [[UInt8]: Entry] = [:]
+        private(set) var entries: [[UInt8]: Entry] = [:]
+        /// Their names in order, and how often these have changed.
+        private(set) var names = Names(version: 0, sorted: [])
         /// How many of them no rule names: a glob has brought them into being.
         var bornByGlob = 0
 
@@ -40,12 +42,48 @@ package final class CollectionCatalog: Sendable {
             rules.rule(for: name.span)?.pattern.isGlob == false
         }
 
+        /// Whether a collection that is about to be created has to be written down.
+        ///
+        /// - Throws: `limit_exceeded` where it must not be created.
+        func needs(_ entry: Entry) throws(CRUDError) -> Bool {
+            guard let known = entries[entry.name] else {
+                guard bornByGlob < maximumBornByGlob || isNamedByRule(entry.name) else {
+                    throw CRUDError(
+                        .limitExceeded, "there are as many collections as globs may bring into being",
+                        details: .init(limit: "collections", maximum: maximumBornByGlob))
+                }
+                return true
+            }
+            return known != entry
+        }
+
+        /// Remembers where a collection lives; nil: nowhere any more.
+        mutating func set(_ name: [UInt8], _ entry: Entry?) {
+            let isKnown = entries[name] != nil
+            entries[name] = entry
+            guard isKnown != (entry != nil) else { return }
+            let place = names.sorted.place(of: name)
+            if isKnown { names.sorted.remove(at: place) } else { names.sorted.insert(name, at: place) }
+            names.version += 1
+            if !isNamedByRule(name) { bornByGlob += isKnown ? -1 : 1 }
+        }
+
         mutating func countBornByGlob() {
             bornByGlob = entries.keys.count { !isNamedByRule($0) }
         }
     }
 
+    /// The names of all collections that are remembered, in the order of their bytes.
+    package struct Names: Sendable {
+        /// Another one where any has come or gone.
+        package fileprivate(set) var version: UInt64
+        package fileprivate(set) var sorted: [[UInt8]]
+    }
+
     private let descriptor: CInt
+    /// Held while a line is written and synced, which may take long.
+    private let writing = Mutex(())
+    /// Never held for long: event loops ask too.
     private let state: Mutex<State>
 
     /// Opens the catalog, making the directory and the file where they are not there.
@@ -58,7 +96,7 @@ package final class CollectionCatalog: Sendable {
         descriptor = clinux_open(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw SystemError("cannot open \(path)") }
         var state = State(rules: rules, maximumBornByGlob: maximumBornByGlob)
-        for line in try CatalogFile.load(descriptor, path) { state.entries[line.name] = line.entry }
+        for line in try CatalogFile.load(descriptor, path) { state.set(line.name, line.entry) }
         state.countBornByGlob()
         self.state = Mutex(state)
         try Self.sync(directory)
@@ -79,25 +117,26 @@ package final class CollectionCatalog: Sendable {
     /// Every collection that is remembered, in no particular order.
     package var entries: [Entry] { state.withLock { Array($0.entries.values) } }
 
+    /// Their names.
+    package var names: Names { state.withLock { $0.names } }
+
     /// Remembers a collection durably, before it is created.
     ///
     /// - Returns: nil, or why not: `limit_exceeded` if globs have brought as many into being as they may, `no_space` or
     ///   `unavailable` if the line cannot be written.
     package func admit(_ entry: Entry) -> CRUDError? {
-        state.withLock { state in
-            if state.entries[entry.name] == entry { return nil }
-            let isNew = state.entries[entry.name] == nil && !state.isNamedByRule(entry.name)
-            if isNew, state.bornByGlob >= state.maximumBornByGlob {
-                return CRUDError(
-                    .limitExceeded, "there are as many collections as globs may bring into being",
-                    details: .init(limit: "collections", maximum: state.maximumBornByGlob))
+        if state.withLock({ $0.entries[entry.name] == entry }) { return nil }
+        return writing.withLock { _ in
+            do throws(CRUDError) {
+                guard try state.withLock({ state throws(CRUDError) in try state.needs(entry) }) else { return nil }
+            } catch {
+                return error
             }
             guard CatalogFile.append((entry.name, entry), to: descriptor) else {
                 let isFull = errno == ENOSPC || errno == EDQUOT
                 return CRUDError(isFull ? .noSpace : .unavailable, "the catalog of collections cannot be written")
             }
-            state.entries[entry.name] = entry
-            if isNew { state.bornByGlob += 1 }
+            state.withLock { $0.set(entry.name, entry) }
             return nil
         }
     }
@@ -120,19 +159,34 @@ package final class CollectionCatalog: Sendable {
     /// - Throws: ``SystemError`` if not all of that can be written down. It is in force all the same; what is not
     ///   written down will be asked about again at the next start.
     package func follow(_ rules: CollectionRules, maximumBornByGlob: Int) throws(SystemError) {
-        let code: CInt? = state.withLock { state in
-            state.rules = rules
-            state.maximumBornByGlob = maximumBornByGlob
-            defer { state.countBornByGlob() }
-            for entry in state.entries.values {
+        let code: CInt? = writing.withLock { _ in
+            let entries = state.withLock { state in
+                state.rules = rules
+                state.maximumBornByGlob = maximumBornByGlob
+                return Array(state.entries.values)
+            }
+            defer { state.withLock { $0.countBornByGlob() } }
+            for entry in entries {
                 let rule = rules.rule(for: entry.name.span)
                 guard rule?.backend != entry.backend || rule?.format.rawValue != entry.format else { continue }
                 let moved = rule.map { Entry(name: entry.name, backend: $0.backend, format: $0.format.rawValue) }
                 guard CatalogFile.append((entry.name, moved), to: descriptor) else { return errno }
-                state.entries[entry.name] = moved
+                state.withLock { $0.set(entry.name, moved) }
             }
             return nil
         }
         if let code { throw SystemError("cannot write the catalog of collections", code: code) }
+    }
+}
+
+extension [[UInt8]] {
+    /// Where a name is in an array that is in order, or would be.
+    fileprivate func place(of name: [UInt8]) -> Int {
+        var (low, high) = (0, count)
+        while low < high {
+            let middle = (low + high) / 2
+            if self[middle].lexicographicallyPrecedes(name) { low = middle + 1 } else { high = middle }
+        }
+        return low
     }
 }

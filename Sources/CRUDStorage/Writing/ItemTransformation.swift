@@ -7,6 +7,13 @@ package protocol ItemTransformation: AnyObject, Sendable {
     /// - Parameter item: the stored bytes of the current item; nil: there is no record.
     /// - Throws: why the mutation is not made.
     func transform(_ item: [UInt8]?) throws(CRUDError) -> TransformedItem
+
+    /// Whether a record that is there expires when it did before.
+    var keepsExpiry: Bool { get }
+}
+
+extension ItemTransformation {
+    package var keepsExpiry: Bool { true }
 }
 
 /// What an ``ItemTransformation`` has made.

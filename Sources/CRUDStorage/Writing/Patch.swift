@@ -43,7 +43,7 @@ package final class Patch: ItemTransformation {
         taken = 0
         guard budget.take(patched.count) else { throw exceeded("frame_bytes", limits.frameBytes) }
         taken = patched.count
-        let keys = keys(of: patched)
+        let keys = collection.keys(of: patched.span)
         guard !collection.codec.keepsText else { return TransformedItem(stored: patched, keys: keys) }
         var encoded: [UInt8] = []
         try collection.codec.encode(item: patched.span, into: &encoded)
@@ -68,12 +68,6 @@ package final class Patch: ItemTransformation {
         return patched
     }
 
-    private func keys(of item: [UInt8]) -> [[UInt8]] {
-        guard !collection.indexPaths.isEmpty else { return [] }
-        var keys = RecordKeys(collection.indexPaths)
-        return keys.keys(of: item.span) ?? []
-    }
-
     /// The JSON text of a stored item; a record that does not exist starts as `{}`.
     private func text(of stored: [UInt8]?) throws(CRUDError) -> [UInt8] {
         guard let stored else { return Array("{}".utf8) }
@@ -86,5 +80,16 @@ package final class Patch: ItemTransformation {
     private func exceeded(_ limit: String, _ maximum: Int) -> CRUDError {
         CRUDError(
             .limitExceeded, "the patched item would exceed `\(limit)`", details: .init(limit: limit, maximum: maximum))
+    }
+}
+
+extension BackendCollection {
+    /// The index keys of an item; an empty one stands for none.
+    ///
+    /// - Parameter item: JSON text that has been found valid.
+    func keys(of item: Span<UInt8>) -> [[UInt8]] {
+        guard !indexPaths.isEmpty else { return [] }
+        var keys = RecordKeys(indexPaths)
+        return keys.keys(of: item) ?? []
     }
 }

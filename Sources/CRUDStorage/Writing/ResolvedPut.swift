@@ -18,8 +18,9 @@ extension MutationBatch {
         at position: Int
     ) throws(CRUDError) -> ResolvedPut {
         let (item, keys) = keep(try transformation.transform(record?.item), at: position)
+        let kept = transformation.keepsExpiry ? record?.expiresAt : nil
         return ResolvedPut(
             item: item, keys: keys, precondition: record.map { .revision(store($0.revision.span)) } ?? .absent,
-            expiresAt: record?.expiresAt ?? mutation.expiresAt)
+            expiresAt: kept ?? mutation.expiresAt)
     }
 }

@@ -1,0 +1,28 @@
+import CRUDFormats
+package import CRUDModel
+
+/// A long item of a collection whose format is not JSON: it is encoded on the backend's writing thread, for the event
+/// loop must not be kept busy that long.
+package final class LongItem: ItemTransformation {
+    private let text: [UInt8]
+    private let collection: BackendCollection
+
+    /// Items are encoded on the loop up to this length.
+    package static let leastBytes = 64 << 10
+
+    /// - Parameter text: JSON text in normal form.
+    package init(_ text: [UInt8], in collection: BackendCollection) {
+        self.text = text
+        self.collection = collection
+    }
+
+    package var keepsExpiry: Bool { false }
+
+    /// - Throws: `unsupported` where the format cannot hold the item.
+    package func transform(_ item: [UInt8]?) throws(CRUDError) -> TransformedItem {
+        let text = text
+        var encoded: [UInt8] = []
+        try collection.codec.encode(item: text.span, into: &encoded)
+        return TransformedItem(stored: encoded, keys: collection.keys(of: text.span))
+    }
+}

@@ -72,6 +72,8 @@ final class SessionAccount {
     private struct State {
         /// Of requests: their text, and what they may be replied with.
         var requests = 0
+        /// How much of that is of requests that wait.
+        var waiting = 0
         /// Of the stream: what has come of a frame or has been granted to it, and replies that have not been sent.
         var buffered = 0
     }
@@ -113,6 +115,9 @@ final class SessionAccount {
         if bytes < 0 { endOverdraft() }
     }
 
+    /// Notes that so many of the bytes that requests are charged for wait now; no longer where negative.
+    func wait(_ bytes: Int) { state.waiting += bytes }
+
     /// Charges what the session's stream buffers now.
     func chargeBuffered(_ bytes: Int) {
         let bytes = bytes < Self.negligibleBytes ? 0 : bytes
@@ -138,7 +143,8 @@ final class SessionAccount {
     ///   - maximum: how much the session may hold.
     func room(for bytes: Int, replacing input: Int, output: Int, maximum: Int) -> Room {
         let others = state.requests + output
-        if others + bytes > maximum, others > Self.modestBytes { return .withheldBySession }
+        // Where nothing but requests that wait holds much, one of them has to start.
+        if others + bytes > maximum, others - state.waiting > Self.modestBytes { return .withheldBySession }
         if isOverdrawn || user.hasRoom(for: max(0, bytes - input)) { return .available }
         return .withheldByUser
     }

@@ -19,6 +19,12 @@ extension Session {
         account.charge(bytes)
     }
 
+    /// Charges a request that waits; with −1 it does no more.
+    private func chargeWaiting(_ request: WaitingRequest, _ change: Int) {
+        charge(requests: change, bytes: change * request.text.count)
+        account.wait(change * request.text.count)
+    }
+
     /// Whether so many bytes more may be held.
     ///
     /// - Parameter input: what has been charged for them already, as input.
@@ -55,13 +61,12 @@ extension Session {
     ///
     /// - Returns: whether the session still waits, and if so, who has to make room.
     func resumeIfThereIsRoom() -> SessionAccount.Room {
-        guard let stream = state.stream else { return .available }
         var result = SessionAccount.Room.available
         if let bytes = bytesNeededByRequests {
             result = roomOrOverdraft(for: bytes)
             if result == .available { sessions.add(self, to: .resumable) }
         }
-        guard result == .available, state.neededBytes > 0, state.phase == .serving else { return result }
+        guard result == .available, let stream = state.stream, state.neededBytes > 0 else { return result }
         guard state.array == nil, state.requestsInFlight < loop.limits.inflightPerSession else {
             return .withheldBySession
         }
@@ -110,7 +115,7 @@ extension Session {
     /// - Parameter isFirst: whether those that wait are behind it.
     func enqueue(_ request: WaitingRequest, isFirst: Bool) {
         state.order.enqueue(request, isFirst: isFirst)
-        charge(requests: 1, bytes: request.text.count)
+        chargeWaiting(request, +1)
         sessions.add(self, to: request.neededBytes > 1 ? [.overdue, .room] : .overdue)
     }
 
@@ -135,6 +140,7 @@ extension Session {
     func awaitRoom(for read: PendingRequest) {
         guard state.stream != nil else { return ended(read) }
         state.unfinishedReads.append(read)
+        account.wait(read.chargedBytes)
         sessions.add(self, to: [.overdue, .room])
     }
 
@@ -144,6 +150,7 @@ extension Session {
         while let read = state.unfinishedReads.first, !hasHadItsShare, outputBytes < enoughOutput {
             guard read.canBeginAgain, hasRoom(for: read.missingBytes) else { break }
             state.unfinishedReads.removeFirst()
+            account.wait(-read.chargedBytes)
             spend(Self.workOfFrame)
             charge(requests: 0, bytes: read.missingBytes)
             read.beginAgain()
@@ -154,7 +161,7 @@ extension Session {
             state.order.remove(request)
             spend(Self.workOfFrame)
             let text = request.text
-            charge(requests: -1, bytes: -text.count)
+            chargeWaiting(request, -1)
             execute(frame: text.span, after: request)
         }
         state.order.removeIdle()
@@ -172,11 +179,12 @@ extension Session {
         }
         while let request = state.order.takeOverdue(at: now) {
             let text = request.text
-            charge(requests: -1, bytes: -text.count)
+            chargeWaiting(request, -1)
             reject(frame: text.span, .overdue)
         }
         for read in state.unfinishedReads where read.deadline <= now {
             state.unfinishedReads.removeAll { $0 === read }
+            account.wait(-read.chargedBytes)
             read.fail(.overdue, isOverdue: true)
             ended(read)
         }
@@ -198,6 +206,7 @@ extension Session {
     func start(_ array: BatchArray) {
         state.array = array
         charge(requests: 0, bytes: array.chargedBytes)
+        account.wait(array.chargedBytes)
         resume(array)
         if state.array != nil { sessions.add(self, to: [.overdue, .room]) }
     }
@@ -206,6 +215,7 @@ extension Session {
         if !array.hasRoom {
             guard array.isStarted || hasRoom(for: array.maximumReplyBytes) else { return }
             array.hasRoom = true
+            account.wait(-array.chargedBytes)
             array.chargedBytes += array.maximumReplyBytes
             charge(requests: 0, bytes: array.maximumReplyBytes)
         }

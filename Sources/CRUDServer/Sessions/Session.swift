@@ -233,7 +233,10 @@ final class Session: StreamHandler {
         state.isBehind = false
         state.stream = nil
         dropInput()
-        for read in state.unfinishedReads { ended(read) }
+        for read in state.unfinishedReads {
+            account.wait(-read.chargedBytes)
+            ended(read)
+        }
         state.unfinishedReads.removeAll()
         sessions.hasClosed(self)
     }

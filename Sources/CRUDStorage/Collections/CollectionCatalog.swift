@@ -146,10 +146,12 @@ package final class CollectionCatalog: Sendable {
     /// - Throws: ``SystemError`` if that cannot be written down. It is forgotten all the same; a later start takes it
     ///   for a collection without records.
     package func forget(_ name: [UInt8]) throws(SystemError) {
-        let code: CInt? = state.withLock { state in
-            guard state.entries.removeValue(forKey: name) != nil else { return nil }
-            if !state.isNamedByRule(name) { state.bornByGlob -= 1 }
-            return CatalogFile.append((name, nil), to: descriptor) ? nil : errno
+        let code: CInt? = writing.withLock { _ in
+            let isKnown = state.withLock { state in
+                defer { state.set(name, nil) }
+                return state.entries[name] != nil
+            }
+            return !isKnown || CatalogFile.append((name, nil), to: descriptor) ? nil : errno
         }
         if let code { throw SystemError("cannot write the catalog of collections", code: code) }
     }

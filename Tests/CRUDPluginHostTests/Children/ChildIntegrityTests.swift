@@ -38,7 +38,7 @@ import Testing
             file == "memory.so" ? .plugin("memory", directories: [directory.path]) : .executable([path])
         let command = ChildCommand(
             backend: "kid", program: program, sha256: sha256, limits: ChildCommand.Limits(callTimeout: .seconds(30)),
-            loopCount: 1, home: directory.path, launcher: "\(directory.path)/launcher")
+            loopCount: 1, launcher: "\(directory.path)/launcher")
         let host = PluginHostCallbacks(backend: "kid", logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
         defer { withExtendedLifetime(host) {} }
         return try Child(command, host: HostReference(host.pointer)) {}

@@ -18,6 +18,13 @@ extension CRUDError {
             details: Details(revision: current))
     }
 
+    /// This error with the record in front of its message.
+    package func about(_ id: some Sequence<UInt8>, in collection: some Sequence<UInt8>) -> CRUDError {
+        var error = self
+        error.message = "\(Self.record(id, collection)): \(message)"
+        return error
+    }
+
     private static func record(_ id: some Sequence<UInt8>, _ collection: some Sequence<UInt8>) -> String {
         "record \(quoted(id)) in collection \(quoted(collection))"
     }

@@ -15,12 +15,37 @@ import Testing
         #expect(absent.errors.isEmpty)
     }
 
+    @Test func messagesNameTheRecord() throws {
+        #expect(try run("create", "ctl names", "é\u{200B}", "1").status == .exited(0))
+        let there = #"record "é\u{200B}" in collection "ctl names""#
+        let cases: [(arguments: [String], message: String)] = [
+            (["create", "ctl names", "é\u{200B}", "1"], "there is already a \(there)"),
+            (["delete", "ctl names", "é\u{200B}", "--if-revision", "x"], "\(there) has another revision"),
+            (["read", "ctl names", "b"], #"there is no record "b" in collection "ctl names""#),
+            (["update", "ctl names", "b", "2"], #"there is no record "b" in collection "ctl names""#),
+            (["upsert", "ctl names", "b", "2", "--if-revision", "x"], #"there is no record "b" in collection "#),
+        ]
+        for one in cases {
+            let outcome = try run(arguments: one.arguments)
+            #expect(outcome.errors.contains(": \(one.message)"), "\(outcome.errors)")
+        }
+    }
+
     @Test func describesAndReindexesACollection() throws {
         #expect(try run("create", "ctl-described", "a", "1").status == .exited(0))
         let description = try JSON(parsing: run("describe", "ctl-described").output)
         #expect(description["name"]?.string == "ctl-described")
         #expect(description["count"]?.integer == 1)
         #expect(try run("reindex", "ctl-described").status == .exited(0))
+    }
+
+    @Test func dropsACollection() throws {
+        #expect(try run("create", "ctl-dropped", "a", "1").status == .exited(0))
+        #expect(try run("drop", "ctl-dropped").status == .exited(64), "without a terminal it cannot ask")
+        let dropped = try run("drop", "ctl-dropped", "--yes")
+        #expect(dropped.status == .exited(0), "\(dropped.errors)")
+        #expect(try JSON(parsing: dropped.output)["dropped"] != nil)
+        #expect(try run("exists", "ctl-dropped", "a").status == .exited(66))
     }
 
     @Test func executesABatch() throws {
@@ -87,6 +112,10 @@ import Testing
     }
 
     private func run(_ arguments: String..., input: String = "") throws -> Command.Outcome {
+        try run(arguments: arguments, input: input)
+    }
+
+    private func run(arguments: [String], input: String = "") throws -> Command.Outcome {
         try Command.run(
             BuildProducts.path(of: "crudctl"), arguments, environment: ["CRUDD_SOCKET": Daemon.shared.socketPath],
             input: input)

@@ -70,6 +70,15 @@ class PendingRecordRead: PendingRead {
         super.init(call, .read, on: collection, replyBytes: maximumBytes)
     }
 
+    /// One of the ids, decoded.
+    final func id(_ index: Int) -> [UInt8] {
+        let text = sentIDs[index]
+        var scanner = JSONScanner()
+        // It has been found valid when it came.
+        let string = try? scanner.value(text.span)
+        return string?.decodedString(text.span) ?? []
+    }
+
     final func submit(_ ids: [JSONSlice], of call: borrowing Call, in collection: Collection) {
         submit(ids, of: call, in: collection) { read($0, in: collection) }
     }
@@ -87,12 +96,9 @@ class PendingRecordRead: PendingRead {
         guard let collection else { return }
         maximumBytes += bytes
         let batch = collection.store.pendingReads(for: collection.stored)
-        let places = sentIDs.map { id in
-            var scanner = JSONScanner()
-            // It has been found valid when it came.
-            let string = try? scanner.value(id.span)
-            let decoded = string?.decodedString(id.span) ?? []
-            return batch.store(decoded.span)
+        let places = sentIDs.indices.map { index in
+            let id = id(index)
+            return batch.store(id.span)
         }
         collection.store.submit(read(places, in: collection), for: self)
     }

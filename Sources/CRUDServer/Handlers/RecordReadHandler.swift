@@ -105,7 +105,9 @@ private final class PendingRecord: PendingRecordRead {
     override func append(
         _ records: [StoredRecord?], of batch: ReadBatch, to output: inout StreamBuffer
     ) throws(CRUDError) {
-        guard let record = records[0], let collection else { throw .recordNotFound }
+        guard let collection, let record = records[0] else {
+            throw .recordNotFound(id(0), in: collection?.name ?? [])
+        }
         let sentID = sentIDs[0]
         output.append(#"{"id":"#)
         output.append(sentID.span)
@@ -113,8 +115,8 @@ private final class PendingRecord: PendingRecordRead {
             try writer.append(
                 batch.found(record.item), batch.found(record.revision), collection.codec, fields, to: &output)
         } catch {
-            if error.code == .corrupt { writer.note(corrupt: sentID, in: collection) }
-            throw error
+            if error.code == .corrupt { collection.note(corrupt: id(0)) }
+            throw error.about(id(0), in: collection.name)
         }
         output.append(UInt8(ascii: "}"))
     }
@@ -147,7 +149,7 @@ private final class PendingRecords: PendingRecordRead {
         var corrupt: [ArraySlice<UInt8>] = []
         output.append(#"{"records":["#)
         var isFirst = true
-        for (id, record) in zip(sentIDs, records) {
+        for (index, (id, record)) in zip(sentIDs, records).enumerated() {
             guard let record else {
                 missing.append(id)
                 continue
@@ -163,7 +165,7 @@ private final class PendingRecords: PendingRecordRead {
                 guard error.code == .corrupt else { throw error }
                 output.truncate(to: start)
                 corrupt.append(id)
-                writer.note(corrupt: id, in: collection)
+                collection?.note(corrupt: self.id(index))
             }
         }
         output.append(#"],"missing":"#)

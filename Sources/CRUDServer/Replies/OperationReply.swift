@@ -20,15 +20,18 @@ struct OperationReply {
     func append(
         _ position: Int, of batch: MutationBatch, _ backend: Backend, to output: inout StreamBuffer
     ) throws(CRUDError) {
+        let id = batch.arena.bytes(batch.mutations[position].id)
+        let collection = batch.mutations[position].collection.name
         switch batch.outcomes[position] {
         case .applied(let replaced): append(batch.mutations[position], replaced, position, batch, &output)
-        case .exists: throw CRUDError(.recordExists, "there is already a record with this id")
+        case .exists: throw .recordExists(id, in: collection)
         case .notFound:
-            guard kind != .upsert, !upserts else { throw Self.mismatch(nil) }
-            throw .recordNotFound
-        case .mismatch(let current): throw Self.mismatch(String(decoding: current, as: UTF8.self))
-        case .failed(let status): throw backend.error(status: status)
-        case .refused(let error): throw error
+            guard kind != .upsert, !upserts else { throw .revisionMismatch(id, in: collection, current: nil) }
+            throw .recordNotFound(id, in: collection)
+        case .mismatch(let current):
+            throw .revisionMismatch(id, in: collection, current: String(decoding: current, as: UTF8.self))
+        case .failed(let status): throw backend.error(status: status).about(id, in: collection)
+        case .refused(let error): throw error.about(id, in: collection)
         }
     }
 
@@ -45,11 +48,5 @@ struct OperationReply {
             output.append(batch.shownItem(at: position))
         }
         output.append("}")
-    }
-
-    private static func mismatch(_ current: String?) -> CRUDError {
-        CRUDError(
-            .revisionMismatch, current == nil ? "there is no record with this id" : "the record has another revision",
-            details: .init(revision: current))
     }
 }

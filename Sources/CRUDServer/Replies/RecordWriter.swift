@@ -54,10 +54,11 @@ final class RecordWriter: RecordVisitor {
         guard isRead else { return false }
         switch state.outcome {
         case .record: return true
-        case .nothing: throw .recordNotFound
+        case .nothing: throw .recordNotFound(id.withUnsafeBufferPointer { Array($0) }, in: collection.name)
         case .failed(let error):
-            if error.code == .corrupt { collection.note(corrupt: id.withUnsafeBufferPointer { Array($0) }) }
-            throw error
+            let id = id.withUnsafeBufferPointer { Array($0) }
+            if error.code == .corrupt { collection.note(corrupt: id) }
+            throw error.about(id, in: collection.name)
         }
     }
 
@@ -93,16 +94,6 @@ final class RecordWriter: RecordVisitor {
         output.append(#","revision":""#)
         output.append(escaped: revision)
         output.append(UInt8(ascii: "\""))
-    }
-
-    /// Logs a corrupt record.
-    ///
-    /// - Parameter id: as a JSON string.
-    func note(corrupt id: some Sequence<UInt8>, in collection: Collection?) {
-        let text = Array(id)
-        var scanner = JSONScanner()
-        guard let collection, let id = try? scanner.value(text.span) else { return }
-        collection.note(corrupt: id.decodedString(text.span))
     }
 
     private func append(

@@ -138,6 +138,4 @@ extension CRUDError {
     static func limit(_ name: String, _ maximum: Int, _ message: String) -> CRUDError {
         CRUDError(.limitExceeded, message, details: .init(limit: name, maximum: maximum))
     }
-
-    static let recordNotFound = CRUDError(.recordNotFound, "there is no record with this id")
 }

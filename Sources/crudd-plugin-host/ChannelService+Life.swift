@@ -96,21 +96,24 @@ extension ChannelService {
             default: try request.skip()
             }
         }
-        var collection: OpaquePointer?
+        guard let format = CollectionRule.Format(rawValue: format) else {
+            throw PluginFailure(status: CRUDD_UNSUPPORTED, message: "there is no format \(format)")
+        }
+        let collection = BackendCollection(
+            name: Array(name.utf8), format: format, indexPaths: indexes.compactMap { PropertyPath(text: $0) })
         let backend = try backend()
+        var handle: OpaquePointer?
         try failure.check(
-            crudd_collection_spec.with(name: Array(name.utf8), format: format, indexes: indexes, flags: flags) {
-                specification in
+            collection.withSpecification(flags: flags, withIndexes: true) { specification in
                 storage.clock.write {
-                    table.pointee.open_collection(
-                        backend, context.begin(), specification, &collection, failure.pointer)
+                    table.pointee.open_collection(backend, context.begin(), specification, &handle, failure.pointer)
                 }
             })
-        guard let collection else {
+        guard handle != nil else {
             throw PluginFailure(status: CRUDD_INTERNAL, message: "the plugin opened no collection")
         }
-        storage.add(
-            OpenCollection(handle: collection, name: name, format: format, indexPaths: indexes), as: number)
+        collection.handle = handle
+        storage.add(collection, as: number)
     }
 
     func dropCollection(_ request: inout FrameReader) throws(PluginFailure) {

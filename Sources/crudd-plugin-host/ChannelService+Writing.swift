@@ -23,7 +23,7 @@ extension ChannelService {
         let backend = try backend()
         var mutations: [crudd_mutation] = []
         mutations.reserveCapacity(read.count)
-        var known: (number: Int, handle: OpaquePointer)?
+        var known: (number: Int, handle: OpaquePointer?)?
         for mutation in read {
             if known?.number != mutation.collection {
                 known = (mutation.collection, try collection(mutation.collection).handle)

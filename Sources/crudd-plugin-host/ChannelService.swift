@@ -161,7 +161,7 @@ final class ChannelService {
     }
 
     /// The collection that a request means by a number.
-    func collection(_ number: Int) throws(PluginFailure) -> OpenCollection {
+    func collection(_ number: Int) throws(PluginFailure) -> BackendCollection {
         guard let collection = storage.collection(number) else {
             throw PluginFailure(status: CRUDD_INTERNAL, message: "the collection is not open")
         }

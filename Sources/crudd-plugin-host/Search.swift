@@ -1,4 +1,3 @@
-import CRUDFormats
 import CRUDModel
 import CRUDQuery
 import CRUDStorage
@@ -29,18 +28,13 @@ final class Search: @unchecked Sendable {
     }
 
     /// - Throws: `invalid_query`, and `invalid_params` for a request that means nothing.
-    init(_ request: Request, in opened: OpenCollection) throws(CRUDError) {
-        guard let format = CollectionRule.Format(rawValue: opened.format) else {
-            throw CRUDError(.internalError, "there is no format \(opened.format)")
-        }
-        collection = BackendCollection(name: opened.name, format: format)
-        collection.handle = opened.handle
-        let indexes = request.indexes.compactMap { number in
-            opened.indexPaths.indices.contains(number)
-                ? PropertyPath(text: opened.indexPaths[number]).map { QueryIndex(path: $0, number: number) } : nil
+    init(_ request: Request, in collection: BackendCollection) throws(CRUDError) {
+        self.collection = collection
+        let indexes = request.indexes.filter(collection.indexPaths.indices.contains).map { number in
+            QueryIndex(path: collection.indexPaths[number], number: number)
         }
         let target = QueryTarget(
-            opened.name, indexes: indexes, Codec(format), maximumItemBytes: request.maximumItemBytes)
+            collection.name, indexes: indexes, collection.codec, maximumItemBytes: request.maximumItemBytes)
         let query = try Query(json: request.query.span)
         switch request.kind {
         case "query":

@@ -13,7 +13,7 @@ final class Storage: Sendable {
     private struct State {
         var opened: OpenedPlugin?
         /// By the daemon's numbers.
-        var collections: [Int: OpenCollection] = [:]
+        var collections: [Int: BackendCollection] = [:]
         var searches: [Int: Search] = [:]
         var maximumItemBytes = Int.max
     }
@@ -42,10 +42,10 @@ final class Storage: Sendable {
 
     // MARK: Collections
 
-    func collection(_ number: Int) -> OpenCollection? { state.withLock { $0.collections[number] } }
+    func collection(_ number: Int) -> BackendCollection? { state.withLock { $0.collections[number] } }
 
     /// Adds a collection by a number. Where it was open already, its other numbers mean what it is now.
-    func add(_ collection: OpenCollection, as number: Int) {
+    func add(_ collection: BackendCollection, as number: Int) {
         state.withLock { state in
             for (other, known) in state.collections where known.handle == collection.handle {
                 state.collections[other] = collection

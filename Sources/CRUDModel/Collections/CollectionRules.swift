@@ -57,21 +57,13 @@ package struct CollectionRules: Sendable {
         while low < high {
             let middle = (low + high) / 2
             let rule = rules[named[middle]]
-            switch Self.order(rule.pattern.literal.span, name) {
+            switch compare(0..<name.count, name, with: rule.pattern.literal) {
             case 0: return rule
-            case ..<0: low = middle + 1
+            case 1...: low = middle + 1
             default: high = middle
             }
         }
         for index in globs where rules[index].pattern.matches(name) { return rules[index] }
         return nil
-    }
-
-    /// Negative, zero or positive: `left` is less than, equal to or greater than `right`, byte by byte.
-    private static func order(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Int {
-        for index in 0..<min(left.count, right.count) where left[index] != right[index] {
-            return Int(left[index]) - Int(right[index])
-        }
-        return left.count - right.count
     }
 }

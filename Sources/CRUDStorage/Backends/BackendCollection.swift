@@ -1,6 +1,6 @@
 package import CRUDFormats
 package import CRUDModel
-import CRUDPluginABI
+package import CRUDPluginABI
 import CRUDPluginHost
 import Synchronization
 
@@ -65,10 +65,29 @@ package final class BackendCollection: Sendable {
     }
 
     /// How the plugin is asked to open it.
-    func withSpecification(
+    ///
+    /// - Parameter body: receives the description, which is valid until it returns.
+    package func withSpecification(
         flags: UInt32, withIndexes: Bool, _ body: (UnsafePointer<crudd_collection_spec>) -> crudd_status
     ) -> crudd_status {
-        crudd_collection_spec.with(
-            name: name, format: format.rawValue, indexes: withIndexes ? indexPaths.map(\.text) : [], flags: flags, body)
+        // All texts one after the other, so that their addresses hold together.
+        let paths = withIndexes ? indexPaths.map { Array($0.text.utf8) } : []
+        let texts = [name, Array(format.rawValue.utf8)] + paths
+        return texts.flatMap(\.self).withUnsafeBufferPointer { bytes in
+            var end = 0
+            let places = texts.map { text in
+                defer { end += text.count }
+                return crudd_bytes(UnsafeBufferPointer(rebasing: bytes[end..<end + text.count]))
+            }
+            return places.withUnsafeBufferPointer { places in
+                var specification = crudd_collection_spec.sized()
+                specification.flags = flags
+                specification.name = places[0]
+                specification.format = places[1]
+                specification.indexes = UnsafeBufferPointer(rebasing: places[2...]).baseAddress
+                specification.index_count = paths.count
+                return body(&specification)
+            }
+        }
     }
 }

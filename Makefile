@@ -42,7 +42,7 @@ DOCUMENTS = README.md CHANGELOG.md LICENSE etc/README.md etc/crudd.yaml systemd/
 	Plugins/Examples/entries.h Plugins/Examples/store.py Tests/Bench/README.md \
 	$(wildcard Sources/*/README.md Plugins/*/README.md systemd/examples/*)
 
-.PHONY: help toolchain deps deps-bench build demo docs test test-asan check lint bench install uninstall clean
+.PHONY: help toolchain deps deps-bench build demo docs test test-asan fuzz check lint bench install uninstall clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -92,6 +92,9 @@ test: deps ## Run all tests
 test-asan: deps ## Run system tests on a build with AddressSanitizer
 	swift build --build-tests
 	Tests/Sanitizer/run
+
+fuzz: deps ## Fuzz the parsers for a minute
+	@Tests/Fuzz/run
 
 check: export CRUDD_STRICT = 1
 check: deps lint ## Lint, build with warnings as errors, check documentation, linkage, installed tree and units

@@ -12,6 +12,9 @@ let settings: [SwiftSetting] =
         .enableUpcomingFeature("MemberImportVisibility"),
     ] + (isStrict ? [.treatAllWarnings(as: .error)] : [])
 
+/// Whether the fuzzer is built, which needs libFuzzer: `Tests/Fuzz/run` asks for it.
+let isFuzzed = Context.environment["CRUDD_FUZZ"] == "1"
+
 let cSettings: [CSetting] = isStrict ? [.treatAllWarnings(as: .error)] : []
 
 /// A module of our own under `Sources`, with the settings that all of them share.
@@ -164,3 +167,13 @@ let package = Package(
     ],
     swiftLanguageModes: [.v6]
 )
+
+if isFuzzed {
+    package.targets.append(
+        .executableTarget(
+            name: "crudd-fuzz",
+            dependencies: [
+                "CRUDWire", "CRUDQuery", "CRUDFormats", "CRUDConfiguration", "CRUDPluginHost", "CRUDModel", "CRUDJSON",
+                "CRUDPluginABI",
+            ], path: "Tests/Fuzz", exclude: ["corpus", "run"], swiftSettings: settings))
+}

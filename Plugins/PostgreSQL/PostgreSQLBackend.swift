@@ -85,7 +85,14 @@ final class PostgreSQLBackend: StorageBackend {
                 guard creates else {
                     throw StorageFailure(.notFound, "there is no collection \(name) of format \(formatName)")
                 }
-                return (try create(name, format, catalog), false)
+                do throws(StorageFailure) {
+                    return (try create(name, format, catalog), false)
+                } catch {
+                    // Another daemon may have been quicker.
+                    connection.recover()
+                    guard let entry = try catalog.entry(name, format) else { throw error }
+                    return (entry, true)
+                }
             }
             return (entry, try catalog.hasExpiring(entry))
         }

@@ -4,8 +4,9 @@ import Glibc
 package final class TemporaryDirectory: Sendable {
     package let path: String
 
-    package init() throws {
-        let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+    /// - Parameter parent: by default `$TMPDIR`, else `/tmp`.
+    package init(in parent: String? = nil) throws {
+        let parent = parent ?? getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
         var template = Array("\(parent)/crudd-XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else { throw Failure.system("mkdtemp in \(parent)") }
         path = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)

@@ -41,7 +41,10 @@ import Testing
         let backend = try open(relay, "lost write")
         let collection = try backend.open("clients")
         _ = try backend.write([.put("a", "1", in: collection)])
-        for mutation in [PluginMutation.put("a", "2", in: collection), .put("b", "1", if: .absent, in: collection)] {
+        for mutation in [
+            PluginMutation.put("a", "2", revision: "r2", in: collection),
+            .put("b", "1", revision: "r3", if: .absent, in: collection),
+        ] {
             relay.inject(.beforeStatements)
             let error = #expect(throws: CallError.self) { try backend.write([mutation]) }
             #expect(error?.status == CRUDD_UNAVAILABLE, "\(error.map { "\($0)" } ?? "")")

@@ -201,15 +201,17 @@ enum Backends {
             main: {plugin: sqlite, options: {path: $DIRECTORY/main.sqlite}}
             other: {plugin: sqlite, options: {path: $DIRECTORY/other.sqlite}}
             memory: {plugin: memory}
+            postgresql: {plugin: postgresql, options: \(PostgreSQLServer.options("main"))}
             files: {plugin: filesystem, options: {directory: $DIRECTORY/files, fsync: false}}
             """,
         collections: """
             "main/*": {backend: main}
             "other/*": {backend: other}
             "memory/*": {backend: memory}
+            "postgresql/*": {backend: postgresql}
             "files/*": {backend: files}
             """)
-    static let collections = ["main", "memory", "files"]
+    static let collections = ["main", "memory", "postgresql", "files"]
 }
 
 extension Connection {

@@ -67,12 +67,15 @@ final class LeaseKeeper: @unchecked Sendable {
                 failures = 0
                 awaitNews(milliseconds: Int32(Lease.renewalInterval / 1_000_000))
             } catch {
-                connection = nil
-                // The first attempt follows at once: perhaps only this connection was lost.
-                if failures > 0 {
+                // Perhaps only this connection was lost: then the next attempt follows at once.
+                let isClosed = connection?.isBroken ?? true
+                if failures > 0 || !isClosed {
                     availability.lost(error.message)
-                    awaitWakeup(milliseconds: Self.pauses[min(failures - 1, Self.pauses.count - 1)])
+                    awaitWakeup(milliseconds: Self.pauses[min(failures, Self.pauses.count - 1)])
                 }
+                // What is still waiting for a standby, say, would keep a connection of the server's for long.
+                connection?.recover()
+                connection = nil
                 failures += 1
             }
         }

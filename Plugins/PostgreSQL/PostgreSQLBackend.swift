@@ -68,7 +68,7 @@ final class PostgreSQLBackend: StorageBackend {
         _ specification: borrowing CollectionSpecification
     ) throws(StorageFailure) -> PostgreSQLCollection {
         let key = Array(specification.name) + [0] + Array(specification.format)
-        let wait = Wait(specification.call, availability, isInterruptible: false)
+        let wait = Wait(forSchema: availability, host)
         if let collection = collections[key] {
             try update(collection, specification, wait)
             return collection
@@ -190,7 +190,7 @@ final class PostgreSQLBackend: StorageBackend {
 
     func dropCollection(named name: UnsafeRawBufferPointer, _ call: CallContext) throws(StorageFailure) {
         let text = String(decoding: name, as: UTF8.self)
-        let wait = Wait(call, availability, isInterruptible: false)
+        let wait = Wait(forSchema: availability, host)
         var wasThere = false
         try writer.use { (connection) throws(StorageFailure) in
             let catalog = Catalog(schema: schema, connection: connection, wait: wait)

@@ -8,14 +8,18 @@ struct Wait {
     private let call: CallContext?
     /// What ends it when the server is lost; nil: nothing.
     private let availability: Availability?
+    /// Who is told that the call advances; nil: nobody.
+    private let host: Host?
 
     /// Without a deadline, as the host has its own.
     private static let longest: Int64 = 60_000_000_000
+    private static let longestForSchema: Int64 = 24 * 3600 * 1_000_000_000
 
     init(limit: Int64) {
         self.limit = limit
         call = nil
         availability = nil
+        host = nil
     }
 
     init(milliseconds: Int64) {
@@ -29,6 +33,15 @@ struct Wait {
         limit = min(call.deadline ?? .max, Clock.monotonic + Self.longest)
         self.call = isInterruptible ? call : nil
         self.availability = availability
+        host = nil
+    }
+
+    /// Waits as long as it takes to make an index, say: until the server is lost.
+    init(forSchema availability: Availability, _ host: Host) {
+        limit = Clock.monotonic + Self.longestForSchema
+        call = nil
+        self.availability = availability
+        self.host = host
     }
 
     /// How long to sleep before ``check()``, in milliseconds.
@@ -37,7 +50,7 @@ struct Wait {
     /// What is left, for a timeout of the server: whole seconds and then some, so that it rarely changes.
     var timeoutSeconds: Int64 {
         let seconds = max(limit - Clock.monotonic, 0) / 1_000_000_000 + 1
-        return [1, 2, 5, 10, 30, 60, 120].first { seconds <= $0 } ?? 600
+        return [1, 2, 5, 10, 30, 60, 120].first { seconds <= $0 } ?? 24 * 3600
     }
 
     /// Throws if waiting is over.
@@ -45,5 +58,6 @@ struct Wait {
         if call?.isInterrupted == true { throw .interrupted }
         if Clock.monotonic >= limit { throw StorageFailure(.unavailable, "the server does not reply in time") }
         try availability?.check()
+        host?.progress(0)
     }
 }

@@ -29,4 +29,12 @@ import Testing
         let pauses = (0..<11).map { _ in policy.failed(hasServed: false) }
         #expect(milliseconds(pauses) == [100, 200, 400, 800, 1600, 3200, 6400, 12800, 25600, 30000, 30000])
     }
+
+    @Test func storageThatIsUnavailableIsAskedForEveryFewSeconds() {
+        var policy = RestartPolicy(isChild: false)
+        let pauses = (0..<12).map { _ in policy.wasUnavailable() }
+        #expect(
+            milliseconds(pauses) == [100, 200, 400, 800, 1600, 3200, 5000, 5000, 5000, 5000, 5000, 5000])
+        #expect(!policy.isCircuitOpen)
+    }
 }

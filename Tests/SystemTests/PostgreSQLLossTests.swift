@@ -84,7 +84,7 @@ import Testing
 
         first.process.signal(SIGSTOP)
         let frozenAt = ContinuousClock.now
-        let deadline = Deadline(.seconds(40))
+        let deadline = Deadline(.seconds(60))
         while try standby.upsert("clients", "a", "2").result == nil {
             try #require(!deadline.hasPassed)
             poll(nil, 0, 20)
@@ -96,11 +96,16 @@ import Testing
         #expect(read.error?.name == "unavailable" || read.result?["item"]?.text == "2", "\(read)")
         #expect(try standby.item("clients", "a") == "2")
         #expect(first.log.contains("taken the schema over"))
-        // One that was killed on this machine is not waited for.
+        // It stands by from then on.
         try second.kill()
+        while try connection.upsert("clients", "a", "4").result == nil {
+            try #require(!deadline.hasPassed)
+            poll(nil, 0, 20)
+        }
+        // One that was killed on this machine is not waited for.
         try first.kill()
         let third = try start()
-        #expect(try third.connect().item("clients", "a") == "2")
+        #expect(try third.connect().item("clients", "a") == "4")
         #expect(try third.stop() == .exited(0), "\(third.log)")
     }
 }

@@ -1,4 +1,5 @@
 import CRUDModel
+import CRUDPluginABI
 import CRUDPluginHost
 import CRUDThreads
 import Logging
@@ -33,7 +34,8 @@ enum BackendSupervisor {
                 if isFirst { opened(error) }
                 // A child's file may be replaced by a better one; what was loaded stays as it is.
                 if error.isFinal, !(backend.plugin.isChild && hasBeenOpen) { return refuseAll(backend) }
-                pause = policy.failed(hasServed: false)
+                pause =
+                    Int(error.status) == CRUDD_UNAVAILABLE ? policy.wasUnavailable() : policy.failed(hasServed: false)
             }
             isFirst = false
             if policy.isCircuitOpen {

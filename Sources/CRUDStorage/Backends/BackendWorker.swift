@@ -17,6 +17,9 @@ final class BackendWorker {
     private static let idlePauses = [Duration.milliseconds(150), .seconds(1)]
     /// How often a plugin whose storage is down is told that it is idle, so that it can reconnect.
     private static let reconnectPause = Duration.seconds(1)
+    /// How long storage may be down before it is closed and opened again. A plugin whose storage another daemon has
+    /// taken over cannot recover in place, as its sequence numbers are no longer the highest.
+    private static let longestOutage = Duration.seconds(10)
     /// The most threads that read for one backend, whatever its plugin prefers.
     private static let maximumReaders = 64
 
@@ -58,21 +61,26 @@ final class BackendWorker {
         let hasServed: Bool
     }
 
-    /// Works until the queue is closed, or until the child is lost.
+    /// Works until the queue is closed, the child is lost, or the storage has been down for long.
     ///
-    /// - Returns: how the child was lost.
+    /// - Returns: how the child was lost, or why the storage is to be opened again.
     func work() -> Loss? {
         defer {
             endTasks()
             stopReaders()
         }
         var idlePeriods = 0
+        var downSince: ContinuousClock.Instant?
         while true {
             if let child = storage.opened.child, let reason = child.loss {
                 return Loss(reason: reason, hasServed: child.hasServed)
             }
             let isDown = backend.isStorageDown
+            downSince = isDown ? downSince ?? .now : nil
             if isDown { endTasks() }
+            if canReopen, let downSince, ContinuousClock.now - downSince > Self.longestOutage {
+                return Loss(reason: "its storage stays down and is opened again", hasServed: true)
+            }
             switch backend.writes.take(timeout: isDown ? Self.reconnectPause : timeout(idlePeriods)) {
             case .items(let items) where isDown: for item in items where item.claim() { backend.refuse(item) }
             case .items(let items):
@@ -93,6 +101,9 @@ final class BackendWorker {
             builder.advanceIfDue()
         }
     }
+
+    /// Whether the storage can be closed while event loops work: none of them has a reader of the plugin's.
+    private var canReopen: Bool { storage.opened.child != nil || backend.loopReaderCount == 0 }
 
     private var isBusy: Bool { !searches.isEmpty || !deletions.isEmpty }
 

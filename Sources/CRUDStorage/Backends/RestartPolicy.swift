@@ -2,7 +2,8 @@
 ///
 /// A child that served somebody before it died is started again at once, and so is the first that did not; further ones
 /// wait, 100 ms first and twice as long each time. Ten failures in a row open the circuit: from then on one attempt is
-/// made every 30 s. A child that serves closes it. A plugin inside the daemon, which cannot die alone, begins with the
+/// made every 30 s. A child that serves closes it. A storage that is not available now, such as a server that another
+/// daemon uses, is asked for every 5 s at least, however often it was not. A plugin inside the daemon, which cannot die alone, begins with the
 /// first pause.
 struct RestartPolicy {
     private let firstPause: Duration
@@ -11,6 +12,7 @@ struct RestartPolicy {
 
     private static let shortestPause = Duration.milliseconds(100)
     private static let longestPause = Duration.seconds(30)
+    private static let longestPauseForStorage = Duration.seconds(5)
     private static let failuresThatOpen = 10
 
     /// - Parameter isChild: whether it is a process of its own that fails.
@@ -31,5 +33,13 @@ struct RestartPolicy {
         if isCircuitOpen { return Self.longestPause }
         let doublings = failures - (firstPause == .zero ? 2 : 1)
         return min(Self.shortestPause * (1 << doublings), Self.longestPause)
+    }
+
+    /// Notes that the plugin has said that its storage is not available now.
+    ///
+    /// - Returns: how long to wait before the next attempt.
+    mutating func wasUnavailable() -> Duration {
+        failures = min(failures + 1, Self.failuresThatOpen - 1)
+        return min(Self.shortestPause * (1 << (failures - 1)), Self.longestPauseForStorage)
     }
 }

@@ -30,6 +30,7 @@ PLUGINS = $(shell ls Plugins/*/Entry.swift | cut -d / -f 2 | tr '[:upper:]' '[:l
 
 SWIFT_NEEDED = 6.3
 PACKAGES = python3 libpq-dev libsqlite3-dev libyaml-dev pkg-config patchelf binutils git ca-certificates
+TEST_PACKAGES = postgresql
 BENCH_PACKAGES = redis-server postgresql
 
 # Sizes of the bench; a quick one: `make bench RECORDS=10000 SECONDS=1 ROUNDS=1`.
@@ -42,7 +43,7 @@ DOCUMENTS = README.md CHANGELOG.md LICENSE etc/README.md etc/crudd.yaml systemd/
 	Plugins/Examples/entries.h Plugins/Examples/store.py Tests/Bench/README.md \
 	$(wildcard Sources/*/README.md Plugins/*/README.md systemd/examples/*)
 
-.PHONY: help toolchain deps deps-bench build demo docs test test-asan fuzz check lint bench install uninstall clean
+.PHONY: help toolchain deps deps-test deps-bench build demo docs test test-asan fuzz check lint bench install uninstall clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -57,6 +58,9 @@ toolchain:
 
 deps: toolchain ## Install the Debian packages for build and test
 	@$(call apt_install,$(PACKAGES))
+
+deps-test: deps ## Install the servers that tests start
+	@$(call apt_install,$(TEST_PACKAGES))
 
 deps-bench: deps ## Install the servers with which `make bench` compares crudd
 	@$(call apt_install,$(BENCH_PACKAGES))
@@ -82,7 +86,7 @@ docs: build ## Build the documentation of the Swift client into .build/docs
 	    --transform-for-static-hosting --warnings-as-errors --output-path .build/docs/CRUDClient
 	echo 'python3 -m http.server -d .build/docs/CRUDClient serves it at http://localhost:8000/documentation/crudclient'
 
-test: deps ## Run all tests
+test: deps-test ## Run all tests
 	swift build --build-tests
 	# The client's tests are asynchronous. They run separately, because the others block the threads of tasks, and one by
 	# one, because the timeouts of their peers do not allow for a busy machine.

@@ -9,7 +9,7 @@ import Glibc
 /// the same.)
 ///
 /// A second sync may succeed though the kernel has given up what the first could not write. A file whose sync has
-/// failed is therefore removed and written anew. A directory cannot be written anew: once its sync has failed, the
+/// failed is therefore removed and written again. A directory cannot be written again: once its sync has failed, the
 /// outcome of the batch is unknown, and everything is refused until the backend is opened again.
 final class FileSystemWriter {
     /// How many directories a batch holds open.

@@ -1,8 +1,5 @@
 import CRUDPluginABI
-
-#if canImport(Glibc)
 import Glibc
-#endif
 
 /// What a check works with, and where it reports what it has found.
 package final class CheckContext {

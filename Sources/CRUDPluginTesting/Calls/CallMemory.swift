@@ -1,8 +1,5 @@
 import CRUDPluginABI
-
-#if canImport(Glibc)
 import Glibc
-#endif
 
 /// The memory of one call: what it hands over to the plugin stays at its address until ``free()``.
 final class CallMemory {
@@ -68,18 +65,6 @@ final class CallMemory {
         blocks.append(block)
         return block
     }
-}
-
-/// Copies what both sides know of a struct that a plugin made; the rest is zero.
-///
-/// - Parameter zero: the struct without anything.
-func known<Struct: BitwiseCopyable>(_ pointer: UnsafePointer<Struct>, zero: Struct) -> Struct {
-    var copy = zero
-    let size = Int(UnsafeRawPointer(pointer).load(as: UInt32.self))
-    withUnsafeMutableBytes(of: &copy) { memory in
-        memory.copyMemory(from: UnsafeRawBufferPointer(start: pointer, count: min(size, memory.count)))
-    }
-    return copy
 }
 
 extension crudd_bytes {

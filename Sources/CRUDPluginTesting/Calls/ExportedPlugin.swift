@@ -9,7 +9,7 @@ package final class ExportedPlugin: @unchecked Sendable {
 
     package init(_ table: UnsafePointer<crudd_plugin>) {
         let copy = UnsafeMutablePointer<crudd_plugin>.allocate(capacity: 1)
-        copy.initialize(to: known(table, zero: crudd_plugin()))
+        copy.initialize(to: .read(table))
         self.table = UnsafePointer(copy)
     }
 

@@ -1,8 +1,5 @@
 import CRUDPluginABI
-
-#if canImport(Glibc)
 import Glibc
-#endif
 
 /// The parameters of a call that may take long.
 package struct PluginCall {

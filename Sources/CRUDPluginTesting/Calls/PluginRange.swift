@@ -34,22 +34,9 @@ package struct PluginRange: Sendable {
         return range
     }
 
-    /// The records whose ids begin with `prefix`.
+    /// The records whose ids begin with `prefix`, unless the greatest scalar follows it.
     package static func prefix(_ prefix: String) -> PluginRange {
-        PluginRange(lower: Array(prefix.utf8), upper: successor(of: prefix))
-    }
-
-    /// The least text above all that begin with `prefix`; empty if there is none. UTF-8 sorts by byte like its
-    /// scalars do.
-    private static func successor(of prefix: String) -> [UInt8] {
-        var scalars = Array(prefix.unicodeScalars)
-        while let last = scalars.popLast() {
-            // Between U+D7FF and U+E000 lie the surrogates, which are not scalars.
-            let next = last.value == 0xD7FF ? 0xE000 : last.value + 1
-            guard let scalar = Unicode.Scalar(next) else { continue }
-            return Array(String(String.UnicodeScalarView(scalars + [scalar])).utf8)
-        }
-        return []
+        PluginRange(lower: Array(prefix.utf8), upper: Array("\(prefix)\u{10FFFF}".utf8))
     }
 
     /// The range as the contract has it, its bytes in `memory`.

@@ -1,4 +1,5 @@
 import CRUDPluginABI
+import CRUDPluginHost
 
 /// A reader of a backend; it is closed when nobody refers to it any more.
 package final class PluginReader {
@@ -139,7 +140,7 @@ private final class RecordSink {
             violation = "emitted no record"
             return false
         }
-        let raw = known(pointer, zero: crudd_record())
+        let raw = crudd_record.read(pointer)
         if raw.revision.size == 0 { violation = "emitted a record that has no revision, or a wrong `struct_size`" }
         if raw.keys != nil { violation = "emitted keys" }
         if count >= maximum { violation = "continued when it was told to stop" }

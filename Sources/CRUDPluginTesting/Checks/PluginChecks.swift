@@ -1,9 +1,6 @@
 import CRUDJSON
 import CRUDPluginABI
-
-#if canImport(Glibc)
 import Glibc
-#endif
 
 /// The plugin, while no storage was opened yet.
 enum PluginChecks {

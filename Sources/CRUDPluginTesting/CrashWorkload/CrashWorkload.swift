@@ -1,10 +1,7 @@
 import CRUDPluginABI
-
-#if canImport(Glibc)
 import Glibc
-#endif
 
-/// Writes that go on until the process is killed, and what must be there afterwards.
+/// Writes that continue until the process is killed, and what must be there afterwards.
 ///
 /// Batch n puts `a`, one of `k0` to `k9` by the last digit of n, and `b`, all with revision n, an item whose size
 /// depends on n as well, and n as their key. It is reported on standard output once it has been acknowledged.

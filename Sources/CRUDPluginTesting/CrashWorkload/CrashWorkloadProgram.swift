@@ -1,6 +1,4 @@
-#if canImport(Glibc)
 import Glibc
-#endif
 
 /// A program that runs ``CrashWorkload/write(_:options:format:collection:from:)`` until it is killed.
 package struct CrashWorkloadProgram: Sendable {

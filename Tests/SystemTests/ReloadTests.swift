@@ -64,6 +64,39 @@ import Testing
         #expect(try daemon.stop() == .exited(0))
     }
 
+    /// Every search of a backend that leaves gets a reply: a result, or that it could not be finished.
+    @Test(arguments: ["sqlite", "memory"], ["inline", "process"])
+    func searchesOfABackendThatLeavesAreReplied(plugin: String, isolation: String) throws {
+        let options = plugin == "sqlite" ? ", options: {path: $DIRECTORY/leaving.sqlite}" : ""
+        let leaving = "leaving: {plugin: \(plugin), isolation: \(isolation)\(options)}"
+        let daemon = try Daemon(
+            Configuration(
+                backends: "\(Self.main)\n\(leaving)", collections: "c: {backend: leaving}\nd: {backend: main}"))
+        let (administrator, connection) = (try daemon.connect(), try daemon.connect())
+        for batch in 0..<20 {
+            let operations = (0..<1000).map {
+                #"{"op":"create","collection":"c","id":"\#(batch) \#($0)","item":{"t":"\#(batch)-\#($0)"}}"#
+            }
+            let params = #"{"operations":[\#(operations.joined(separator: ","))]}"#
+            #expect(try administrator.call("record.batch", params).result != nil)
+        }
+        let count = #"{"collection":"c","filter":{"op":"like","args":[{"property":"t"},"%1%-%1%"]}}"#
+        for number in 0..<200 {
+            try connection.sendFrame(Connection.request("record.count", count, id: "\(number)"))
+        }
+        // The first has been replied to: the others are in flight or wait.
+        var replies = [try connection.receive()]
+        try daemon.installation.configure(Configuration(backends: Self.main, collections: "d: {backend: main}"))
+        #expect(try administrator.reload(force: true).contains("backend leaving: removed"))
+        while replies.count < 200 { replies.append(try connection.receive()) }
+        #expect(Set(replies.map(\.id.text)).count == 200)
+        let errors = replies.compactMap { $0.error?.name }
+        #expect(errors.contains("unavailable") && Set(errors).isSubset(of: ["unavailable", "collection_not_found"]))
+        #expect(try connection.isUsable())
+        #expect(try connection.create("d", "a", "1").result != nil)
+        #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
+    }
+
     @Test func anUnchangedBackendIsNotTouched() throws {
         let scripted = "memory: {plugin: scripted}"
         let installation = try Installation(

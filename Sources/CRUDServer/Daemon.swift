@@ -81,7 +81,7 @@ package struct Daemon {
         }
         let service = Service(
             configuration: configuration, plugins: plugins.all, backends: backends, catalog: catalog,
-            loopCount: configuration.loopCount, logger: logger,
+            loopCount: configuration.loopCount, logger: logger, decoding: try startDecoding(),
             reload: { [reloader] force, completion in reloader.reload(force: force, completion: completion) },
             drop: { [reloader] in reloader.drop($0) })
         let hasFinished = try serve(service, listening, shutdown)
@@ -154,6 +154,14 @@ package struct Daemon {
             try catalog.follow(configuration.collections, maximumBornByGlob: configuration.limits.collections)
         } catch {
             logger.warning("\(error)")
+        }
+    }
+
+    private func startDecoding() throws(StartFailure) -> DecodingThread {
+        do throws(ThreadFailure) {
+            return try DecodingThread()
+        } catch {
+            throw StartFailure(.system, "the system has no thread for decoding (errno \(error.code))")
         }
     }
 

@@ -12,6 +12,7 @@ final class Service: Sendable {
     let backends: [Backend]
     let catalog: CollectionCatalog
     let sessions: SessionLimiter
+    let decoding: DecodingThread
     let reload: Reloading
     /// Executes a request to drop a collection, on another thread; callable on any thread.
     let drop: @Sendable (DropRequest) -> Void
@@ -27,12 +28,14 @@ final class Service: Sendable {
 
     init(
         configuration: Configuration, plugins: [Plugin], backends: [Backend], catalog: CollectionCatalog,
-        loopCount: Int, logger: Logger, reload: @escaping Reloading, drop: @escaping @Sendable (DropRequest) -> Void
+        loopCount: Int, logger: Logger, decoding: DecodingThread, reload: @escaping Reloading,
+        drop: @escaping @Sendable (DropRequest) -> Void
     ) {
         self.configuration = configuration
         self.plugins = plugins
         self.backends = backends
         self.catalog = catalog
+        self.decoding = decoding
         self.reload = reload
         self.drop = drop
         self.loopCount = loopCount
@@ -48,6 +51,7 @@ final class Service: Sendable {
         self.backends = backends
         catalog = service.catalog
         sessions = service.sessions
+        decoding = service.decoding
         reload = service.reload
         drop = service.drop
         loopCount = service.loopCount

@@ -1,5 +1,6 @@
 import CRUDConfiguration
 import CRUDEventLoop
+import CRUDFormats
 import CRUDJSON
 import CRUDModel
 import CRUDPluginHost
@@ -48,10 +49,12 @@ class PendingRead: PendingRequest {
     }
 }
 
-/// A read of records in flight, which has been given some room for them. Where they take more it begins again.
-class PendingRecordRead: PendingRead {
-    /// As they were sent: strings of JSON.
-    final let sentIDs: [ArraySlice<UInt8>]
+/// A `record.read` or `record.readMany` in flight, which has been given some room for what it finds. Where that takes
+/// more it begins again; where it takes long to decode another thread makes the result.
+final class PendingRecordRead: PendingRead {
+    private let result: RecordsResult
+    private let writer: RecordWriter
+    private let deliver: @Sendable (LongResult) -> Void
     /// How many bytes of items and revisions it may find.
     private var maximumBytes: Int
     /// How many it may find at the most.
@@ -60,26 +63,51 @@ class PendingRecordRead: PendingRead {
     /// How much more room there is the second time, and the third.
     private static let growth = 32
 
+    /// - Parameter deliver: called with a result that another thread has made, on that thread.
     init(
-        _ call: borrowing Call, _ collection: Collection, sentIDs: [ArraySlice<UInt8>], maximumBytes: Int,
-        limitBytes: Int
+        _ call: borrowing Call, _ collection: Collection, _ result: RecordsResult, _ writer: RecordWriter,
+        maximumBytes: Int, limitBytes: Int, _ deliver: @escaping @Sendable (LongResult) -> Void
     ) {
-        self.sentIDs = sentIDs
+        self.result = result
+        self.writer = writer
         self.maximumBytes = maximumBytes
         self.limitBytes = limitBytes
+        self.deliver = deliver
         super.init(call, .read, on: collection, replyBytes: maximumBytes)
     }
 
-    /// One of the ids, decoded.
-    final func id(_ index: Int) -> [UInt8] {
-        let text = sentIDs[index]
-        var scanner = JSONScanner()
-        // It has been found valid when it came.
-        let string = try? scanner.value(text.span)
-        return string?.decodedString(text.span) ?? []
+    override func append(
+        _ records: [StoredRecord?], of batch: ReadBatch, to output: inout StreamBuffer
+    ) throws(CRUDError) {
+        try result.append(records, of: batch, by: writer, to: &output)
     }
 
-    final func submit(_ ids: [JSONSlice], of call: borrowing Call, in collection: Collection) {
+    // MARK: Decoding
+
+    override func isRepliedLater(with item: WorkItem, _ range: Range<Int>) -> Bool {
+        guard !result.collection.codec.keepsText, let batch = item as? ReadBatch,
+            case .records(let records) = batch.result(at: range.lowerBound),
+            records.reduce(0, { $0 + ($1?.item.count ?? 0) }) >= LongItem.leastBytes
+        else { return false }
+        let loop = session.loop
+        loop.service.decoding.append(
+            LongResult(
+                result, records, of: batch, for: self, maximumBytes: loop.limits.frameBytes, deliver: deliver))
+        return true
+    }
+
+    func finish(with outcome: Result<[UInt8], CRUDError>) {
+        reply { output throws(CRUDError) in
+            let result = try outcome.get()
+            output.append(result.span)
+        }
+        hasReplied()
+        session.ended(self)
+    }
+
+    // MARK: Submitting
+
+    func submit(_ ids: [JSONSlice], of call: borrowing Call, in collection: Collection) {
         submit(ids, of: call, in: collection) { read($0, in: collection) }
     }
 
@@ -87,17 +115,17 @@ class PendingRecordRead: PendingRead {
         Read(.records(ids), in: collection.stored, maximumBytes: maximumBytes)
     }
 
-    final override func bytesMissing(after item: WorkItem, _ range: Range<Int>) -> Int {
+    override func bytesMissing(after item: WorkItem, _ range: Range<Int>) -> Int {
         guard let batch = item as? ReadBatch, case .tooLong = batch.result(at: range.lowerBound) else { return 0 }
         return min(limitBytes, maximumBytes * Self.growth) - maximumBytes
     }
 
-    final override func submitAgain(withRoomFor bytes: Int) {
+    override func submitAgain(withRoomFor bytes: Int) {
         guard let collection else { return }
         maximumBytes += bytes
         let batch = collection.store.pendingReads(for: collection.stored)
-        let places = sentIDs.indices.map { index in
-            let id = id(index)
+        let places = result.sentIDs.indices.map { index in
+            let id = result.id(index)
             return batch.store(id.span)
         }
         collection.store.submit(read(places, in: collection), for: self)

@@ -12,11 +12,17 @@ import CRUDWire
 final class RecordReadHandler {
     private let loop: LoopState
     private let records: RecordWriter
+    private let deliver: @Sendable (LongResult) -> Void
 
-    init(_ loop: LoopState, _ records: RecordWriter) {
+    /// - Parameter mailbox: of the loop, for results that another thread makes.
+    init(_ loop: LoopState, _ mailbox: Mailbox) {
         self.loop = loop
-        self.records = records
+        records = RecordWriter(maximumItemBytes: loop.limits.frameBytes)
+        deliver = { mailbox.post(.decoded($0)) }
     }
+
+    /// Follows other limits.
+    func serve(_ limits: Configuration.Limits) { records.maximumItemBytes = limits.frameBytes }
 
     /// `record.read`. Where the store can read at once, the record goes from the database's memory into the session's
     /// output; this is the path that has to be short.
@@ -38,9 +44,10 @@ final class RecordReadHandler {
         }
         if isRead { return }
         let limit = limitBytes(in: collection)
-        PendingRecord(
-            call, collection, sentID: call.copy(id), fields, records,
-            maximumBytes: call.array == nil ? min(limit, Self.firstRecordBytes) : limit, limitBytes: limit
+        let result = RecordsResult(.record(fields), sentIDs: [call.copy(id)[...]], in: collection)
+        PendingRecordRead(
+            call, collection, result, records,
+            maximumBytes: call.array == nil ? min(limit, Self.firstRecordBytes) : limit, limitBytes: limit, deliver
         ).submit([id], of: call, in: collection)
     }
 
@@ -81,44 +88,10 @@ final class RecordReadHandler {
         let text = call.copy(parameter)
         let sent = distinct.map { text[$0.start - parameter.start..<$0.end - parameter.start] }
         let limit = limitBytes(in: collection)
-        PendingRecords(
-            call, collection, sentIDs: sent, records,
-            maximumBytes: call.grant(atLeast: Self.leastReplyBytes, atMost: limit), limitBytes: limit
+        PendingRecordRead(
+            call, collection, RecordsResult(.records, sentIDs: sent, in: collection), records,
+            maximumBytes: call.grant(atLeast: Self.leastReplyBytes, atMost: limit), limitBytes: limit, deliver
         ).submit(distinct, of: call, in: collection)
-    }
-}
-
-/// A `record.read` in flight.
-private final class PendingRecord: PendingRecordRead {
-    private let fields: FieldProjection?
-    private let writer: RecordWriter
-
-    init(
-        _ call: borrowing Call, _ collection: Collection, sentID: [UInt8], _ fields: FieldProjection?,
-        _ writer: RecordWriter, maximumBytes: Int, limitBytes: Int
-    ) {
-        self.fields = fields
-        self.writer = writer
-        super.init(call, collection, sentIDs: [sentID[...]], maximumBytes: maximumBytes, limitBytes: limitBytes)
-    }
-
-    override func append(
-        _ records: [StoredRecord?], of batch: ReadBatch, to output: inout StreamBuffer
-    ) throws(CRUDError) {
-        guard let collection, let record = records[0] else {
-            throw .recordNotFound(id(0), in: collection?.name ?? [])
-        }
-        let sentID = sentIDs[0]
-        output.append(#"{"id":"#)
-        output.append(sentID.span)
-        do throws(CRUDError) {
-            try writer.append(
-                batch.found(record.item), batch.found(record.revision), collection.codec, fields, to: &output)
-        } catch {
-            if error.code == .corrupt { collection.note(corrupt: id(0)) }
-            throw error.about(id(0), in: collection.name)
-        }
-        output.append(UInt8(ascii: "}"))
     }
 }
 
@@ -127,55 +100,4 @@ private final class PendingExistence: PendingRead {
     override func append(_ records: [StoredRecord?], of batch: ReadBatch, to output: inout StreamBuffer) {
         output.append(records[0] == nil ? #"{"exists":false}"# : #"{"exists":true}"#)
     }
-}
-
-/// A `record.readMany` in flight.
-private final class PendingRecords: PendingRecordRead {
-    private let writer: RecordWriter
-
-    init(
-        _ call: borrowing Call, _ collection: Collection, sentIDs: [ArraySlice<UInt8>], _ writer: RecordWriter,
-        maximumBytes: Int, limitBytes: Int
-    ) {
-        self.writer = writer
-        super.init(call, collection, sentIDs: sentIDs, maximumBytes: maximumBytes, limitBytes: limitBytes)
-    }
-
-    override func append(
-        _ records: [StoredRecord?], of batch: ReadBatch, to output: inout StreamBuffer
-    ) throws(CRUDError) {
-        guard let codec = collection?.codec else { return }
-        var missing: [ArraySlice<UInt8>] = []
-        var corrupt: [ArraySlice<UInt8>] = []
-        output.append(#"{"records":["#)
-        var isFirst = true
-        for (index, (id, record)) in zip(sentIDs, records).enumerated() {
-            guard let record else {
-                missing.append(id)
-                continue
-            }
-            let start = output.count
-            output.append(isFirst ? #"{"id":"# : #",{"id":"#)
-            output.append(id.span)
-            do throws(CRUDError) {
-                try writer.append(batch.found(record.item), batch.found(record.revision), codec, nil, to: &output)
-                output.append(UInt8(ascii: "}"))
-                isFirst = false
-            } catch {
-                guard error.code == .corrupt else { throw error }
-                output.truncate(to: start)
-                corrupt.append(id)
-                collection?.note(corrupt: self.id(index))
-            }
-        }
-        output.append(#"],"missing":"#)
-        output.appendArray(ofStrings: missing)
-        if !corrupt.isEmpty {
-            output.append(#","corrupt":"#)
-            output.appendArray(ofStrings: corrupt.prefix(Self.maximumCorrupt))
-        }
-        output.append(UInt8(ascii: "}"))
-    }
-
-    private static let maximumCorrupt = 100
 }

@@ -11,6 +11,8 @@ final class Mailbox: Sendable {
         case connection(CInt)
         /// A backend is done with an item.
         case completed(WorkItem)
+        /// The result of a read has been made.
+        case decoded(LongResult)
         /// Let the requests of these collections wait; resolved once nothing more goes to their backends, and what the
         /// loop was reading from children itself is done.
         case quiesce(QuiescedCollections, OneShot<Bool>)
@@ -67,7 +69,7 @@ extension Mailbox.Message {
     fileprivate func drop() {
         switch self {
         case .quiesce(_, let isDone), .serve(_, let isDone): isDone.resolve(true)
-        case .connection, .completed, .reloaded, .drain: break
+        case .connection, .completed, .decoded, .reloaded, .drain: break
         }
     }
 }

@@ -59,7 +59,7 @@ final class ServiceLoop: IterationHandler, LoopContext {
         state = LoopState(service, on: eventLoop)
         collections = CollectionDirectory(CollectionTable(rules: service.configuration.collections, clients: []))
         reloads = ReloadHandler(state, mailbox)
-        router = Router(state, collections, reloads)
+        router = Router(state, collections, reloads, mailbox)
         sessions = SessionSet(state, handler: router)
         serve(service)
         beat()
@@ -82,6 +82,7 @@ final class ServiceLoop: IterationHandler, LoopContext {
             switch message {
             case .connection(let descriptor): sessions.adopt(descriptor)
             case .completed(let item): complete(item)
+            case .decoded(let result): result.finish()
             case .quiesce(let quiesced, let isDone): quiesce(quiesced, isDone)
             case .serve(let service, let isDone):
                 serve(service)
@@ -177,6 +178,7 @@ final class ServiceLoop: IterationHandler, LoopContext {
         retired += former.filter { client in !client.isIdle && !clients.contains { $0 === client } }
         collections.table.serve(rules: service.configuration.collections, clients: clients)
         state.serve(service)
+        router.serve()
         sessions.serve(service)
         closeIdleSessions()
     }

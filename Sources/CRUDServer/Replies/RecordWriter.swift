@@ -25,20 +25,24 @@ final class RecordWriter: RecordVisitor {
 
     private enum Outcome {
         case nothing, record
+        /// Decoding it takes long.
+        case long
         /// The record cannot be written. (Indirect: an error is large, and this is looked at for each record.)
         indirect case failed(CRUDError)
     }
 
     @exclusivity(unchecked) private var state = State()
-    private let loop: LoopState
+    /// How long an item may be: no reply can be longer than a frame, and so no item in it.
+    var maximumItemBytes: Int
 
-    init(_ loop: LoopState) {
-        self.loop = loop
+    init(maximumItemBytes: Int) {
+        self.maximumItemBytes = maximumItemBytes
     }
 
     /// Reads a record at once, if its store can, and appends it without the closing brace of the result.
     ///
-    /// - Returns: false if the store cannot read without waiting; nothing has been appended then.
+    /// - Returns: false if the store cannot read without waiting, or the item takes long to decode; nothing has been
+    ///   appended then.
     /// - Throws: `record_not_found`, `corrupt`, and what the store throws.
     func read(
         _ id: Span<UInt8>, in collection: Collection, _ projection: FieldProjection?, into output: inout StreamBuffer
@@ -54,16 +58,21 @@ final class RecordWriter: RecordVisitor {
         guard isRead else { return false }
         switch state.outcome {
         case .record: return true
+        case .long: return false
         case .nothing: throw .recordNotFound(id.withUnsafeBufferPointer { Array($0) }, in: collection.name)
         case .failed(let error):
             let id = id.withUnsafeBufferPointer { Array($0) }
-            if error.code == .corrupt { collection.note(corrupt: id) }
+            if error.code == .corrupt { collection.backend.note(corrupt: id, in: collection.stored) }
             throw error.about(id, in: collection.name)
         }
     }
 
     func visit(_ record: FoundRecord) -> Bool {
         guard let output = state.output else { return false }
+        guard state.codec.keepsText || record.item.count < LongItem.leastBytes else {
+            state.outcome = .long
+            return true
+        }
         do throws(CRUDError) {
             try append(record.item, record.revision, state.codec, state.projection, to: &output.pointee)
             state.outcome = .record
@@ -87,8 +96,7 @@ final class RecordWriter: RecordVisitor {
             try append(item: stored, projection, to: &output)
         } else {
             var item: [UInt8] = []
-            // No reply can be longer than a frame, and so no item in it.
-            try codec.decode(stored: stored, into: &item, maximumBytes: loop.limits.frameBytes)
+            try codec.decode(stored: stored, into: &item, maximumBytes: maximumItemBytes)
             try append(item: item.span, projection, to: &output)
         }
         output.append(#","revision":""#)

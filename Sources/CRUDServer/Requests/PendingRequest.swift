@@ -19,6 +19,8 @@ class PendingRequest: RequestCompletion {
     final private(set) var chargedBytes: Int
     /// How much more room its reply needs than it was given; it has to begin again with that.
     final private(set) var missingBytes = 0
+    /// Whether another thread is making the reply.
+    private var isBeingMade = false
     private let array: BatchArray?
 
     /// - Parameters:
@@ -57,6 +59,8 @@ class PendingRequest: RequestCompletion {
     final func complete(with item: WorkItem, _ range: Range<Int>) {
         missingBytes = bytesMissing(after: item, range)
         guard missingBytes == 0 else { return }
+        isBeingMade = isRepliedLater(with: item, range)
+        guard !isBeingMade else { return }
         reply(with: item, range)
         hasReplied()
     }
@@ -69,8 +73,15 @@ class PendingRequest: RequestCompletion {
     }
 
     final func ended() {
-        if missingBytes > 0 { session.awaitRoom(for: self) } else { session.ended(self) }
+        if missingBytes > 0 {
+            session.awaitRoom(for: self)
+        } else if !isBeingMade {
+            session.ended(self)
+        }
     }
+
+    /// Whether another thread makes the reply. It ends the request when it is there.
+    func isRepliedLater(with item: WorkItem, _ range: Range<Int>) -> Bool { false }
 
     // MARK: Room
 

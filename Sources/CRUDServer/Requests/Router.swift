@@ -17,10 +17,10 @@ final class Router: CallHandler {
     private let reloads: ReloadHandler
     private let loop: LoopState
 
-    init(_ loop: LoopState, _ collections: CollectionDirectory, _ reloads: ReloadHandler) {
+    init(_ loop: LoopState, _ collections: CollectionDirectory, _ reloads: ReloadHandler, _ mailbox: Mailbox) {
         let encoder = MutationEncoder(loop)
         self.collections = collections
-        reads = RecordReadHandler(loop, RecordWriter(loop))
+        reads = RecordReadHandler(loop, mailbox)
         writes = RecordWriteHandler(loop, encoder)
         queries = QueryHandler(loop)
         batches = BatchHandler(loop, collections, encoder)
@@ -29,6 +29,9 @@ final class Router: CallHandler {
         self.reloads = reloads
         self.loop = loop
     }
+
+    /// Follows another configuration.
+    func serve() { reads.serve(loop.limits) }
 
     func handle(_ call: borrowing Call) -> Disposition {
         if loop.logsRequests { log(call) }

@@ -144,6 +144,11 @@ package final class Backend: Sendable {
     /// What a client is told of a mutation that the plugin returned `status` for.
     package func error(status: Int) -> CRUDError { failures.error(status: status) }
 
+    /// Logs a record whose item cannot be decoded.
+    package func note(corrupt id: [UInt8], in collection: BackendCollection) {
+        failures.note(corrupt: [id], in: collection)
+    }
+
     // MARK: Queues
 
     /// Hands an item over. It is delivered back when it is done; `unavailable` where the plugin cannot be asked.

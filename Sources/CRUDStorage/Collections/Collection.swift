@@ -65,9 +65,6 @@ package final class Collection {
         state.client = client
     }
 
-    /// Logs a record whose item cannot be decoded.
-    package func note(corrupt id: [UInt8]) { backend.failures.note(corrupt: [id], in: stored) }
-
     /// Copies the index keys of an item into the batch that is going to store it.
     ///
     /// - Parameter item: JSON text that has been found valid.

@@ -1,0 +1,70 @@
+import CRUDEventLoop
+import CRUDModel
+import CRUDStorage
+import CRUDThreads
+
+/// Decodes long records of formats other than JSON for the event loops, which must not be kept busy that long.
+final class DecodingThread: Sendable {
+    private let queue = WorkQueue<LongResult>()
+
+    init() throws(ThreadFailure) {
+        _ = try Thread(named: "decoding") { [queue] in
+            var writers: [Int: RecordWriter] = [:]
+            while case .items(let items) = queue.take(timeout: nil) {
+                for item in items {
+                    let writer = writers[item.maximumBytes] ?? RecordWriter(maximumItemBytes: item.maximumBytes)
+                    writers = [item.maximumBytes: writer]
+                    item.make(by: writer)
+                }
+            }
+        }
+    }
+
+    func append(_ result: LongResult) { _ = queue.append(result) }
+}
+
+/// A result that a ``DecodingThread`` makes.
+final class LongResult: QueueItem, @unchecked Sendable {
+    // @unchecked: it belongs to the loop until it is queued, to the thread until it is delivered, then to the loop
+    // again; the thread does not touch the request.
+
+    let maximumBytes: Int
+    private let request: PendingRecordRead
+    private let result: RecordsResult
+    private let batch: ReadBatch
+    private let records: [StoredRecord?]
+    private let deliver: @Sendable (LongResult) -> Void
+    private var outcome: Result<[UInt8], CRUDError> = .success([])
+
+    /// The thread takes one after the other: each is long.
+    let byteCount = Int.max / 4
+
+    /// - Parameters:
+    ///   - maximumBytes: how long an item may be.
+    ///   - deliver: called on the thread.
+    init(
+        _ result: RecordsResult, _ records: [StoredRecord?], of batch: ReadBatch, for request: PendingRecordRead,
+        maximumBytes: Int, deliver: @escaping @Sendable (LongResult) -> Void
+    ) {
+        self.result = result
+        self.records = records
+        self.batch = batch
+        self.request = request
+        self.maximumBytes = maximumBytes
+        self.deliver = deliver
+    }
+
+    fileprivate func make(by writer: RecordWriter) {
+        var output = StreamBuffer()
+        do throws(CRUDError) {
+            try result.append(records, of: batch, by: writer, to: &output)
+            outcome = .success(Array(output.bytes))
+        } catch {
+            outcome = .failure(error)
+        }
+        deliver(self)
+    }
+
+    /// Replies; called on the loop.
+    func finish() { request.finish(with: outcome) }
+}

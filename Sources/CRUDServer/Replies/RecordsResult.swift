@@ -1,0 +1,100 @@
+import CRUDEventLoop
+import CRUDFormats
+import CRUDJSON
+import CRUDModel
+import CRUDQuery
+import CRUDStorage
+
+/// Writes the result of `record.read`, or of `record.readMany`.
+struct RecordsResult: Sendable {
+    enum Shape: Sendable {
+        case record(FieldProjection?)
+        case records
+    }
+
+    private let shape: Shape
+    /// As they were sent: strings of JSON.
+    let sentIDs: [ArraySlice<UInt8>]
+    let collection: BackendCollection
+    private let backend: Backend
+
+    /// How many ids of corrupt records are named.
+    private static let maximumCorrupt = 100
+
+    init(_ shape: Shape, sentIDs: [ArraySlice<UInt8>], in collection: Collection) {
+        self.shape = shape
+        self.sentIDs = sentIDs
+        self.collection = collection.stored
+        backend = collection.backend
+    }
+
+    /// - Parameter records: for each id its record, nil where there is none.
+    /// - Throws: `record_not_found` and `corrupt`.
+    func append(
+        _ records: [StoredRecord?], of batch: ReadBatch, by writer: RecordWriter, to output: inout StreamBuffer
+    ) throws(CRUDError) {
+        switch shape {
+        case .record(let fields):
+            guard let record = records[0] else { throw .recordNotFound(id(0), in: collection.name) }
+            try append(record, 0, fields, of: batch, by: writer, to: &output)
+        case .records: try appendAll(records, of: batch, by: writer, to: &output)
+        }
+    }
+
+    private func append(
+        _ record: StoredRecord, _ index: Int, _ fields: FieldProjection?, of batch: ReadBatch,
+        by writer: RecordWriter, to output: inout StreamBuffer
+    ) throws(CRUDError) {
+        output.append(#"{"id":"#)
+        let sentID = sentIDs[index]
+        output.append(sentID.span)
+        do throws(CRUDError) {
+            try writer.append(
+                batch.found(record.item), batch.found(record.revision), collection.codec, fields, to: &output)
+        } catch {
+            if error.code == .corrupt { backend.note(corrupt: id(index), in: collection) }
+            throw error.about(id(index), in: collection.name)
+        }
+        output.append(UInt8(ascii: "}"))
+    }
+
+    private func appendAll(
+        _ records: [StoredRecord?], of batch: ReadBatch, by writer: RecordWriter, to output: inout StreamBuffer
+    ) throws(CRUDError) {
+        var missing: [ArraySlice<UInt8>] = []
+        var corrupt: [ArraySlice<UInt8>] = []
+        output.append(#"{"records":["#)
+        let first = output.count
+        for (index, (id, record)) in zip(sentIDs, records).enumerated() {
+            guard let record else {
+                missing.append(id)
+                continue
+            }
+            let start = output.count
+            if start > first { output.append(UInt8(ascii: ",")) }
+            do throws(CRUDError) {
+                try append(record, index, nil, of: batch, by: writer, to: &output)
+            } catch {
+                guard error.code == .corrupt else { throw error }
+                output.truncate(to: start)
+                corrupt.append(id)
+            }
+        }
+        output.append(#"],"missing":"#)
+        output.appendArray(ofStrings: missing)
+        if !corrupt.isEmpty {
+            output.append(#","corrupt":"#)
+            output.appendArray(ofStrings: corrupt.prefix(Self.maximumCorrupt))
+        }
+        output.append(UInt8(ascii: "}"))
+    }
+
+    /// One of the ids, decoded.
+    func id(_ index: Int) -> [UInt8] {
+        let text = sentIDs[index]
+        var scanner = JSONScanner()
+        // It has been found valid when it came.
+        let string = try? scanner.value(text.span)
+        return string?.decodedString(text.span) ?? []
+    }
+}

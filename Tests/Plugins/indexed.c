@@ -120,7 +120,7 @@ static crudd_status write_counted(crudd_backend *backend, const crudd_call *call
     counters[KEY_WRITES] += sets_keys;
     crudd_status status = CRUDD_OK;
     for (size_t n = 0; n < request->count; n++) {
-        if (mutations[n].kind == CRUDD_REMOVE && begins(mutations[n].record.id, "broken")) status = CRUDD_INTERNAL;
+        if (mutations[n].kind == CRUDD_REMOVE && begins(mutations[n].record->id, "broken")) status = CRUDD_INTERNAL;
     }
     for (size_t n = 0; n < request->count && status == CRUDD_OK; n++) {
         const crudd_mutation *mutation = &mutations[n];

@@ -9,9 +9,10 @@ import Testing
 /// Collections that are dropped.
 @Suite struct CollectionDropTests {
     private func drop(
-        _ name: String, of backend: Backend, isEmpty: Bool = false, dropped: @escaping @Sendable () -> Void = {}
+        _ name: String, indexes: [String] = [], of backend: Backend, isEmpty: Bool = false,
+        dropped: @escaping @Sendable () -> Void = {}
     ) throws(CRUDError) -> Bool {
-        try backend.drop(Array(name.utf8), isEmpty: isEmpty, within: .seconds(30), dropped: dropped)
+        try backend.drop(collection(name, indexes: indexes), isEmpty: isEmpty, within: .seconds(30), dropped: dropped)
     }
 
     /// All objects of the collection find nothing, and its indexes are those of the next collection of that name.
@@ -38,12 +39,15 @@ import Testing
 
     @Test func onlyWhereThereIsNoRecord() throws {
         let indexed = try IndexedBackend()
-        try indexed.write([.put("a")], in: collection())
-        #expect { try drop("c", of: indexed.backend, isEmpty: true) } throws: {
+        let clients = collection("c", indexes: ["n"])
+        try indexed.write([.put("a", #"{"n":1}"#)], in: clients)
+        #expect { try drop("c", indexes: ["n"], of: indexed.backend, isEmpty: true) } throws: {
             ($0 as? CRUDError)?.code == .recordExists
         }
-        try indexed.write([.remove("a")], in: collection())
-        #expect(try drop("c", of: indexed.backend, isEmpty: true))
+        #expect(clients.indexes?.generation == 0, "its indexes are as they were")
+        #expect(try indexed.ids(0, equal: #"{"n":1}"#, in: clients) == ["a"])
+        try indexed.write([.remove("a")], in: clients)
+        #expect(try drop("c", indexes: ["n"], of: indexed.backend, isEmpty: true))
     }
 
     /// The scripted plugin cannot: the records stay.

@@ -6,7 +6,7 @@ import Testing
     private static let backends = """
         sqlite: {plugin: sqlite, options: {path: $DIRECTORY/inline.sqlite}}
         sqlite-child: {plugin: sqlite, isolation: process, options: {path: $DIRECTORY/child.sqlite}}
-        filesystem: {plugin: filesystem, options: {path: $DIRECTORY/files}}
+        filesystem: {plugin: filesystem, options: {directory: $DIRECTORY/files}}
         userdefaults: {plugin: userdefaults, options: {suite: drop}}
         memory: {plugin: memory}
         memory-child: {plugin: memory, isolation: process}

@@ -10,7 +10,7 @@ import Testing
         let daemon = try Daemon(
             Configuration(
                 backends: """
-                    files: {plugin: filesystem, isolation: \(isolation), options: {path: $DIRECTORY/files}}
+                    files: {plugin: filesystem, isolation: \(isolation), options: {directory: $DIRECTORY/files}}
                     """, collections: #""*": {backend: files, format: \#(format)}"#))
         let connection = try daemon.connect()
         for (number, id) in ["a", "b", "c"].enumerated() {

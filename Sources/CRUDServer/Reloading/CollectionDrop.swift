@@ -21,8 +21,9 @@ struct CollectionDrop {
 
     /// - Returns: whether the collection was there.
     func execute(requiresEmpty: Bool) throws(CRUDError) -> Bool {
-        let rule = service.configuration.collections.rule(for: name.span)
-        guard let backend = service.backends.first(where: { $0.name == rule?.backend }) else {
+        guard let rule = service.configuration.collections.rule(for: name.span),
+            let backend = service.backends.first(where: { $0.name == rule.backend })
+        else {
             // A reload came first.
             throw CRUDError(.collectionNotFound, "no rule of the configuration maps this collection")
         }
@@ -30,7 +31,8 @@ struct CollectionDrop {
         guard loops.quiesce(QuiescedCollections(collection: name), within: Self.timeout) else {
             throw CRUDError(.unavailable, "backend \(backend.name) does not finish its reads")
         }
-        return try backend.drop(name, isEmpty: requiresEmpty, within: Self.timeout) { [service, name] in
+        let collection = BackendCollection(name: name, rule: rule)
+        return try backend.drop(collection, isEmpty: requiresEmpty, within: Self.timeout) { [service, name] in
             do throws(SystemError) {
                 try service.catalog.forget(name)
             } catch {

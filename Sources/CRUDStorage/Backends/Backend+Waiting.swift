@@ -23,19 +23,24 @@ extension Backend {
     /// Drops a collection, which no event loop reads or writes meanwhile, and waits for that.
     ///
     /// - Parameters:
+    ///   - collection: with its indexes.
     ///   - isEmpty: whether it must not have a record, in any format.
     ///   - timeout: how long each step may take.
     ///   - dropped: called, on the writer's thread, when it is not there any more.
     /// - Returns: whether it was there.
     /// - Throws: `record_exists`; `unsupported`; `unavailable` where nothing was dropped; `outcome_unknown`.
     package func drop(
-        _ name: [UInt8], isEmpty: Bool, within timeout: Duration, dropped: @escaping @Sendable () -> Void
+        _ collection: BackendCollection, isEmpty: Bool, within timeout: Duration,
+        dropped: @escaping @Sendable () -> Void
     ) throws(CRUDError) -> Bool {
+        let name = collection.name
         guard drain(within: timeout) else { throw failures.unavailable }
         if isEmpty {
             for format in CollectionRule.Format.allCases {
-                let count = count(BackendCollection(name: name, format: format), within: timeout)
-                guard let count else { throw failures.unavailable }
+                // Opening a collection with other indexes would change them.
+                let isOwn = format == collection.format
+                let counted = isOwn ? collection : BackendCollection(name: name, format: format)
+                guard let count = self.count(counted, within: timeout) else { throw failures.unavailable }
                 guard count == 0 else { throw CRUDError(.recordExists, "the collection has \(count) records") }
             }
         }

@@ -96,7 +96,8 @@ struct AccountingTests {
         for sleeper in sleepers { _ = try sleeper.sendUntilBlocked(requests, timeout: .milliseconds(200)) }
         try Self.expectOthersUnaffected(daemon)
         try Self.expectBounded(daemon, since: before)
-        // Who reads after all gets every page.
+        // Once the others have gone, who reads after all gets every page.
+        for other in sleepers.dropFirst() { other.close() }
         for _ in 0..<40 { #expect(try sleepers[0].receiveFrame()?.count ?? 0 > 8 << 20) }
     }
 
@@ -113,8 +114,9 @@ struct AccountingTests {
         for sleeper in sleepers { _ = try sleeper.sendUntilBlocked(requests, timeout: .milliseconds(200)) }
         try Self.expectOthersUnaffected(daemon)
         try Self.expectBounded(daemon, since: before)
+        for other in sleepers.dropFirst() { other.close() }
         #expect(try sleepers[0].receive().result?["revision"] != nil)
-        for _ in 0..<40 { #expect(try sleepers[0].receiveFrame()?.count ?? 0 > 8 << 20) }
+        for _ in 0..<240 { #expect(try sleepers[0].receiveFrame()?.count ?? 0 > 1 << 20) }
     }
 
     @Test func patchesThatNobodyReadsStayWithinTheBuffers() throws {
@@ -135,10 +137,10 @@ struct AccountingTests {
         let daemon = try Self.daemon()
         let before = try Self.fill(daemon)
         let connection = try daemon.connect()
-        let members = (0..<1_000_000).map { "\"\($0)\":0" }.joined(separator: ",")
+        let members = (0..<200_000).map { "\"\($0)\":0" }.joined(separator: ",")
         try connection.sendFrame(Connection.request("daemon.ping", "{\(members)}", id: "1"))
         #expect(try connection.receive().error?.name == "invalid_params")
-        let ids = repeatElement("\"\"", count: 4_000_000).joined(separator: ",")
+        let ids = repeatElement("\"\"", count: 500_000).joined(separator: ",")
         let reply = try connection.call("record.readMany", #"{"collection":"large","ids":[\#(ids)]}"#)
         #expect(reply.error?.name == "limit_exceeded")
         try Self.expectBounded(daemon, since: before, 0)
@@ -148,8 +150,8 @@ struct AccountingTests {
         let daemon = try Self.daemon()
         let before = try Self.fill(daemon)
         let connection = try daemon.connect()
-        let fields = "[" + repeatElement("\"a\"", count: 3_500_000).joined(separator: ",") + "]"
-        let path = "[\"" + repeatElement("a", count: 7_000_000).joined(separator: ".") + "\"]"
+        let fields = "[" + repeatElement("\"a\"", count: 300_000).joined(separator: ",") + "]"
+        let path = "[\"" + repeatElement("a", count: 500_000).joined(separator: ".") + "\"]"
         let sort = "[" + repeatElement(#"{"property":"a"}"#, count: 1001).joined(separator: ",") + "]"
         let pairs = "[" + repeatElement(#"{"property":"a.b"}"#, count: 251).joined(separator: ",") + "]"
         let filter = #"{"op":"in","args":[{"property":"a"},[1,2,3]]}"#
@@ -184,7 +186,7 @@ struct AccountingTests {
     func longItemsOfOtherFormatsAreKept(format: String) throws {
         let daemon = try Daemon(Configuration(collections: "\"*\": {backend: main, format: \(format)}"))
         let connection = try daemon.connect()
-        let numbers = (0..<200_000).map(String.init).joined(separator: ",")
+        let numbers = (0..<20_000).map(String.init).joined(separator: ",")
         let item = #"{"numbers":[\#(numbers)]}"#
         // The read behind it sees it, the ping does not wait for it.
         let replies = try connection.pipeline([
@@ -207,7 +209,7 @@ struct AccountingTests {
         let unsupported = #"{"numbers":[\#(numbers),null]}"#
         let error = try connection.upsert("c", "a", unsupported).error
         #expect(error?.name == "unsupported")
-        #expect(error?.details?["path"]?.string == "numbers[200000]")
+        #expect(error?.details?["path"]?.string == "numbers[20000]")
         #expect(try connection.read("c", "a").result?["revision"]?.string == revision)
     }
 

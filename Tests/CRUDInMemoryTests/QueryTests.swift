@@ -35,7 +35,7 @@ import Testing
             let address: Address?
             let age: Int?
         }
-        let (users, _) = try await open(backing)
+        let (users, collections) = try await open(backing)
         let query = Query<User> { $0.age > 17 }.sorted(by: \.age, .descending)
         let parts = try await users.fetch(query.selecting(\.name, \.address.city), as: Part.self)
         #expect(
@@ -47,14 +47,16 @@ import Testing
         var whole: [Int?] = []
         for try await part in users.records(query.limited(to: 2), as: Part.self) { whole.append(part.age) }
         #expect(whole == [Int.max, 36])
+        withExtendedLifetime(collections) {}
     }
 
     @Test(arguments: Backing.allCases)
     func explainsAQuery(_ backing: Backing) async throws {
-        let (users, _) = try await open(backing)
+        let (users, collections) = try await open(backing)
         let plan = try await users.explain(Query { $0.age > 17 })
         #expect(plan == QueryPlan(index: nil, sort: "id", scanned: 4))
         #expect(try await users.explain(Query().sorted(by: \.age)).sort == "host")
+        withExtendedLifetime(collections) {}
     }
 
     static let conditions: [(@Sendable (User.Properties) -> Condition<User>, String)] = [

@@ -54,7 +54,12 @@ class PendingRequest: RequestCompletion {
     // MARK: RequestCompletion
 
     /// What a peer has sent before it went away is still executed, but reading for nobody is not worthwhile.
-    final var isWanted: Bool { kind != .read || session.isWanted }
+    final var isWanted: Bool {
+        switch kind {
+        case .read, .scan: session.isWanted
+        case .write, .bulkDelete: true
+        }
+    }
 
     final func complete(with item: WorkItem, _ range: Range<Int>) {
         missingBytes = bytesMissing(after: item, range)

@@ -51,13 +51,20 @@ import Testing
         #expect(record?["revision"]?.string == revision)
     }
 
-    @Test func anyNumberOfAnyDepthIsAnswered() throws {
+    /// As many names as there may be, in one path and in many; one more is refused, and so are very many.
+    @Test(arguments: [(0, true), (1, false), (1_000_000, false)])
+    func aThousandNamesAreAnsweredAndNoMore(excess: Int, isAnswered: Bool) throws {
         let connection = try Daemon.shared.connect()
         _ = try connection.upsert("wanted", "a", #"{"a":{"b":1},"c":2}"#)
-        let deep = "\"" + String(repeating: ".", count: 1_000_000) + "\""
-        let many = (0..<100_000).map { "\"f\($0)\"" }.joined(separator: ",")
-        let record = try connection.read("wanted", "a", fields: "[\(deep),\(many),\"c\"]").result
-        #expect(record?["item"]?.text == #"{"c":2}"#)
+        let deep = "\"" + String(repeating: ".", count: 499 + excess) + "\""
+        let many = (0..<499).map { "\"f\($0)\"" }.joined(separator: ",")
+        let reply = try connection.read("wanted", "a", fields: "[\(deep),\(many),\"c\"]")
+        if isAnswered {
+            #expect(reply.result?["item"]?.text == #"{"c":2}"#)
+        } else {
+            #expect(reply.error?.name == "limit_exceeded")
+            #expect(reply.error?.details?["maximum"]?.integer == 1000)
+        }
         #expect(try connection.isUsable())
     }
 

@@ -43,7 +43,8 @@ DOCUMENTS = README.md CHANGELOG.md LICENSE etc/README.md etc/crudd.yaml systemd/
 	Plugins/Examples/entries.h Plugins/Examples/store.py Tests/Bench/README.md \
 	$(wildcard Sources/*/README.md Plugins/*/README.md systemd/examples/*)
 
-.PHONY: help toolchain deps deps-test deps-bench build demo docs test test-asan fuzz check lint bench install uninstall clean
+.PHONY: help toolchain deps deps-test deps-bench build demo docs test test-asan fuzz check lint bench install \
+	uninstall clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile

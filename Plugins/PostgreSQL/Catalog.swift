@@ -1,6 +1,6 @@
 import CRUDPluginKit
 
-/// The tables `crudd_collections` and `crudd_indexes`, which say what table holds a collection and what its indexes are.
+/// The tables `crudd_collections` and `crudd_indexes`, which say what table holds a collection, and its indexes.
 ///
 /// A collection has one table for each format that it was ever opened with. The table has the collection's name unless
 /// this plugin reserves it, it is too long for PostgreSQL or something else in the schema has it; then it is called

@@ -6,7 +6,7 @@ import Glibc
 /// (<https://www.postgresql.org/docs/current/libpq-pipeline-mode.html>).
 ///
 /// Statements are sent one after the other, then ``sync(_:)`` and one ``receive(_:)`` for each: that is one round trip.
-/// Where that fails in the middle, ``recover()`` makes the connection usable again, or ``isBroken`` says that it is not.
+/// Where that fails in the middle, ``recover()`` makes the connection usable again, or ``isBroken`` says otherwise.
 final class Connection {
     private let handle: OpaquePointer
     /// The server is not there any more, or nobody knows what it would reply to.

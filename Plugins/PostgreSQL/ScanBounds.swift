@@ -61,7 +61,7 @@ struct ScanBounds {
         ids = (lower, upper)
         let start = isReversed ? upper : lower
         let end = isReversed ? lower : upper
-        // No id is empty: what has the key of the start is behind the position in one direction, before it in the other.
+        // No id is empty: what has the key of the start is behind the position, or before it in a reversed scan.
         keys = (
             start.isEmpty ? (isReversed ? Self.aboveAllKeys : Self.leastKey) : start, [],
             end.isEmpty ? (isReversed ? Self.leastKey : Self.aboveAllKeys) : end

@@ -1,8 +1,8 @@
 import CRUDPluginKit
 
 /// An error that the server has reported. Decisions are made by its SQLSTATE alone
-/// (<https://www.postgresql.org/docs/current/errcodes-appendix.html>), as texts are translated and differ from server to
-/// server.
+/// (<https://www.postgresql.org/docs/current/errcodes-appendix.html>), as texts are translated and differ between
+/// servers.
 struct ServerError {
     /// Five characters; empty where libpq itself has failed.
     let state: String

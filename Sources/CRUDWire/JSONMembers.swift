@@ -63,7 +63,8 @@ extension JSONSlice {
         text.extracting(range).withUnsafeBufferPointer { unsafe Array($0) }
     }
 
-    /// The elements of an array in text that has been validated, no more than `maximum`; nil where this is not an array.
+    /// The elements of an array in text that has been validated, no more than `maximum`; nil where this is not an
+    /// array.
     package func elements(_ text: Span<UInt8>, atMost maximum: Int = .max) -> [JSONSlice]? {
         guard kind == .array else { return nil }
         var elements: [JSONSlice] = []

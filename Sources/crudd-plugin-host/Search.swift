@@ -66,8 +66,8 @@ final class Search: @unchecked Sendable {
             }
     }
 
-    /// Whether the daemon may continue the search: one for records to delete may be rewound after its last batch, and is
-    /// kept until the daemon ends it.
+    /// Whether the daemon may continue the search: one for records to delete may be rewound after its last batch, and
+    /// is kept until the daemon ends it.
     var isContinuable: Bool {
         if case .matching = execution { true } else { !isDone }
     }

@@ -2,8 +2,9 @@
 //
 //     OPERATION ERRNO PATH
 //
-// for descriptors of files whose path contains PATH, or ends in it if PATH ends in `$`. OPERATION is `read`, `write`, `sync`, `sync-once` or `trace`; an
-// empty file stands for a disk without faults. Each fault is appended to $FAULTY_DISK.log.
+// for descriptors of files whose path contains PATH, or ends in it if PATH ends in `$`. OPERATION is `read`, `write`,
+// `sync`, `sync-once` or `trace`; an empty file stands for a disk without faults. Each fault is appended to
+// $FAULTY_DISK.log.
 //
 // `sync-once` does what Linux does when a disk cannot write back: what was written to the file since its last sync is
 // lost, each descriptor that is open on the file is told so by its next sync, and every other sync succeeds. `trace`

@@ -19,8 +19,8 @@ struct ChildMonitor {
         /// The channel for notifications; it stays open as long as it is listened to.
         let channel: ChildChannel
         let host: HostReference
-        /// Called when the channel is readable: receives a notification unless a call is in progress, and returns whether
-        /// there was one.
+        /// Called when the channel is readable: receives a notification unless a call is in progress, and returns
+        /// whether there was one.
         let receiveNotification: @Sendable () -> Bool
         /// Called once, when the process has ended.
         let ended: @Sendable (ChildProcess.Ending) -> Void

@@ -29,8 +29,8 @@ package struct PluginFile {
         }
     }
 
-    /// Finds and checks a plugin file. To its directories, from the configured one on, nobody else may write even if they
-    /// are sticky.
+    /// Finds and checks a plugin file. To its directories, from the configured one on, nobody else may write even if
+    /// they are sticky.
     ///
     /// - Parameters:
     ///   - name: a plain name, looked up as `DIRECTORY/NAME.so`, or an absolute path inside one of the directories.

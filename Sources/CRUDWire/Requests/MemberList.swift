@@ -4,7 +4,7 @@ import CRUDJSON
 /// many that are known, and what is too much is refused by those.
 struct MemberList {
     /// How many members are kept, beside those that are essential.
-    private static let maximumCount = 256
+    private static let maximumCount = 10_000
 
     private var members: [(key: JSONSlice, value: JSONSlice)] = []
     /// The depth of the deepest value, whether it is kept or not.

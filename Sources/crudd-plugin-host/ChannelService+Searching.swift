@@ -35,6 +35,8 @@ extension ChannelService {
         } catch {
             return reply(error)
         }
+        // What another process has written since the snapshot of an earlier read is to be found.
+        releaseSnapshot()
         try execute(search, as: task)
     }
 

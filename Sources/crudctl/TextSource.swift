@@ -29,15 +29,20 @@ enum TextSource {
     ///
     /// - Parameter what: what it is, for the message.
     func json(_ what: String) throws -> [UInt8] {
-        let text = try text()
+        let text = try text("\(what) (JSON)")
         try RawJSON.check(text, what: what)
         return text
     }
 
-    func text() throws -> [UInt8] {
+    /// - Parameter what: what it is, for whoever is to type it.
+    func text(_ what: String) throws -> [UInt8] {
         switch self {
         case .argument(let text): return Array(text.utf8)
-        case .standardInput: return try Self.read(STDIN_FILENO, "standard input")
+        case .standardInput:
+            if isatty(STDIN_FILENO) == 1 {
+                StandardError.write("crudctl: reading \(what) from the terminal; end it with Ctrl-D\n")
+            }
+            return try Self.read(STDIN_FILENO, "standard input")
         case .file(let path):
             let file = open(path, O_RDONLY | O_CLOEXEC)
             guard file >= 0 else { throw ValidationError("cannot read \(path): \(ErrorNumber.message)") }

@@ -18,7 +18,8 @@ struct Batch: DaemonCommand {
     @Flag(help: "All operations take effect, or none.") var atomic = false
 
     func run() async throws {
-        let lines = try TextSource(file: file).text().split(separator: UInt8(ascii: "\n")).filter { line in
+        let text = try TextSource(file: file).text("operations (NDJSON)")
+        let lines = text.split(separator: UInt8(ascii: "\n")).filter { line in
             !line.allSatisfy { [UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\r")].contains($0) }
         }
         for (index, line) in lines.enumerated() { try RawJSON.check(Array(line), what: "operation \(index)") }

@@ -89,10 +89,7 @@ docs: build ## Build the documentation of the Swift client into .build/docs
 
 test: deps-test ## Run all tests
 	swift build --build-tests
-	# The client's tests are asynchronous. They run separately, because the others block the threads of tasks, and one by
-	# one, because the timeouts of their peers do not allow for a busy machine.
-	swift test --skip-build --disable-xctest --skip 'CRUDClientTests|CRUDCtlTests|CRUDInMemoryTests'
-	swift test --skip-build --disable-xctest --no-parallel --filter 'CRUDClientTests|CRUDCtlTests|CRUDInMemoryTests'
+	@Tests/run
 
 test-asan: deps ## Run system tests on a build with AddressSanitizer
 	swift build --build-tests

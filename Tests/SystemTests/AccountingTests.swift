@@ -106,12 +106,17 @@ struct AccountingTests {
         let daemon = try Self.daemon(inChild: inChild)
         let before = try Self.fill(daemon)
         let ids = (0..<8).map { "\"\($0)\"" }.joined(separator: ",")
-        let requests =
-            Self.requests(1, "record.upsert", Connection.params("large", "0", item: Self.megabyte))
-            + Self.requests(40, "record.readMany", #"{"collection":"large","ids":[\#(ids)]}"#)
+        let write = Self.requests(1, "record.upsert", Connection.params("large", "0", item: Self.megabyte))
+        let reads =
+            Self.requests(40, "record.readMany", #"{"collection":"large","ids":[\#(ids)]}"#)
             + Self.requests(200, "record.read", Connection.params("large", "1"))
         let sleepers = try (0..<4).map { _ in try daemon.connect() }
-        for sleeper in sleepers { _ = try sleeper.sendUntilBlocked(requests, timeout: .milliseconds(200)) }
+        // The first one's requests are all there; the others may be kept from sending theirs.
+        try sleepers[0].send(write)
+        #expect(try sleepers[0].sendUntilBlocked(reads, timeout: .seconds(10)) == reads.count)
+        for sleeper in sleepers.dropFirst() {
+            _ = try sleeper.sendUntilBlocked(write + reads, timeout: .milliseconds(200))
+        }
         try Self.expectOthersUnaffected(daemon)
         try Self.expectBounded(daemon, since: before)
         for other in sleepers.dropFirst() { other.close() }

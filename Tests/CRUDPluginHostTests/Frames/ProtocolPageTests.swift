@@ -39,7 +39,10 @@ import Testing
         let store = "\(BuildProducts.packageDirectory)/Plugins/Examples/store.py"
         let process = try CRUDPluginHost.ChildProcess(
             ["/usr/bin/python3", store], environment: ["LANG=C.UTF-8"], descriptors: [ends[1], ends[1], nil])
-        defer { process.kill() }
+        defer {
+            process.kill()
+            #expect(process.waitForEnd(within: .seconds(30)) != nil)
+        }
         close(ends[1])
         var socket = FramedSocket(owning: ends[0], maximumFrameBytes: 1 << 20)
         for (request, reply) in zip(requests, replies) {

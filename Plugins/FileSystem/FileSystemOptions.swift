@@ -12,7 +12,7 @@ struct FileSystemOptions: PluginOptions {
     let syncs: Bool
 
     init(_ reader: OptionReader<Key>) throws(StorageFailure) {
-        directory = try reader.absolutePath(.directory)
         syncs = try reader.bool(.fsync, default: true)
+        directory = try reader.absolutePath(.directory)
     }
 }

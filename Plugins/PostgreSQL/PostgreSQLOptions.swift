@@ -19,7 +19,6 @@ struct PostgreSQLOptions: PluginOptions {
     let tableSetup: String?
 
     init(_ reader: OptionReader<Key>) throws(StorageFailure) {
-        connection = try Self.parameters(try reader.string(.connection), reader)
         schema = try reader.string(.schema, default: "crudd")
         guard (1...PostgreSQLName.maximumBytes).contains(schema.utf8.count), !schema.utf8.contains(0),
             !schema.hasPrefix("pg_")
@@ -32,6 +31,7 @@ struct PostgreSQLOptions: PluginOptions {
         let setup = try reader.string(.tableSetup, default: "")
         guard !setup.utf8.contains(0) else { throw reader.invalid(.tableSetup, "must be SQL") }
         tableSetup = setup.isEmpty ? nil : setup
+        connection = try Self.parameters(try reader.string(.connection), reader)
     }
 
     private static func parameters(

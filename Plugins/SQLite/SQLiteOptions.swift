@@ -23,8 +23,8 @@ struct SQLiteOptions: PluginOptions {
     let mmap: Bool
 
     init(_ reader: OptionReader<Key>) throws(StorageFailure) {
-        path = try reader.absolutePath(.path)
         synchronous = try reader.choice(.synchronous, default: .full)
         mmap = try reader.bool(.mmap, default: false)
+        path = try reader.absolutePath(.path)
     }
 }

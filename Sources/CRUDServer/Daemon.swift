@@ -139,7 +139,7 @@ package struct Daemon {
         for (definition, opening) in zip(configuration.backends, openings) {
             switch opening {
             case .failed(let failure) where failure.isFinal:
-                diagnostics.append(configuration.diagnostic(of: failure, opening: definition))
+                diagnostics += configuration.diagnostics(of: failure, opening: definition)
             case .pending: logger.warning("backend \(definition.name) is not open yet; its requests wait")
             case .open, .failed: break
             }

@@ -45,7 +45,7 @@ struct PluginSet {
         do throws(PluginFailure) {
             try plugin.check(options: backend.options)
         } catch {
-            diagnostics.append(configuration.diagnostic(of: error, opening: backend))
+            diagnostics += configuration.diagnostics(of: error, opening: backend)
         }
     }
 
@@ -79,11 +79,13 @@ struct PluginSet {
                 unchecked.append(configuration.diagnostic(at: backend.implementationPosition, message))
             }
         } catch {
-            diagnostics.append(
+            diagnostics +=
                 error.isAboutOptions
-                    ? configuration.diagnostic(of: error, opening: backend)
-                    : configuration.diagnostic(
-                        at: backend.implementationPosition, "backend \(backend.name): \(error.message)"))
+                ? configuration.diagnostics(of: error, opening: backend)
+                : [
+                    configuration.diagnostic(
+                        at: backend.implementationPosition, "backend \(backend.name): \(error.message)")
+                ]
         }
     }
 
@@ -117,7 +119,9 @@ extension Configuration {
     }
 
     /// A backend that can never be opened as it is defined.
-    func diagnostic(of failure: PluginFailure, opening backend: BackendConfiguration) -> ConfigurationDiagnostic {
-        diagnostic(at: backend.position(ofOption: failure.pointer), "backend \(backend.name): \(failure.message)")
+    func diagnostics(of failure: PluginFailure, opening backend: BackendConfiguration) -> [ConfigurationDiagnostic] {
+        ([failure] + failure.further).map {
+            diagnostic(at: backend.position(ofOption: $0.pointer), "backend \(backend.name): \($0.message)")
+        }
     }
 }

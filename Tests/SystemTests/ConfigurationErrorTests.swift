@@ -49,8 +49,8 @@ import Testing
             socket: {path: $DIRECTORY/crudd.sock}
             plugins: {directories: [$DIRECTORY/plugins]}
             backends:
-              main: {plugin: sqlite, options: {pth: ¶$DIRECTORY/main.sqlite}}
-              child: {plugin: sqlite, isolation: process, options: {path: /x, synchronous: ¶sometimes}}
+              main: {plugin: sqlite, options: {mmap: ¶perhaps, pth: ¶$DIRECTORY/main.sqlite}}
+              child: {plugin: sqlite, isolation: process, options: {path: ¶x, synchronous: ¶sometimes}}
               absent: {plugin: ¶nowhere}
               own: {plugin: sqlite, isolation: ¶procss, options: {pth: x}}
               good: {plugin: memory}
@@ -58,7 +58,7 @@ import Testing
               clients: {backend: ¶mian}
               "*": {backend: good}
             """)
-        let words = ["path", "synchronous", "nowhere", "process", "collections", "main"]
+        let words = ["mmap", "path", "path", "synchronous", "nowhere", "process", "collections", "main"]
         let installation = try Installation(text: marked.text)
         for outcome in [try installation.check(), try installation.startInVain()] {
             #expect(outcome.status == .exited(78))

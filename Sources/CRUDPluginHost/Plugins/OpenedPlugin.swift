@@ -38,7 +38,7 @@ extension Plugin {
         do throws(PluginFailure) {
             let child = try Child(command, host: HostReference(host.pointer)) {}
             defer { child.close() }
-            try child.check(options: options)
+            try PluginFailure.checkAll(options) { options throws(PluginFailure) in try child.check(options: options) }
             let greeting = child.greeting
             return (
                 Plugin(

@@ -105,9 +105,13 @@ package struct Plugin: @unchecked Sendable {
     }
 
     /// Has the plugin check options, a JSON object, without touching storage.
+    ///
+    /// - Throws: ``PluginFailure`` with everything that is wrong.
     package func check(options: [UInt8]) throws(PluginFailure) {
         let failure = FailureReport()
-        try failure.check(
-            options.withUnsafeBufferPointer { table.pointee.check_options(crudd_bytes($0), failure.pointer) })
+        try PluginFailure.checkAll(options) { options throws(PluginFailure) in
+            try failure.check(
+                options.withUnsafeBufferPointer { table.pointee.check_options(crudd_bytes($0), failure.pointer) })
+        }
     }
 }

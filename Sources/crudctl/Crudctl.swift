@@ -46,7 +46,7 @@ struct Crudctl: AsyncParsableCommand {
     static func execute(_ words: [String]) async -> Never {
         let line = CommandLineWords(words)
         do {
-            var command = try parseAsRoot(line.words)
+            var command = try await asyncParseAsRoot(line.words)
             if var daemonCommand = command as? any DaemonCommand {
                 try await daemonCommand.run()
             } else {

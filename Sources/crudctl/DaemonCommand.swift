@@ -25,7 +25,7 @@ extension DaemonCommand {
         let timeout = Duration.seconds(options.timeout ?? 30)
         let client = try await CRUDClient.withDeadline(in: timeout) {
             try await CRUDClient.connect(
-                path: options.socket, options: CRUDClient.Options(name: "crudctl/\(CRUDVersion.current)"))
+                path: options.socket, options: CRUDClient.Options(name: Client.name))
         }
         return try await body(Client(client: client, timeout: timeout))
     }
@@ -67,6 +67,9 @@ extension DaemonCommand {
 
 /// A connection to the daemon.
 struct Client {
+    /// How it introduces itself.
+    static let name = "crudctl/\(CRUDVersion.current)"
+
     fileprivate let client: CRUDClient
     fileprivate let timeout: Duration
 

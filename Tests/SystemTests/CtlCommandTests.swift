@@ -39,6 +39,17 @@ import Testing
         #expect(try run("reindex", "ctl-described").status == .exited(0))
     }
 
+    /// What a shell's completion script runs when somebody presses Tab behind `crudctl describe`.
+    @Test func completesCollections() throws {
+        #expect(try run("create", "ctl completed", "a", "1").status == .exited(0))
+        let words = ["---completion", "describe", "--", "positional@0", "2", "0", "crudctl", "describe", ""]
+        let names = try run(arguments: words)
+        #expect(names.status == .exited(0))
+        #expect(names.output.split(separator: "\n").contains("ctl completed"), "\(names.output)")
+        let elsewhere = try run(arguments: words.dropLast() + ["--socket", "/nowhere", ""])
+        #expect(elsewhere.status == .exited(0) && elsewhere.errors.isEmpty && elsewhere.output.count <= 1)
+    }
+
     @Test func dropsACollection() throws {
         #expect(try run("create", "ctl-dropped", "a", "1").status == .exited(0))
         #expect(try run("drop", "ctl-dropped").status == .exited(64), "without a terminal it cannot ask")

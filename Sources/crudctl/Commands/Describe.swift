@@ -6,7 +6,7 @@ struct Describe: DaemonCommand {
         abstract: "Describes a collection: its place, its capabilities and the number of its records.")
 
     @OptionGroup(title: "Global options") var options: GlobalOptions
-    @Argument(help: "The collection's name.") var collection: String
+    @Argument(help: "The collection's name.", completion: .collections) var collection: String
 
     func run() async throws {
         try show(try await call("collection.describe") { $0.member("collection", collection) })

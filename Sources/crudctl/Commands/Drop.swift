@@ -8,7 +8,7 @@ struct Drop: DaemonCommand {
         discussion: "Asks for confirmation on a terminal; elsewhere --yes is required.")
 
     @OptionGroup(title: "Global options") var options: GlobalOptions
-    @Argument(help: "The collection's name.") var collection: String
+    @Argument(help: "The collection's name.", completion: .collections) var collection: String
     @OptionGroup var confirmation: Confirmation
 
     func run() async throws {

@@ -3,7 +3,7 @@ import CRUDJSON
 
 /// The record of a command.
 struct RecordArguments: ParsableArguments {
-    @Argument(help: "The collection's name.") var collection: String
+    @Argument(help: "The collection's name.", completion: .collections) var collection: String
     @Argument(help: "The record's id.") var id: String
 
     func write(to params: inout JSONWriter) {

@@ -4,7 +4,7 @@ import CRUDModel
 
 /// The selected records of a command.
 struct SelectionArguments: ParsableArguments {
-    @Argument(help: "The collection's name.") var collection: String
+    @Argument(help: "The collection's name.", completion: .collections) var collection: String
     @Option(
         name: .customLong("where"),
         help: ArgumentHelp(

@@ -1,0 +1,18 @@
+import ArgumentParser
+import CRUDClient
+import CRUDWire
+
+extension CompletionKind {
+    /// The names of the collections that the daemon lists; none if it does not reply.
+    static let collections = CompletionKind.custom { words, _, _ in
+        // The shell has split the line into words, but not parsed it.
+        let socket =
+            words.firstIndex(of: "--socket").flatMap { words.dropFirst($0 + 1).first }
+            ?? words.first { $0.hasPrefix("--socket=") }.map { String($0.dropFirst("--socket=".count)) }
+        let list = try? await CRUDClient.withDeadline(in: .seconds(2)) {
+            let options = CRUDClient.Options(name: Client.name)
+            return try await CRUDClient.connect(path: socket, options: options).collections()
+        }
+        return (list ?? []).map(\.name)
+    }
+}

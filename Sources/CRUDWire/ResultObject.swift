@@ -41,6 +41,11 @@ package struct ResultObject: Sendable {
         value(name).flatMap { ResultObject(Array($0)) }
     }
 
+    /// The strings of the member `name` where it is an array.
+    package func strings(_ name: StaticString) -> [String]? {
+        members.value(name, text.span)?.elements(text.span)?.compactMap { $0.string(text.span) }
+    }
+
     /// The elements of the member `name`, as they are written, where it is an array.
     package func elements(_ name: StaticString) -> [ArraySlice<UInt8>]? {
         members.value(name, text.span)?.elements(text.span)?.map { text[$0.range] }

@@ -24,7 +24,10 @@ struct Crudctl: AsyncParsableCommand {
                     QueryCommand.self, Count.self, DeleteMatching.self, Batch.self,
                 ]),
             CommandGroup(
-                name: "Collection", subcommands: [Collections.self, Describe.self, Drop.self, Reindex.self]),
+                name: "Collection",
+                subcommands: [
+                    Collections.self, Describe.self, Dump.self, Load.self, Drop.self, Reindex.self,
+                ]),
             CommandGroup(
                 name: "Daemon",
                 subcommands: [

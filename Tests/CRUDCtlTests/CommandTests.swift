@@ -192,6 +192,7 @@ import Testing
         for command in [
             "create", "read", "update", "upsert", "delete", "collections", "backends", "plugins", "ping", "status",
             "reload", "call", "check-config", "check-plugin", "exists", "describe", "drop", "reindex", "batch",
+            "dump", "load",
         ] {
             #expect(help.output.contains("  \(command) "))
             let own = try CrudctlProgram.run([command, "--help"])

@@ -18,6 +18,15 @@ enum CrudctlProgram {
     static func run(
         _ arguments: [String], columns: UInt16, typing: String = "", environment: [String: String] = [:]
     ) throws -> String {
+        let run = try terminal([path] + arguments, columns: columns, typing: typing, environment: environment)
+        guard run.status == .exited(0) else { throw Failure("crudctl failed") }
+        return run.screen
+    }
+
+    /// Runs a program on a terminal until it exits. What it prints has to be less than a terminal's queue holds.
+    static func terminal(
+        _ command: [String], columns: UInt16, typing: String = "", environment: [String: String] = [:]
+    ) throws -> (status: ExitStatus, screen: String) {
         var (screenNumber, terminalNumber): (Int32, Int32) = (-1, -1)
         var size = winsize(ws_row: 50, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0)
         guard openpty(&screenNumber, &terminalNumber, nil, nil, &size) == 0 else { throw Failure.system("openpty") }
@@ -26,8 +35,9 @@ enum CrudctlProgram {
             throw Failure.system("write")
         }
         let process = try ChildProcess(
-            path, arguments, environment: environment, descriptors: (0..<3).map { (terminal.number, $0) })
-        guard try process.waitForExit() == .exited(0) else { throw Failure("crudctl failed") }
+            command[0], Array(command.dropFirst()), environment: environment,
+            descriptors: (0..<3).map { (terminal.number, $0) })
+        let status = try process.waitForExit()
         // All of its output is in the terminal's queue now.
         var text: [UInt8] = []
         while try screen.wait(for: POLLIN, until: Deadline(.zero)) != 0 {
@@ -37,7 +47,7 @@ enum CrudctlProgram {
             text += chunk[..<count]
         }
         withExtendedLifetime(terminal) {}
-        return String(decoding: text.filter { $0 != UInt8(ascii: "\r") }, as: UTF8.self)
+        return (status, String(decoding: text.filter { $0 != UInt8(ascii: "\r") }, as: UTF8.self))
     }
 }
 

@@ -4,7 +4,7 @@ import Glibc
 /// The output for results.
 enum StandardOutput {
     static func write(_ bytes: some Collection<UInt8>) throws {
-        guard !FileOutput.write(Array(bytes), to: STDOUT_FILENO) else { return }
+        guard !FileOutput.write(bytes, to: STDOUT_FILENO) else { return }
         if errno == EPIPE {
             // The reader has closed the pipe, as in `crudctl … | head`: end by SIGPIPE, as other programs do. NIO
             // ignores the signal.
@@ -20,14 +20,14 @@ enum StandardOutput {
 enum StandardError {
     static func write(_ text: String) {
         // There is no other place to report a failure of this.
-        _ = FileOutput.write(Array(text.utf8), to: STDERR_FILENO)
+        _ = FileOutput.write(text.utf8, to: STDERR_FILENO)
     }
 }
 
-private enum FileOutput {
+enum FileOutput {
     /// Writes all of `bytes`; returns false, with errno set, if that fails.
-    static func write(_ bytes: [UInt8], to file: Int32) -> Bool {
-        var rest = bytes[...]
+    static func write(_ bytes: some Collection<UInt8>, to file: Int32) -> Bool {
+        var rest = Array(bytes)[...]
         while !rest.isEmpty {
             // The call reads at most the remaining bytes.
             let count = rest.withUnsafeBytes { unsafe Glibc.write(file, $0.baseAddress, $0.count) }

@@ -1,10 +1,12 @@
 import Glibc
 
-/// The properties of standard output that a table needs.
+/// The properties of an output that decide how people see it.
 struct Terminal {
     var isTerminal: Bool
     /// In columns; nil if lines may have any length.
     var width: Int?
+    /// In lines; nil if it is not known.
+    var height: Int?
     var hasColor: Bool
 
     init(isTerminal: Bool, width: Int?, hasColor: Bool) {
@@ -13,13 +15,14 @@ struct Terminal {
         self.hasColor = hasColor
     }
 
-    /// The properties of the actual standard output.
-    init(allowsColor: Bool) {
-        isTerminal = isatty(STDOUT_FILENO) == 1
+    /// The properties of the actual standard output, or of another file.
+    init(of file: Int32 = STDOUT_FILENO, allowsColor: Bool) {
+        isTerminal = isatty(file) == 1
         var size = winsize()
         // This request fills in a winsize.
-        if isTerminal, unsafe ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 {
+        if isTerminal, unsafe ioctl(file, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 {
             width = Int(size.ws_col)
+            height = size.ws_row > 0 ? Int(size.ws_row) : nil
         }
         // https://no-color.org: any value except the empty one, whose first byte is the terminating 0.
         let isForbidden = unsafe getenv("NO_COLOR").map { unsafe $0.pointee != 0 } ?? false

@@ -1,0 +1,98 @@
+import ArgumentParser
+import Glibc
+
+/// The input of a load, which is read twice: once to check it, once to load it.
+///
+/// A file is read in place. What can be read only once, such as a pipe, is first copied to a temporary file that has no
+/// name any more, so that nothing of it is left behind.
+struct DumpInput {
+    /// For messages.
+    private let name: String
+    private let file: OpenFile
+    /// Where the input begins in the file.
+    private let start: Int
+    /// In bytes.
+    let size: Int
+
+    /// - Parameters:
+    ///   - path: the file; `-` for standard input.
+    ///   - progress: is called with the number of bytes that have been copied.
+    init(_ path: String, progress: (Int) -> Void) throws {
+        name = path == "-" ? "standard input" : path
+        if path == "-", isatty(STDIN_FILENO) == 1 {
+            StandardError.write("crudctl: reading a dump from the terminal; end it with Ctrl-D\n")
+        }
+        let number = path == "-" ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC)
+        guard number >= 0 else { throw Self.cannotRead(name) }
+        let source = OpenFile(number)
+        start = max(0, Int(lseek(number, 0, SEEK_CUR)))
+        let end = Int(lseek(number, 0, SEEK_END))
+        if end >= 0 {
+            (file, size) = (source, max(0, end - start))
+        } else {
+            (file, size) = try Self.copy(source, name, progress)
+        }
+    }
+
+    /// The bytes at an offset, at least one unless the input ends there.
+    func read(at offset: Int, atMost count: Int) throws -> [UInt8] {
+        try [UInt8](unsafeUninitializedCapacity: min(count, max(0, size - offset))) { buffer, filled in
+            while true {
+                // The call writes at most the size of the buffer.
+                let count = unsafe pread(file.number, buffer.baseAddress, buffer.count, off_t(start + offset))
+                if count < 0, errno == EINTR { continue }
+                guard count >= 0 else { throw Self.cannotRead(name) }
+                filled = count
+                return
+            }
+        }
+    }
+
+    /// Copies a file that can be read only once.
+    private static func copy(
+        _ source: OpenFile, _ name: String, _ progress: (Int) -> Void
+    ) throws -> (file: OpenFile, size: Int) {
+        // The value is copied here, before anything else can change the environment.
+        let variable = unsafe getenv("TMPDIR").map { unsafe String(cString: $0) } ?? ""
+        // /tmp may be in memory.
+        let directory = variable.isEmpty ? "/var/tmp" : variable
+        var path = Array("\(directory)/crudctl.XXXXXX".utf8CString)
+        let number = unsafe mkstemp(&path)
+        guard number >= 0 else {
+            throw ValidationError("cannot make a temporary file in \(directory): \(ErrorNumber.message)")
+        }
+        let copy = OpenFile(number)
+        unsafe unlink(path)
+        var size = 0
+        var chunk = [UInt8](repeating: 0, count: 256 << 10)
+        while true {
+            // The call writes at most the size of the chunk.
+            let count = chunk.withUnsafeMutableBytes { unsafe Glibc.read(source.number, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw cannotRead(name) }
+            guard count > 0 else { return (copy, size) }
+            guard FileOutput.write(chunk[..<count], to: number) else {
+                throw ValidationError("cannot write a temporary file in \(directory): \(ErrorNumber.message)")
+            }
+            size += count
+            progress(size)
+        }
+    }
+
+    private static func cannotRead(_ name: String) -> ValidationError {
+        ValidationError("cannot read \(name): \(ErrorNumber.message)")
+    }
+}
+
+/// A descriptor that is closed with its last reference.
+private final class OpenFile {
+    let number: Int32
+
+    init(_ number: Int32) {
+        self.number = number
+    }
+
+    deinit {
+        close(number)
+    }
+}

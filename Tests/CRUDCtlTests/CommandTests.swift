@@ -63,6 +63,7 @@ import Testing
         (["describe", "a b"], #"collection.describe","params":{"collection":"a b"}}"#),
         (["reindex", "c"], #"collection.reindex","params":{"collection":"c"}}"#),
         (["drop", "c", "--yes"], #"collection.drop","params":{"collection":"c"}}"#),
+        (["drop", "c", "--moved", "--yes"], #"collection.drop","params":{"collection":"c","moved":true}}"#),
         (["collections"], #"collection.list","params":{}}"#),
         (["backends"], #"backend.list","params":{}}"#),
         (["plugins"], #"plugin.list","params":{}}"#),
@@ -70,6 +71,7 @@ import Testing
         (["status"], #"daemon.status","params":{}}"#),
         (["reload"], #"daemon.reload","params":{}}"#),
         (["reload", "--force"], #"daemon.reload","params":{"force":true}}"#),
+        (["reload", "--force", "--move", "--detach"], #"daemon.reload","params":{"force":true,"move":true}}"#),
         (["call", "rpc.discover"], #"rpc.discover","params":{}}"#),
         (["call", "a.b", #"{"x": [1]}"#], #"a.b","params":{"x": [1]}}"#),
     ])

@@ -1,17 +1,41 @@
 import ArgumentParser
 import CRUDJSON
+import CRUDModel
+import CRUDWire
 
 struct Reload: DaemonCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Makes the daemon read its configuration again and prints the changes.")
+        abstract: "Makes the daemon read its configuration again and prints the changes.",
+        discussion: """
+            With --move, collections that the file maps to another backend or format are moved while the daemon serves \
+            them; the command shows how far they are and waits until they are over. The daemon goes on without it. The \
+            exit status is 75 if a move is suspended, which the daemon retries, and 65 if one has failed.
+            """)
 
     @OptionGroup(title: "Global options") var options: GlobalOptions
     @Flag(help: "Reload even if records of a collection would be orphaned.") var force = false
+    @Flag(help: "Move the records of collections that the file maps to another place.") var move = false
+    @Flag(help: "Do not wait until the moves are over.") var detach = false
+
+    func validate() throws {
+        if detach, !move { throw ValidationError("--detach applies to moves: give --move too.") }
+    }
 
     func run() async throws {
-        let result = try await call("daemon.reload") { params in
+        var params = JSONWriter()
+        params.object { params in
             if force { params.member("force", true) }
+            if move { params.member("move", true) }
         }
-        try show(result, list: "changes")
+        let stuck = try await withClient { client in
+            let result = try await client.call("daemon.reload", json: params.bytes)
+            try show(result, list: "changes")
+            guard move, !detach else { return nil as CRUDError? }
+            var following = MoveFollowing(ResultObject(result)?.strings("moves") ?? [], client)
+            return try await following.run()
+        }
+        guard let stuck else { return }
+        ErrorReport(stuck).print(asJSON: options.output == .json)
+        throw ExitCode(75)
     }
 }

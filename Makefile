@@ -38,7 +38,7 @@ RECORDS ?= 1000000
 SECONDS ?= 5
 ROUNDS ?= 3
 
-DOCUMENTS = README.md CHANGELOG.md LICENSE etc/README.md etc/crudd.yaml systemd/README.md \
+DOCUMENTS = README.md CHANGELOG.md LICENSE $(wildcard etc/*.md) etc/crudd.yaml systemd/README.md \
 	Sources/CRUDWire/PROTOCOL.md Sources/CRUDPluginABI/CHILD-PROTOCOL.md Plugins/Examples/memory.c \
 	Plugins/Examples/entries.h Plugins/Examples/store.py Tests/Bench/README.md \
 	$(wildcard Sources/*/README.md Plugins/*/README.md systemd/examples/*)

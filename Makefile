@@ -69,7 +69,7 @@ deps-bench: deps ## Install the servers with which `make bench` compares crudd
 build: deps ## Build everything, optimised
 	swift build -c $(CONFIGURATION)
 
-demo: build ## Start a daemon, run the demo application, show what it has stored
+demo: build ## Start a daemon, run the demo application, show what it has stored, move that to another database
 	@Sources/demo-app/run $(BUILD)
 
 docs: build ## Build the documentation of the Swift client into .build/docs

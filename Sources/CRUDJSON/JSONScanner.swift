@@ -25,6 +25,7 @@ package struct JSONScanner: ~Copyable {
     // MARK: Values
 
     /// The kind of the next value, according to its first byte; white space before it is skipped.
+    @inline(__always)
     package mutating func peekKind(_ text: Span<UInt8>) throws(JSONSyntaxError) -> JSONKind {
         skipWhiteSpace(text)
         guard position < text.count else { throw error(.unexpectedEnd) }
@@ -124,6 +125,7 @@ package struct JSONScanner: ~Copyable {
 
     // MARK: Parts
 
+    @inline(__always)
     private mutating func key(_ text: Span<UInt8>) throws(JSONSyntaxError) -> JSONSlice {
         guard position < text.count else { throw error(.unexpectedEnd) }
         guard text[position] == UInt8(ascii: "\"") else { throw error(.unexpectedByte) }
@@ -137,6 +139,7 @@ package struct JSONScanner: ~Copyable {
         JSONSyntaxError(reason: reason, offset: position)
     }
 
+    @inline(__always)
     private mutating func expect(_ byte: UInt8, _ text: Span<UInt8>) throws(JSONSyntaxError) {
         guard position < text.count else { throw error(.unexpectedEnd) }
         guard text[position] == byte else { throw error(.unexpectedByte) }
@@ -250,6 +253,7 @@ package struct JSONScanner: ~Copyable {
     }
 
     /// Skips at least one digit.
+    @inline(__always)
     private mutating func skipDigits(_ text: Span<UInt8>) throws(JSONSyntaxError) {
         guard position < text.count else { throw error(.unexpectedEnd) }
         guard text[position] &- UInt8(ascii: "0") < 10 else { throw error(.unexpectedByte) }
@@ -265,37 +269,44 @@ package struct JSONScanner: ~Copyable {
         var hasEscapes = false
         position += 1
         while true {
-            while position &+ 8 <= text.count {
-                // Eight bytes from `position` on are inside the span, as the line above has checked.
-                let word = unsafe raw.unsafeLoadUnaligned(fromUncheckedByteOffset: position, as: UInt64.self)
-                if Self.hasSpecialByte(word) { break }
-                position &+= 8
+            var index = position
+            while index &+ 8 <= text.count {
+                // Eight bytes from `index` on are inside the span, as the line above has checked.
+                let word = unsafe raw.unsafeLoadUnaligned(fromUncheckedByteOffset: index, as: UInt64.self)
+                let special = Self.specialBytes(UInt64(littleEndian: word))
+                if special != 0 {
+                    index &+= special.trailingZeroBitCount &>> 3
+                    break
+                }
+                index &+= 8
             }
-            guard position < text.count else { throw error(.unexpectedEnd) }
-            switch text[position] {
+            position = index
+            guard index < text.count else { throw error(.unexpectedEnd) }
+            switch text[index] {
             case UInt8(ascii: "\""):
-                position += 1
+                position = index &+ 1
                 return JSONSlice(start: start, end: position, kind: .string, hasEscapes: hasEscapes)
             case UInt8(ascii: "\\"):
                 hasEscapes = true
                 try skipEscape(text)
             case 0..<0x20: throw error(.controlCharacter)
             case 0x80...: try skipMultibyteScalar(text)
-            default: position += 1
+            default: position = index &+ 1
             }
         }
     }
 
-    /// Whether any of eight bytes is a quote, a backslash, a control character or not ASCII.
+    /// The top bits of those of eight bytes, the least significant first, that are a quote, a backslash, a control
+    /// character or not ASCII. Bits above the lowest one may be set for other bytes too.
     @inline(__always)
-    private static func hasSpecialByte(_ word: UInt64) -> Bool {
+    private static func specialBytes(_ word: UInt64) -> UInt64 {
         let ones: UInt64 = 0x0101_0101_0101_0101
         let quote = word ^ (ones &* 0x22)
         let backslash = word ^ (ones &* 0x5C)
-        // (x - n) sets a byte's top bit if the byte was below n (or if an earlier one borrowed, in which case the slow
-        // path is taken needlessly); `word` itself has the top bits of bytes that are not ASCII.
+        // (x - n) sets a byte's top bit if the byte was below n, or if an earlier one borrowed, which was below n
+        // itself; `word` has the top bits of bytes that are not ASCII.
         let found = (quote &- ones) | (backslash &- ones) | (word &- ones &* 0x20) | word
-        return found & (ones &* 0x80) != 0
+        return found & (ones &* 0x80)
     }
 
     private mutating func skipEscape(_ text: Span<UInt8>) throws(JSONSyntaxError) {

@@ -5,7 +5,7 @@
 enum CollectionStatement {
     /// By id: revision, item if it is wanted, expiry, sequence number.
     case read(withItem: Bool)
-    /// By bounds, in the order of keys a position (key and id) and the far bound: what `read` gives, and the id.
+    /// By bounds, in the order of keys a position (key and id) and the far bound: what `read` gives, id and rowid.
     case scan(Order, isReversed: Bool, withItems: Bool)
     /// All records, expired ones included.
     case countAll
@@ -18,6 +18,8 @@ enum CollectionStatement {
     /// What a range of records is ordered by.
     enum Order: Int, CaseIterable {
         case id, key, unkeyed, sequence
+        /// The table's own, which saves looking up each row that an index names.
+        case rowID
     }
 
     /// How many statements there are.
@@ -95,7 +97,7 @@ extension CollectionStatement {
         case .scan(let order, let isReversed, let withItems):
             let item = withItems ? "item" : "NULL"
             return Self.scanSQL(
-                scope, order, isReversed, "SELECT revision, \(item), expires_at, sequence, id FROM")
+                scope, order, isReversed, "SELECT revision, \(item), expires_at, sequence, id, rowid FROM")
         case .count(.unkeyed, let isLimited):
             let rows = Self.unkeyedSQL(scope, "SELECT id FROM")
             return "SELECT count(*) FROM (\(rows)\(isLimited ? " LIMIT ?3" : ""))"
@@ -133,6 +135,7 @@ extension CollectionStatement {
                 \(selection) \(table) INDEXED BY \(sequenceIndex(scope.collection)) WHERE \(range(order, scope))
                 ORDER BY sequence\(direction)
                 """
+        case .rowID: return "\(selection) \(table) NOT INDEXED WHERE \(range(order, scope)) ORDER BY rowid\(direction)"
         }
     }
 
@@ -153,6 +156,7 @@ extension CollectionStatement {
         case .key: "\(scope.key) >= ?1 AND \(scope.key) < ?2"
         case .unkeyed: "(\(scope.key) IS NULL OR \(scope.key) = x'') AND id >= ?1 AND id < ?2"
         case .sequence: "sequence BETWEEN ?1 AND ?2"
+        case .rowID: "rowid > ?1"
         }
     }
 }

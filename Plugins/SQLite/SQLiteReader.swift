@@ -56,7 +56,7 @@ final class SQLiteReader: StorageReader, Sendable {
         isScanning.store(request.limit.map { $0 > Self.quickScan } ?? true, ordering: .relaxed)
         defer { isScanning.store(false, ordering: .relaxed) }
         try use(request.call) { (session) throws(StorageFailure) in
-            let bounds = try ScanBounds(request.range, of: collection)
+            let bounds = try ScanBounds(request, of: collection)
             let statement = try session.statement(
                 .scan(bounds.order, isReversed: request.isReversed, withItems: request.wantsItems), bounds.scope)
             defer { statement.reset() }
@@ -69,7 +69,8 @@ final class SQLiteReader: StorageReader, Sendable {
                 let (revision, _, item) = statement.storedContent
                 let isWanted = request.emit(
                     id: id.bytes, item: item.bytes, revision: revision.bytes, expiresAt: statement.storedExpiry,
-                    sequence: statement.storedSequence)
+                    sequence: statement.storedSequence,
+                    position: bounds.order == .rowID ? statement.storedPosition : 0)
                 guard isWanted else { return }
             }
         }

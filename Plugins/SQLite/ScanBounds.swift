@@ -3,7 +3,7 @@ import CRUDPluginKit
 /// The range of a scan or count, as the parameters of its statement.
 struct ScanBounds {
     /// What the range is ordered by.
-    let order: CollectionStatement.Order
+    private(set) var order: CollectionStatement.Order
     /// What the statement is made for.
     let scope: StatementScope
     private let range: RecordRange
@@ -32,6 +32,13 @@ struct ScanBounds {
         }
     }
 
+    /// The range of a scan, by rowid where the host allows that.
+    init(_ request: borrowing ScanRequest, of collection: SQLiteCollection) throws(StorageFailure) {
+        try self.init(request.range, of: collection)
+        let isByID = request.afterPosition == 0 && !request.afterID.isEmpty
+        if request.allowsAnyOrder, isUnbounded, !request.isReversed, !isByID { order = .rowID }
+    }
+
     /// Whether every record of the collection is in the range.
     var isUnbounded: Bool { order == .id && range.lower.isEmpty && range.upper.isEmpty }
 
@@ -43,6 +50,7 @@ struct ScanBounds {
             try session.check(statement.bind(1, blob: range.lower.isEmpty ? Self.leastKey : range.lower))
             try session.check(statement.bind(2, blob: range.upper.isEmpty ? Self.aboveAllKeys : range.upper))
         case .sequence: try bindSequences(statement, session)
+        case .rowID: break
         }
     }
 
@@ -54,6 +62,7 @@ struct ScanBounds {
         case .id, .unkeyed: try bind(request.ids, statement, session)
         case .key: try bindPosition(statement, session, request)
         case .sequence: try bindSequences(statement, session)
+        case .rowID: try session.check(statement.bind(1, integer: Statement.rowID(request.afterPosition)))
         }
     }
 

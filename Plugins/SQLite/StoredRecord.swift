@@ -27,6 +27,14 @@ extension Statement {
     /// Column 3; 0: written by somebody else.
     var storedSequence: UInt64 { UInt64(clamping: integer(3)) }
 
+    /// Column 5, as an unsigned number in the same order. The least rowid, which SQLite gives to no row, is 0.
+    var storedPosition: UInt64 { UInt64(bitPattern: integer(5)) ^ Self.signBit }
+
+    /// The rowid at a position.
+    static func rowID(_ position: UInt64) -> Int64 { Int64(bitPattern: position ^ signBit) }
+
+    private static let signBit: UInt64 = 1 << 63
+
     /// Column 4; nil: it is no id.
     var storedID: UnsafeRawBufferPointer? {
         let id = bytes(4)

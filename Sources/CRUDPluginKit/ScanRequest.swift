@@ -20,9 +20,15 @@ public struct ScanRequest: ~Copyable, CallRequest {
 
     /// The whole order is reversed, ids of equal keys too.
     @inlinable public var isReversed: Bool { request.flags & UInt32(CRUDD_SCAN_REVERSE) != 0 }
+    /// Whether any order will do, of a scan by id without bounds. One that is not by id gives each record a position,
+    /// which rises, and which a record keeps until it is removed.
+    @inlinable public var allowsAnyOrder: Bool { request.flags & UInt32(CRUDD_SCAN_ANY_ORDER) != 0 }
+    /// With ``allowsAnyOrder``: only records behind this position; 0: the scan starts, or ``afterID`` says where to
+    /// resume.
+    @inlinable public var afterPosition: UInt64 { request.after_position }
     /// Whether the items are wanted, not just what else there is of a record.
     @inlinable public var wantsItems: Bool { request.flags & UInt32(CRUDD_SCAN_WITHOUT_ITEMS) == 0 }
-    /// At most so many records; nil: no limit. ``emit(id:item:revision:expiresAt:sequence:)`` sees to it.
+    /// At most so many records; nil: no limit. ``emit(id:item:revision:expiresAt:sequence:position:)`` sees to it.
     @inlinable public var limit: Int? { request.limit == 0 ? nil : request.limit }
     /// Only records behind this key, with ``afterID``, in the direction of the scan. In the order of keys only, and not
     /// with ``RecordRange/isUnkeyed``.
@@ -40,21 +46,25 @@ public struct ScanRequest: ~Copyable, CallRequest {
     ///   - item: empty where ``wantsItems`` is false.
     ///   - expiresAt: milliseconds since 1970-01-01 UTC; 0: never.
     ///   - sequence: as it was stored; 0: written by somebody else.
+    ///   - position: see ``allowsAnyOrder``; 0: the records come in the order of the range.
     /// - Returns: false if the host has had enough, or that was the last record up to ``limit``: return at once.
     @inlinable
-    public func emit(id: RawSpan, item: RawSpan, revision: RawSpan, expiresAt: Int64, sequence: UInt64) -> Bool {
+    public func emit(
+        id: RawSpan, item: RawSpan, revision: RawSpan, expiresAt: Int64, sequence: UInt64, position: UInt64 = 0
+    ) -> Bool {
         if call.hasExpired(expiresAt) { return true }
         var record = crudd_record()
         record.expires_at = expiresAt
         record.sequence = sequence
-        let position = emittedCount.pointee
-        emittedCount.pointee = position + 1
+        record.position = position
+        let index = emittedCount.pointee
+        emittedCount.pointee = index + 1
         // The host reads the bytes before `emit` returns.
         let isWanted = unsafe id.withUnsafeBytes { id in
             record.id = crudd_bytes(id)
-            return emitted(request.emit, request.context, position, &record, item, revision)
+            return emitted(request.emit, request.context, index, &record, item, revision)
         }
-        return isWanted && position + 1 != request.limit
+        return isWanted && index + 1 != request.limit
     }
 }
 

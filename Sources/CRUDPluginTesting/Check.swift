@@ -58,6 +58,7 @@ package struct Check: Sendable {
         Check(.records, "reading fast", needs: CRUDD_CAN_READ_FAST, ReadChecks.speed),
         Check(.records, "reading beside writes", needs: CRUDD_CAN_READ_CONCURRENTLY, ConcurrencyChecks.readers),
         Check(.records, "scanning by id", ScanChecks.byID),
+        Check(.records, "scanning in any order", ScanChecks.inAnyOrder),
         Check(.records, "scanning by key", needs: CRUDD_HAS_INDEXES, ScanChecks.byKey),
         Check(.records, "scanning by sequence", needs: CRUDD_HAS_SEQUENCES, ScanChecks.bySequence),
         Check(.records, "counting", ScanChecks.count),

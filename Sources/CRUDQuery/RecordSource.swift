@@ -9,16 +9,19 @@ package struct FoundRecord {
     /// Milliseconds since 1970-01-01 UTC; 0: never.
     package var expiresAt: Int64
     package var sequence: UInt64
+    /// Where it stands in the storage's own order, in a scan of ``RecordScan/Order/any``; 0: they come by id.
+    package var position: UInt64
 
     package init(
         id: UnsafeRawBufferPointer, item: UnsafeRawBufferPointer, revision: UnsafeRawBufferPointer,
-        expiresAt: Int64 = 0, sequence: UInt64 = 0
+        expiresAt: Int64 = 0, sequence: UInt64 = 0, position: UInt64 = 0
     ) {
         self.id = id
         self.item = item
         self.revision = revision
         self.expiresAt = expiresAt
         self.sequence = sequence
+        self.position = position
     }
 }
 
@@ -40,6 +43,8 @@ package struct RecordScan: Sendable {
         case unkeyed(index: Int)
         /// By sequence number. Records without one are left out.
         case sequence
+        /// In whatever order is cheapest: that of the storage, or by id. Bounds are those of ids.
+        case any
     }
 
     package var order: Order
@@ -55,6 +60,8 @@ package struct RecordScan: Sendable {
     package var isReversed = false
     /// Only records behind this one, in the direction of the scan. By id and unkeyed the key is empty.
     package var after: (key: [UInt8], id: [UInt8])?
+    /// In any order: only records behind this position; 0: `after` says it.
+    package var afterPosition: UInt64 = 0
     /// At most so many records; 0: no limit.
     package var limit = 0
     package var withItems = true

@@ -24,6 +24,7 @@ import Testing
         ("REFUSES_BESIDE_WRITES", "reading beside writes"), ("INCLUDES_AFTER", "scanning by id"),
         ("IGNORES_LIMIT", "scanning by id"), ("IGNORES_STOP", "scanning by id"),
         ("IGNORES_REVERSE", "scanning by id"), ("IGNORES_UPPER", "scanning by id"),
+        ("STARTS_AGAIN", "scanning in any order"),
         ("INCLUDES_UPPER_KEY", "scanning by key"), ("LISTS_KEYED", "scanning by key"),
         ("INCLUDES_UPPER_SEQUENCE", "scanning by sequence"), ("IGNORES_COUNT_RANGE", "counting"),
         ("SWAPS_KEYS", "keys of written records"), ("SETS_KEYS_ANYWAY", "setting keys"),

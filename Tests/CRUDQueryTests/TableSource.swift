@@ -9,6 +9,8 @@ final class TableSource: RecordSource {
         var revision: [UInt8]
         /// For each index the key; nil: unkeyed.
         var keys: [[UInt8]?]
+        /// Its position in the order in which records were put first.
+        var position: UInt64
     }
 
     private typealias Entry = (key: [UInt8], id: [UInt8])
@@ -18,6 +20,7 @@ final class TableSource: RecordSource {
     /// The entries of each order, made when they are asked for.
     private var entries: [OrderName: [Entry]] = [:]
     private var revisions = 0
+    private var positions: UInt64 = 0
     /// How many records have been shown to visitors.
     private(set) var visited = 0
     /// How many records have been counted.
@@ -53,7 +56,9 @@ final class TableSource: RecordSource {
     func put(_ id: [UInt8], _ item: [UInt8], isKeyed: Bool = true) {
         revisions += 1
         let keys = isKeyed ? keys(of: item) : Array(repeating: nil, count: paths.count)
-        rows[id] = Row(item: item, revision: Array("r\(revisions)".utf8), keys: keys)
+        if rows[id] == nil { positions += 1 }
+        let position = rows[id]?.position ?? positions
+        rows[id] = Row(item: item, revision: Array("r\(revisions)".utf8), keys: keys, position: position)
         entries.removeAll()
     }
 
@@ -87,7 +92,9 @@ final class TableSource: RecordSource {
     func scan(_ scan: RecordScan, into visitor: any RecordVisitor) throws(CRUDError) {
         var found = selected(scan)
         if scan.isReversed { found.reverse() }
-        if let after = scan.after {
+        if scan.order == .any {
+            found = found.filter { position($0) > scan.afterPosition }.sorted { position($0) < position($1) }[...]
+        } else if let after = scan.after {
             let after: Entry = (after.key, after.id)
             let start = found.firstIndex { scan.isReversed ? isBefore($0, after) : isBefore(after, $0) }
             found = found[(start ?? found.endIndex)...]
@@ -99,7 +106,10 @@ final class TableSource: RecordSource {
             let wantsMore = entry.id.withUnsafeBytes { id in
                 (scan.withItems ? row.item : []).withUnsafeBytes { item in
                     row.revision.withUnsafeBytes { revision in
-                        visitor.visit(FoundRecord(id: id, item: item, revision: revision))
+                        visitor.visit(
+                            FoundRecord(
+                                id: id, item: item, revision: revision,
+                                position: scan.order == .any ? row.position : 0))
                     }
                 }
             }
@@ -113,6 +123,8 @@ final class TableSource: RecordSource {
         return limit > 0 ? min(count, limit) : count
     }
 
+    private func position(_ entry: Entry) -> UInt64 { rows[entry.id]?.position ?? 0 }
+
     private func isBefore(_ left: Entry, _ right: Entry) -> Bool {
         left.key == right.key
             ? left.id.lexicographicallyPrecedes(right.id) : left.key.lexicographicallyPrecedes(right.key)
@@ -120,7 +132,7 @@ final class TableSource: RecordSource {
 
     private func selected(_ scan: RecordScan) -> ArraySlice<Entry> {
         switch scan.order {
-        case .id: bounded(ordered(.id), scan) { $0.id }
+        case .id, .any: bounded(ordered(.id), scan) { $0.id }
         case .key(let index): bounded(ordered(.key(index)), scan) { $0.key }
         case .unkeyed(let index): ordered(.unkeyed(index))[...]
         case .sequence: []

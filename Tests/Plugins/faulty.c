@@ -24,7 +24,7 @@ enum {
     REFUSES_BESIDE_WRITES, INCLUDES_AFTER, IGNORES_LIMIT, IGNORES_STOP, IGNORES_REVERSE, IGNORES_UPPER,
     INCLUDES_UPPER_KEY, LISTS_KEYED, INCLUDES_UPPER_SEQUENCE, IGNORES_COUNT_RANGE, SWAPS_KEYS, SETS_KEYS_ANYWAY,
     NEVER_DROPS_INDEXES, FORGETS_SEQUENCES, EXPIRES_LATE, FOLDS_IDS, CHANGES_ITEMS, CUTS_REVISIONS, CUTS_ITEMS, FORGETS,
-    FORGETS_LAST_SEQUENCE, LOSES_WRITES, CRASHES,
+    FORGETS_LAST_SEQUENCE, LOSES_WRITES, STARTS_AGAIN, CRASHES,
 };
 
 static const crudd_plugin *real;
@@ -240,6 +240,10 @@ static crudd_status scan(crudd_reader *reader, const crudd_call *call, const cru
         // Nothing but ids of one byte less stands between.
         changed.after_id = same(changed.after_id);
         ((uint8_t *)changed.after_id.data)[changed.after_id.size - 1] -= 1;
+    }
+    if (FAULT == STARTS_AGAIN && (changed.flags & CRUDD_SCAN_ANY_ORDER)) {
+        changed.after_id.size = 0;
+        changed.after_position = 0;
     }
     if (FAULT == IGNORES_LIMIT) changed.limit = 0;
     if (FAULT == IGNORES_REVERSE) changed.flags &= ~(uint32_t)CRUDD_SCAN_REVERSE;

@@ -167,6 +167,9 @@ typedef struct crudd_record {
     /// bytes, compared byte by byte. From the plugin: NULL.
     const crudd_bytes *keys;
     size_t key_count;
+    /// From the plugin, with CRUDD_SCAN_ANY_ORDER: where the record stands in the plugin's own order. It rises in the
+    /// course of the scan, and a record keeps it until it is removed. 0: the records come by id.
+    uint64_t position;
 } crudd_record;
 
 // MARK: Reading
@@ -216,6 +219,9 @@ typedef struct crudd_range {
 enum {
     CRUDD_SCAN_WITHOUT_ITEMS = 1u << 0,
     CRUDD_SCAN_REVERSE = 1u << 1,  ///< the whole order reversed, ids of equal keys too
+    /// By id, without bounds and not reversed only: the host needs no order. A plugin to which its own order is cheaper
+    /// (that of a heap or a log) emits the records in that one, each with its `position`. Any other ignores this.
+    CRUDD_SCAN_ANY_ORDER = 1u << 2,
 };
 
 /// Scans records in order.
@@ -231,6 +237,8 @@ typedef struct crudd_scan {
     size_t limit;  ///< at most so many; 0: no limit
     crudd_emit emit;
     void *context;
+    /// With CRUDD_SCAN_ANY_ORDER: only records behind this position; 0: `after_id` says where to resume.
+    uint64_t after_position;
 } crudd_scan;
 
 /// Counts records.

@@ -65,6 +65,23 @@ package final class PluginReader {
         return (0..<sink.records.count).compactMap { sink.records[$0] }
     }
 
+    /// Scans in any order.
+    ///
+    /// - Parameter last: the id and the position of the record behind which to resume; nil: from the start.
+    /// - Returns: records in the order in which they came, and the position of the last one.
+    package func scanInAnyOrder(
+        _ collection: PluginCollection, after last: (id: String, position: UInt64)?, limit: Int
+    ) throws(CallError) -> (records: [PluginRecord], position: UInt64) {
+        let sink = RecordSink()
+        try scan(collection, PluginRange(), into: sink) { memory, request in
+            request.flags = UInt32(CRUDD_SCAN_ANY_ORDER)
+            request.after_id = memory.copy(last?.id ?? "")
+            request.after_position = last?.position ?? 0
+            request.limit = limit
+        }
+        return ((0..<sink.records.count).compactMap { sink.records[$0] }, sink.position)
+    }
+
     /// Scans by id and returns how many records came; also those of a scan that was interrupted.
     package func scanCounting(_ collection: PluginCollection) throws(CallError) -> (count: Int, isInterrupted: Bool) {
         let sink = RecordSink(keepsRecords: false)
@@ -117,6 +134,8 @@ private final class RecordSink {
     private let keepsRecords: Bool
     private(set) var records: [Int: PluginRecord] = [:]
     private(set) var count = 0
+    /// The last record's, in the plugin's own order; 0: they come by id.
+    private(set) var position: UInt64 = 0
     /// What the plugin has done that it must not.
     private(set) var violation: String?
 
@@ -146,6 +165,10 @@ private final class RecordSink {
         if count >= maximum { violation = "continued when it was told to stop" }
         if let positions, index >= positions { violation = "emitted position \(index) of \(positions)" }
         if positions == nil, index != count { violation = "emitted record \(count) as \(index)" }
+        if positions == nil, count > 0, raw.position <= position, raw.position != 0 || position != 0 {
+            violation = "emitted the position \(raw.position) behind \(position)"
+        }
+        position = raw.position
         if records[index] != nil { violation = "emitted position \(index) twice" }
         count += 1
         if keepsRecords {

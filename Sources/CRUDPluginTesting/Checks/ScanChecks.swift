@@ -34,6 +34,39 @@ enum ScanChecks {
             PluginRange(lower: Array("a".utf8), upper: Array("a".utf8)),
         ]
 
+    /// Whatever the order is, a scan in pages finds each record once that is there all the time.
+    static func inAnyOrder(_ context: CheckContext) throws {
+        let backend = try context.open()
+        let collection = try context.collection("any order", of: backend)
+        var model = try RecordModel(ids: RecordModel.ids, collection, context)
+        let reader = try backend.reader()
+        for limit in [0, 1, 3, 100] {
+            var found: [PluginRecord] = []
+            var last: (id: String, position: UInt64)?
+            repeat {
+                let page = try reader.scanInAnyOrder(collection, after: last, limit: limit)
+                found += page.records
+                last = limit == 0 ? nil : page.records.last.map { ($0.id, page.position) }
+                // A record that is put again stays where it is.
+                _ = try backend.write([.put(model.records[found.count % model.records.count], in: collection)])
+                reader.endSnapshot()
+            } while last != nil && found.count <= model.records.count
+            context.expect(
+                found.sorted { Array($0.id.utf8).lexicographicallyPrecedes(Array($1.id.utf8)) },
+                is: model.scan(PluginRange()), "a scan in any order with the limit \(limit), its records sorted")
+        }
+        // The record at which a scan resumes need not be there any more.
+        let first = try reader.scanInAnyOrder(collection, after: nil, limit: 3)
+        guard let last = first.records.last else { return }
+        _ = try backend.write([.remove(last.id, in: collection)])
+        model.remove(last.id)
+        reader.endSnapshot()
+        let rest = try reader.scanInAnyOrder(collection, after: (last.id, first.position), limit: 0).records
+        context.expect(
+            (first.records.dropLast() + rest).map(\.id).sorted(), is: model.records.map(\.id).sorted(),
+            "a scan in any order that resumes at a record that has been removed")
+    }
+
     static func count(_ context: CheckContext) throws {
         let backend = try context.open()
         let collection = try context.collection("counting", of: backend)

@@ -65,7 +65,7 @@ struct CandidateVisitor: ~Copyable {
     /// Why the scan has stopped; nil: it has not.
     private(set) var stop: Stop?
     /// The last record of a scan that has stopped.
-    private(set) var last: (id: [UInt8], value: SortValue?) = ([], nil)
+    private(set) var last: (id: [UInt8], value: SortValue?, position: UInt64) = ([], nil, 0)
 
     /// The most ids that are named in ``corrupt``.
     private static let maximumCorrupt = 100
@@ -142,7 +142,7 @@ struct CandidateVisitor: ~Copyable {
         do {
             guard needsItems, let decode else {
                 try decide(record, id, stored)
-                return try proceed(id, stored)
+                return try proceed(record, stored)
             }
             var decoded: [UInt8] = []
             swap(&decoded, &self.decoded)
@@ -150,11 +150,11 @@ struct CandidateVisitor: ~Copyable {
             decoded.removeAll(keepingCapacity: decoded.capacity <= 1 << 20)
             try decode(stored, &decoded)
             try decide(record, id, decoded.span)
-            return try proceed(id, decoded.span)
+            return try proceed(record, decoded.span)
         } catch {
             name(corrupt: record.id)
             // Without a value it is not known where the scan is.
-            return needsValue || (try? proceed(id, stored)) ?? true
+            return needsValue || (try? proceed(record, stored)) ?? true
         }
     }
 
@@ -164,10 +164,10 @@ struct CandidateVisitor: ~Copyable {
     }
 
     /// Stops the scan where that is due.
-    private mutating func proceed(_ id: Span<UInt8>, _ item: Span<UInt8>) throws(JSONSyntaxError) -> Bool {
+    private mutating func proceed(_ record: FoundRecord, _ item: Span<UInt8>) throws(JSONSyntaxError) -> Bool {
         if stop == nil, slice.isOverAfterRecord() || visited == limit { stop = .sliceEnd }
         guard stop != nil else { return true }
-        last.id = id.withUnsafeBufferPointer { Array($0) }
+        last = (Array(record.id), nil, record.position)
         if needsValue {
             try values.find(in: item)
             last.value = values.value(0, in: item)

@@ -89,7 +89,7 @@ package final class QueryExecution {
         let sort: QueryPlan.Sort =
             switch search.path {
             case .ordered: .storage
-            case .ranges: .host
+            case .ranges, .every: .host
             case .primary, .point, nil: search.query.sort.keys.isEmpty ? .id : .host
             }
         return QueryPlan(index: search.path?.index?.path.text, sort: sort, scanned: search.scanned)

@@ -93,7 +93,7 @@ final class RecordSearch: RecordVisitor {
             case .pageIsFull: return true
             case .manyTies: split(planned, path)
             case .sliceEnd:
-                scans.append(resumed(planned))
+                scans.append(resumed(planned, path))
                 return endEarly(planned) || endSlice(path)
             case nil, .scanEnd: if !scans.isEmpty, visitor.isSliceOver() { return endSlice(path) }
             }
@@ -130,11 +130,12 @@ final class RecordSearch: RecordVisitor {
     }
 
     /// The rest of a scan that has stopped with its slice.
-    private func resumed(_ planned: PlannedScan) -> PlannedScan {
+    private func resumed(_ planned: PlannedScan, _ path: AccessPath) -> PlannedScan {
         var rest = planned
-        let (id, value) = visitor.last
-        let key = planned.scan.order == .id ? [] : value.map { IndexKey.bound($0).key } ?? planned.scan.lower
+        let (id, value, position) = visitor.last
+        let key = path.index == nil ? [] : value.map { IndexKey.bound($0).key } ?? planned.scan.lower
         rest.scan.after = (key, id)
+        rest.scan.afterPosition = position
         return rest
     }
 
@@ -164,7 +165,7 @@ final class RecordSearch: RecordVisitor {
 
     /// A position up to which all records have been found; nil where the scan has another order.
     private func settledPosition(_ planned: PlannedScan) -> SortPosition? {
-        let (id, value) = visitor.last
+        let (id, value, _) = visitor.last
         switch planned.ordering {
         case .none: return nil
         case .full: return SortPosition(values: value.map { [$0] } ?? [], id: id)

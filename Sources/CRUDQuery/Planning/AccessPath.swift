@@ -4,6 +4,8 @@ import CRUDModel
 enum AccessPath {
     /// Every record, by id.
     case primary
+    /// Every record, in the order that costs least.
+    case every
     /// The records with one key, by id.
     case point(QueryIndex, key: [UInt8])
     /// A few records, by their keys, all of them in one snapshot: what is written meanwhile may move a record from a
@@ -15,7 +17,7 @@ enum AccessPath {
 
     var index: QueryIndex? {
         switch self {
-        case .primary: nil
+        case .primary, .every: nil
         case .point(let index, _), .ranges(let index, _), .ordered(let index, _): index
         }
     }
@@ -55,6 +57,10 @@ extension AccessPath {
             guard query.sort.keys.isEmpty else { return [PlannedScan(scan, .none)] }
             if let id = query.position?.id, !id.isEmpty { scan.after = ([], id) }
             return [PlannedScan(scan, .full)]
+        case .every:
+            var scan = RecordScan(idPrefix: query.prefix)
+            scan.order = .any
+            return [PlannedScan(scan, .none)]
         case .point(let index, let key):
             return [PlannedScan(Self.point(index, key, after: query.position?.id), .full)]
         case .ranges(let index, let ranges):

@@ -4,7 +4,7 @@ import CRUDModel
 ///
 /// A few candidates are best found by an index and sorted. Otherwise a page needs only the beginning of an order: that
 /// of an index by the sort's first property, or of the ids among the records with one key. Where neither helps, a scan
-/// of all records by id is as fast as one of very many in the order of keys.
+/// of all records is as fast as one of very many in the order of keys.
 struct QueryPlanner {
     private struct Candidate {
         var index: QueryIndex
@@ -33,12 +33,12 @@ struct QueryPlanner {
         let ordered = self.ordered
         let isPageEnough = ordered != nil || query.sort.keys.isEmpty
         if let few = try few(in: source, maximum: isPageEnough ? limits.few : limits.many) { return few }
-        return ordered ?? point ?? .primary
+        return ordered ?? point ?? (isPageEnough ? .primary : .every)
     }
 
     /// The path to all records that match.
     func pathToAll(in source: any RecordSource) throws(CRUDError) -> AccessPath {
-        try few(in: source, maximum: limits.many) ?? .primary
+        try few(in: source, maximum: limits.many) ?? .every
     }
 
     /// The index that restricts a property to one value.

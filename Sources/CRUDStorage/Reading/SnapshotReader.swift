@@ -162,6 +162,7 @@ package final class SnapshotReader {
             request.flags = scan.flags
             request.collection = handle
             request.limit = scan.limit
+            request.after_position = scan.afterPosition
             request.context = Unmanaged.passUnretained(self).toOpaque()
             request.emit = self.request.pointee.emit
             return withUnsafePointer(to: range) { range in
@@ -216,13 +217,14 @@ extension FoundRecord {
     init(_ record: crudd_record) {
         self.init(
             id: record.id.buffer, item: record.item.buffer, revision: record.revision.buffer,
-            expiresAt: record.expires_at, sequence: record.sequence)
+            expiresAt: record.expires_at, sequence: record.sequence, position: record.position)
     }
 }
 
 extension RecordScan {
     fileprivate var flags: UInt32 {
         (withItems ? 0 : UInt32(CRUDD_SCAN_WITHOUT_ITEMS)) | (isReversed ? UInt32(CRUDD_SCAN_REVERSE) : 0)
+            | (order == .any && upper.isEmpty && lower.isEmpty ? UInt32(CRUDD_SCAN_ANY_ORDER) : 0)
     }
 
     /// The range as the plugin sees it, while `body` runs.
@@ -231,7 +233,7 @@ extension RecordScan {
             upper.withUnsafeBufferPointer { upper in
                 var range = crudd_range.sized()
                 switch order {
-                case .id: range.order = UInt32(CRUDD_BY_ID)
+                case .id, .any: range.order = UInt32(CRUDD_BY_ID)
                 case .key(let index):
                     range.order = UInt32(CRUDD_BY_KEY)
                     range.index = UInt32(index)

@@ -8,6 +8,9 @@ struct ReadSession: @unchecked Sendable {
     /// copied into a cache, and a commit of the writer does not make this connection read them again. But an error of
     /// the disk is then no result code but SIGBUS, which ends the process.
     private static let mappedBytes = 0x7FFF_0000
+    /// What SQLite keeps of pages that are not mapped: the upper ones of the index by id for some million records. A
+    /// commit of the writer empties it.
+    private static let cacheKibibytes = 16_384
     /// Reads run on the host's event loop: no longer than a hiccup.
     private static let busyTimeoutMilliseconds: Int32 = 20
     /// Of SQLite's virtual machine, each some ten nanoseconds.
@@ -21,7 +24,11 @@ struct ReadSession: @unchecked Sendable {
         connection = try Connection(
             path: options.path, flags: SQLITE_OPEN_READONLY, busyTimeout: Self.busyTimeoutMilliseconds)
         // 0 in so many words, as a distribution may compile SQLite with another default.
-        try connection.execute("PRAGMA mmap_size = \(options.mmap ? Self.mappedBytes : 0)")
+        try connection.execute(
+            """
+            PRAGMA mmap_size = \(options.mmap ? Self.mappedBytes : 0);
+            PRAGMA cache_size = -\(Self.cacheKibibytes)
+            """)
         beginning = try connection.prepare("BEGIN")
         ending = try connection.prepare("COMMIT")
         connection.checkForInterruption(every: Self.instructionsBetweenInterruptionChecks)

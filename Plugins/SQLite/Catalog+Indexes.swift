@@ -86,19 +86,17 @@ extension Catalog {
         return numbers
     }
 
-    /// Notes how far the host has come with a collection's indexes; to be called in a transaction.
+    /// The statement that notes how far the host has come with an index.
     ///
     /// - Parameters:
-    ///   - indexes: their numbers.
-    ///   - now: the clock by which records expire.
-    func advanceFilling(_ indexes: [Int64], _ tableName: String, now: Int64) throws(StorageFailure) {
-        for index in indexes {
-            try connection.execute(
-                """
-                UPDATE crudd_indexes SET filled_below = \(Self.firstUnfilled(index, tableName, now: now))
-                WHERE number = \(index) AND typeof(filled_below) = 'text'
-                """)
-        }
+    ///   - index: its number.
+    ///   - table: the name of its table as a quoted identifier.
+    ///   - now: the clock by which records expire, in SQL.
+    static func advanceFilling(_ index: Int64, _ table: String, now: String) -> String {
+        """
+        UPDATE crudd_indexes SET filled_below = \(firstUnfilled(index, table, now: now))
+        WHERE number = \(index) AND typeof(filled_below) = 'text'
+        """
     }
 
     /// The indexes whose records have been filled, deleted or overwritten beyond what `crudd_indexes` says, by the name
@@ -115,7 +113,8 @@ extension Catalog {
         for index in unfilled {
             let isOvertaken = try connection.integer(
                 """
-                SELECT filled_below IS NOT \(Self.firstUnfilled(index.number, index.tableName, now: now))
+                SELECT filled_below IS NOT
+                \(Self.firstUnfilled(index.number, quotedIdentifier(index.tableName), now: "\(now)"))
                 FROM crudd_indexes WHERE number = \(index.number)
                 """)
             if isOvertaken == 1 { overtaken.append(index) }
@@ -160,9 +159,9 @@ extension Catalog {
     }
 
     /// The least id, from `filled_below` on, of a record whose key nobody has made; an empty blob if there is none.
-    private static func firstUnfilled(_ index: Int64, _ tableName: String, now: Int64) -> String {
+    private static func firstUnfilled(_ index: Int64, _ table: String, now: String) -> String {
         """
-        coalesce((SELECT id FROM \(quotedIdentifier(tableName))
+        coalesce((SELECT id FROM \(table)
         WHERE id >= filled_below AND \(keyColumn(index)) IS NULL AND (expires_at IS NULL OR expires_at > \(now))
         ORDER BY id LIMIT 1), x'')
         """

@@ -14,6 +14,8 @@ enum CollectionStatement {
     /// Bounds; parameter 3 is the clock.
     case countExpired(Order)
     case insert, update, updateWithKeys, delete, setKeys
+    /// Of an index: notes how far its keys have been filled in; parameter 1 is the clock.
+    case advanceFilling
 
     /// What a range of records is ordered by.
     enum Order: Int, CaseIterable {
@@ -23,7 +25,7 @@ enum CollectionStatement {
     }
 
     /// How many statements there are.
-    static let count = 8 + 7 * Order.allCases.count
+    static let count = 9 + 7 * Order.allCases.count
 
     /// Tells the statement from all others; below ``count``.
     var index: Int {
@@ -35,10 +37,11 @@ enum CollectionStatement {
         case .updateWithKeys: 5
         case .delete: 6
         case .setKeys: 7
+        case .advanceFilling: 8
         case .scan(let order, let isReversed, let withItems):
-            8 + 7 * order.rawValue + (isReversed ? 1 : 0) + (withItems ? 2 : 0)
-        case .count(let order, let isLimited): 12 + 7 * order.rawValue + (isLimited ? 1 : 0)
-        case .countExpired(let order): 14 + 7 * order.rawValue
+            9 + 7 * order.rawValue + (isReversed ? 1 : 0) + (withItems ? 2 : 0)
+        case .count(let order, let isLimited): 13 + 7 * order.rawValue + (isLimited ? 1 : 0)
+        case .countExpired(let order): 15 + 7 * order.rawValue
         }
     }
 
@@ -46,6 +49,7 @@ enum CollectionStatement {
         switch self {
         case .read, .insert, .update, .updateWithKeys, .delete, .setKeys: recordSQL(scope)
         case .scan, .count, .countAll, .countExpired: rangeSQL(scope)
+        case .advanceFilling: Catalog.advanceFilling(scope.indexes[0], scope.table, now: "?1")
         }
     }
 }

@@ -124,9 +124,7 @@ final class Writer {
                 let ceiling = Int64(clamping: ceiling)
                 try connection.execute("REPLACE INTO crudd_sequence (rowid, ceiling) VALUES (1, \(ceiling))")
             }
-            for collection in filled {
-                try catalog.advanceFilling(collection.layout.scope.indexes, collection.tableName, now: batch.now)
-            }
+            for collection in filled { try advanceFilling(of: collection.layout, now: batch.now) }
             try commit()
             sequenceCeiling = ceiling
             return nil
@@ -136,12 +134,23 @@ final class Writer {
         }
     }
 
+    private func advanceFilling(of layout: SQLiteCollection.Layout, now: Int64) throws(StorageFailure) {
+        for index in layout.indexes {
+            let statement = try connection.statement(.advanceFilling, index)
+            try connection.check(statement.bind(1, integer: now))
+            try connection.run(statement)
+        }
+    }
+
     func idle(now: Int64) {
         do {
             let overtaken = try catalog.overtakenIndexes(now: now)
             if !overtaken.isEmpty {
                 try transaction { () throws(StorageFailure) in
-                    for index in overtaken { try catalog.advanceFilling([index.number], index.tableName, now: now) }
+                    for index in overtaken {
+                        let table = quotedIdentifier(index.tableName)
+                        try connection.execute(Catalog.advanceFilling(index.number, table, now: "\(now)"))
+                    }
                 }
             }
         } catch let error where error.status == .unavailable {

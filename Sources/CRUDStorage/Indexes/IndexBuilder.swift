@@ -3,7 +3,7 @@ import CRUDPluginHost
 import CRUDQuery
 import CRUDThreads
 
-/// Fills new indexes in the background, on the writer's thread, in steps of some milliseconds.
+/// Fills new indexes in the background, on the writer's thread, in steps of about two milliseconds.
 ///
 /// The to-do list is the storage itself: a step scans some of the records that have no key yet, by id, makes the keys
 /// of all indexes of the collection and has the plugin store them, on condition that the record is unchanged. When the
@@ -13,15 +13,18 @@ import CRUDThreads
 /// build then.
 ///
 /// Clients come first: a step is as long as ``stepDuration`` allows, and is followed by a pause as long as the step
-/// was.
+/// was, unless it was much longer.
 final class IndexBuilder {
     private let storage: OpenStorage
     private var builds: [Build] = []
     private var nextStep = MonotonicTime.now
     /// How many records a step takes.
-    private var stepRecords = 64
+    private var stepRecords = minimumStepRecords
 
-    private static let stepDuration = Duration.milliseconds(8)
+    /// A request that comes during a step may have to wait for as long, be it for the thread or for a CPU.
+    private static let stepDuration = Duration.milliseconds(2)
+    /// With fewer the commits take most of the time.
+    private static let minimumStepRecords = 32
     private static let maximumStepRecords = 1024
     /// With fewer unkeyed records an index serves before they have been looked at.
     private static let fewRecords = 64
@@ -35,8 +38,6 @@ final class IndexBuilder {
         var number = 0
         /// The last record that has been looked at.
         var position: [UInt8] = []
-        /// Whether the total for the progress has been set.
-        var isCounted = false
 
         init(_ collection: BackendCollection, _ indexes: IndexSet) {
             self.collection = collection
@@ -65,6 +66,7 @@ final class IndexBuilder {
         {
             indexes.become(ready: indexes.usable.count + 1)
         }
+        if indexes.usable.count < indexes.paths.count { try? countProgress(of: indexes, in: collection) }
     }
 
     private func hasFewUnkeyed(_ collection: BackendCollection, _ index: Int) throws(CRUDError) -> Bool {
@@ -100,11 +102,9 @@ final class IndexBuilder {
         }
     }
 
-    private func count(
-        _ collection: BackendCollection, _ order: RecordScan.Order, limit: Int = 0
-    ) throws(CRUDError) -> Int {
+    private func count(_ collection: BackendCollection, _ order: RecordScan.Order) throws(CRUDError) -> Int {
         defer { storage.releaseSnapshot() }
-        return try storage.reader().count(RecordScan(order), limit: limit, of: collection)
+        return try storage.reader().count(RecordScan(order), of: collection)
     }
 
     /// Executes a step if it is time for one.
@@ -124,11 +124,11 @@ final class IndexBuilder {
         }
         let duration = MonotonicTime.now - begin
         if duration > Self.stepDuration * 2 {
-            stepRecords = max(1, stepRecords / 2)
+            stepRecords = max(Self.minimumStepRecords, stepRecords / 2)
         } else if duration < Self.stepDuration {
             stepRecords = min(Self.maximumStepRecords, stepRecords * 2)
         }
-        nextStep = begin + duration * 2
+        nextStep = begin + duration + min(duration, Self.stepDuration * 2)
     }
 
     /// Looks at some records; true when the build is complete.
@@ -140,8 +140,6 @@ final class IndexBuilder {
         scan.limit = stepRecords
         try storage.reader().scan(scan, of: build.collection, into: step)
         let isLast = step.count < stepRecords && !step.isFull
-        // There is more to do than a step: worth knowing how much, before anybody sees how far it has got.
-        if !isLast, !build.isCounted { try countProgress(of: build) }
         try write(step, of: build)
         guard isLast else {
             build.position = step.lastID
@@ -153,11 +151,11 @@ final class IndexBuilder {
         return build.number == build.indexes.paths.count
     }
 
-    private func countProgress(of build: Build) throws(CRUDError) {
-        let total = try count(build.collection, .id)
-        let unkeyed = try count(build.collection, .unkeyed(index: build.number))
-        build.indexes.set(total: total, indexed: max(0, total - unkeyed))
-        build.isCounted = true
+    /// Sets how far a build has got. Keys are counted, for an index has them together: to look for records without one
+    /// takes as long as a scan of all.
+    private func countProgress(of indexes: IndexSet, in collection: BackendCollection) throws(CRUDError) {
+        indexes.set(
+            total: try count(collection, .id), indexed: try count(collection, .key(index: indexes.usable.count)))
     }
 
     private func write(_ step: IndexStep, of build: Build) throws(CRUDError) {

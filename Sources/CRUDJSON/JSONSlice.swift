@@ -13,6 +13,7 @@ package struct JSONSlice: Sendable, Equatable {
     /// For an array or object: how deeply it nests; 1 if it contains no array or object. Else 0.
     package var depth = 0
 
+    @inlinable
     package init(start: Int, end: Int, kind: JSONKind, hasEscapes: Bool = false, depth: Int = 0) {
         self.start = start
         self.end = end
@@ -22,10 +23,10 @@ package struct JSONSlice: Sendable, Equatable {
     }
 
     /// The range of a string without its quotes.
-    package var content: Range<Int> { start + 1..<end - 1 }
+    @inlinable package var content: Range<Int> { start + 1..<end - 1 }
 
-    package var range: Range<Int> { start..<end }
-    package var count: Int { end - start }
+    @inlinable package var range: Range<Int> { start..<end }
+    @inlinable package var count: Int { end - start }
 }
 
 /// Why a text is not valid JSON.

@@ -49,9 +49,24 @@ extension JSONSlice {
             for index in 0..<size where bytes[index] != (unsafe literal.utf8Start[index]) { return false }
             return true
         }
-        guard count == size + 2 else { return false }
-        // A StaticString's bytes live as long as the process, and the index is below their count.
-        for index in 0..<size where text[start + 1 + index] != (unsafe literal.utf8Start[index]) { return false }
+        guard count == size + 2, start >= 0, end <= text.count else { return false }
+        // A StaticString's bytes live as long as the process. What is loaded lies within both, as was checked above.
+        let (bytes, other) = (text.bytes, UnsafeRawPointer(literal.utf8Start))
+        func differs<Word: FixedWidthInteger & BitwiseCopyable>(at offset: Int, _: Word.Type) -> Bool {
+            unsafe bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: start + 1 + offset, as: Word.self)
+                != other.loadUnaligned(fromByteOffset: offset, as: Word.self)
+        }
+        if size >= 8 {
+            var offset = 0
+            while offset + 8 < size {
+                if differs(at: offset, UInt64.self) { return false }
+                offset += 8
+            }
+            // The last word overlaps the one before it.
+            return !differs(at: size - 8, UInt64.self)
+        }
+        if size >= 4 { return !differs(at: 0, UInt32.self) && !differs(at: size - 4, UInt32.self) }
+        for offset in 0..<size where differs(at: offset, UInt8.self) { return false }
         return true
     }
 

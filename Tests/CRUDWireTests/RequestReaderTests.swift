@@ -16,6 +16,30 @@ import Testing
         #expect(read(text) == .request(method: .recordRead, id: "1", parameters: [#""c""#, #""x""#]))
     }
 
+    /// The quick way through a compact request accepts nothing that the general way would not, which white space takes.
+    @Test func compactRequestsAreReadAlike() {
+        let parts = [
+            #"{"jsonrpc":"2.0","#, #""id":"#, "12", #""a""#, "007", "-1", #","method":"record.read","#,
+            #"{"method":"record.delete","#, #""params":{"#, #""collection":"c","#, #""id":"x"}"#, #""id":"x","#,
+            #""collection":"ü"}"#, #""fields":[]"#, "}", ",", "{", #""id":"","#, #""jsonrpc":"2.0"}"#, "\u{7F}", "\\",
+        ]
+        let sample = [0, 1, 2, 6, 8, 9, 10, 14]
+        var random = SystemRandomNumberGenerator()
+        for _ in 0..<3000 {
+            var chosen = sample
+            for _ in 0..<Int.random(in: 0...3, using: &random) {
+                let place = Int.random(in: 0...chosen.count, using: &random)
+                if Bool.random(using: &random), place < chosen.count {
+                    chosen[place] = Int.random(in: parts.indices, using: &random)
+                } else {
+                    chosen.insert(Int.random(in: parts.indices, using: &random), at: place)
+                }
+            }
+            let text = chosen.map { parts[$0] }.joined()
+            #expect(read(text) == read(" " + text), "\(text)")
+        }
+    }
+
     @Test(arguments: ["1", "-7", "0", "123456789012345678901234567890", #""a""#, #""\u0041""#, #""""#, "null"])
     func idsComeBackAsTheyWereSent(id: String) {
         #expect(

@@ -55,6 +55,13 @@ import Testing
         #expect(found == 3)
     }
 
+    @Test(arguments: [(Duration.milliseconds(1), 20), (.zero, 0)])
+    func limitCanBeChanged(limit: Duration, expected: Int) {
+        var spin = AdaptiveSpin(limit: limit) { [clock] in clock.now }
+        #expect(polls(&spin) == 0)
+        #expect(polls(&spin) == expected)
+    }
+
     @Test func spinningEndsAtTheLimit() {
         var spin = makeSpinAfterShortWait()
         #expect(polls(&spin, poll: AdaptiveSpin.limit / 4) == 4)

@@ -1,3 +1,4 @@
+import CRUDPluginKit
 import CSQLite
 import Synchronization
 
@@ -41,6 +42,14 @@ final class ForeignWrites: @unchecked Sendable {
             state.counter = UnsafePointer(bitPattern: address)
             state.commits = state.counter.map { csqlite_shared_value($0) } ?? 0
         }
+    }
+
+    /// Where other processes find the counter; nil where there is none.
+    var counter: CommitCounter? {
+        guard state.withLock({ $0.counter != nil }), let path = sqlite3_db_filename(connection.handle, "main")
+        else { return nil }
+        return CommitCounter(
+            path: String(cString: path) + "-shm", offset: UInt64(csqlite_commit_counter_offset))
     }
 
     /// A number that differs from the last one if another process has committed since; 0: that cannot be told.

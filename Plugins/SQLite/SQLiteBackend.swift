@@ -46,6 +46,8 @@ final class SQLiteBackend: StorageBackend {
 
     var lastSequence: UInt64 { writer.sequenceCeiling }
 
+    var commitCounter: CommitCounter? { foreignWrites.counter }
+
     /// The file is closed with the last reference to its connections: SQLite then checkpoints and removes the log.
     func close() {}
 

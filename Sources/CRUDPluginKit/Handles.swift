@@ -6,9 +6,22 @@ import CRUDPluginABI
 final class BackendHandle {
     let backend: any StorageBackend
     private var collections: [ObjectIdentifier: AnyObject] = [:]
+    private let commitCounterPath: UnsafeMutableBufferPointer<UInt8>
 
     init(_ backend: any StorageBackend) {
         self.backend = backend
+        let path = Array((backend.commitCounter?.path ?? "").utf8)
+        commitCounterPath = .allocate(capacity: path.count)
+        _ = commitCounterPath.initialize(from: path)
+    }
+
+    deinit { commitCounterPath.deallocate() }
+
+    /// Tells the host of the backend.
+    func describe(_ opened: inout crudd_opened) {
+        backend.describe(&opened)
+        opened.commit_counter_path = crudd_bytes(UnsafeRawBufferPointer(commitCounterPath))
+        opened.commit_counter_offset = backend.commitCounter?.offset ?? 0
     }
 
     /// Keeps `collection` until the backend is closed and returns the pointer that stands for it.

@@ -61,8 +61,9 @@ extension crudd_plugin {
         open = { options, host, call, backend, opened, failure in
             status(failure) { () throws(StorageFailure) in
                 let new = try exportedBackend().open(options, Host(host!), CallContext(call!))
-                new.describe(&opened!.pointee)
-                backend!.pointee = BackendHandle(new).pointer()
+                let handle = BackendHandle(new)
+                handle.describe(&opened!.pointee)
+                backend!.pointee = handle.pointer()
             }
         }
         close = { backend in

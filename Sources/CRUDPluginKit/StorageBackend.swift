@@ -40,6 +40,9 @@ public protocol StorageBackend: AnyObject {
     /// default 1.
     var preferredReaders: Int { get }
 
+    /// Where a file counts the commits of everybody, so that a host can cache records of a child. By default nil.
+    var commitCounter: CommitCounter? { get }
+
     /// Closes storage. All readers are closed by then.
     func close()
 
@@ -77,6 +80,7 @@ public protocol StorageBackend: AnyObject {
 extension StorageBackend {
     public var capabilities: Capabilities { Self.capabilities }
     public var preferredReaders: Int { 1 }
+    public var commitCounter: CommitCounter? { nil }
     public func idle(_ call: CallContext) {}
 }
 

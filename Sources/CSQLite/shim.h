@@ -15,6 +15,9 @@ static inline bool csqlite_is_sync_failure(int code) {
 /// Whether a result code says that a trigger has called RAISE.
 static inline bool csqlite_is_trigger_failure(int code) { return code == SQLITE_CONSTRAINT_TRIGGER; }
 
+/// Where the counter of commits is in the index of the write-ahead log.
+enum { csqlite_commit_counter_offset = 8 };
+
 /// The counter of commits in the index of the write-ahead log, which all processes share that have the file open; NULL
 /// if there is none. It stays at its address while the connection is open.
 ///
@@ -22,14 +25,14 @@ static inline bool csqlite_is_trigger_failure(int code) { return code == SQLITE_
 /// asked for the shared memory, which SQLite has mapped: opening it a second time and closing it again would release
 /// the locks of this process.
 static inline const uint32_t *csqlite_commit_counter(sqlite3 *connection) {
-    enum { regionBytes = 32768, counterOffset = 8 };
+    enum { regionBytes = 32768 };
     sqlite3_file *file = NULL;
     volatile void *index = NULL;
     if (sqlite3_file_control(connection, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK || !file ||
         !file->pMethods || file->pMethods->iVersion < 2 ||
         file->pMethods->xShmMap(file, 0, regionBytes, 0, &index) != SQLITE_OK || !index)
         return NULL;
-    return (const uint32_t *)((const char *)index + counterOffset);
+    return (const uint32_t *)((const char *)index + csqlite_commit_counter_offset);
 }
 
 /// Reads a number that other processes write.

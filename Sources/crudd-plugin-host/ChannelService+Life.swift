@@ -45,6 +45,11 @@ extension ChannelService {
         storage.opened = opened
         write(opened.capabilities.names)
         reply.raw(#","lastSequence":"#, opened.lastSequence)
+        if let counter = opened.commitCounter {
+            reply.raw(#","commitCounter":{"path":"#, counter.path)
+            reply.raw(#","offset":"#, counter.offset)
+            reply.raw("}")
+        }
     }
 
     func idle(_ request: inout FrameReader) throws(PluginFailure) {

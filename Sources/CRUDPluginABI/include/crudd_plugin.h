@@ -124,6 +124,11 @@ typedef struct crudd_opened {
     uint64_t capabilities;
     /// No mutation that ever took effect here had a higher sequence number. It may be an upper bound.
     uint64_t last_sequence;
+    /// Optional. The absolute path of a file with a number of four bytes, in the machine's order, that every commit
+    /// increments by one, whoever makes it, and nothing else changes; valid while the backend is open. By this number a
+    /// host caches the records of a plugin in a child process without a call that asks for `data_version`.
+    crudd_bytes commit_counter_path;
+    uint64_t commit_counter_offset;  ///< where the number is in the file
 } crudd_opened;
 
 // MARK: Collections

@@ -44,9 +44,10 @@ extension Child {
 
     /// Has the child open its storage.
     ///
-    /// - Returns: a sequence number that no record has exceeded.
-    func open(options: [UInt8]) throws(PluginFailure) -> UInt64 {
+    /// - Returns: a sequence number that no record has exceeded, and where commits are counted.
+    func open(options: [UInt8]) throws(PluginFailure) -> (lastSequence: UInt64, CommitCounter.Place?) {
         var lastSequence: UInt64 = 0
+        var commitCounter: CommitCounter.Place?
         try call("open", for: .maintenance) { request in
             request.raw(#""options":"#)
             request.raw(options)
@@ -55,12 +56,13 @@ extension Child {
                 switch key {
                 case "capabilities": self.narrow(to: try reader.capabilities().known)
                 case "lastSequence": lastSequence = try reader.integer()
+                case "commitCounter": commitCounter = try reader.commitCounter()
                 default: try reader.skip()
                 }
             }
             return true
         }
-        return lastSequence
+        return (lastSequence, commitCounter)
     }
 
     /// Has the child do maintenance while nothing is queued. One that has none says so once.
@@ -137,6 +139,18 @@ extension Child {
 }
 
 extension FrameReader {
+    fileprivate mutating func commitCounter() throws(ProtocolViolation) -> CommitCounter.Place {
+        var place = CommitCounter.Place(path: "", offset: 0)
+        try object { (reader, key) throws(ProtocolViolation) in
+            switch key {
+            case "path": place.path = try reader.text()
+            case "offset": place.offset = try reader.integer()
+            default: try reader.skip()
+            }
+        }
+        return place
+    }
+
     /// Takes a list of capabilities by name; one that is not known is passed over.
     mutating func capabilities() throws(ProtocolViolation) -> (
         known: Plugin.Capabilities, canSearch: Bool

@@ -13,6 +13,8 @@ package struct OpenedPlugin: @unchecked Sendable {
     package let lastSequence: UInt64
     /// How many readers beside those of event loops serve the plugin best, at least 1.
     package let readers: Int
+    /// Where the commits of everybody are counted; nil where the plugin does not tell.
+    package let commitCounter: CommitCounter.Place?
     /// The child that the storage is in; nil for a plugin that was loaded.
     package let child: Child?
 }
@@ -84,7 +86,8 @@ extension Plugin {
         if !capabilities.contains(.concurrentReads) { capabilities.remove(.fastReads) }
         return OpenedPlugin(
             storage: storage, capabilities: capabilities, lastSequence: opened.last_sequence,
-            readers: capabilities.contains(.concurrentReads) ? max(1, Int(opened.readers)) : 1, child: nil)
+            readers: capabilities.contains(.concurrentReads) ? max(1, Int(opened.readers)) : 1,
+            commitCounter: opened.commitCounter, child: nil)
     }
 
     /// Opens storage in a child of its own.
@@ -94,13 +97,21 @@ extension Plugin {
     ) throws(PluginFailure) -> OpenedPlugin {
         let child = try Child(command, host: HostReference(host), lost: lost)
         do throws(PluginFailure) {
-            let lastSequence = try child.open(options: options)
+            let (lastSequence, commitCounter) = try child.open(options: options)
             return OpenedPlugin(
                 storage: ChildTable.retained(child), capabilities: child.capabilities, lastSequence: lastSequence,
-                readers: 1, child: child)
+                readers: 1, commitCounter: commitCounter, child: child)
         } catch {
             child.close()
             throw error
         }
+    }
+}
+
+extension crudd_opened {
+    fileprivate var commitCounter: CommitCounter.Place? {
+        guard commit_counter_path.size > 0 else { return nil }
+        return CommitCounter.Place(
+            path: String(decoding: commit_counter_path.buffer, as: UTF8.self), offset: commit_counter_offset)
     }
 }

@@ -30,6 +30,8 @@ final class ChannelService {
         var reader: SnapshotReader?
         /// Until when its snapshot may be held; nil: none is held.
         var snapshotEnd: Duration?
+        /// The plugin's version when the snapshot was last used.
+        var snapshotVersion: UInt64 = 0
         /// Whether waiting for a request ends when a snapshot has been held for long enough.
         var isReceivingLimited = false
         /// The failure of the last call that a search has made.
@@ -177,7 +179,11 @@ final class ChannelService {
     func reader() throws(PluginFailure) -> SnapshotReader {
         if let reader = state.reader {
             guard table.pointee.end_snapshot != nil else { return reader }
-            if let end = state.snapshotEnd, MonotonicTime.now >= end { releaseSnapshot() }
+            // A daemon that caches has noticed what somebody else has written; it must not be shown an older state.
+            let version = reader.dataVersion()
+            let isForeign = version != state.snapshotVersion
+            state.snapshotVersion = version
+            if isForeign || state.snapshotEnd.map({ MonotonicTime.now >= $0 }) == true { releaseSnapshot() }
             if state.snapshotEnd == nil { state.snapshotEnd = MonotonicTime.now + SnapshotReader.maximumSnapshotAge }
             return reader
         }

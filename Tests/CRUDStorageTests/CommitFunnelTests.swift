@@ -18,7 +18,7 @@ import Testing
             self.log = log
         }
 
-        func willCommit() { log.add("\(name) will commit") }
+        func willCommit(_ mutations: UnsafeBufferPointer<crudd_mutation>) { log.add("\(name) will commit") }
 
         func committed(_ commit: borrowing Commit) {
             let ids = commit.mutations.map { String(decoding: $0.record.pointee.id.buffer, as: UTF8.self) }

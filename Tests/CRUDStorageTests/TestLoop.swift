@@ -6,6 +6,7 @@ import Synchronization
 /// An event loop whose iterations are the test's.
 final class TestLoop: LoopContext {
     let number: Int
+    var inputCount: UInt64 = 0
     var now = Duration.zero
     let deliver: @Sendable (WorkItem) -> Void
     /// How often it was asked for another iteration.

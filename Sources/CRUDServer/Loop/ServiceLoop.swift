@@ -149,6 +149,8 @@ final class ServiceLoop: IterationHandler, LoopContext {
 
     var now: Duration { eventLoop.now }
 
+    var inputCount: UInt64 { sessions.inputCount }
+
     func wake() { eventLoop.waker.wake() }
 
     func openStream(_ descriptor: CInt, for channel: LoopChannel) -> (any ChannelTransport)? {

@@ -117,6 +117,7 @@ final class Session: StreamHandler {
 
     func received(_ bytes: Span<UInt8>, from stream: Stream) -> Int {
         state.lastActivity = loop.now
+        sessions.inputCount &+= 1
         state.isBehind = false
         let partialFrame = state.partialFrame.take()
         var consumed = 0

@@ -17,6 +17,10 @@ final class SessionSet {
     // Not checked for exclusive access at run time, for every frame asks; one thread uses it.
     @exclusivity(unchecked) private(set) var iteration: UInt64 = 0
 
+    /// Counts what sessions have received.
+    // As above.
+    @exclusivity(unchecked) var inputCount: UInt64 = 0
+
     /// What a session may wait for.
     struct Lists: OptionSet {
         let rawValue: UInt8

@@ -1,4 +1,5 @@
 package import CRUDModel
+import CRUDPluginABI
 package import CRUDPluginHost
 import CRUDThreads
 package import Logging
@@ -41,20 +42,27 @@ package final class Backend: Sendable {
     /// - Parameters:
     ///   - options: a JSON object, checked by the plugin before.
     ///   - loopCount: how many event loops will read from it.
+    ///   - cache: for its records, if the plugin can tell when somebody else has written; nil: none.
+    ///   - cachesRecords: whether they are cached for the present.
     ///   - admission: asked before a collection is created, on the writer's thread; returns why it must not be.
     package init(
-        name: String, plugin: Plugin, options: [UInt8], loopCount: Int, logger: Logger,
-        admission: @escaping Admission
+        name: String, plugin: Plugin, options: [UInt8], loopCount: Int, cache: RecordCache? = nil,
+        cachesRecords: Bool = true, logger: Logger, admission: @escaping Admission
     ) {
         loopReaderCount = plugin.capabilities.contains(.fastReads) ? loopCount : 0
+        let clock = CommitClock(readers: loopReaderCount)
+        let canCache = plugin.isChild || loopReaderCount > 0 && plugin.table.pointee.data_version != nil
         environment = StorageEnvironment(
-            plugin: plugin, options: options, clock: CommitClock(readers: loopReaderCount),
+            plugin: plugin, options: options, clock: clock,
+            cache: canCache ? cache.map { BackendCache($0, clock: clock, isWanted: cachesRecords) } : nil,
             failures: FailureReporter(backend: name, logger: logger), admission: admission)
         condition = Mutex(Condition(capabilities: plugin.capabilities))
     }
 
     package var name: String { failures.backend }
     package var plugin: Plugin { environment.plugin }
+    /// What is cached of its records; nil where none ever is.
+    package var cache: BackendCache? { environment.cache }
     var failures: FailureReporter { environment.failures }
     var logger: Logger { failures.logger }
 

@@ -19,6 +19,7 @@ package final class BackendCollection: Sendable {
     /// Which child has opened it, above the number by which that child knows it.
     private let childNumber = Atomic<UInt64>(0)
     private let openIndexes = Mutex<IndexSet?>(nil)
+    private let numberInCache = Atomic<UInt32>(0)
 
     package convenience init(name: [UInt8], rule: CollectionRule) {
         self.init(name: name, format: rule.format, indexPaths: rule.indexPaths)
@@ -37,6 +38,12 @@ package final class BackendCollection: Sendable {
         set { address.store(UInt(bitPattern: newValue), ordering: .releasing) }
     }
 
+    /// What its records are cached under; 0 until it has been opened, and where they are not cached.
+    var cacheNumber: UInt32 {
+        get { numberInCache.load(ordering: .acquiring) }
+        set { numberInCache.store(newValue, ordering: .releasing) }
+    }
+
     /// Whether a reader can be asked for its records.
     package var isOpen: Bool { address.load(ordering: .acquiring) != 0 }
 
@@ -48,6 +55,7 @@ package final class BackendCollection: Sendable {
 
     /// The plugin's handle is not to be used any more.
     func close() {
+        cacheNumber = 0
         handle = nil
         childNumber.store(0, ordering: .releasing)
         indexes = nil

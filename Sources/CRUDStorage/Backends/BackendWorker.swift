@@ -26,7 +26,12 @@ final class BackendWorker {
     /// Opens the storage; the backend is ready then.
     init(_ backend: Backend, _ callbacks: PluginHostCallbacks) throws(PluginFailure) {
         self.backend = backend
-        let storage = try OpenStorage(backend.environment, callbacks) { [writes = backend.writes] in writes.wake() }
+        let (writes, cache) = (backend.writes, backend.cache)
+        let storage = try OpenStorage(backend.environment, callbacks) {
+            // Whoever writes from now on may have a counter of commits of their own.
+            cache?.open(nil)
+            writes.wake()
+        }
         self.storage = storage
         let builder = IndexBuilder(storage)
         self.builder = builder

@@ -45,7 +45,9 @@ final class OpenStorage {
                 status: CRUDD_INTERNAL, message: "the plugin reports the sequence number \(opened.lastSequence)")
         }
         lastSequence = opened.lastSequence
-        funnel = CommitFunnel([environment.clock])
+        if let place = opened.commitCounter, opened.child != nil { environment.cache?.open(CommitCounter(at: place)) }
+        // The clock first: who finds a cached record gone must find older snapshots stale.
+        funnel = CommitFunnel([environment.clock] + [environment.cache].compactMap(\.self))
     }
 
     var failures: FailureReporter { environment.failures }
@@ -54,8 +56,9 @@ final class OpenStorage {
     func close() {
         // Its owner holds the storage.
         openedIndexes = { _, _ in }
-        for collection in collections { collection.close() }
+        for collection in collections { close(collection) }
         for set in indexSets.values { set.replace() }
+        environment.cache?.open(nil)
         for reader in pluginReaders { table.pointee.close_reader(reader.pointer) }
         table.pointee.close(opened.storage)
     }
@@ -143,7 +146,7 @@ final class OpenStorage {
         request.outcome_size = MemoryLayout<crudd_outcome>.stride
         request.count = mutations.count
         let call = context.begin()
-        return funnel.write(mutations, UnsafeBufferPointer(outcomes)) {
+        return funnel.write(mutations, UnsafeBufferPointer(outcomes), isAtomic: isAtomic) {
             table.pointee.write(opened.storage, call, &request, failure.pointer)
         }
     }
@@ -211,18 +214,24 @@ final class OpenStorage {
         }
         collections.append(collection)
         attachIndexes(to: collection)
+        collection.cacheNumber = environment.cache?.opened(collection, as: handle) ?? 0
         collection.handle = handle
         if let indexes = collection.indexes { openedIndexes(collection, indexes) }
     }
 
     /// Closes a collection in every format: reads find nothing there until it has been opened again.
     func closeCollection(named name: [UInt8]) {
-        for collection in collections where collection.name == name { collection.close() }
+        for collection in collections where collection.name == name { close(collection) }
         collections.removeAll { $0.name == name }
         for (key, set) in indexSets where key.name == name {
             set.replace()
             indexSets[key] = nil
         }
+    }
+
+    private func close(_ collection: BackendCollection) {
+        environment.cache?.closes(collection)
+        collection.close()
     }
 
     /// Drops a collection, of which nothing is being read.

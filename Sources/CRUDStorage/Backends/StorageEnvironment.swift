@@ -7,6 +7,8 @@ struct StorageEnvironment: Sendable {
     /// A JSON object, checked by the plugin before.
     let options: [UInt8]
     let clock: CommitClock
+    /// Nil where records are never cached.
+    let cache: BackendCache?
     let failures: FailureReporter
     /// Asked before a collection is created, on the writer's thread; returns why it must not be.
     let admission: @Sendable (BackendCollection) -> CRUDError?

@@ -14,6 +14,7 @@ package final class Collection {
     private struct State {
         var rule: CollectionRule
         var client: BackendClient
+        var store: any Store
         var stored: BackendCollection
         var isQuiesced = false
     }
@@ -34,15 +35,18 @@ package final class Collection {
 
     init(name: [UInt8], rule: CollectionRule, client: BackendClient) {
         self.name = name
-        state = State(rule: rule, client: client, stored: BackendCollection(name: name, rule: rule))
+        state = State(
+            rule: rule, client: client, store: client.store, stored: BackendCollection(name: name, rule: rule))
     }
 
     package var rule: CollectionRule { state.rule }
     /// This loop's access to the backend that it lives in.
     package var client: BackendClient { state.client }
     package var backend: Backend { state.client.backend }
+    /// What its records are cached under; nil: they are not.
+    package var cacheKey: CacheKey? { state.store.cacheKey(for: state.stored) }
     /// How this loop reads it.
-    package var store: any Store { state.client.store }
+    package var store: any Store { state.store }
     /// The collection as its backend knows it.
     package var stored: BackendCollection { state.stored }
     package var codec: Codec { state.stored.codec }
@@ -63,6 +67,7 @@ package final class Collection {
         }
         state.rule = rule
         state.client = client
+        state.store = client.store
     }
 
     /// Copies the index keys of an item into the batch that is going to store it.

@@ -100,6 +100,10 @@ package final class SnapshotReader {
         return reader
     }
 
+    /// A number that differs from the last one if somebody beside this backend has written since; 0: that cannot be
+    /// told.
+    package func dataVersion() -> UInt64 { table.pointee.data_version?(reader) ?? 0 }
+
     // MARK: Reading by id
 
     /// Reads records by id; each that exists goes to the sink.

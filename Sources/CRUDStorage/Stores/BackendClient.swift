@@ -25,7 +25,7 @@ package final class BackendClient {
 
     private func makeStore() -> any Store {
         if backend.plugin.isChild { return ChannelStore(self, loop: loop) }
-        return backend.loopReaderCount > 0 ? LoopStore(self) : WorkerStore(self)
+        return backend.loopReaderCount > 0 ? LoopStore(self, loop: loop) : WorkerStore(self)
     }
 
     // MARK: Submitting

@@ -2,6 +2,8 @@
 package protocol LoopContext: AnyObject {
     /// From 0, different for each loop of the daemon.
     var number: Int { get }
+    /// Counts what has been received, so that it can be told whether a request is older than something else.
+    var inputCount: UInt64 { get }
     /// The time of this iteration, on the loop's clock.
     var now: Duration { get }
     /// Hands an item back to the loop, which passes it to ``BackendClient/complete(_:)``; callable on any thread.

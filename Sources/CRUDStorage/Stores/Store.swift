@@ -4,6 +4,9 @@ package import CRUDQuery
 /// How an event loop reads the collections of a backend: on the loop itself, over a channel to the backend's child, or
 /// by the backend's threads. Which of the three is chosen once for each backend and loop.
 package protocol Store: AnyObject {
+    /// What records of a collection are cached under, as of the input that is being handled; nil: they are not cached.
+    func cacheKey(for collection: BackendCollection) -> CacheKey?
+
     /// Reads a record without waiting, if this store can.
     ///
     /// - Parameter visitor: gets the record, if it exists.

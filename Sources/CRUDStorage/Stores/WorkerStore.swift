@@ -10,6 +10,8 @@ final class WorkerStore: Store {
         self.client = client
     }
 
+    func cacheKey(for collection: BackendCollection) -> CacheKey? { nil }
+
     func readNow(
         _ id: Span<UInt8>, in collection: BackendCollection, into visitor: any RecordVisitor
     ) throws(CRUDError) -> Bool { false }

@@ -11,12 +11,14 @@ package struct Commit: ~Copyable {
     /// The status of the call. With CRUDD_OUTCOME_UNKNOWN some mutations may have been applied, with any other but
     /// CRUDD_OK none was.
     package let status: crudd_status
+    /// Whether nothing was applied unless all outcomes are CRUDD_OK.
+    package let isAtomic: Bool
 }
 
 /// Sees every write of a backend. It is called on the writer's thread and must not block.
 package protocol CommitObserver: Sendable {
     /// The plugin is about to be asked: from now on readers may see the write.
-    func willCommit()
+    func willCommit(_ mutations: UnsafeBufferPointer<crudd_mutation>)
     /// The plugin has returned, no client has been told yet. Called after a failure too, for a write may have been
     /// applied all the same.
     func committed(_ commit: borrowing Commit)
@@ -34,11 +36,11 @@ struct CommitFunnel {
     /// Makes the plugin's call.
     func write(
         _ mutations: UnsafeBufferPointer<crudd_mutation>, _ outcomes: UnsafeBufferPointer<crudd_outcome>,
-        _ call: () -> crudd_status
+        isAtomic: Bool = false, _ call: () -> crudd_status
     ) -> crudd_status {
-        for observer in observers { observer.willCommit() }
+        for observer in observers { observer.willCommit(mutations) }
         let status = call()
-        let commit = Commit(mutations: mutations, outcomes: outcomes, status: status)
+        let commit = Commit(mutations: mutations, outcomes: outcomes, status: status, isAtomic: isAtomic)
         for observer in observers { observer.committed(commit) }
         return status
     }
@@ -65,12 +67,17 @@ package final class CommitClock: CommitObserver {
 
     /// Counts a write that has no other observers.
     package func write<Result>(_ body: () -> Result) -> Result {
-        willCommit()
+        begin()
         defer { commits.add(1, ordering: .acquiringAndReleasing) }
         return body()
     }
 
-    package func willCommit() {
+    /// Counts what somebody else has written: twice, so that the count stays odd where it is.
+    func noteForeignWrite() { commits.add(2, ordering: .acquiringAndReleasing) }
+
+    package func willCommit(_ mutations: UnsafeBufferPointer<crudd_mutation>) { begin() }
+
+    private func begin() {
         if marksBeginning { commits.add(1, ordering: .acquiringAndReleasing) }
     }
 

@@ -32,6 +32,8 @@ package struct BackendConfiguration: Sendable {
     package let implementation: Implementation
     /// Always ``Isolation/process`` for a command.
     package let isolation: Isolation
+    /// Whether its records may be cached.
+    package let cachesRecords: Bool
     /// Empty for an inline backend.
     package let limits: Limits
     /// The digest that the plugin file, or the command's first word, must have: 64 hexadecimal digits, lower-case.

@@ -20,6 +20,14 @@ extension Configuration {
             let counts = [loops, new.loops].map { $0.map(String.init) ?? "auto" }
             changes.append("loops: stays \(counts[0]) until the daemon is started again, then \(counts[1])")
         }
+        if cacheBytes != new.cacheBytes {
+            let sizes = [cacheBytes, new.cacheBytes].map(Quantity.size.text)
+            changes.append("cache.bytes: from \(sizes[0]) to \(sizes[1])")
+        }
+        if busyPoll != new.busyPoll {
+            let times = [busyPoll, new.busyPoll].map { Quantity.duration.text($0.microseconds) }
+            changes.append("busy_poll: from \(times[0]) to \(times[1])")
+        }
         changes += limits.changes(to: new.limits)
         if logLevel != new.logLevel {
             changes.append("log.level: from \(logLevel.rawValue) to \(new.logLevel.rawValue)")

@@ -17,6 +17,10 @@ package struct Configuration: Sendable {
     package let access: AccessPolicy
     /// How many event loops serve requests, 1 to 16; nil: as many as suit the machine.
     package let loops: Int?
+    /// How much memory the record cache may take, over all backends; 0: none is cached.
+    package let cacheBytes: Int
+    /// How long a thread spins for the next request before it sleeps, where that has paid lately; zero: never.
+    package let busyPoll: Duration
     package let limits: Limits
     package let logLevel: LogLevel
 }
@@ -43,6 +47,11 @@ extension Configuration {
         package let name: String
         package let id: UInt32
     }
+
+    /// How much memory the record cache may take where the file does not say.
+    static let defaultCacheBytes = 64 << 20
+    /// How many microseconds a thread spins where the file does not say.
+    static let defaultBusyPollMicroseconds = 200
 
     /// How much the daemon logs: this level and those above it.
     package enum LogLevel: String, Sendable, CaseIterable {

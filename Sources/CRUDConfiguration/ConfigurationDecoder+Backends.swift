@@ -2,7 +2,7 @@ import CRUDModel
 
 extension ConfigurationDecoder {
     private enum BackendKey: String, CaseIterable {
-        case plugin, command, isolation, limits, sha256, options
+        case plugin, command, isolation, cache, limits, sha256, options
     }
 
     private enum BackendLimitsKey: String, CaseIterable {
@@ -56,10 +56,12 @@ extension ConfigurationDecoder {
         }
         let digest = fields[.sha256].flatMap { self.scalar($0, "64 hexadecimal digits", parse: Self.digest) }
         let options = fields[.options].map { self.options($0) }
+        let cachesRecords = fields[.cache].flatMap { scalar($0, "true or false", parse: Self.boolean) }
         guard let implementation, let implementationNode = fields[.plugin] ?? fields[.command] else { return nil }
         return BackendConfiguration(
-            name: name, implementation: implementation, isolation: isolation ?? .inline, limits: limits, sha256: digest,
-            options: options ?? Array("{}".utf8), position: entry.keyPosition,
+            name: name, implementation: implementation, isolation: isolation ?? .inline,
+            cachesRecords: cachesRecords ?? true, limits: limits, sha256: digest, options: options ?? Array("{}".utf8),
+            position: entry.keyPosition,
             implementationPosition: implementationNode.position, optionsNode: fields[.options])
     }
 
@@ -135,6 +137,11 @@ extension ConfigurationDecoder {
             memoryBytes: quantity(fields[.memory], .size, in: LimitDefinitions.anySize),
             callTimeout: quantity(fields[.callTimeout], .duration, in: LimitDefinitions.anyDuration)
                 .map { .microseconds($0) })
+    }
+
+    private static func boolean(_ text: [UInt8]) -> Bool? {
+        if text.elementsEqual("true".utf8) { return true }
+        return text.elementsEqual("false".utf8) ? false : nil
     }
 
     // MARK: Options

@@ -12,6 +12,8 @@ enum LimitDefinitions {
     static let anySize = 1...1 << 40
     /// Likewise for durations, in microseconds: up to a year.
     static let anyDuration = 1000...365 * 86_400_000_000
+    /// How long a thread may spin: beyond ten milliseconds sleeping costs nothing in comparison.
+    static let busyPoll = 0...10_000
     private static let anyCount = 1...65_536
 
     static let all: [Definition] = [
@@ -73,7 +75,7 @@ extension Configuration.Limits {
 }
 
 extension Duration {
-    fileprivate var microseconds: Int {
+    var microseconds: Int {
         let (seconds, attoseconds) = components
         return Int(seconds) * 1_000_000 + Int(attoseconds / 1_000_000_000_000)
     }

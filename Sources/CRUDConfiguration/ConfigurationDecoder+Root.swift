@@ -4,7 +4,9 @@ import Glibc
 extension ConfigurationDecoder {
     private enum RootKey: String, CaseIterable {
         case stateDirectory = "state_directory"
-        case socket, plugins, backends, collections, access, loops, limits, log
+        case socket, plugins, backends, collections, access, cache, loops
+        case busyPoll = "busy_poll"
+        case limits, log
     }
 
     private enum SocketKey: String, CaseIterable {
@@ -13,6 +15,10 @@ extension ConfigurationDecoder {
 
     private enum PluginsKey: String, CaseIterable {
         case directories
+    }
+
+    private enum CacheKey: String, CaseIterable {
+        case bytes
     }
 
     private enum LogKey: String, CaseIterable {
@@ -34,7 +40,8 @@ extension ConfigurationDecoder {
             backends: backendsNode.map { backends($0, pluginDirectories: pluginDirectories) } ?? [],
             collections: collections(fields[.collections], backends: backendsNode),
             access: AccessPolicy(rules: fields[.access].map { accessRules($0) }, daemonUID: geteuid()),
-            loops: loops(fields[.loops]), limits: limits(fields[.limits]), logLevel: logLevel(fields[.log]))
+            loops: loops(fields[.loops]), cacheBytes: cacheBytes(fields[.cache]),
+            busyPoll: busyPoll(fields[.busyPoll]), limits: limits(fields[.limits]), logLevel: logLevel(fields[.log]))
     }
 
     private mutating func stateDirectory(_ node: YAMLNode?) -> String {
@@ -92,6 +99,17 @@ extension ConfigurationDecoder {
         return scalar(node, "auto or 1 to 16") { text in
             Quantity.count.value(text).flatMap { (1...16).contains($0) ? $0 : nil }
         }
+    }
+
+    private mutating func cacheBytes(_ node: YAMLNode?) -> Int {
+        let fields = node.flatMap { self.fields($0, CacheKey.self) }
+        return quantity(fields?[.bytes], .size, in: 0...LimitDefinitions.anySize.upperBound)
+            ?? Configuration.defaultCacheBytes
+    }
+
+    private mutating func busyPoll(_ node: YAMLNode?) -> Duration {
+        .microseconds(
+            quantity(node, .duration, in: LimitDefinitions.busyPoll) ?? Configuration.defaultBusyPollMicroseconds)
     }
 
     private mutating func logLevel(_ node: YAMLNode?) -> Configuration.LogLevel {

@@ -14,7 +14,9 @@ struct DiagnosticCase: Sendable, CustomTestStringConvertible {
     var testDescription: String { yaml }
 }
 
-private let sections = "state_directory, socket, plugins, backends, collections, access, loops, limits, log"
+private let sections =
+    "state_directory, socket, plugins, backends, collections, access, cache, loops, "
+    + "busy_poll, limits, log"
 
 private let levels = #""trace", "debug", "info", "notice", "warning", "error", "critical""#
 
@@ -181,6 +183,12 @@ private let levels = #""trace", "debug", "info", "notice", "warning", "error", "
         DiagnosticCase("loops: Auto", #"2:8: expected auto or 1 to 16, found "Auto""#),
         DiagnosticCase("loops: [2]", "2:8: expected auto or 1 to 16, found a list"),
         DiagnosticCase("loops:", "2:7: expected auto or 1 to 16, found nothing"),
+        DiagnosticCase("cache: 64MiB", #"2:8: expected a mapping (bytes), found "64MiB""#),
+        DiagnosticCase(
+            "cache: {bytes: 64}",
+            #"2:16: expected a size (a whole number with B, KiB, MiB or GiB), found "64""#),
+        DiagnosticCase("cache: {bytes: 2048GiB}", #"2:16: expected 0B to 1024GiB, found "2048GiB""#),
+        DiagnosticCase("busy_poll: 11ms", #"2:12: expected 0s to 10ms, found "11ms""#),
         DiagnosticCase("loop: 2", #"2:1: unknown key "loop", did you mean "loops"?"#),
     ])
     func reportsTheSmallSections(_ testCase: DiagnosticCase) {
@@ -224,9 +232,13 @@ private let levels = #""trace", "debug", "info", "notice", "warning", "error", "
             "{plugin: sqlite, command: [/bin/x]}", "1:32: a backend has either a plugin or a command, not both"),
         DiagnosticCase(
             "{command: [/bin/x], plugin: sqlite}", "1:35: a backend has either a plugin or a command, not both"),
+        DiagnosticCase(
+            "{plugin: sqlite, cache: 64MiB}", #"1:39: expected true or false, found "64MiB""#),
         DiagnosticCase("{options: {}}", #"1:15: backend "b" lacks the key "plugin" (or "command")"#),
         DiagnosticCase(
-            "sqlite", #"1:15: expected a mapping (plugin, command, isolation, limits, sha256, options), found "sqlite""#
+            "sqlite",
+            "1:15: expected a mapping (plugin, command, isolation, cache, limits, sha256, options), "
+                + #"found "sqlite""#
         ),
         DiagnosticCase(
             "{plugin: lib/sqlite}", #"1:24: expected the name or the absolute path of a plugin, found "lib/sqlite""#),

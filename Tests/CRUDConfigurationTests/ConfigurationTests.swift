@@ -15,6 +15,8 @@ import Testing
         #expect(configuration.pluginDirectories == ["/usr/lib/crudd/plugins"])
         #expect(configuration.limits == Configuration.Limits())
         #expect(configuration.loops == nil)
+        #expect(configuration.cacheBytes == 64 << 20)
+        #expect(configuration.busyPoll == .microseconds(200))
         #expect(configuration.logLevel == .info)
 
         try #require(configuration.backends.map(\.name) == ["main", "files", "legacy"])

@@ -160,7 +160,7 @@ let package = Package(
             "PostgreSQLPluginTests",
             ["PluginTestSupport", "CRUDPluginTesting", "CRUDPluginABI", "CRUDTestSupport", "CLinux"]),
         tests("SQLitePluginTests", ["CRUDTestSupport", "CRUDPluginABI", "CSQLite"]),
-        tests("SystemTests", ["CRUDTestSupport"]),
+        tests("SystemTests", ["CRUDTestSupport", "CRUDThreads"]),
         tests("TypeCheckTests", ["CRUDInMemory", "CRUDTestSupport"]),
         tests(
             "UserDefaultsPluginTests", ["PluginTestSupport", "CRUDPluginTesting", "CRUDPluginABI", "CRUDTestSupport"]),

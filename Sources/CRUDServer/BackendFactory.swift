@@ -8,6 +8,7 @@ import Logging
 /// Makes the backends of a configuration and opens them.
 struct BackendFactory: Sendable {
     let catalog: CollectionCatalog
+    let cache: RecordCache
     let loopCount: Int
     let logger: Logger
 
@@ -25,7 +26,8 @@ struct BackendFactory: Sendable {
 
     func make(_ definition: BackendConfiguration, _ plugin: Plugin) -> Backend {
         Backend(
-            name: definition.name, plugin: plugin, options: definition.options, loopCount: loopCount, logger: logger
+            name: definition.name, plugin: plugin, options: definition.options, loopCount: loopCount, cache: cache,
+            cachesRecords: definition.cachesRecords, logger: logger
         ) { [catalog] collection in
             catalog.admit(
                 .init(name: collection.name, backend: definition.name, format: collection.format.rawValue))

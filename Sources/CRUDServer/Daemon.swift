@@ -68,7 +68,10 @@ package struct Daemon {
         let listening = try shutdown.listen { () throws(StartFailure) in try Listening(configuration, manager) }
         defer { listening.close() }
         let catalog = try openCatalog()
-        let factory = BackendFactory(catalog: catalog, loopCount: configuration.loopCount, logger: logger)
+        AdaptiveSpin.limit = configuration.busyPoll
+        let cache = RecordCache(bytes: configuration.cacheBytes)
+        let factory = BackendFactory(
+            catalog: catalog, cache: cache, loopCount: configuration.loopCount, logger: logger)
         let backends = configuration.backends.compactMap { definition in
             plugins[definition].map { factory.make(definition, $0) }
         }
@@ -80,8 +83,8 @@ package struct Daemon {
             throw error
         }
         let service = Service(
-            configuration: configuration, plugins: plugins.all, backends: backends, catalog: catalog,
-            loopCount: configuration.loopCount, logger: logger, decoding: try startDecoding(),
+            configuration: configuration, plugins: plugins.all, backends: backends, catalog: catalog, cache: cache,
+            loopCount: configuration.loopCount, logger: logger, decoding: try startDecoding(cache),
             reload: { [reloader] force, completion in reloader.reload(force: force, completion: completion) },
             drop: { [reloader] in reloader.drop($0) })
         let hasFinished = try serve(service, listening, shutdown)
@@ -157,9 +160,9 @@ package struct Daemon {
         }
     }
 
-    private func startDecoding() throws(StartFailure) -> DecodingThread {
+    private func startDecoding(_ cache: RecordCache) throws(StartFailure) -> DecodingThread {
         do throws(ThreadFailure) {
-            return try DecodingThread()
+            return try DecodingThread(cache)
         } catch {
             throw StartFailure(.system, "the system has no thread for decoding (errno \(error.code))")
         }

@@ -11,6 +11,7 @@ final class Service: Sendable {
     /// In the order of the configuration.
     let backends: [Backend]
     let catalog: CollectionCatalog
+    let cache: RecordCache
     let sessions: SessionLimiter
     let decoding: DecodingThread
     let reload: Reloading
@@ -28,13 +29,14 @@ final class Service: Sendable {
 
     init(
         configuration: Configuration, plugins: [Plugin], backends: [Backend], catalog: CollectionCatalog,
-        loopCount: Int, logger: Logger, decoding: DecodingThread, reload: @escaping Reloading,
+        cache: RecordCache, loopCount: Int, logger: Logger, decoding: DecodingThread, reload: @escaping Reloading,
         drop: @escaping @Sendable (DropRequest) -> Void
     ) {
         self.configuration = configuration
         self.plugins = plugins
         self.backends = backends
         self.catalog = catalog
+        self.cache = cache
         self.decoding = decoding
         self.reload = reload
         self.drop = drop
@@ -50,6 +52,7 @@ final class Service: Sendable {
         self.plugins = plugins
         self.backends = backends
         catalog = service.catalog
+        cache = service.cache
         sessions = service.sessions
         decoding = service.decoding
         reload = service.reload

@@ -14,13 +14,15 @@ package struct Configuration: Sendable {
     package var limits: String?
     /// The number of event loops; nil leaves it to the daemon.
     package var loops: Int?
+    /// How much the record cache may take; nil leaves it to the daemon.
+    package var cache: String?
 
     /// By default, every collection in one SQLite database.
     package init(
         socket: String = "", pluginDirectories: String = "$DIRECTORY/plugins",
         backends: String = "main: {plugin: sqlite, options: {path: $DIRECTORY/main.sqlite}}",
         collections: String = "\"*\": {backend: main}", access: String? = nil, limits: String? = nil,
-        loops: Int? = nil
+        loops: Int? = nil, cache: String? = nil
     ) {
         self.socket = socket
         self.pluginDirectories = pluginDirectories
@@ -29,6 +31,7 @@ package struct Configuration: Sendable {
         self.access = access
         self.limits = limits
         self.loops = loops
+        self.cache = cache
     }
 
     /// The file's content.
@@ -41,6 +44,7 @@ package struct Configuration: Sendable {
         if let access { text += Self.section("access", access) }
         if let limits { text += Self.section("limits", limits) }
         if let loops { text += "loops: \(loops)\n" }
+        if let cache { text += "cache: {bytes: \(cache)}\n" }
         return text
     }
 

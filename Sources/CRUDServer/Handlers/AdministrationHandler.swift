@@ -68,6 +68,16 @@ final class AdministrationHandler {
                 status.object { backends in
                     for backend in service.backends { backends.member(backend.name, backend.status.state.rawValue) }
                 }
+                status.key("cache")
+                status.object { cache in
+                    let statistics = service.cache.statistics
+                    cache.member("hits", statistics.hits)
+                    cache.member("misses", statistics.misses)
+                    cache.member("evictions", statistics.evictions)
+                    cache.member("records", statistics.entries)
+                    cache.member("bytes", statistics.bytes)
+                    cache.member("maximumBytes", service.configuration.cacheBytes)
+                }
                 status.member("configuration", service.configuration.file)
             }
         }

@@ -17,7 +17,7 @@ final class RecordReadHandler {
     /// - Parameter mailbox: of the loop, for results that another thread makes.
     init(_ loop: LoopState, _ mailbox: Mailbox) {
         self.loop = loop
-        records = RecordWriter(maximumItemBytes: loop.limits.frameBytes)
+        records = RecordWriter(loop.service.cache, maximumItemBytes: loop.limits.frameBytes)
         deliver = { mailbox.post(.decoded($0)) }
     }
 
@@ -39,16 +39,21 @@ final class RecordReadHandler {
                 try records.read(id, in: collection, fields, into: &output)
             }
             output.append(UInt8(ascii: "}"))
-            let isLong = output.count - start > SessionAccount.modestBytes
-            return isRead && (!isLong || call.array != nil || call.session.hasRoom(forOutput: output.count))
+            return isRead && hasRoom(for: output.count - start, in: output, of: call)
         }
         if isRead { return }
         let limit = limitBytes(in: collection)
-        let result = RecordsResult(.record(fields), sentIDs: [call.copy(id)[...]], in: collection)
+        var result = RecordsResult(.record(fields), sentIDs: [call.copy(id)[...]], in: collection)
+        result.tickets = [records.ticket]
         PendingRecordRead(
             call, collection, result, records,
             maximumBytes: call.array == nil ? min(limit, Self.firstRecordBytes) : limit, limitBytes: limit, deliver
         ).submit([id], of: call, in: collection)
+    }
+
+    /// Whether there is room for a result that has been appended to a session's output.
+    private func hasRoom(for bytes: Int, in output: borrowing StreamBuffer, of call: borrowing Call) -> Bool {
+        bytes <= SessionAccount.modestBytes || call.array != nil || call.session.hasRoom(forOutput: output.count)
     }
 
     /// How much room a record is given first; most take less.
@@ -64,6 +69,9 @@ final class RecordReadHandler {
 
     func exists(_ call: borrowing Call, _ collection: Collection) {
         guard let id = call[.id], call.wantsReply else { return }
+        if let key = collection.cacheKey, let exists = call.withDecoded(id, { records.existsCached($0, key) }) {
+            return call.reply { $0.append(exists ? #"{"exists":true}"# : #"{"exists":false}"#) }
+        }
         PendingExistence(call, .read, on: collection).submit([id], of: call, in: collection) { ids in
             Read(.existence(ids), in: collection.stored)
         }
@@ -76,20 +84,33 @@ final class RecordReadHandler {
         guard ids.count <= maximum else { throw .limit("batch", maximum, "`ids` has more than \(maximum) elements") }
         call.session.spend(ids.count)
         var distinct: [JSONSlice] = []
+        var decodedIDs: [[UInt8]] = []
         var seen = Set<[UInt8]>()
         for id in ids {
             let decoded = call.decode(id)
             if let violation = Naming.violation(decoded.span, maximum: Naming.maximumIDBytes) {
                 throw Parameter.ids.invalid("has an id that \(violation)")
             }
-            if seen.insert(decoded).inserted { distinct.append(id) }
+            if seen.insert(decoded).inserted {
+                distinct.append(id)
+                decodedIDs.append(decoded)
+            }
         }
         guard call.wantsReply else { return }
         let text = call.copy(parameter)
         let sent = distinct.map { text[$0.start - parameter.start..<$0.end - parameter.start] }
+        var result = RecordsResult(.records, sentIDs: sent, in: collection)
+        if let key = collection.cacheKey {
+            let isCached = call.replyIfAvailable { output throws(CRUDError) in
+                let start = output.count
+                let isCached = try result.appendCached(decodedIDs, key, by: records, to: &output)
+                return isCached && hasRoom(for: output.count - start, in: output, of: call)
+            }
+            if isCached { return }
+        }
         let limit = limitBytes(in: collection)
         PendingRecordRead(
-            call, collection, RecordsResult(.records, sentIDs: sent, in: collection), records,
+            call, collection, result, records,
             maximumBytes: call.grant(atLeast: Self.leastReplyBytes, atMost: limit), limitBytes: limit, deliver
         ).submit(distinct, of: call, in: collection)
     }

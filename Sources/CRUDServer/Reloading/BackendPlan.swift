@@ -34,6 +34,9 @@ struct BackendPlan {
             if keys.isEmpty, plugins[definition]?.path != backend.plugin.path { keys = ["plugin file"] }
             if keys.isEmpty {
                 staying[definition.name] = backend
+                if old.cachesRecords != definition.cachesRecords {
+                    changes.append("backend \(definition.name): cache is now \(definition.cachesRecords)")
+                }
             } else {
                 leaving.append((old, backend))
                 coming.append(definition)

@@ -34,7 +34,8 @@ struct Reload {
         self.loops = loops
         self.fixed = fixed
         self.force = force
-        factory = BackendFactory(catalog: current.catalog, loopCount: current.loopCount, logger: current.logger)
+        factory = BackendFactory(
+            catalog: current.catalog, cache: current.cache, loopCount: current.loopCount, logger: current.logger)
     }
 
     /// What is served afterwards, and what has changed or why nothing has.
@@ -82,6 +83,7 @@ struct Reload {
             backends: configuration.backends.compactMap { plan.staying[$0.name] ?? opened[$0.name] })
         follow(configuration)
         service.sessions.limits = configuration.limits
+        followTuning(service)
         loops.serve(service)
         let changes = current.configuration.changes(to: configuration)
         return Outcome(
@@ -120,6 +122,15 @@ struct Reload {
                 configuration.collections, maximumBornByGlob: configuration.limits.collections)
         } catch {
             current.logger.warning("\(error)")
+        }
+    }
+
+    private func followTuning(_ service: Service) {
+        AdaptiveSpin.limit = service.configuration.busyPoll
+        let bytes = service.configuration.cacheBytes
+        if bytes != current.configuration.cacheBytes { service.cache.resize(to: bytes) }
+        for (definition, backend) in zip(service.configuration.backends, service.backends) {
+            backend.cache?.cacheRecords(definition.cachesRecords)
         }
     }
 

@@ -7,12 +7,13 @@ import CRUDThreads
 final class DecodingThread: Sendable {
     private let queue = WorkQueue<LongResult>()
 
-    init() throws(ThreadFailure) {
+    init(_ cache: RecordCache) throws(ThreadFailure) {
         _ = try Thread(named: "decoding") { [queue] in
             var writers: [Int: RecordWriter] = [:]
             while case .items(let items) = queue.take(timeout: nil) {
                 for item in items {
-                    let writer = writers[item.maximumBytes] ?? RecordWriter(maximumItemBytes: item.maximumBytes)
+                    let writer =
+                        writers[item.maximumBytes] ?? RecordWriter(cache, maximumItemBytes: item.maximumBytes)
                     writers = [item.maximumBytes: writer]
                     item.make(by: writer)
                 }

@@ -21,6 +21,8 @@ final class RecordWriter: RecordVisitor {
         var codec = Codec(.json)
         var projection: FieldProjection?
         var outcome = Outcome.nothing
+        /// Allows to cache what the read in progress finds.
+        var ticket: CacheTicket?
     }
 
     private enum Outcome {
@@ -32,14 +34,17 @@ final class RecordWriter: RecordVisitor {
     }
 
     @exclusivity(unchecked) private var state = State()
+    private let cache: RecordCache
     /// How long an item may be: no reply can be longer than a frame, and so no item in it.
     var maximumItemBytes: Int
 
-    init(maximumItemBytes: Int) {
+    init(_ cache: RecordCache, maximumItemBytes: Int) {
+        self.cache = cache
         self.maximumItemBytes = maximumItemBytes
     }
 
-    /// Reads a record at once, if its store can, and appends it without the closing brace of the result.
+    /// Reads a record at once, if it is cached or its store can, and appends it without the closing brace of the
+    /// result.
     ///
     /// - Returns: false if the store cannot read without waiting, or the item takes long to decode; nothing has been
     ///   appended then.
@@ -47,6 +52,14 @@ final class RecordWriter: RecordVisitor {
     func read(
         _ id: Span<UInt8>, in collection: Collection, _ projection: FieldProjection?, into output: inout StreamBuffer
     ) throws(CRUDError) -> Bool {
+        state.ticket = nil
+        if let key = collection.cacheKey {
+            switch try appendCached(id, key, projection, to: &output) {
+            case .found: return true
+            case .absent: throw .recordNotFound(id.withUnsafeBufferPointer { Array($0) }, in: collection.name)
+            case .miss(let ticket): state.ticket = ticket
+            }
+        }
         state.codec = collection.codec
         state.projection = projection
         state.outcome = .nothing
@@ -59,7 +72,9 @@ final class RecordWriter: RecordVisitor {
         switch state.outcome {
         case .record: return true
         case .long: return false
-        case .nothing: throw .recordNotFound(id.withUnsafeBufferPointer { Array($0) }, in: collection.name)
+        case .nothing:
+            if let ticket = state.ticket { fill(ticket, absent: id) }
+            throw .recordNotFound(id.withUnsafeBufferPointer { Array($0) }, in: collection.name)
         case .failed(let error):
             let id = id.withUnsafeBufferPointer { Array($0) }
             if error.code == .corrupt { collection.backend.note(corrupt: id, in: collection.stored) }
@@ -74,7 +89,7 @@ final class RecordWriter: RecordVisitor {
             return true
         }
         do throws(CRUDError) {
-            try append(record.item, record.revision, state.codec, state.projection, to: &output.pointee)
+            try append(record, state.codec, state.projection, filling: state.ticket, to: &output.pointee)
             state.outcome = .record
         } catch {
             state.outcome = .failed(error)
@@ -84,24 +99,82 @@ final class RecordWriter: RecordVisitor {
 
     /// Appends `,"item":…,"revision":…` of a record.
     ///
+    /// - Parameter ticket: allows to cache it.
     /// - Throws: `corrupt` if the item cannot be decoded.
     func append(
-        _ stored: UnsafeRawBufferPointer, _ revision: UnsafeRawBufferPointer, _ codec: Codec,
-        _ projection: FieldProjection?, to output: inout StreamBuffer
+        _ record: FoundRecord, _ codec: Codec, _ projection: FieldProjection?, filling ticket: CacheTicket?,
+        to output: inout StreamBuffer
     ) throws(CRUDError) {
         // The buffer is valid during this call.
-        let stored = unsafe stored.bindMemory(to: UInt8.self).span
+        let stored = unsafe record.item.bindMemory(to: UInt8.self).span
         if codec.keepsText {
             guard (try? state.scanner.document(stored)) != nil else { throw Self.invalidItem }
             try append(item: stored, projection, to: &output)
+            if let ticket { fill(ticket, record, stored) }
         } else {
             var item: [UInt8] = []
             try codec.decode(stored: stored, into: &item, maximumBytes: maximumItemBytes)
             try append(item: item.span, projection, to: &output)
+            if let ticket { fill(ticket, record, item.span) }
         }
+        append(revision: record.revision, to: &output)
+    }
+
+    private func append(revision: UnsafeRawBufferPointer, to output: inout StreamBuffer) {
         output.append(#","revision":""#)
         output.append(escaped: revision)
         output.append(UInt8(ascii: "\""))
+    }
+
+    // MARK: The cache
+
+    /// What ``read(_:in:_:into:)`` has returned false for may be cached by this when it is found; nil: it may not.
+    var ticket: CacheTicket? { state.ticket }
+
+    /// Appends a record that is cached, as ``append(_:_:_:filling:to:)`` does.
+    func appendCached(
+        _ id: Span<UInt8>, _ key: CacheKey, _ projection: FieldProjection?, to output: inout StreamBuffer
+    ) throws(CRUDError) -> CacheOutcome {
+        guard let projection else {
+            return cache.find(key, id) { record in
+                output.append(#","item":"#)
+                output.append(record.item)
+                append(revision: record.revision, to: &output)
+            }
+        }
+        // Nothing that takes long is done while a shard is locked.
+        var item: [UInt8] = []
+        var revision: [UInt8] = []
+        let outcome = cache.find(key, id) { record in
+            item = Array(record.item)
+            revision = Array(record.revision)
+        }
+        guard case .found = outcome else { return outcome }
+        try append(item: item.span, projection, to: &output)
+        revision.withUnsafeBytes { append(revision: $0, to: &output) }
+        return outcome
+    }
+
+    /// Whether a record exists, as far as that is cached.
+    func existsCached(_ id: Span<UInt8>, _ key: CacheKey) -> Bool? {
+        switch cache.find(key, id, { _ in }) {
+        case .found: true
+        case .absent: false
+        case .miss: nil
+        }
+    }
+
+    /// Keeps that there is no such record.
+    func fill(_ ticket: CacheTicket, absent id: Span<UInt8>) {
+        id.withUnsafeBytes { cache.fill(ticket, CacheRecord(absent: $0)) }
+    }
+
+    private func fill(_ ticket: CacheTicket, _ record: FoundRecord, _ item: Span<UInt8>) {
+        item.withUnsafeBytes { item in
+            cache.fill(
+                ticket,
+                CacheRecord(id: record.id, item: item, revision: record.revision, expiresAt: record.expiresAt))
+        }
     }
 
     private func append(

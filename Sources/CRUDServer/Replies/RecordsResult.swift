@@ -17,6 +17,8 @@ struct RecordsResult: Sendable {
     let sentIDs: [ArraySlice<UInt8>]
     let collection: BackendCollection
     private let backend: Backend
+    /// For each id, what allows to cache what is found; empty: nothing is.
+    var tickets: [CacheTicket?] = []
 
     /// How many ids of corrupt records are named.
     private static let maximumCorrupt = 100
@@ -35,7 +37,10 @@ struct RecordsResult: Sendable {
     ) throws(CRUDError) {
         switch shape {
         case .record(let fields):
-            guard let record = records[0] else { throw .recordNotFound(id(0), in: collection.name) }
+            guard let record = records[0] else {
+                fill(absent: 0, by: writer)
+                throw .recordNotFound(id(0), in: collection.name)
+            }
             try append(record, 0, fields, of: batch, by: writer, to: &output)
         case .records: try appendAll(records, of: batch, by: writer, to: &output)
         }
@@ -49,8 +54,14 @@ struct RecordsResult: Sendable {
         let sentID = sentIDs[index]
         output.append(sentID.span)
         do throws(CRUDError) {
-            try writer.append(
-                batch.found(record.item), batch.found(record.revision), collection.codec, fields, to: &output)
+            let ticket = tickets.isEmpty ? nil : tickets[index]
+            let id = ticket == nil ? [] : id(index)
+            try id.span.withUnsafeBytes { id throws(CRUDError) in
+                let found = FoundRecord(
+                    id: id, item: batch.found(record.item), revision: batch.found(record.revision),
+                    expiresAt: record.expiresAt)
+                try writer.append(found, collection.codec, fields, filling: ticket, to: &output)
+            }
         } catch {
             if error.code == .corrupt { backend.note(corrupt: id(index), in: collection) }
             throw error.about(id(index), in: collection.name)
@@ -68,6 +79,7 @@ struct RecordsResult: Sendable {
         for (index, (id, record)) in zip(sentIDs, records).enumerated() {
             guard let record else {
                 missing.append(id)
+                fill(absent: index, by: writer)
                 continue
             }
             let start = output.count
@@ -87,6 +99,48 @@ struct RecordsResult: Sendable {
             output.appendArray(ofStrings: corrupt.prefix(Self.maximumCorrupt))
         }
         output.append(UInt8(ascii: "}"))
+    }
+
+    private func fill(absent index: Int, by writer: RecordWriter) {
+        guard !tickets.isEmpty, let ticket = tickets[index] else { return }
+        let id = id(index)
+        writer.fill(ticket, absent: id.span)
+    }
+
+    /// Appends the result of several ids if all of them are cached.
+    ///
+    /// - Parameter ids: decoded.
+    /// - Returns: false if they are not; what has been appended is to be truncated.
+    mutating func appendCached(
+        _ ids: [[UInt8]], _ key: CacheKey, by writer: RecordWriter, to output: inout StreamBuffer
+    ) throws(CRUDError) -> Bool {
+        var missing: [ArraySlice<UInt8>] = []
+        var isCached = true
+        output.append(#"{"records":["#)
+        let first = output.count
+        for (sentID, id) in zip(sentIDs, ids) {
+            let start = output.count
+            if start > first { output.append(UInt8(ascii: ",")) }
+            output.append(#"{"id":"#)
+            output.append(sentID.span)
+            switch try writer.appendCached(id.span, key, nil, to: &output) {
+            case .found: output.append(UInt8(ascii: "}"))
+            case .absent:
+                output.truncate(to: start)
+                missing.append(sentID)
+            case .miss(let ticket):
+                // The others are asked for all the same: they are going to be read, too.
+                isCached = false
+                output.truncate(to: start)
+                tickets.append(ticket)
+                continue
+            }
+            tickets.append(nil)
+        }
+        output.append(#"],"missing":"#)
+        output.appendArray(ofStrings: missing)
+        output.append(UInt8(ascii: "}"))
+        return isCached
     }
 
     /// One of the ids, decoded.

@@ -112,8 +112,9 @@ extension Child {
             request.raw(#","sequences":"#, flags & CRUDD_OPEN_SEQUENCES != 0)
         }
         // Not one that is not there, which may be asked for as often as a client likes.
-        keep(collection)
-        return collection
+        return keep(
+            collection,
+            as: .init(name: Array(specification.name.buffer), format: Array(specification.format.buffer)))
     }
 
     /// Removes a collection with its records.
@@ -121,6 +122,7 @@ extension Child {
         try call("dropCollection", for: .writing) { request in
             request.raw(#""name":"#, name)
         }
+        forgetCollections(named: Array(name))
     }
 
     /// Names every collection that is there.

@@ -31,6 +31,8 @@ package final class Child: Sendable {
         var lastTask = 0
         /// What the pointers of those that have been opened stand for.
         var collections: [ChildCollection] = []
+        /// Those that are open.
+        var openCollections: [ChildCollection.Key: ChildCollection] = [:]
         /// Optional methods that the child has said it does not have.
         var unsupported: Set<OptionalMethod> = []
     }
@@ -211,8 +213,22 @@ package final class Child: Sendable {
     }
 
     /// Keeps a collection that has been opened as long as the child lives.
-    func keep(_ collection: ChildCollection) {
-        state.withLock { $0.collections.append(collection) }
+    ///
+    /// - Returns: the same object whenever the collection is opened again, until it is dropped.
+    func keep(_ collection: ChildCollection, as key: ChildCollection.Key) -> ChildCollection {
+        state.withLock { state in
+            if let known = state.openCollections[key] { return known }
+            state.collections.append(collection)
+            state.openCollections[key] = collection
+            return collection
+        }
+    }
+
+    /// Notes that a collection was dropped, in every format: its numbers are unused.
+    func forgetCollections(named name: [UInt8]) {
+        state.withLock { state in
+            state.openCollections = state.openCollections.filter { $0.key.name != name }
+        }
     }
 
     /// Notes that the child is lost; false if that is known, or intended.

@@ -129,6 +129,15 @@ import Testing
         #expect(try #require(throws: PluginFailure.self) { try test.drop("a'b") }.status == CRUDD_NOT_FOUND)
     }
 
+    /// Whoever observes commits knows the collection by it.
+    @Test func aCollectionIsTheSameObjectHoweverOftenItIsOpened() throws {
+        let clients = try test.open()
+        #expect(try test.open() == clients)
+        #expect(try test.open("others") != clients)
+        #expect(try test.write([Change(id: "a", item: "1")], in: test.open()) == ["ok"])
+        #expect(try test.read(["a"], in: clients) == ["0 a=1@r"])
+    }
+
     /// The protocol has no scans by key for a program that does not declare them; it says so.
     @Test func whatItDoesNotDo() throws {
         let clients = try test.open()

@@ -31,6 +31,29 @@ import Testing
         }
     }
 
+    /// What waits for what the session has sent before is not overtaken by a batch array, on its collection.
+    @Test(arguments: loops)
+    func aBatchArrayDoesNotOvertakeWhatWaits(loops: Int) throws {
+        let connection = try Daemon.shared(loops: loops).connect()
+        for round in 0..<50 {
+            let params = { (item: Int) in Connection.params("arrays", "\(round)", item: "\(item)") }
+            let read = Connection.request("record.read", Connection.params("arrays", "\(round)"), id: "2")
+            let batch = #"{"operations":[{"op":"upsert",\#(params(3).dropFirst())]}"#
+            let frames = [
+                Connection.request("record.upsert", params(1), id: "1"), read,
+                "[\(Connection.request("record.upsert", params(2), id: "3"))]", read,
+                "[\(Connection.request("record.batch", batch, id: "4"))]", read,
+            ]
+            try connection.send(frames.flatMap { Connection.frame($0) })
+            var found: [Int] = []
+            for _ in frames {
+                let json = try JSON(parsing: try #require(try connection.receiveFrame()))
+                found += [json["result"]?["item"]?.integer].compactMap(\.self)
+            }
+            #expect(found == [1, 2, 3])
+        }
+    }
+
     @Test(arguments: loops)
     func aReadBetweenTwoWritesSeesTheFirstOnly(loops: Int) throws {
         let connection = try Daemon.shared(loops: loops).connect()

@@ -62,7 +62,10 @@ final class BatchHandler {
         if let array = call.array {
             let client = used.first?.client
             let isOneBackend = used.allSatisfy { $0.client === client }
-            return array.admits(.write, on: isOneBackend ? client : nil) ? nil : .mustWaitForArray(operations)
+            let isAdmitted =
+                array.admits(.write, on: isOneBackend ? client : nil)
+                && used.allSatisfy { call.session.admits(.write, on: $0, hasWaited: false) }
+            return isAdmitted ? nil : .mustWaitForArray(operations)
         }
         for collection in used where !call.session.admits(.write, on: collection, hasWaited: call.hasWaited) {
             return .mustWait(Wait(collections: used, kind: .write, neededBytes: replyBytes, operations: operations))

@@ -74,7 +74,12 @@ struct Call: ~Copyable {
     /// - Parameter replyBytes: how much room the reply needs at least, beside a few bytes.
     func admission(_ kind: RequestKind, to collection: Collection, replyBytes: Int) -> Disposition {
         // An array has room for the replies to all of its elements.
-        if let array { return array.admits(kind, on: collection.client) ? .accepted : .mustWaitForArray(nil) }
+        if let array {
+            // What the session has sent before the array comes first.
+            let isAdmitted =
+                array.admits(kind, on: collection.client) && session.admits(kind, on: collection, hasWaited: false)
+            return isAdmitted ? .accepted : .mustWaitForArray(nil)
+        }
         if session.admits(kind, on: collection, hasWaited: hasWaited),
             replyBytes == 0 || session.hasRoom(for: replyBytes)
         {

@@ -70,7 +70,7 @@ import Testing
         "record.upsert": ["collection", "id", "item", "ifRevision?"], "record.exists": ["collection", "id"],
         "record.readMany": ["collection", "ids"], "collection.list": [], "collection.describe": ["collection"],
         "backend.list": [], "plugin.list": [], "session.hello": ["client?", "protocol?"], "daemon.ping": [],
-        "daemon.status": [], "daemon.reload": ["force?"], "rpc.discover": [],
+        "daemon.status": [], "daemon.reload": ["force?", "move?"], "rpc.discover": [],
     ]
 
     @Test func discoverDescribesEveryMethod() throws {

@@ -60,10 +60,11 @@ package enum MethodTable {
             .collectionDescribe, "collection.describe", .read, "Describes a collection and counts its records.",
             required: [.collection],
             result: collection(
-                and: ["count": integer, "capabilities": array(string)], optional: ["indexing": array(indexing)])),
+                and: ["count": integer, "capabilities": array(string)],
+                optional: ["indexing": array(indexing), "move": move])),
         MethodDefinition(
             .collectionDrop, "collection.drop", .admin, "Deletes a collection with all its records.",
-            required: [.collection], optional: [.ifEmpty], result: object(["dropped": boolean]),
+            required: [.collection], optional: [.ifEmpty, .moved], result: object(["dropped": boolean]),
             errors: ["record_exists", "unsupported"]),
         MethodDefinition(
             .collectionReindex, "collection.reindex", .admin, "Rebuilds a collection's indexes in the background.",
@@ -86,7 +87,8 @@ package enum MethodTable {
             .daemonStatus, "daemon.status", .admin, "Returns the state of the daemon.", result: #"{"type":"object"}"#),
         MethodDefinition(
             .daemonReload, "daemon.reload", .admin, "Reads the configuration again and returns what has changed.",
-            optional: [.force], result: object(["changes": array(string)]), errors: ["invalid_configuration"]),
+            optional: [.force, .move], result: object(["changes": array(string), "moves": array(string)]),
+            errors: ["invalid_configuration"]),
         MethodDefinition(
             .discover, "rpc.discover", .everybody, "Returns this document.", result: #"{"type":"object"}"#),
     ]
@@ -104,6 +106,15 @@ package enum MethodTable {
     private static let corrupt: KeyValuePairs = ["corrupt": array(string)]
     private static let indexing = object(["property": string, "indexed": integer, "total": integer])
 
+    private static let format = #"{"enum":["json","xml","plist"]}"#
+    private static let place = object(["backend": string, "format": format])
+
+    private static let move = object(
+        [
+            "from": place, "to": place, "copied": integer, "total": integer,
+            "phase": #"{"enum":["pending","copying","switching","suspended","failed","removing"]}"#,
+        ], optional: ["reason": string])
+
     private static let plan = object([
         "index": #"{"type":["string","null"]}"#, "sort": #"{"enum":["id","storage","host"]}"#, "scanned": integer,
     ])
@@ -112,7 +123,7 @@ package enum MethodTable {
         and members: KeyValuePairs<String, String> = [:], optional: KeyValuePairs<String, String> = [:]
     ) -> String {
         let common: KeyValuePairs = [
-            "name": string, "backend": string, "format": #"{"enum":["json","xml","plist"]}"#, "indexes": array(string),
+            "name": string, "backend": string, "format": format, "indexes": array(string),
         ]
         return object(required: Array(common) + Array(members), optional: Array(optional))
     }

@@ -4,7 +4,7 @@ package import CRUDJSON
 package enum Parameter: Int, CaseIterable, Sendable {
     case collection, id, item, ids, fields, ifRevision, client, protocolVersion, force
     case patch, upsert, operations, atomic
-    case filter, prefix, sort, limit, cursor, explain, all, ifEmpty
+    case filter, prefix, sort, limit, cursor, explain, all, ifEmpty, move, moved
 
     /// The name on the wire.
     package var name: StaticString {
@@ -30,6 +30,8 @@ package enum Parameter: Int, CaseIterable, Sendable {
         case .explain: "explain"
         case .all: "all"
         case .ifEmpty: "ifEmpty"
+        case .move: "move"
+        case .moved: "moved"
         }
     }
 
@@ -39,14 +41,14 @@ package enum Parameter: Int, CaseIterable, Sendable {
         case .collection, .id, .ifRevision, .client, .prefix, .cursor: .string
         case .ids, .fields, .operations, .sort: .array
         case .protocolVersion, .limit: .number
-        case .item, .patch, .filter, .upsert, .atomic, .explain, .all, .ifEmpty, .force: nil
+        case .item, .patch, .filter, .upsert, .atomic, .explain, .all, .ifEmpty, .force, .move, .moved: nil
         }
     }
 
     /// Whether it must be true or false.
     package var isBoolean: Bool {
         switch self {
-        case .upsert, .atomic, .explain, .all, .ifEmpty, .force: true
+        case .upsert, .atomic, .explain, .all, .ifEmpty, .force, .move, .moved: true
         default: false
         }
     }
@@ -78,6 +80,8 @@ package enum Parameter: Int, CaseIterable, Sendable {
         case .explain: #"{"type":"boolean","description":"whether the result has a plan of the execution"}"#
         case .all: #"{"type":"boolean","description":"true: all records"}"#
         case .ifEmpty: #"{"type":"boolean","description":"true: only if it has no record"}"#
+        case .move: #"{"type":"boolean","description":"true: collections whose place changes are moved"}"#
+        case .moved: #"{"type":"boolean","description":"true: only what its moves have left where it was"}"#
         }
     }
 

@@ -54,9 +54,8 @@ extension BackendConfiguration {
 extension CollectionRules {
     /// Whether these rules place every collection in the same backend and format as the other ones.
     package func mapsLike(_ other: CollectionRules) -> Bool {
-        rules.elementsEqual(other.rules) {
-            $0.pattern == $1.pattern && $0.backend == $1.backend && $0.format == $1.format
-        }
+        places == other.places
+            && rules.elementsEqual(other.rules) { $0.pattern == $1.pattern && $0.place == $1.place }
     }
 
     fileprivate func changes(to new: CollectionRules) -> [String] {

@@ -2,7 +2,7 @@ import CRUDModel
 
 extension ConfigurationDecoder {
     private enum CollectionKey: String, CaseIterable {
-        case backend, format, indexes
+        case backend, format, indexes, move
     }
 
     /// - Parameter backends: the section `backends`, whose keys a rule may refer to.
@@ -28,9 +28,11 @@ extension ConfigurationDecoder {
             }
             let format = fields[.format].map { choice($0, "format") ?? .json } ?? CollectionRule.Format.json
             let indexes = fields[.indexes].map { self.indexes($0) } ?? []
+            let moves = fields[.move].flatMap { boolean($0) } ?? false
             guard let pattern, let backend else { return nil }
             return CollectionRule(
-                pattern: pattern, backend: backend, format: format, indexes: indexes, position: entry.keyPosition)
+                pattern: pattern, backend: backend, format: format, indexes: indexes, position: entry.keyPosition,
+                moves: moves)
         }
         return CollectionRules(rules)
     }

@@ -101,6 +101,12 @@ struct ConfigurationDecoder {
         }
     }
 
+    mutating func boolean(_ node: YAMLNode) -> Bool? {
+        scalar(node, "true or false") { text in
+            text.elementsEqual("true".utf8) ? true : text.elementsEqual("false".utf8) ? false : nil
+        }
+    }
+
     mutating func absolutePath(_ node: YAMLNode) -> String? {
         scalar(node, "an absolute path") { text in
             text.first != UInt8(ascii: "/") || text.contains(0) ? nil : String(decoding: text, as: UTF8.self)

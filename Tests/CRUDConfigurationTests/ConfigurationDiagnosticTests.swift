@@ -295,7 +295,7 @@ private let levels = #""trace", "debug", "info", "notice", "warning", "error", "
 
     @Test(arguments: [
         DiagnosticCase("[a]", "2:14: expected a mapping of names or globs to collections, found a list"),
-        DiagnosticCase("{a: main}", #"2:18: expected a mapping (backend, format, indexes), found "main""#),
+        DiagnosticCase("{a: main}", #"2:18: expected a mapping (backend, format, indexes, move), found "main""#),
         DiagnosticCase("{a: {}}", #"2:18: collection "a" lacks the key "backend""#),
         DiagnosticCase("{a: {backend: [main]}}", "2:28: expected the name of a backend, found a list"),
         DiagnosticCase("{a: {backend: other-one}}", #"2:28: unknown backend "other-one", known are "main""#),
@@ -308,6 +308,7 @@ private let levels = #""trace", "debug", "info", "notice", "warning", "error", "
             "{\"a\\tb\": {backend: main}}", #"2:15: "a\tb": the name of a collection contains a control character"#),
         DiagnosticCase(
             "{a: {backend: main, indexes: name}}", #"2:43: expected a list of property paths, found "name""#),
+        DiagnosticCase("{a: {backend: main, move: yes}}", #"2:40: expected true or false, found "yes""#),
         DiagnosticCase(
             "{a: {backend: main, indexes: [a.b, c, a.b]}}", #"2:52: duplicate index "a.b""#),
         DiagnosticCase(

@@ -87,7 +87,7 @@ import Testing
             collections:
               12: {backend: 007}
               null: {backend: "yes"}
-              "a": {backend: yes, format: "json"}
+              "a": {backend: yes, format: "json", move: "true"}
             loops: "3"
             limits: {batch: "12", frame_bytes: '64KiB', item_bytes: 32768B, idle_timeout: 1500ms, request_timeout: 2h}
             """)
@@ -97,6 +97,7 @@ import Testing
         #expect(configuration.backends[1].implementation == .command(["/bin/true", "1.50", "", "~"]))
         #expect(configuration.collections.rules.map(\.pattern.text) == ["12", "null", "a"])
         #expect(configuration.collections.rules.map(\.backend) == ["007", "yes", "yes"])
+        #expect(configuration.collections.rules.map(\.moves) == [false, false, true])
         #expect(configuration.loops == 3)
         #expect(configuration.limits.batch == 12)
         #expect(configuration.limits.frameBytes == 65_536)

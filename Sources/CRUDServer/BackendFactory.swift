@@ -30,7 +30,9 @@ struct BackendFactory: Sendable {
             cachesRecords: definition.cachesRecords, logger: logger
         ) { [catalog] collection in
             catalog.admit(
-                .init(name: collection.name, backend: definition.name, format: collection.format.rawValue))
+                .init(
+                    name: collection.name,
+                    place: CollectionPlace(backend: definition.name, format: collection.format)))
         }
     }
 

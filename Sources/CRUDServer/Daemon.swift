@@ -56,9 +56,11 @@ package struct Daemon {
 
     /// Starts, serves until SIGTERM or SIGINT, and stops.
     ///
-    /// - Parameter force: whether records may be orphaned.
+    /// - Parameters:
+    ///   - force: whether records may be orphaned.
+    ///   - move: whether collections that hold records are moved where the configuration changes their place.
     /// - Throws: ``StartFailure`` or `InvalidConfiguration` where the daemon cannot start.
-    package func run(force: Bool) throws {
+    package func run(force: Bool, move: Bool) throws {
         let shutdown = try handleSignals()
         raiseDescriptorLimit()
         let plugins = try PluginSet(configuration, loopCount: configuration.loopCount, logger: logger)
@@ -77,15 +79,16 @@ package struct Daemon {
         }
         do {
             try open(backends)
-            try checkOrphans(catalog, backends, force: force)
+            try place(catalog, backends, PlacePlan.Options(force: force, move: move))
         } catch {
             for backend in backends { backend.stop() }
             throw error
         }
         let service = Service(
             configuration: configuration, plugins: plugins.all, backends: backends, catalog: catalog, cache: cache,
+            mover: Mover(catalog, logger: logger) { [reloader] in reloader.switchOver($0) },
             loopCount: configuration.loopCount, logger: logger, decoding: try startDecoding(cache),
-            reload: { [reloader] force, completion in reloader.reload(force: force, completion: completion) },
+            reload: { [reloader] options, completion in reloader.reload(options, completion: completion) },
             drop: { [reloader] in reloader.drop($0) })
         let hasFinished = try serve(service, listening, shutdown)
         guard hasFinished, let last = reloader.finish() else {
@@ -150,11 +153,18 @@ package struct Daemon {
         if !diagnostics.isEmpty { throw InvalidConfiguration(diagnostics) }
     }
 
-    private func checkOrphans(_ catalog: CollectionCatalog, _ backends: [Backend], force: Bool) throws {
-        let diagnostics = force ? [] : OrphanCheck(configuration, backends: backends).diagnostics(catalog)
+    /// Sees that no records are orphaned, and begins the moves that are wanted.
+    private func place(_ catalog: CollectionCatalog, _ backends: [Backend], _ options: PlacePlan.Options) throws {
+        let places = PlacePlan(configuration, catalog, backends, options)
+        let diagnostics = places.diagnostics + places.diagnostics(of: backends)
         if !diagnostics.isEmpty { throw InvalidConfiguration(diagnostics) }
         do throws(SystemError) {
-            try catalog.follow(configuration.collections, maximumBornByGlob: configuration.limits.collections)
+            try places.begin(catalog)
+        } catch {
+            throw StartFailure(error, of: "state_directory")
+        }
+        do throws(SystemError) {
+            try catalog.follow(places.rules, maximumBornByGlob: configuration.limits.collections)
         } catch {
             logger.warning("\(error)")
         }
@@ -191,6 +201,7 @@ package struct Daemon {
                 socket: listening.isOwn ? configuration.socket : nil, stateDirectory: configuration.stateDirectory,
                 loops: configuration.loops)
             try reloader.start(service, mailboxes, fixed: fixed)
+            service.mover.follow(service.backends, service.rules)
             let hasFinished = first.run()
             return others.map { $0.join() }.allSatisfy(\.self) && hasFinished
         } catch {

@@ -12,6 +12,9 @@ final class Service: Sendable {
     let backends: [Backend]
     let catalog: CollectionCatalog
     let cache: RecordCache
+    /// The rules of the configuration, with the collections that are being moved where they are.
+    let rules: CollectionRules
+    let mover: Mover
     let sessions: SessionLimiter
     let decoding: DecodingThread
     let reload: Reloading
@@ -23,13 +26,17 @@ final class Service: Sendable {
 
     /// Has the configuration read again; callable on any thread.
     ///
-    /// Its parameters are whether records may be orphaned, and what is called once, on another thread, with what has
-    /// changed, or with why nothing has: `invalid_configuration` or `unavailable`.
-    typealias Reloading = @Sendable (Bool, @escaping @Sendable (Result<[String], CRUDError>) -> Void) -> Void
+    /// Its parameters are what to do with records whose place changes, and what is called once, on another thread, with
+    /// what has changed, or with why nothing has: `invalid_configuration` or `unavailable`.
+    typealias Reloading =
+        @Sendable (
+            PlacePlan.Options, @escaping @Sendable (Result<Reload.Changes, CRUDError>) -> Void
+        ) -> Void
 
     init(
         configuration: Configuration, plugins: [Plugin], backends: [Backend], catalog: CollectionCatalog,
-        cache: RecordCache, loopCount: Int, logger: Logger, decoding: DecodingThread, reload: @escaping Reloading,
+        cache: RecordCache, mover: Mover, loopCount: Int, logger: Logger, decoding: DecodingThread,
+        reload: @escaping Reloading,
         drop: @escaping @Sendable (DropRequest) -> Void
     ) {
         self.configuration = configuration
@@ -37,6 +44,8 @@ final class Service: Sendable {
         self.backends = backends
         self.catalog = catalog
         self.cache = cache
+        rules = configuration.collections.placing(catalog.placesOfMoving)
+        self.mover = mover
         self.decoding = decoding
         self.reload = reload
         self.drop = drop
@@ -53,6 +62,8 @@ final class Service: Sendable {
         self.backends = backends
         catalog = service.catalog
         cache = service.cache
+        rules = configuration.collections.placing(catalog.placesOfMoving)
+        mover = service.mover
         sessions = service.sessions
         decoding = service.decoding
         reload = service.reload
@@ -60,6 +71,13 @@ final class Service: Sendable {
         loopCount = service.loopCount
         logger = service.logger
         started = service.started
+    }
+
+    /// What comes after `service` when collections have changed their places, and nothing else.
+    convenience init(after service: Service) {
+        self.init(
+            after: service, configuration: service.configuration, plugins: service.plugins,
+            backends: service.backends)
     }
 
     /// In a few words, for the service manager.

@@ -10,15 +10,18 @@ struct Arguments {
     private(set) var configuration = "/etc/crudd/crudd.yaml"
     /// Whether to start although records would be orphaned.
     private(set) var force = false
+    /// Whether to move collections whose place the configuration changes.
+    private(set) var move = false
 
     static let help = """
-        Usage: crudd [--config FILE] [--force]
+        Usage: crudd [--config FILE] [--force | --move]
                crudd --check [FILE]
         Serves CRUD on a Unix socket, with storage adapters as plugins.
 
           --config FILE   the configuration (default: /etc/crudd/crudd.yaml)
           --check [FILE]  check the configuration, its plugins and their options, touching no storage, and exit
           --force         start although the configuration orphans records
+          --move          move the records of collections that the configuration puts elsewhere
           --version       print the version and exit
           --help          print this and exit
 
@@ -46,6 +49,7 @@ struct Arguments {
                     words.removeFirst()
                 }
             case "--force" where attached == nil: force = true
+            case "--move" where attached == nil: move = true
             case "--version" where attached == nil: task = .version
             case "--help" where attached == nil, "-h" where attached == nil: task = .help
             default: throw UsageError("unknown argument \(word)")

@@ -21,7 +21,7 @@ func run() -> Int32 {
         case .help: print(Arguments.help, terminator: "")
         case .version: print("crudd \(CRUDVersion.current)")
         case .check: try Daemon.check(load)
-        case .serve: try Daemon(manager: ServiceManager(), load: load).run(force: arguments.force)
+        case .serve: try Daemon(manager: ServiceManager(), load: load).run(force: arguments.force, move: arguments.move)
         }
         return EXIT_SUCCESS
     } catch let error as UsageError {

@@ -21,8 +21,10 @@ import Testing
         try CollectionCatalog(directory: path, rules: rules ?? self.rules, maximumBornByGlob: maximum)
     }
 
-    private func entry(_ name: String, backend: String = "main", format: String = "json") -> CollectionCatalog.Entry {
-        .init(name: Array(name.utf8), backend: backend, format: format)
+    private func entry(_ name: String, backend: String = "main", format: CollectionRule.Format = .json)
+        -> CollectionCatalog.Entry
+    {
+        .init(name: Array(name.utf8), place: CollectionPlace(backend: backend, format: format))
     }
 
     /// The names of the entries.
@@ -40,7 +42,7 @@ import Testing
 
     @Test func entriesSurviveARestart() throws {
         let entries = [
-            entry("clients"), entry("Clients Database", backend: "other", format: "xml"), entry("\"quoted\\\""),
+            entry("clients"), entry("Clients Database", backend: "other", format: .xml), entry("\"quoted\\\""),
             entry("😀é\u{2028}"), entry("\u{80}"),
         ]
         do {
@@ -80,13 +82,13 @@ import Testing
                 ]),
                 maximumBornByGlob: 1)
             #expect(names(catalog) == ["a", "b"])
-            #expect(catalog.entries.contains(entry("b", backend: "other", format: "xml")))
+            #expect(catalog.entries.contains(entry("b", backend: "other", format: .xml)))
             #expect(catalog.admit(entry("d")) == nil)
             #expect(catalog.admit(entry("dd"))?.code == .limitExceeded, "the limit that is in force now")
         }
         let again = try open()
         #expect(names(again) == ["a", "b", "d"])
-        #expect(again.entries.contains(entry("b", backend: "other", format: "xml")))
+        #expect(again.entries.contains(entry("b", backend: "other", format: .xml)))
         let lines = try contents()
         try again.follow(
             CollectionRules([CollectionRule("b", backend: "other", .xml), CollectionRule("*")]), maximumBornByGlob: 9)
@@ -179,7 +181,7 @@ import Testing
             let directory = try TemporaryDirectory()
             let rules = try CollectionRules([CollectionRule("*")])
             func entry(_ name: String) -> CollectionCatalog.Entry {
-                .init(name: Array(name.utf8), backend: "main", format: "json")
+                .init(name: Array(name.utf8), place: CollectionPlace(backend: "main", format: .json))
             }
             func limit(_ bytes: UInt) -> Bool {
                 let resource = __rlimit_resource_t(RLIMIT_FSIZE.rawValue)

@@ -40,6 +40,19 @@ import Testing
         #expect(try daemon.connect().item("c", "a") == "1")
     }
 
+    /// To look for its records must not change their indexes.
+    @Test func aRefusedReloadLeavesItsIndexes() throws {
+        let daemon = try Daemon(Self.configuration("c: {backend: main, indexes: [n]}"))
+        let connection = try daemon.connect()
+        for id in 0..<200 { #expect(try connection.create("c", "\(id)", #"{"n":\#(id)}"#).result != nil) }
+        try daemon.installation.configure(Self.configuration("c: {backend: other}"))
+        #expect(try connection.reloadInVain().name == "invalid_configuration")
+        let query = #"{"collection":"c","filter":{"op":"=","args":[{"property":"n"},7]},"explain":true}"#
+        let result = try connection.call("record.query", query).result
+        #expect(result?["plan"]?["index"]?.string == "n", "\(result?.text ?? "")")
+        #expect(result?["records"]?.elements?.count == 1)
+    }
+
     @Test func withoutRecordsMayMove() throws {
         var daemon = try Daemon(Self.configuration("c: {backend: main}"))
         #expect(try daemon.connect().create("c", "a", "1").result != nil)

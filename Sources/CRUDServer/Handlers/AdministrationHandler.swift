@@ -78,6 +78,11 @@ final class AdministrationHandler {
                     cache.member("bytes", statistics.bytes)
                     cache.member("maximumBytes", service.configuration.cacheBytes)
                 }
+                status.member("moves", objects: service.mover.progress) { move, members in
+                    members.key("collection")
+                    members.string(utf8: move.collection)
+                    move.describe(to: &members)
+                }
                 status.member("configuration", service.configuration.file)
             }
         }

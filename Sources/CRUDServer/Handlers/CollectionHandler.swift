@@ -28,12 +28,15 @@ final class CollectionHandler {
         PendingDescription(call, .scan, on: collection).submit(countWithPrefix: [], in: collection)
     }
 
-    func drop(_ call: borrowing Call, _ collection: Collection) {
+    func drop(_ call: borrowing Call, _ collection: Collection) throws(CRUDError) {
+        let isOfOriginals = call.isTrue(.moved)
+        guard !isOfOriginals || !call.isTrue(.ifEmpty) else { throw Parameter.moved.invalid("goes without `ifEmpty`") }
         let pending = PendingDrop(call, .bulkDelete, on: collection)
         pending.start()
         let client = collection.client
         let request = DropRequest(
-            of: collection.name, requiresEmpty: call.isTrue(.ifEmpty), deliver: client.deliver)
+            of: collection.name, requiresEmpty: call.isTrue(.ifEmpty), isOfOriginals: isOfOriginals,
+            deliver: client.deliver)
         client.track(request, for: pending)
         call.session.loop.service.drop(request)
     }
@@ -55,6 +58,10 @@ private final class PendingDescription: PendingRead {
             description.member("count", count)
             description.member("capabilities", strings: collection.backend.capabilities.names)
             collection.describeIndexing(to: &description)
+            if let move = session.loop.service.mover.progress(of: collection.name) {
+                description.key("move")
+                description.object { move.describe(to: &$0) }
+            }
         }
     }
 }
@@ -71,6 +78,20 @@ private final class PendingDrop: PendingRequest {
 private final class PendingReindex: PendingRequest {
     override func reply(with item: WorkItem, _ range: Range<Int>) {
         reply { $0.append("{}") }
+    }
+}
+
+extension Move.Progress {
+    /// Where to, and how far it has got.
+    func describe(to description: inout JSONWriter) {
+        description.key("from")
+        description.object { $0.members(of: from) }
+        description.key("to")
+        description.object { $0.members(of: to) }
+        description.member("copied", copied)
+        description.member("total", total)
+        description.member("phase", phase.rawValue)
+        if let reason { description.member("reason", reason) }
     }
 }
 

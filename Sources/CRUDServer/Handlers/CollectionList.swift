@@ -34,7 +34,7 @@ final class CollectionList {
         known.removeAll { $0.version != names.version || $0.service !== service }
         if let known = known.first(where: { $0.uid == peer.uid && $0.groups == peer.groups }) { return known.text }
         session.spend(names.sorted.count)
-        let text = text(of: names.sorted, session.authority, service.configuration.collections)
+        let text = text(of: names.sorted, session.authority, service.rules)
         if known.count == Self.maximumKnown { known.removeFirst() }
         known.append(
             Known(uid: peer.uid, groups: peer.groups, version: names.version, text: text, service: service))

@@ -22,11 +22,12 @@ final class ReloadHandler {
         let request = PendingReload(call, .read, on: nil)
         pending[number] = request
         request.start()
-        loop.service.reload(call.isTrue(.force)) { [mailbox] in mailbox.post(.reloaded(number, $0)) }
+        let options = PlacePlan.Options(force: call.isTrue(.force), move: call.isTrue(.move))
+        loop.service.reload(options) { [mailbox] in mailbox.post(.reloaded(number, $0)) }
     }
 
     /// The outcome of a reload: what has changed, or why nothing has.
-    func finish(_ number: UInt64, _ outcome: Result<[String], CRUDError>) {
+    func finish(_ number: UInt64, _ outcome: Result<Reload.Changes, CRUDError>) {
         guard let request = pending.removeValue(forKey: number) else { return }
         request.finish(outcome)
     }
@@ -44,10 +45,13 @@ final class ReloadHandler {
 
 /// A `daemon.reload` in flight.
 private final class PendingReload: PendingRequest {
-    func finish(_ outcome: Result<[String], CRUDError>) {
+    func finish(_ outcome: Result<Reload.Changes, CRUDError>) {
         reply { output throws(CRUDError) in
             let changes = try outcome.get()
-            output.appendObject { $0.member("changes", strings: changes) }
+            output.appendObject { result in
+                result.member("changes", strings: changes.lines)
+                result.member("moves", strings: changes.moves)
+            }
         }
         hasReplied()
         ended()

@@ -57,7 +57,7 @@ final class ServiceLoop: IterationHandler, LoopContext {
         mailbox = Mailbox(waker: eventLoop.waker)
         deliver = { [mailbox] in mailbox.post(.completed($0)) }
         state = LoopState(service, on: eventLoop)
-        collections = CollectionDirectory(CollectionTable(rules: service.configuration.collections, clients: []))
+        collections = CollectionDirectory(CollectionTable(rules: service.rules, clients: []))
         reloads = ReloadHandler(state, mailbox)
         router = Router(state, collections, reloads, mailbox)
         sessions = SessionSet(state, handler: router)
@@ -178,7 +178,7 @@ final class ServiceLoop: IterationHandler, LoopContext {
             former.first { $0.backend === backend } ?? BackendClient(backend, loop: self)
         }
         retired += former.filter { client in !client.isIdle && !clients.contains { $0 === client } }
-        collections.table.serve(rules: service.configuration.collections, clients: clients)
+        collections.table.serve(rules: service.rules, clients: clients)
         state.serve(service)
         router.serve()
         sessions.serve(service)

@@ -12,7 +12,8 @@ import Logging
 /// 2. Where backends are to be exchanged, or collections to live elsewhere, the event loops **quiesce** the collections
 ///    concerned: their requests wait in their sessions, in order. Then the backends are **drained**, so that from now
 ///    on nothing changes there.
-/// 3. No records may be orphaned.
+/// 3. No records may be orphaned: collections that hold some stay where they are, and are moved from now on where that
+///    is wanted (``PlacePlan``).
 /// 4. Backends that leave are closed, then those that come are opened: two of them may be one storage under two
 ///    definitions. If one does not open, those that left are opened again and the reload is refused.
 /// 5. The loops switch to the new ``Service``, each between two iterations, and start what has waited.
@@ -22,26 +23,34 @@ struct Reload {
     private let current: Service
     private let loops: LoopGroup
     private let fixed: FixedSettings
-    private let force: Bool
+    private let options: PlacePlan.Options
     private let factory: BackendFactory
 
     /// How long a backend may take to finish what it has been given. One that hangs must not make the reload hang, nor
     /// those whose requests wait.
     private static let drainTimeout = Duration.seconds(10)
 
-    init(_ current: Service, _ loops: LoopGroup, fixed: FixedSettings, force: Bool) {
+    init(_ current: Service, _ loops: LoopGroup, fixed: FixedSettings, _ options: PlacePlan.Options) {
         self.current = current
         self.loops = loops
         self.fixed = fixed
-        self.force = force
+        self.options = options
         factory = BackendFactory(
             catalog: current.catalog, cache: current.cache, loopCount: current.loopCount, logger: current.logger)
+    }
+
+    /// What has changed.
+    struct Changes: Sendable {
+        /// A line for each.
+        var lines: [String]
+        /// The names of the collections whose move has begun.
+        var moves: [String]
     }
 
     /// What is served afterwards, and what has changed or why nothing has.
     struct Outcome {
         let service: Service
-        let result: Result<[String], ReloadRefusal>
+        let result: Result<Changes, ReloadRefusal>
     }
 
     func execute(_ load: () throws(InvalidConfiguration) -> Configuration) -> Outcome {
@@ -57,38 +66,52 @@ struct Reload {
 
     private func exchange(for configuration: Configuration, _ plugins: PluginSet) -> Outcome {
         var plan = BackendPlan(from: current, to: configuration, plugins)
-        let movesCollections = !current.configuration.collections.mapsLike(configuration.collections)
+        let leaving = plan.leaving.map(\.backend)
+        current.mover.stop { move in leaving.contains { move.uses($0) } }
+        let outcome = exchange(for: configuration, plugins, &plan)
+        var isChanged = false
+        if case .success = outcome.result { isChanged = true }
+        outcome.service.mover.follow(
+            outcome.service.backends, outcome.service.rules, retriesFailed: isChanged && options.move)
+        return outcome
+    }
+
+    private func exchange(
+        for configuration: Configuration, _ plugins: PluginSet, _ plan: inout BackendPlan
+    ) -> Outcome {
+        var places = placePlan(configuration)
+        let movesCollections = !current.rules.mapsLike(places.rules)
         let mustQuiesce = movesCollections || !plan.leaving.isEmpty
         do throws(ReloadRefusal) {
+            if !places.diagnostics.isEmpty { throw ReloadRefusal(places.diagnostics) }
             if mustQuiesce {
-                let leaving = plan.leaving.map(\.backend)
-                try quiesce(QuiescedCollections(backends: leaving, rules: configuration.collections))
+                try quiesce(QuiescedCollections(backends: plan.leaving.map(\.backend), rules: places.rules))
             }
             try drain(plan, movesCollections: movesCollections)
-            if mustQuiesce, !force { try checkOrphans(under: configuration) }
+            // What was empty may have got records before it was quiesced.
+            if mustQuiesce { places = placePlan(configuration) }
+            if !places.diagnostics.isEmpty { throw ReloadRefusal(places.diagnostics) }
         } catch {
             if mustQuiesce { loops.serve(current) }
             return Outcome(service: current, result: .failure(error))
         }
-        let opened: [String: Backend]
+        let backends: [Backend]
         do throws(ReloadRefusal) {
-            opened = try exchangeBackends(&plan, configuration, plugins)
+            backends = try exchangeBackends(&plan, configuration, plugins, places)
         } catch {
             let service = reopen(plan)
             loops.serve(service)
             return Outcome(service: service, result: .failure(error))
         }
+        follow(configuration, places.rules)
         let service = Service(
-            after: current, configuration: configuration, plugins: plugins.all,
-            backends: configuration.backends.compactMap { plan.staying[$0.name] ?? opened[$0.name] })
-        follow(configuration)
+            after: current, configuration: configuration, plugins: plugins.all, backends: backends)
         service.sessions.limits = configuration.limits
         followTuning(service)
         loops.serve(service)
         let changes = current.configuration.changes(to: configuration)
-        return Outcome(
-            service: service,
-            result: .success(plan.changes + changes + fixed.changes(in: configuration) + plugins.warnings))
+        let lines = plan.changes + changes + fixed.changes(in: configuration) + plugins.warnings
+        return Outcome(service: service, result: .success(Changes(lines: lines, moves: places.namesOfMoves)))
     }
 
     // MARK: Checks
@@ -111,15 +134,13 @@ struct Reload {
         }
     }
 
-    private func checkOrphans(under configuration: Configuration) throws(ReloadRefusal) {
-        let diagnostics = OrphanCheck(configuration, backends: current.backends).diagnostics(current.catalog)
-        if !diagnostics.isEmpty { throw ReloadRefusal(diagnostics) }
+    private func placePlan(_ configuration: Configuration) -> PlacePlan {
+        PlacePlan(configuration, current.catalog, current.backends, former: current.rules, options)
     }
 
-    private func follow(_ configuration: Configuration) {
+    private func follow(_ configuration: Configuration, _ rules: CollectionRules) {
         do throws(SystemError) {
-            try current.catalog.follow(
-                configuration.collections, maximumBornByGlob: configuration.limits.collections)
+            try current.catalog.follow(rules, maximumBornByGlob: configuration.limits.collections)
         } catch {
             current.logger.warning("\(error)")
         }
@@ -134,14 +155,26 @@ struct Reload {
         }
     }
 
+    /// Begins and cancels moves, the last thing that can be refused.
+    private func beginMoves(_ places: PlacePlan, _ backends: [Backend]) throws(ReloadRefusal) {
+        let diagnostics = places.diagnostics(of: backends)
+        if !diagnostics.isEmpty { throw ReloadRefusal(diagnostics) }
+        current.mover.stop { places.cancellations.contains($0.name) }
+        do throws(SystemError) {
+            try places.begin(current.catalog)
+        } catch {
+            throw ReloadRefusal(unavailable: "\(error)")
+        }
+    }
+
     // MARK: Backends
 
     /// Closes what leaves and opens what comes.
     ///
-    /// - Returns: the backends that have been opened, by name.
+    /// - Returns: the backends of the configuration.
     private func exchangeBackends(
-        _ plan: inout BackendPlan, _ configuration: Configuration, _ plugins: PluginSet
-    ) throws(ReloadRefusal) -> [String: Backend] {
+        _ plan: inout BackendPlan, _ configuration: Configuration, _ plugins: PluginSet, _ places: PlacePlan
+    ) throws(ReloadRefusal) -> [Backend] {
         for (_, backend) in plan.leaving { backend.stop() }
         let backends = plan.coming.compactMap { definition in
             plugins[definition].map { factory.make(definition, $0) }
@@ -150,11 +183,15 @@ struct Reload {
             for (definition, opening) in zip(plan.coming, try open(backends)) {
                 try check(opening, definition, &plan, configuration)
             }
+            let all = configuration.backends.compactMap { definition in
+                plan.staying[definition.name] ?? backends.first { $0.name == definition.name }
+            }
+            try beginMoves(places, all)
+            return all
         } catch {
             for backend in backends { backend.stop() }
             throw error
         }
-        return Dictionary(uniqueKeysWithValues: backends.map { ($0.name, $0) })
     }
 
     private func open(_ backends: [Backend]) throws(ReloadRefusal) -> [BackendFactory.Opening] {

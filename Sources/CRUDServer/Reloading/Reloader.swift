@@ -10,14 +10,15 @@ import Synchronization
 final class Reloader: Sendable {
     private enum Request: Sendable {
         /// The completion is nil for a signal, which nobody waits for.
-        case reload(force: Bool, Completion?)
+        case reload(PlacePlan.Options, Completion?)
         case drop(DropRequest)
+        case switchOver(SwitchRequest)
 
         var isSignal: Bool { if case .reload(_, nil) = self { true } else { false } }
     }
 
     /// Gets what has changed; or why nothing has: `invalid_configuration` or `unavailable`.
-    typealias Completion = @Sendable (Result<[String], CRUDError>) -> Void
+    typealias Completion = @Sendable (Result<Reload.Changes, CRUDError>) -> Void
 
     private struct State {
         var requests: [Request] = []
@@ -55,17 +56,22 @@ final class Reloader: Sendable {
     /// that come before the first of them is acted upon count as one.
     func reload() {
         enqueue { requests in
-            if !requests.contains(where: \.isSignal) { requests.append(.reload(force: false, nil)) }
+            if !requests.contains(where: \.isSignal) { requests.append(.reload(PlacePlan.Options(), nil)) }
         }
     }
 
     /// Has the configuration read again; callable on any thread.
     ///
     /// - Parameters:
-    ///   - force: whether records may be orphaned.
+    ///   - options: what to do with records whose place changes.
     ///   - completion: called once, on the reloader's thread.
-    func reload(force: Bool, completion: @escaping Completion) {
-        enqueue { $0.append(.reload(force: force, completion)) }
+    func reload(_ options: PlacePlan.Options, completion: @escaping Completion) {
+        enqueue { $0.append(.reload(options, completion)) }
+    }
+
+    /// Has a collection switched to the place that it is being moved to; callable on any thread.
+    func switchOver(_ request: SwitchRequest) {
+        enqueue { $0.append(.switchOver(request)) }
     }
 
     /// Has a collection dropped; callable on any thread.
@@ -87,6 +93,7 @@ final class Reloader: Sendable {
         let loops = LoopGroup(loops)
         _ = try Thread(named: "reload") { [self] in
             while let request = next() { execute(request, loops, fixed) }
+            service.mover.stop()
             ended.resolve(true)
         }
     }
@@ -122,27 +129,44 @@ final class Reloader: Sendable {
     private func execute(_ request: Request, _ loops: LoopGroup, _ fixed: FixedSettings) {
         guard let current = state.withLock({ $0.service }) else { return }
         switch request {
-        case .reload(let force, let completion):
-            reload(current, loops, fixed, force: force, completion)
+        case .reload(let options, let completion):
+            reload(current, loops, fixed, options, completion)
         case .drop(let request):
             guard request.begin() else { return }
             let drop = CollectionDrop(of: request.collection, from: current, loops)
-            request.end(
-                Result { () throws(CRUDError) in try drop.execute(requiresEmpty: request.requiresEmpty) })
+            let outcome = Result { () throws(CRUDError) in try drop.execute(request) }
+            // Dropped in the middle of its move, a collection is where the configuration has it.
+            serve(Service(after: current), loops)
+            request.end(outcome)
+        case .switchOver(let request):
+            guard request.begin() else { return }
+            let outcome = Result { () throws(CRUDError) in
+                try CollectionSwitch(of: request.move, from: current, loops).execute()
+            }
+            serve(Service(after: current), loops)
+            request.end(outcome)
         }
     }
 
+    /// Has the loops serve collections from where they are now, and resume the requests that have waited.
+    private func serve(_ service: Service, _ loops: LoopGroup) {
+        state.withLock { $0.service = service }
+        loops.serve(service)
+    }
+
     private func reload(
-        _ current: Service, _ loops: LoopGroup, _ fixed: FixedSettings, force: Bool, _ completion: Completion?
+        _ current: Service, _ loops: LoopGroup, _ fixed: FixedSettings, _ options: PlacePlan.Options,
+        _ completion: Completion?
     ) {
         manager.reloading()
-        let outcome = Reload(current, loops, fixed: fixed, force: force).execute(load)
+        let outcome = Reload(current, loops, fixed: fixed, options).execute(load)
         state.withLock { $0.service = outcome.service }
         switch outcome.result {
         case .success(let changes):
             threshold.level = Logger.Level(outcome.service.configuration.logLevel)
-            logger.notice("the configuration was reloaded, \(changes.isEmpty ? "nothing has changed" : "changes:")")
-            for change in changes { logger.notice("\(change)") }
+            let lines = changes.lines
+            logger.notice("the configuration was reloaded, \(lines.isEmpty ? "nothing has changed" : "changes:")")
+            for line in lines { logger.notice("\(line)") }
             manager.ready(outcome.service.summary)
             completion?(.success(changes))
         case .failure(let refusal):

@@ -73,7 +73,7 @@ final class Router: CallHandler {
         case .recordCount: try queries.count(call, collection)
         case .recordDeleteMatching: try queries.deleteMatching(call, collection)
         case .collectionDescribe: descriptions.describe(call, collection)
-        case .collectionDrop: descriptions.drop(call, collection)
+        case .collectionDrop: try descriptions.drop(call, collection)
         case .collectionReindex: descriptions.reindex(call, collection)
         case .recordBatch, .collectionList, .backendList, .pluginList, .sessionHello, .daemonPing, .daemonStatus,
             .daemonReload, .discover:

@@ -58,12 +58,23 @@ extension Backend {
     }
 
     /// Makes a call on the writer's thread, and waits for that.
-    private func perform(
+    func perform(
         within timeout: Duration, _ body: @escaping @Sendable (OpenStorage) throws(CRUDError) -> Void
     ) throws(CRUDError) {
         let returned = OneShot<Bool>()
-        let call = StorageCall(body) { _ in returned.resolve(true) }
-        submitToWriter(call)
+        try submit(StorageCall(body) { _ in returned.resolve(true) }, returned, within: timeout)
+    }
+
+    /// Reads on a thread that reads, and waits for that.
+    func read(
+        within timeout: Duration, _ body: @escaping @Sendable (SnapshotReader) throws(CRUDError) -> Void
+    ) throws(CRUDError) {
+        let returned = OneShot<Bool>()
+        try submit(ReadCall(body) { _ in returned.resolve(true) }, returned, within: timeout)
+    }
+
+    private func submit(_ call: WorkItem, _ returned: OneShot<Bool>, within timeout: Duration) throws(CRUDError) {
+        submit(call)
         guard returned.wait(atMost: timeout) != nil else {
             throw call.expire() ? failures.unavailable : CRUDError(.outcomeUnknown, "backend \(name) takes long")
         }

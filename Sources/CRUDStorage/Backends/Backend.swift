@@ -55,7 +55,7 @@ package final class Backend: Sendable {
         environment = StorageEnvironment(
             plugin: plugin, options: options, clock: clock,
             cache: canCache ? cache.map { BackendCache($0, clock: clock, isWanted: cachesRecords) } : nil,
-            failures: FailureReporter(backend: name, logger: logger), admission: admission)
+            trackers: ChangeTrackers(), failures: FailureReporter(backend: name, logger: logger), admission: admission)
         condition = Mutex(Condition(capabilities: plugin.capabilities))
     }
 
@@ -163,7 +163,7 @@ package final class Backend: Sendable {
     package func submit(_ item: WorkItem) {
         if isStorageDown { return refuse(item) }
         // Only the writer may open a collection; it passes the item on.
-        if (item is ReadBatch || item is SearchTask) && item.isReadable && hasReadQueues {
+        if (item is ReadBatch || item is SearchTask || item is ReadCall) && item.isReadable && hasReadQueues {
             submitToReaders(item)
         } else {
             submitToWriter(item)

@@ -36,6 +36,9 @@ final class BackendWorker {
         let builder = IndexBuilder(storage)
         self.builder = builder
         storage.openedIndexes = { builder.add($0, $1) }
+        storage.isDeleting = { [unowned self] collection in
+            deletions.contains { $0.collection.name == collection.name }
+        }
         do throws(PluginFailure) {
             let capabilities = storage.opened.capabilities
             let loopReaders = try readers(capabilities.contains(.fastReads) ? backend.loopReaderCount : 0)
@@ -167,17 +170,23 @@ final class BackendWorker {
                 commit.execute()
                 execute(&reads)
                 begin(task)
-            } else if item is ReindexRequest || item is StorageCall {
+            } else if item is ReindexRequest || item is StorageCall || item is ReadCall {
                 commit.execute()
                 execute(&reads)
                 guard item.claim() else { continue }
                 if let request = item as? ReindexRequest { builder.rebuild(request) }
                 if let call = item as? StorageCall { call.execute(with: storage) }
+                if let call = item as? ReadCall { execute(call) }
             }
         }
         commit.execute()
         execute(&reads)
         storage.releaseSnapshot()
+    }
+
+    private func execute(_ call: ReadCall) {
+        do throws(CRUDError) { call.execute(with: try storage.reader()) } catch { call.failure = error }
+        call.finish()
     }
 
     /// Begins a sliced task, or passes it on to a thread that reads.

@@ -23,6 +23,8 @@ final class OpenStorage {
     private var ownReader: SnapshotReader?
     /// Called when a collection with indexes has been opened.
     var openedIndexes: (BackendCollection, IndexSet) -> Void = { _, _ in }
+    /// Whether bulk deletes of a collection are in progress.
+    var isDeleting: (BackendCollection) -> Bool = { _ in false }
 
     /// Which collection: the plugin tells formats of one name apart.
     private struct CollectionKey: Hashable {
@@ -47,7 +49,7 @@ final class OpenStorage {
         lastSequence = opened.lastSequence
         if let place = opened.commitCounter, opened.child != nil { environment.cache?.open(CommitCounter(at: place)) }
         // The clock first: who finds a cached record gone must find older snapshots stale.
-        funnel = CommitFunnel([environment.clock] + [environment.cache].compactMap(\.self))
+        funnel = CommitFunnel([environment.clock, environment.trackers] + [environment.cache].compactMap(\.self))
     }
 
     var failures: FailureReporter { environment.failures }
@@ -118,7 +120,7 @@ final class OpenStorage {
             let raw = mutations.enumerated().map { position, mutation in
                 defer { key = key.map { $0 + mutation.keyCount } }
                 return mutation.raw(
-                    sequence: nextSequence(mutation.mutation.kind), record: records + position, keys: key)
+                    sequence: sequence(of: mutation.mutation), record: records + position, keys: key)
             }
             return raw.withUnsafeBufferPointer { raw in
                 outcomes.withUnsafeMutableBufferPointer { write(raw, $0, isAtomic: isAtomic) }
@@ -128,8 +130,13 @@ final class OpenStorage {
         return outcomes.map(MutationOutcome.init)
     }
 
-    private func nextSequence(_ kind: Mutation.Kind) -> UInt64 {
-        guard kind == .put || kind == .remove else { return 0 }
+    private func sequence(of mutation: Mutation) -> UInt64 {
+        guard mutation.kind == .put || mutation.kind == .remove else { return 0 }
+        // A copy keeps its own; what is written later gets a higher one.
+        if 1..<Self.maximumLastSequence ~= mutation.sequence {
+            lastSequence = max(lastSequence, mutation.sequence)
+            return mutation.sequence
+        }
         lastSequence += 1
         return lastSequence
     }
@@ -164,7 +171,14 @@ final class OpenStorage {
                     .remove, in: collection, id: batch.store(record.id.span),
                     precondition: .revision(batch.store(record.revision.span))))
         }
-        let mutations = batch.mutations.map { PluginMutation(mutation: $0, batch: batch) }
+        return try apply(batch.mutations.map { PluginMutation(mutation: $0, batch: batch) })
+    }
+
+    /// Has the plugin apply mutations, in calls of their own where one of them may be why a call fails.
+    ///
+    /// - Returns: an outcome for each, up to one that concerns all of them.
+    /// - Throws: where nothing was applied, or `outcome_unknown`.
+    func apply(_ mutations: [PluginMutation]) throws(CRUDError) -> [MutationOutcome] {
         guard !mutations.isEmpty else { return [] }
         do throws(CRUDError) {
             return try write(mutations)
@@ -201,8 +215,11 @@ final class OpenStorage {
         try open(collection)
         guard !collection.isOpen, mutation.canCreate else { return }
         if let refusal = environment.admission(collection) { throw refusal }
-        try open(collection, flags: UInt32(CRUDD_OPEN_CREATE))
+        try open(collection, flags: Self.creates)
     }
+
+    /// The flag with which a collection is created.
+    static let creates = UInt32(CRUDD_OPEN_CREATE)
 
     /// Opens a collection; one that does not exist stays closed.
     func open(_ collection: BackendCollection, flags: UInt32 = 0) throws(CRUDError) {

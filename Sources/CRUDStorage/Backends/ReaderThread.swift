@@ -23,6 +23,7 @@ enum ReaderThread {
         _ searches: inout RoundRobin<SearchTask>
     ) {
         var batches: [ReadBatch] = []
+        var calls: [ReadCall] = []
         let searchesBefore = searches.count
         for item in items {
             if !item.isPrepared, !item.isReadable {
@@ -33,12 +34,18 @@ enum ReaderThread {
             } else if item.claim() {
                 if let batch = item as? ReadBatch { batches.append(batch) }
                 if let search = item as? SearchTask { searches.append(search) }
+                if let call = item as? ReadCall { calls.append(call) }
             }
         }
         reader.execute(batches)
         // Before they are delivered: whoever has waited may submit the next read at once.
-        queue.completed(items.count - (searches.count - searchesBefore))
+        queue.completed(items.count - calls.count - (searches.count - searchesBefore))
         for batch in batches { batch.finish() }
         reader.releaseSnapshot()
+        for call in calls {
+            call.execute(with: reader)
+            queue.completed(1)
+            call.finish()
+        }
     }
 }

@@ -1,11 +1,15 @@
 import CLinux
-import CRUDJSON
+package import CRUDJSON
+package import CRUDModel
 
 #if canImport(Glibc)
 import Glibc
 #endif
 
 /// The lines of a catalog: `{"name":…,"backend":…,"format":…}`, or `{"name":…}` for a collection to be forgotten.
+///
+/// A collection that is being moved has `"move":{"state":…,"backend":…,"format":…}` too, one that has been moved
+/// `"originals":[{"backend":…,"format":…},…]`.
 enum CatalogFile {
     /// A collection's name, and where it lives; nil: nowhere any more.
     typealias Line = (name: [UInt8], entry: CollectionCatalog.Entry?)
@@ -33,8 +37,20 @@ enum CatalogFile {
             object.key("name")
             object.string(utf8: line.name)
             guard let entry = line.entry else { return }
-            object.member("backend", entry.backend)
-            object.member("format", entry.format)
+            object.members(of: entry.place)
+            if let move = entry.move {
+                object.key("move")
+                object.object { members in
+                    members.member("state", move.state.rawValue)
+                    members.members(of: move.destination)
+                }
+            }
+            if !entry.originals.isEmpty {
+                object.key("originals")
+                object.array { places in
+                    for place in entry.originals { places.object { $0.members(of: place) } }
+                }
+            }
         }
         let text = writer.bytes + [UInt8(ascii: "\n")]
         let end = lseek(descriptor, 0, SEEK_END)
@@ -66,30 +82,71 @@ enum CatalogFile {
     private static func line(_ bytes: [UInt8]) -> Line? {
         let text = bytes.span
         var scanner = JSONScanner()
-        var name: [UInt8]?
-        var backend: [UInt8]?
-        var format: [UInt8]?
         do throws(JSONSyntaxError) {
+            guard let members = try Members(text, &scanner), scanner.isAtEnd(text), let name = members.name else {
+                return nil
+            }
+            guard let place = members.place else {
+                return members.strings["backend"] == nil && members.strings["format"] == nil ? (name, nil) : nil
+            }
+            var entry = CollectionCatalog.Entry(name: name, place: place)
+            entry.move = members.move
+            entry.originals = members.originals
+            return (name, entry)
+        } catch {
+            return nil
+        }
+    }
+
+    /// The members of a line, or of an object in it.
+    private struct Members {
+        var name: [UInt8]?
+        var strings: [String: String] = [:]
+        var move: CollectionCatalog.PlannedMove?
+        var originals: [CollectionPlace] = []
+
+        var place: CollectionPlace? {
+            guard let backend = strings["backend"], let format = strings["format"].flatMap(CollectionRule.Format.init)
+            else { return nil }
+            return CollectionPlace(backend: backend, format: format)
+        }
+
+        /// - Returns: nil for anything but an object.
+        init?(_ text: Span<UInt8>, _ scanner: inout JSONScanner) throws(JSONSyntaxError) {
             guard try scanner.peekKind(text) == .object else { return nil }
             scanner.enter()
             var isFirst = true
             while let key = try scanner.nextKey(text, isFirst: &isFirst) {
-                let value = try scanner.value(text)
-                guard value.kind == .string else { continue }
-                let string = value.decodedString(text)
-                if key.equals("name", text) { name = string }
-                if key.equals("backend", text) { backend = string }
-                if key.equals("format", text) { format = string }
+                if key.equals("move", text) {
+                    guard let members = try Members(text, &scanner), let place = members.place,
+                        let state = members.strings["state"].flatMap(Move.State.init)
+                    else { return nil }
+                    move = .init(destination: place, state: state)
+                } else if key.equals("originals", text), try scanner.peekKind(text) == .array {
+                    scanner.enter()
+                    var isFirstElement = true
+                    while try scanner.nextElement(text, isFirst: &isFirstElement) {
+                        guard let place = try Members(text, &scanner)?.place else { return nil }
+                        originals.append(place)
+                    }
+                } else {
+                    let value = try scanner.value(text)
+                    guard value.kind == .string else { continue }
+                    let string = value.decodedString(text)
+                    if key.equals("name", text) { name = string }
+                    for known: StaticString in ["backend", "format", "state"] where key.equals(known, text) {
+                        strings[known.description] = String(decoding: string, as: UTF8.self)
+                    }
+                }
             }
-            guard scanner.isAtEnd(text) else { return nil }
-        } catch {
-            return nil
         }
-        guard let name, (backend == nil) == (format == nil) else { return nil }
-        guard let backend, let format else { return (name, nil) }
-        let entry = CollectionCatalog.Entry(
-            name: name, backend: String(decoding: backend, as: UTF8.self),
-            format: String(decoding: format, as: UTF8.self))
-        return (name, entry)
+    }
+}
+
+extension JSONWriter {
+    /// `backend` and `format`.
+    package mutating func members(of place: CollectionPlace) {
+        member("backend", place.backend)
+        member("format", place.format.rawValue)
     }
 }

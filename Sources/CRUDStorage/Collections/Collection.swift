@@ -57,7 +57,8 @@ package final class Collection {
         set { state.isQuiesced = newValue }
     }
 
-    /// Follows another rule and the backends of another configuration.
+    /// Follows another rule and the backends of another configuration. This is the one way in which a collection gets
+    /// another place: what is known of its records by ``stored`` says nothing of those in the new one.
     func move(to rule: CollectionRule, client: BackendClient) {
         let isSame =
             client === state.client && rule.format == state.rule.format && rule.indexPaths == state.rule.indexPaths

@@ -19,13 +19,27 @@ package final class CollectionCatalog: Sendable {
     /// A collection that holds, or held, records.
     package struct Entry: Sendable, Equatable {
         package var name: [UInt8]
-        package var backend: String
-        package var format: String
+        /// Where it is served from.
+        package var place: CollectionPlace
+        /// Its move to another place; nil: it is where it is to be.
+        package var move: PlannedMove?
+        /// Where moves have left its records, which are older than those in its place.
+        package var originals: [CollectionPlace] = []
 
-        package init(name: [UInt8], backend: String, format: String) {
+        package init(name: [UInt8], place: CollectionPlace) {
             self.name = name
-            self.backend = backend
-            self.format = format
+            self.place = place
+        }
+    }
+
+    /// What is remembered of a move.
+    package struct PlannedMove: Sendable, Equatable {
+        package var destination: CollectionPlace
+        package var state: Move.State
+
+        package init(destination: CollectionPlace, state: Move.State) {
+            self.destination = destination
+            self.state = state
         }
     }
 
@@ -54,7 +68,7 @@ package final class CollectionCatalog: Sendable {
                 }
                 return true
             }
-            return known != entry
+            return known.place != entry.place
         }
 
         /// Remembers where a collection lives; nil: nowhere any more.
@@ -125,7 +139,7 @@ package final class CollectionCatalog: Sendable {
     /// - Returns: nil, or why not: `limit_exceeded` if globs have brought as many into being as they may, `no_space` or
     ///   `unavailable` if the line cannot be written.
     package func admit(_ entry: Entry) -> CRUDError? {
-        if state.withLock({ $0.entries[entry.name] == entry }) { return nil }
+        if state.withLock({ $0.entries[entry.name]?.place == entry.place }) { return nil }
         return writing.withLock { _ in
             do throws(CRUDError) {
                 guard try state.withLock({ state throws(CRUDError) in try state.needs(entry) }) else { return nil }
@@ -170,14 +184,55 @@ package final class CollectionCatalog: Sendable {
             defer { state.withLock { $0.countBornByGlob() } }
             for entry in entries {
                 let rule = rules.rule(for: entry.name.span)
-                guard rule?.backend != entry.backend || rule?.format.rawValue != entry.format else { continue }
-                let moved = rule.map { Entry(name: entry.name, backend: $0.backend, format: $0.format.rawValue) }
-                guard CatalogFile.append((entry.name, moved), to: descriptor) else { return errno }
-                state.withLock { $0.set(entry.name, moved) }
+                guard rule?.place != entry.place else { continue }
+                let changed = rule.map { entry.abandoned(for: $0.place) }
+                guard CatalogFile.append((entry.name, changed), to: descriptor) else { return errno }
+                state.withLock { $0.set(entry.name, changed) }
             }
             return nil
         }
         if let code { throw SystemError("cannot write the catalog of collections", code: code) }
+    }
+
+    // MARK: Moves
+
+    /// What is remembered of a collection.
+    package func entry(named name: [UInt8]) -> Entry? { state.withLock { $0.entries[name] } }
+
+    /// Where collections are served from while they are being moved away.
+    package var placesOfMoving: [[UInt8]: CollectionPlace] {
+        state.withLock { state in
+            state.entries.compactMapValues { entry in
+                entry.move.flatMap { $0.state == .removing ? nil : entry.place }
+            }
+        }
+    }
+
+    /// Changes what is remembered of a collection, durably before anybody sees it.
+    ///
+    /// - Throws: ``SystemError`` if that cannot be written down; nothing has changed then.
+    package func update(_ name: [UInt8], _ change: (inout Entry) -> Void) throws(SystemError) {
+        let code: CInt? = writing.withLock { _ in
+            guard let entry = state.withLock({ $0.entries[name] }) else { return ENOENT }
+            var changed = entry
+            change(&changed)
+            if changed == entry { return nil }
+            guard CatalogFile.append((name, changed), to: descriptor) else { return errno }
+            state.withLock { $0.set(name, changed) }
+            return nil
+        }
+        if let code { throw SystemError("cannot write the catalog of collections", code: code) }
+    }
+}
+
+extension CollectionCatalog.Entry {
+    /// The collection in another place, where it has no records, or where the administrator has insisted on it.
+    fileprivate func abandoned(for place: CollectionPlace) -> Self {
+        var entry = self
+        entry.place = place
+        entry.move = nil
+        entry.originals.removeAll { $0 == place }
+        return entry
     }
 }
 

@@ -7,14 +7,18 @@ package final class DropRequest: WorkItem, @unchecked Sendable {
     package let collection: [UInt8]
     /// Whether the collection must not have a record.
     package let requiresEmpty: Bool
+    /// Whether only what its moves have left behind is to be dropped.
+    package let isOfOriginals: Bool
     /// Whether it was there.
     package private(set) var dropped = false
 
     package init(
-        of collection: [UInt8], requiresEmpty: Bool, deliver: @escaping @Sendable (WorkItem) -> Void
+        of collection: [UInt8], requiresEmpty: Bool, isOfOriginals: Bool = false,
+        deliver: @escaping @Sendable (WorkItem) -> Void
     ) {
         self.collection = collection
         self.requiresEmpty = requiresEmpty
+        self.isOfOriginals = isOfOriginals
         super.init(deliver: deliver)
     }
 

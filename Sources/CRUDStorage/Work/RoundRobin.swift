@@ -7,6 +7,8 @@ struct RoundRobin<Task: SlicedTask> {
     var count: Int { tasks.count }
     var isEmpty: Bool { tasks.isEmpty }
 
+    func contains(where isWanted: (Task) -> Bool) -> Bool { tasks.contains(where: isWanted) }
+
     /// Adds a task that has been claimed.
     mutating func append(_ task: Task) { tasks.append(task) }
 

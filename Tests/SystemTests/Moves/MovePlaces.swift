@@ -1,0 +1,64 @@
+import CRUDTestSupport
+import Glibc
+import Testing
+
+/// Where a collection of the tests of moves can be.
+enum MovePlaces {
+    static let all = [
+        "{backend: main}", "{backend: kid, format: plist}", "{backend: files, format: xml}", "{backend: other}",
+    ]
+
+    static func configuration(_ rule: String, backends: String = "", more: String = "") -> Configuration {
+        Configuration(
+            backends: """
+                main: {plugin: sqlite, options: {path: $DIRECTORY/main.sqlite}}
+                other: {plugin: sqlite, options: {path: $DIRECTORY/other.sqlite}}
+                kid: {plugin: sqlite, isolation: process, options: {path: $DIRECTORY/kid.sqlite}}
+                files: {plugin: filesystem, options: {directory: $DIRECTORY/files, fsync: false}}
+                \(backends)
+                """, collections: "c: \(rule)\n\(more)")
+    }
+
+    /// How many records, rounds and so on: as the environment says.
+    static func number(_ name: String, default number: Int) -> Int {
+        getenv(name).flatMap { Int(String(cString: $0)) } ?? number
+    }
+}
+
+extension Connection {
+    /// `daemon.reload` with `move: true`; returns the names of the collections that are moved.
+    @discardableResult
+    func reloadMoving() throws -> [String] {
+        let reply = try call("daemon.reload", #"{"move":true}"#)
+        guard let moves = reply.result?["moves"]?.elements else { throw Failure("no reload: \(reply)") }
+        return moves.compactMap(\.string)
+    }
+
+    /// The moves that are not over.
+    func moves() throws -> [JSON] { try call("daemon.status").result?["moves"]?.elements ?? [] }
+
+    /// Waits until moves are as they are wanted, and returns them.
+    @discardableResult
+    func awaitMoves(
+        within timeout: Duration = .seconds(30), until isWanted: ([JSON]) -> Bool = { $0.isEmpty }
+    ) throws -> [JSON] {
+        let deadline = Deadline(timeout)
+        while true {
+            let moves = try moves()
+            if isWanted(moves) { return moves }
+            guard !deadline.hasPassed else { throw Failure("the moves are \(moves.map(\.text))") }
+        }
+    }
+
+    func describe(_ collection: String = "c") throws -> JSON {
+        let reply = try call("collection.describe", #"{"collection":\#(JSON.quote(collection))}"#)
+        guard let result = reply.result else { throw Failure("no description: \(reply)") }
+        return result
+    }
+
+    /// Drops what the moves of a collection have left behind.
+    func dropOriginals(of collection: String = "c") throws -> Bool? {
+        try call("collection.drop", #"{"collection":\#(JSON.quote(collection)),"moved":true}"#).result?["dropped"]?
+            .boolean
+    }
+}

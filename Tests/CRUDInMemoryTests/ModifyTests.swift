@@ -34,7 +34,7 @@ import Testing
         let client = try await CRUDClient.connect(path: daemon.socketPath)
         for (plugin, isolation) in backends {
             let store = client.repository("\(plugin)-\(isolation)")
-            let (tasks, rounds) = plugin == "sqlite" && isolation == "inline" ? (64, 100) : (32, 25)
+            let (tasks, rounds) = plugin == "sqlite" && isolation == "inline" ? (64, 20) : (32, 10)
             try await countTogether(in: Collections(keeper: daemon) { _ in store }, tasks: tasks, rounds: rounds)
         }
     }

@@ -30,7 +30,7 @@ final class Service: Sendable {
     /// what has changed, or with why nothing has: `invalid_configuration` or `unavailable`.
     typealias Reloading =
         @Sendable (
-            PlacePlan.Options, @escaping @Sendable (Result<Reload.Changes, CRUDError>) -> Void
+            PlacePlan.Options, @escaping @Sendable (Result<ReloadChanges, CRUDError>) -> Void
         ) -> Void
 
     init(

@@ -27,7 +27,7 @@ final class ReloadHandler {
     }
 
     /// The outcome of a reload: what has changed, or why nothing has.
-    func finish(_ number: UInt64, _ outcome: Result<Reload.Changes, CRUDError>) {
+    func finish(_ number: UInt64, _ outcome: Result<ReloadChanges, CRUDError>) {
         guard let request = pending.removeValue(forKey: number) else { return }
         request.finish(outcome)
     }
@@ -45,7 +45,7 @@ final class ReloadHandler {
 
 /// A `daemon.reload` in flight.
 private final class PendingReload: PendingRequest {
-    func finish(_ outcome: Result<Reload.Changes, CRUDError>) {
+    func finish(_ outcome: Result<ReloadChanges, CRUDError>) {
         reply { output throws(CRUDError) in
             let changes = try outcome.get()
             output.appendObject { result in

@@ -19,7 +19,7 @@ final class Mailbox: Sendable {
         /// Follow another configuration, and start what has waited for it; resolved once that is done.
         case serve(Service, OneShot<Bool>)
         /// The outcome of a reload that the loop has asked for, by its number.
-        case reloaded(UInt64, Result<Reload.Changes, CRUDError>)
+        case reloaded(UInt64, Result<ReloadChanges, CRUDError>)
         /// Accept nobody any more, finish what is in flight, and stop.
         case drain
     }

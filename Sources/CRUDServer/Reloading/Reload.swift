@@ -39,18 +39,10 @@ struct Reload {
             catalog: current.catalog, cache: current.cache, loopCount: current.loopCount, logger: current.logger)
     }
 
-    /// What has changed.
-    struct Changes: Sendable {
-        /// A line for each.
-        var lines: [String]
-        /// The names of the collections whose move has begun.
-        var moves: [String]
-    }
-
     /// What is served afterwards, and what has changed or why nothing has.
     struct Outcome {
         let service: Service
-        let result: Result<Changes, ReloadRefusal>
+        let result: Result<ReloadChanges, ReloadRefusal>
     }
 
     func execute(_ load: () throws(InvalidConfiguration) -> Configuration) -> Outcome {
@@ -111,7 +103,7 @@ struct Reload {
         loops.serve(service)
         let changes = current.configuration.changes(to: configuration)
         let lines = plan.changes + changes + fixed.changes(in: configuration) + plugins.warnings
-        return Outcome(service: service, result: .success(Changes(lines: lines, moves: places.namesOfMoves)))
+        return Outcome(service: service, result: .success(ReloadChanges(lines: lines, moves: places.namesOfMoves)))
     }
 
     // MARK: Checks

@@ -18,7 +18,7 @@ final class Reloader: Sendable {
     }
 
     /// Gets what has changed; or why nothing has: `invalid_configuration` or `unavailable`.
-    typealias Completion = @Sendable (Result<Reload.Changes, CRUDError>) -> Void
+    typealias Completion = @Sendable (Result<ReloadChanges, CRUDError>) -> Void
 
     private struct State {
         var requests: [Request] = []

@@ -3,7 +3,7 @@ import Glibc
 import Testing
 
 /// Commands of crudctl for one record, a collection and several operations; its errors before there is a connection.
-@Suite(.daemon) struct CtlCommandTests {
+@Suite(.daemon) struct CtlCommandTests: CrudctlSuite {
     @Test func existsTellsByItsStatus() throws {
         #expect(try run("create", "ctl-exists", "a", "1").status == .exited(0))
         let there = try run("exists", "ctl-exists", "a")
@@ -120,15 +120,5 @@ import Testing
             environment: ["LIBDISPATCH_LOG": "stderr"])
         #expect(outcome.status == .exited(69))
         #expect(outcome.errorLines.count == 1, "\(outcome.errors)")
-    }
-
-    private func run(_ arguments: String..., input: String = "") throws -> Command.Outcome {
-        try run(arguments: arguments, input: input)
-    }
-
-    private func run(arguments: [String], input: String = "") throws -> Command.Outcome {
-        try Command.run(
-            BuildProducts.path(of: "crudctl"), arguments, environment: ["CRUDD_SOCKET": Daemon.shared.socketPath],
-            input: input)
     }
 }

@@ -2,7 +2,7 @@ import CRUDTestSupport
 import Testing
 
 /// `crudctl dump` and `load` with a real daemon.
-@Suite(.daemon) struct DumpTests {
+@Suite(.daemon) struct DumpTests: CrudctlSuite {
     /// Ids and items that a decoder would change.
     private static let records = [
         ("a", "1e400"), ("b", "-0.10e+05"), ("c", "123456789012345678901234567890"),
@@ -185,16 +185,6 @@ import Testing
         }
         #expect(peaks.allSatisfy { $0 - peaks[0] < 12 << 10 }, "\(peaks) KiB")
         #expect(try Files.read("\(directory.path)/copy") == Array(text.utf8))
-    }
-
-    private func run(_ arguments: String..., input: String = "") throws -> Command.Outcome {
-        try run(arguments: arguments, input: input)
-    }
-
-    private func run(arguments: [String], input: String = "") throws -> Command.Outcome {
-        try Command.run(
-            BuildProducts.path(of: "crudctl"), arguments, environment: ["CRUDD_SOCKET": Daemon.shared.socketPath],
-            input: input)
     }
 
     /// Runs a line of shell in which `$0` is crudctl.

@@ -72,9 +72,11 @@ enum {
     CRUDD_IS_DURABLE = 1u << 3,
     /// Index keys are stored and kept in order: CRUDD_BY_KEY, CRUDD_RANGE_UNKEYED and CRUDD_SET_KEYS are supported.
     CRUDD_HAS_INDEXES = 1u << 4,
-    /// CRUDD_BY_SEQUENCE is supported for collections that were opened with CRUDD_OPEN_SEQUENCES.
+    /// CRUDD_BY_SEQUENCE and `trim_history` are supported for collections that were opened with CRUDD_OPEN_SEQUENCES:
+    /// these remember what was removed. Needs CRUDD_HAS_TRANSACTIONS.
     CRUDD_HAS_SEQUENCES = 1u << 5,
-    /// `expires_at` is stored, and a record that has expired is left out everywhere (see crudd_record).
+    /// `expires_at` is stored, a record that has expired is left out everywhere (see crudd_record), and
+    /// `remove_expired` is supported.
     CRUDD_HAS_EXPIRY = 1u << 6,
 };
 
@@ -135,7 +137,9 @@ typedef struct crudd_opened {
 
 enum {
     CRUDD_OPEN_CREATE = 1u << 0,     ///< create it if it is not there; otherwise that is CRUDD_NOT_FOUND
-    CRUDD_OPEN_SEQUENCES = 1u << 1,  ///< CRUDD_BY_SEQUENCE will be used; only with CRUDD_HAS_SEQUENCES
+    /// CRUDD_BY_SEQUENCE will be used: keep the records in the order of their sequence numbers, and remember what is
+    /// removed from now on (see crudd_history). Without it the collection forgets both. Only with CRUDD_HAS_SEQUENCES.
+    CRUDD_OPEN_SEQUENCES = 1u << 1,
 };
 
 /// How a collection is to be opened.
@@ -154,13 +158,18 @@ typedef struct crudd_collection_spec {
 
 // MARK: Records
 
+enum {
+    /// From the plugin, with CRUDD_BY_SEQUENCE: the record was removed. `id` and `sequence` alone mean anything.
+    CRUDD_RECORD_REMOVED = 1u << 0,
+};
+
 /// A record, in both directions.
 ///
 /// One whose `expires_at` is not 0 and not later than crudd_call.now has expired: `read`, `scan` and `count` leave it
 /// out, and for preconditions it is not there.
 typedef struct crudd_record {
     uint32_t struct_size;
-    uint32_t reserved;
+    uint32_t flags;        ///< CRUDD_RECORD_…
     crudd_bytes id;        ///< 1 to 512 bytes of UTF-8 without control characters; anything else is legal
     /// Empty where it was not asked for. From the plugin also where what is stored cannot be decoded: this record alone
     /// is corrupt then.
@@ -201,12 +210,16 @@ typedef struct crudd_read {
 enum {
     CRUDD_BY_ID = 0,        ///< id, ascending by byte
     CRUDD_BY_KEY = 1,       ///< key of one index, then id, both ascending by byte; records without a key are left out
-    CRUDD_BY_SEQUENCE = 2,  ///< sequence number; records without one are left out
+    /// Sequence number; records without one are left out. What was removed stands there too, with the number of its
+    /// removal and CRUDD_RECORD_REMOVED; it may be left out once the same id has been stored again.
+    CRUDD_BY_SEQUENCE = 2,
 };
 
 enum {
     /// With CRUDD_BY_KEY: instead, only the records that have no key in that index, by id; the bounds are ids.
     CRUDD_RANGE_UNKEYED = 1u << 0,
+    /// With CRUDD_BY_SEQUENCE: instead, only the records that have no sequence number, by id; the bounds are ids.
+    CRUDD_RANGE_UNSEQUENCED = 1u << 1,
 };
 
 /// Which records of a collection, and in which order.
@@ -316,6 +329,44 @@ typedef struct crudd_write {
     size_t count;
 } crudd_write;
 
+// MARK: Expiry and removals
+
+/// Removes records that have expired by crudd_call.now, those that expired first first, as one batch like that of a
+/// `write`. The record that is removed as number n, from 0, gets the sequence number `first_sequence` + n.
+typedef struct crudd_expire {
+    uint32_t struct_size;
+    uint32_t flags;  ///< 0
+    crudd_collection *collection;
+    size_t limit;  ///< at most so many, and that many if there are; 0: none
+    uint64_t first_sequence;
+    /// Receives each record that was removed, `id` and `sequence` alone, as soon as its removal is as durable as the
+    /// plugin promises. Its return value is ignored.
+    crudd_emit emit;
+    void *context;
+} crudd_expire;
+
+/// Forgets removals that are older than a moment, those with the lowest sequence numbers first.
+typedef struct crudd_trim {
+    uint32_t struct_size;
+    uint32_t flags;  ///< 0
+    crudd_collection *collection;
+    int64_t before;  ///< milliseconds since 1970-01-01 UTC; a removal is as old as crudd_call.now of its write
+    size_t limit;    ///< at most so many; 0: none, this is to read the history
+} crudd_trim;
+
+/// What a collection that was opened with CRUDD_OPEN_SEQUENCES remembers. The host has zeroed it.
+typedef struct crudd_history {
+    uint32_t struct_size;
+    uint32_t reserved;
+    /// A random number that is not 0, made when the collection was first opened with CRUDD_OPEN_SEQUENCES and stored
+    /// with it. It ends with the collection, and when that is opened without CRUDD_OPEN_SEQUENCES.
+    uint64_t identity;
+    /// The highest sequence number of a removal that was forgotten by `trim_history`; 0: none. It is stored in the
+    /// transaction that forgets.
+    uint64_t forgotten;
+    uint64_t trimmed;  ///< how many removals this call has forgotten
+} crudd_history;
+
 // MARK: The plugin
 
 /// Receives a name.
@@ -375,6 +426,14 @@ typedef struct crudd_plugin {
     uint64_t (*data_version)(crudd_reader *reader);
     /// Optional. Maintenance while nothing is queued (a checkpoint, a clean-up).
     void (*idle)(crudd_backend *backend, const crudd_call *call);
+
+    /// With CRUDD_HAS_EXPIRY. `next_expiry` is set to the lowest `expires_at` of the records that are there after it,
+    /// or 0 where none expires; it may be too low.
+    crudd_status (*remove_expired)(crudd_backend *backend, const crudd_call *call, const crudd_expire *request,
+                                   int64_t *next_expiry, crudd_failure *failure);
+    /// With CRUDD_HAS_SEQUENCES.
+    crudd_status (*trim_history)(crudd_backend *backend, const crudd_call *call, const crudd_trim *request,
+                                 crudd_history *history, crudd_failure *failure);
 } crudd_plugin;
 
 /// The one symbol that a plugin exports. The table that it returns lives as long as the process.

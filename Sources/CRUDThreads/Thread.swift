@@ -47,6 +47,11 @@ package struct Thread {
         self.thread = thread
     }
 
+    /// Has the thread that calls it wait.
+    package static func pause(_ duration: Duration) {
+        usleep(UInt32(clamping: Int(duration / .microseconds(1))))
+    }
+
     /// Waits until the closure has returned.
     package func join() {
         pthread_join(thread, nil)

@@ -93,6 +93,8 @@ final class BackendWorker {
             case .items(let items) where isDown: for item in items where item.claim() { backend.refuse(item) }
             case .items(let items):
                 execute(items)
+                let pause = backend.environment.trackers.takePause()
+                if pause > .zero { Thread.pause(pause) }
                 idlePeriods = 0
             case .timedOut where !isDown && (isBusy || builder.hasWork): break
             case .timedOut:

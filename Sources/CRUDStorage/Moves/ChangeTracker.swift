@@ -11,12 +11,20 @@ final class ChangeTracker: Sendable {
     /// Tracked as long as it is open: its handle is gone when the storage is closed, or the collection dropped.
     let collection: BackendCollection
     private let ids = Mutex<Set<[UInt8]>>([])
+    private let pause = Atomic<Int64>(0)
 
     init(_ collection: BackendCollection) {
         self.collection = collection
     }
 
     var count: Int { ids.withLock { $0.count } }
+
+    /// How long the backend is to wait after each commit that writes the collection, so that its writers are not faster
+    /// than whoever follows.
+    var commitPause: Duration {
+        get { .nanoseconds(pause.load(ordering: .relaxed)) }
+        set { pause.store(Int64(newValue / .nanoseconds(1)), ordering: .relaxed) }
+    }
 
     func note(_ changed: some Sequence<[UInt8]>) { ids.withLock { $0.formUnion(changed) } }
 
@@ -34,6 +42,7 @@ final class ChangeTracker: Sendable {
 final class ChangeTrackers: CommitObserver {
     private let trackers = Mutex<[ChangeTracker]>([])
     private let isUsed = Atomic(false)
+    private let pause = Mutex(Duration.zero)
 
     func add(_ tracker: ChangeTracker) {
         trackers.withLock { trackers in
@@ -58,7 +67,19 @@ final class ChangeTrackers: CommitObserver {
             guard let handle = tracker.collection.handle else { continue }
             // Whatever the outcome: it may not be known, and to look once more costs little.
             let written = mutations.lazy.filter { $0.collection == handle && $0.isWrite }
-            tracker.note(written.compactMap { $0.record.map { Array($0.pointee.id.buffer) } })
+                .compactMap { $0.record.map { Array($0.pointee.id.buffer) } }
+            if written.isEmpty { continue }
+            tracker.note(written)
+            pause.withLock { $0 = max($0, tracker.commitPause) }
+        }
+    }
+
+    /// How long to wait because of what has been committed since the last call.
+    func takePause() -> Duration {
+        guard isUsed.load(ordering: .relaxed) else { return .zero }
+        return pause.withLock { pause in
+            defer { pause = .zero }
+            return pause
         }
     }
 }

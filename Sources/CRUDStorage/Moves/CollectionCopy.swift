@@ -34,6 +34,8 @@ final class CollectionCopy {
     private var timePerRecord = Duration.zero
     /// How many originals have been copied.
     private(set) var copied = 0
+    /// How much the writers are slowed, see ``CommitPause``.
+    private var commitPause = CommitPause()
 
     private enum Stage { case originals, orphans, changes }
 
@@ -43,8 +45,7 @@ final class CollectionCopy {
     private static let listedIDs = 20_000
     /// How many changes may wait before they are copied ahead of everything else.
     private static let maximumChanges = 4096
-    /// How long a collection's requests may wait for the last changes. Where clients write faster than that can be
-    /// copied, it grows.
+    /// How long a collection's requests may wait for the last changes. Where slower writers do not help, it grows.
     private static let shortestHold = Duration.milliseconds(10)
     private static let longestHold = Duration.seconds(5)
 
@@ -101,7 +102,7 @@ final class CollectionCopy {
     ///
     /// - Throws: why that is not possible. What was to be copied will be, as long as ``isValid``.
     func advance() throws(CRUDError) -> Next {
-        if tracker.count >= Self.maximumChanges { return .step(after: try copyChanges()) }
+        if tracker.count >= Self.maximumChanges { return .step(after: try copyRound()) }
         switch stage {
         case .originals:
             if listed.isEmpty, try !list(source, of: sourceBackend) {
@@ -125,8 +126,8 @@ final class CollectionCopy {
             return .step(after: pause)
         case .changes:
             rounds += 1
-            let pause = try copyChanges()
-            let hold = min(Self.longestHold, Self.shortestHold * (1 << min(rounds / 8, 10)))
+            let pause = try copyRound()
+            let hold = min(Self.longestHold, Self.shortestHold * (1 << min(rounds / 32, 10)))
             return timePerRecord * tracker.count <= hold ? .hold : .step(after: pause)
         }
     }
@@ -170,6 +171,15 @@ final class CollectionCopy {
     }
 
     // MARK: Copying
+
+    /// Copies some changes, and slows the writers if more came meanwhile.
+    private func copyRound() throws(CRUDError) -> Duration {
+        let before = tracker.count
+        let pause = try copyChanges()
+        commitPause.note(before: before, after: tracker.count)
+        tracker.commitPause = commitPause.duration
+        return commitPause.duration == .zero ? pause : .zero
+    }
 
     private func copyChanges() throws(CRUDError) -> Duration {
         let ids = tracker.take(atMost: pacer.pageRecords)

@@ -25,6 +25,15 @@ final class PowerCutDisk {
         _ = try? Command.run("umount", ["--lazy", path])
     }
 
+    /// Leaves no room for anything, or makes room again.
+    func setFull(_ isFull: Bool) throws {
+        let ballast = "\(path)/ballast"
+        guard isFull else { return Files.remove(ballast) }
+        // `dd` ends when the disk is full.
+        let outcome = try Command.run("dd", ["if=/dev/zero", "of=\(ballast)", "bs=4096"])
+        guard outcome.errors.contains("No space left") else { throw Failure("dd: \(outcome.errors)") }
+    }
+
     /// Every write that comes now fails with EIO.
     func cutPower() throws {
         let number = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)

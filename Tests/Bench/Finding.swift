@@ -26,6 +26,8 @@ enum Finding: Codable {
         var p999Microseconds: Double
         /// Processor time of the load generator for each request.
         var clientMicroseconds: Double?
+        /// Processor time of the server for each request.
+        var serverMicroseconds: Double?
         /// Of a long run: its concurrent load, the requests of each second, the largest size of the watched file.
         var beside: String?
         var pace: [Int]?

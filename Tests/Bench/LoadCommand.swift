@@ -11,7 +11,7 @@ struct LoadCommand: ParsableCommand {
     var language: Workload.Language
     @Option(help: "read, create, query or scan; the last two for crudd only.")
     var operation: Workload.Operation = .read
-    @Option(help: "rising or random.")
+    @Option(help: "rising, random, or hot: random among the first \(Workload.hotRecords).")
     var ids: Workload.Order = .random
     @Option(help: "Collection of crudd's records.")
     var collection = "bench"
@@ -43,6 +43,8 @@ struct LoadCommand: ParsableCommand {
     var pace = false
     @Option(help: "A file whose size is read every second.")
     var watch: String?
+    @Option(help: "A process of the server, whose processor time is measured; any number of times.")
+    var server: [Int32] = []
     @Option(help: "Name of the target in the results; default: the protocol.")
     var target: String?
     @Option(help: "The CPUs of client and server, for the results.")
@@ -83,7 +85,7 @@ struct LoadCommand: ParsableCommand {
             checksEveryValue: checkAll, mayFail: mayFail)
         let schedule = LoadGenerator.Schedule(
             warmUpSeconds: warmUp, seconds: seconds, requests: requests, roundMilliseconds: every, keepsPace: pace,
-            watchedFile: watch)
+            watchedFile: watch, servers: server)
         var generator = try LoadGenerator(workload, schedule)
         let outcome = try generator.run()
         let latencies = outcome.latencies
@@ -95,6 +97,8 @@ struct LoadCommand: ParsableCommand {
             p50Microseconds: latencies.quantile(0.5), p99Microseconds: latencies.quantile(0.99),
             p999Microseconds: latencies.quantile(0.999),
             clientMicroseconds: outcome.clientSeconds * 1e6 / Double(max(outcome.requests, 1)),
+            serverMicroseconds: server.isEmpty
+                ? nil : outcome.serverSeconds * 1e6 / Double(max(outcome.requests, 1)),
             beside: beside, pace: pace ? outcome.pace : nil,
             watchedBytesMaximum: watch == nil ? nil : outcome.watchedBytesMaximum, kills: kills,
             unavailable: mayFail ? outcome.failures[.unavailable, default: 0] : nil,
@@ -112,5 +116,6 @@ extension Finding.Measurement {
             + "p50 \(p50Microseconds.text(digits: 0)), p99 \(p99Microseconds.text(digits: 0)), "
             + "p99.9 \(p999Microseconds.text(digits: 0)) µs, "
             + "client \((clientMicroseconds ?? 0).text(digits: 2)) µs a request"
+            + (serverMicroseconds.map { ", server \($0.text(digits: 2))" } ?? "")
     }
 }

@@ -15,6 +15,8 @@ struct LoadGenerator {
         var keepsPace: Bool
         /// A file whose size is read every second.
         var watchedFile: String?
+        /// The processes of the server.
+        var servers: [Int32]
     }
 
     struct Outcome {
@@ -23,6 +25,8 @@ struct LoadGenerator {
         var latencies: Histogram
         /// Processor time of this process over the measured time.
         var clientSeconds: Double
+        /// Processor time of the server's processes over the measured time.
+        var serverSeconds: Double
         var pace: [Int]
         var watchedBytesMaximum: Int
         var failures: [ReplyFormat.FailureCode: Int]
@@ -41,6 +45,7 @@ struct LoadGenerator {
 
     private var measuredFrom: UInt64 = 0
     private var processorTimeAtStart: UInt64 = 0
+    private var serverTimeAtStart: UInt64 = 0
     private var nextRound: UInt64
     private var nextSecond: UInt64
     private var countedBefore = 0
@@ -115,6 +120,7 @@ struct LoadGenerator {
         measuredFrom = progress.now
         nextSecond = progress.now + 1_000_000_000
         processorTimeAtStart = MonotonicClock.processorTime()
+        serverTimeAtStart = MonotonicClock.processorTime(of: schedule.servers)
     }
 
     /// Changes the phase, and records the requests of every second.
@@ -157,6 +163,7 @@ struct LoadGenerator {
             requests: progress.measured, seconds: Double(progress.now - measuredFrom) / 1e9,
             latencies: progress.histogram,
             clientSeconds: Double(MonotonicClock.processorTime() - processorTimeAtStart) / 1e9,
+            serverSeconds: Double(MonotonicClock.processorTime(of: schedule.servers) - serverTimeAtStart) / 1e9,
             pace: pace, watchedBytesMaximum: watchedBytesMaximum, failures: progress.failures,
             longestPauseSeconds: Double(progress.longestPause) / 1e9)
     }

@@ -31,20 +31,36 @@ struct Promise {
     }
 
     static let all = [
-        Promise("read", "random", 1, 1, "redis", 0.8),
-        Promise("read", "random", 50, 1, "redis", 0.6),
-        Promise("read", "random", 50, 16, "redis", 0.35),
-        Promise("create", "rising", 1, 1, "redis", 0.75),
-        Promise("create", "rising", 16, 1, "redis", 1),
-        Promise("create", "rising", 50, 1, "redis", 1),
+        Promise("read", "hot", 1, 1, "redis", 1, placement: "free"),
+        Promise("read", "hot", 16, 1, "redis", 1),
+        Promise("read", "hot", 50, 1, "redis", 1),
+        Promise("read", "hot", 50, 16, "redis", 0.9),
+        Promise("read", "hot", 1, 1, "redis", 0.9, target: "isolated", placement: "free"),
+        Promise("read", "hot", 16, 1, "redis", 0.9, target: "isolated"),
+        Promise("read", "hot", 50, 1, "redis", 0.9, target: "isolated"),
+        Promise("read", "hot", 50, 16, "redis", 0.81, target: "isolated"),
+        Promise("read", "random", 50, 1, "redis", 0.45),
+        Promise("read", "random", 50, 16, "redis", 0.3),
+        Promise("create", "rising", 1, 1, "redis", 0.9, placement: "free"),
+        Promise("create", "rising", 16, 1, "redis", 1.2),
+        Promise("create", "rising", 50, 1, "redis", 1.3),
+        Promise("create", "random", 16, 1, "redis", 1),
+        Promise("create", "random", 50, 1, "redis", 1),
         Promise("read", "random", 1, 1, "postgresql", 2),
-        Promise("read", "random", 16, 1, "postgresql", 2),
-        Promise("read", "random", 50, 1, "postgresql", 2),
+        Promise("read", "random", 16, 1, "postgresql", 3),
+        Promise("read", "random", 50, 1, "postgresql", 3),
         Promise("create", "rising", 1, 1, "postgresql", 1),
         Promise("create", "rising", 16, 1, "postgresql", 2),
         Promise("create", "rising", 50, 1, "postgresql", 2),
         Promise("query", "random", 1, 1, "postgresql", 0.5, placement: "one"),
         Promise("query", "random", 1, 1, "postgresql", 1, placement: "free"),
+        // What the daemon costs or gains in front of a server.
+        Promise("read", "random", 1, 1, "postgresql", 0.5, target: "adapter"),
+        Promise("read", "random", 50, 1, "postgresql", 1.5, target: "adapter"),
+        Promise("create", "rising", 1, 1, "postgresql", 0.7, target: "adapter"),
+        Promise("create", "rising", 16, 1, "postgresql", 1.2, target: "adapter"),
+        Promise("create", "rising", 50, 1, "postgresql", 1.5, target: "adapter"),
+        Promise("query", "random", 1, 1, "postgresql", 0.6, target: "adapter"),
         // The cost of isolation.
         Promise("read", "random", 1, 1, "crudd", 0.5, target: "isolated"),
         Promise("read", "random", 16, 1, "crudd", 0.7, target: "isolated"),
@@ -55,8 +71,8 @@ struct Promise {
     /// The ratio by which latencies of other backends may grow while a child is killed repeatedly.
     static let slowdownBesideKills = 2.0
     static let recoveryMilliseconds = 1000.0
-    static let readyMilliseconds = 100.0
-    static let residentMiB = 30.0
+    static let readyMilliseconds = 50.0
+    static let residentMiB = 20.0
     static let writeAheadLogMiB = 64.0
     /// By target.
     static let scannedPerSecond = ["crudd": 2_000_000.0, "isolated": 1_000_000.0]

@@ -25,10 +25,10 @@ struct Report {
         }
     }
 
-    private static let targets = ["echo", "crudd", "isolated", "redis", "postgresql"]
+    private static let targets = ["echo", "crudd", "isolated", "redis", "postgresql", "adapter"]
     private static let names = [
         "echo": "echo", "crudd": "crudd", "isolated": "crudd, plugin in a child", "redis": "Redis",
-        "postgresql": "PostgreSQL",
+        "postgresql": "PostgreSQL", "adapter": "crudd on PostgreSQL",
     ]
 
     private var rows: [Row] = []
@@ -74,7 +74,13 @@ struct Report {
         let ratios: [(target: String, peer: String)] =
             !present.contains("crudd")
             ? []
-            : present.filter { $0 != "crudd" }.map { $0 == "isolated" ? ($0, "crudd") : ("crudd", $0) }
+            : present.filter { $0 != "crudd" }.map { target in
+                switch target {
+                case "isolated": (target, "crudd")
+                case "adapter": (target, "postgresql")
+                default: ("crudd", target)
+                }
+            }
         let head =
             ["operation", "c", "d"] + present.map(Self.name)
             + ratios.map { "\(Self.name($0.target)) / \(Self.name($0.peer))" }
@@ -85,7 +91,7 @@ struct Report {
             return "| \(row.title) | \(cells.joined(separator: " | ")) |"
         }
         return
-            "k requests/s (p50 / p99, µs); c connections, d requests in flight on each; medians of the rounds.\n\n"
+            "k requests/s (p50 / p99, µs; processor time of the server for each, µs); c connections, d requests in flight on each; medians of the rounds.\n\n"
             + "| \(head.joined(separator: " | ")) |\n|\(String(repeating: " --- |", count: head.count))\n"
             + lines.joined(separator: "\n")
     }
@@ -93,8 +99,10 @@ struct Report {
     private func cell(_ row: Row, _ target: String) -> String {
         guard let measurements = runs[row]?[target] else { return "" }
         func median(_ value: (Finding.Measurement) -> Double) -> Double { Self.median(measurements.map(value)) }
+        let server = measurements.compactMap(\.serverMicroseconds)
         return (median(\.requestsPerSecond) / 1000).text(digits: 1)
-            + " (\(median(\.p50Microseconds).text(digits: 0)) / \(median(\.p99Microseconds).text(digits: 0)))"
+            + " (\(median(\.p50Microseconds).text(digits: 0)) / \(median(\.p99Microseconds).text(digits: 0))"
+            + (server.isEmpty ? ")" : "; \(Self.median(server).text(digits: 1)))")
     }
 
     /// The throughput of `target` divided by that of `peer`.

@@ -21,7 +21,12 @@ struct Workload {
 
     enum Order: String, ExpressibleByArgument, CaseIterable {
         case rising, random
+        /// Random among the first ``hotRecords``.
+        case hot
     }
+
+    /// So many records of 200 bytes fit into crudd's cache as it is by default.
+    static let hotRecords: UInt64 = 150_000
 
     var socket: String
     var language: Language
@@ -54,13 +59,13 @@ struct RecordSequence {
     init(_ workload: Workload) {
         operation = workload.operation
         order = workload.order
-        records = workload.records
+        records = workload.order == .hot ? min(workload.records, Workload.hotRecords) : workload.records
         next = workload.operation == .create ? workload.first : 0
         state = workload.seed
     }
 
     mutating func advance() -> UInt64 {
-        if operation != .create, order == .random {
+        if operation != .create, order != .rising {
             // SplitMix64; the high half of the product spreads its output evenly over the records.
             state &+= 0x9e37_79b9_7f4a_7c15
             var mixed = state

@@ -21,19 +21,38 @@ package struct SHA256 {
 
     /// Appends bytes to the message.
     package mutating func update(_ bytes: some Sequence<UInt8>) {
-        for byte in bytes {
-            block.append(byte)
-            byteCount += 1
-            if block.count == 64 { compress() }
+        let isDone: Void? = bytes.withContiguousStorageIfAvailable { append($0.span) }
+        if isDone == nil { append(Array(bytes).span) }
+    }
+
+    private mutating func append(_ bytes: Span<UInt8>) {
+        byteCount += UInt64(bytes.count)
+        var start = 0
+        while block.count + bytes.count - start >= 64 {
+            if block.isEmpty {
+                compress(bytes.extracting(start..<start + 64))
+                start += 64
+            } else {
+                let rest = 64 - block.count
+                bytes.extracting(start..<start + rest).withUnsafeBufferPointer { block.append(contentsOf: $0) }
+                start += rest
+                let whole = block
+                block.removeAll(keepingCapacity: true)
+                compress(whole.span)
+            }
         }
+        bytes.extracting(start...).withUnsafeBufferPointer { block.append(contentsOf: $0) }
     }
 
     /// The digest of the whole message in lower-case hexadecimal digits; to be called once, after the last update.
     package mutating func finish() -> String {
         let bitCount = byteCount * 8
-        update([0x80])
-        while block.count != 56 { update([0]) }
-        update((0..<8).map { UInt8(truncatingIfNeeded: bitCount >> UInt64(56 - 8 * $0)) })
+        var padding: [UInt8] = [0x80]
+        while (block.count + padding.count) % 64 != 56 { padding.append(0) }
+        for shift in stride(from: UInt64(56), through: 0, by: -8) {
+            padding.append(UInt8(truncatingIfNeeded: bitCount >> shift))
+        }
+        append(padding.span)
         let digits = Array("0123456789abcdef".utf8)
         var text: [UInt8] = []
         for word in state {
@@ -42,9 +61,11 @@ package struct SHA256 {
         return String(decoding: text, as: UTF8.self)
     }
 
-    private mutating func compress() {
+    private mutating func compress(_ block: Span<UInt8>) {
         for index in 0..<16 {
-            schedule[index] = block[index * 4..<index * 4 + 4].reduce(0) { $0 << 8 | UInt32($1) }
+            schedule[index] =
+                UInt32(block[4 * index]) << 24 | UInt32(block[4 * index + 1]) << 16
+                | UInt32(block[4 * index + 2]) << 8 | UInt32(block[4 * index + 3])
         }
         for index in 16..<64 {
             let early = schedule[index - 15]
@@ -64,8 +85,14 @@ package struct SHA256 {
             (h, g, f, e) = (g, f, e, d &+ first)
             (d, c, b, a) = (c, b, a, first &+ sum0 &+ majority)
         }
-        for (index, word) in [a, b, c, d, e, f, g, h].enumerated() { state[index] &+= word }
-        block.removeAll(keepingCapacity: true)
+        state[0] &+= a
+        state[1] &+= b
+        state[2] &+= c
+        state[3] &+= d
+        state[4] &+= e
+        state[5] &+= f
+        state[6] &+= g
+        state[7] &+= h
     }
 
     private static func rotate(_ word: UInt32, _ bits: UInt32) -> UInt32 { word >> bits | word << (32 - bits) }

@@ -86,6 +86,26 @@ import Testing
         #expect(count.events == ["1 records", "ended"])
     }
 
+    /// A small page by id takes microseconds; what sorts or looks for many may take long.
+    @Test func smallPagesAreFoundAtOnce() throws {
+        try open()
+        func search(_ change: (inout Query) -> Void) -> (isDone: Bool, completion: TestCompletion) {
+            let completion = TestCompletion()
+            let task = SearchTask(.all(.query, change), in: clients.stored, deliver: client.deliver)
+            return (client.store.searchNow(task, for: completion), completion)
+        }
+        let page = search { $0.limit = 1 }
+        #expect(page.isDone)
+        let event = try #require(page.completion.events.first)
+        #expect(event.hasPrefix(#"{"records":[{"id":"a","item":1,"revision":"r"}],"cursor":"#), "\(event)")
+        #expect(page.completion.events.last == "ended" && client.isIdle)
+        #expect(search { $0.limit = 100 }.completion.events.count == 2)
+        #expect(!search { $0.limit = 101 }.isDone)
+        #expect(!search { $0.filter = .constant(true) }.isDone)
+        let count = SearchTask(.all(.count), in: clients.stored, deliver: client.deliver)
+        #expect(!client.store.searchNow(count, for: TestCompletion()))
+    }
+
     // MARK: Snapshots
 
     @Test func snapshotIsReleasedWhenItIsStale() throws {

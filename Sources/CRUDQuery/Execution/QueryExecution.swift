@@ -19,6 +19,16 @@ package final class QueryExecution {
         try self.init(query, in: target, maximumBytes: maximumBytes, timeout: timeout, limits: SearchLimits())
     }
 
+    /// A query of which one slice is to be executed on an event loop; it is given up where that does not suffice.
+    ///
+    /// - Returns: nil for a query that may take long.
+    package convenience init?(
+        quick query: Query, in target: QueryTarget, maximumBytes: Int
+    ) throws(CRUDError) {
+        guard QueryPlanner(query, target.indexes, .quick).isQuick else { return nil }
+        try self.init(query, in: target, maximumBytes: maximumBytes, timeout: .seconds(1), limits: .quick)
+    }
+
     init(
         _ query: Query, in target: QueryTarget, maximumBytes: Int, timeout: Duration, limits: SearchLimits
     ) throws(CRUDError) {
@@ -53,6 +63,9 @@ package final class QueryExecution {
         finish()
         return true
     }
+
+    /// Whether a larger page would have had more records.
+    package var isCutShort: Bool { search.continuation != nil && search.records.count < search.query.limit }
 
     /// The ids of the page's records, in their order.
     package var ids: [[UInt8]] { search.records.map(\.position.id) }

@@ -17,4 +17,14 @@ struct SearchLimits: Sendable {
     var maximumUnkeyed = 10_000
     /// When more records than these tie in a reverse scan, the others are scanned in their order.
     var maximumTies = 256
+
+    /// Of a search on an event loop, which is given up where these do not suffice.
+    static let quick: SearchLimits = {
+        var limits = SearchLimits()
+        limits.recordsPerReading = 1
+        limits.slice = .microseconds(200)
+        limits.snapshot = .microseconds(200)
+        limits.maximumUnkeyed = 16
+        return limits
+    }()
 }

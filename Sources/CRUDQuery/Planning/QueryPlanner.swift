@@ -41,6 +41,15 @@ struct QueryPlanner {
         try few(in: source, maximum: limits.many) ?? .every
     }
 
+    /// Whether the first slice may well be the last: a small page of the records with one key, or of all records by id.
+    var isQuick: Bool {
+        guard query.limit <= Self.quickRecords, query.sort.keys.isEmpty else { return false }
+        if query.filter == nil { return true }
+        return query.prefix.isEmpty && candidates.count == 1 && point != nil
+    }
+
+    private static let quickRecords = 100
+
     /// The index that restricts a property to one value.
     private var point: AccessPath? {
         for candidate in candidates {

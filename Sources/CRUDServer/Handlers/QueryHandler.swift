@@ -120,9 +120,17 @@ private final class PendingSearch: PendingRequest {
     }
 
     func submit(in collection: Collection) {
-        collection.client.submit(
-            SearchTask(request, in: collection.stored, deliver: collection.client.deliver), for: self)
+        let client = collection.client
+        let task = SearchTask(request, in: collection.stored, deliver: client.deliver)
+        if client.store.searchNow(task, for: self) {
+            session.spend(Self.workOnLoop)
+        } else {
+            client.submit(task, for: self)
+        }
     }
+
+    /// As how much work a search counts that the loop has executed itself.
+    private static let workOnLoop = 32
 
     override func reply(with item: WorkItem, _ range: Range<Int>) {
         guard let task = item as? SearchTask else { return }
@@ -133,9 +141,9 @@ private final class PendingSearch: PendingRequest {
     // MARK: Room
 
     override func bytesMissing(after item: WorkItem, _ range: Range<Int>) -> Int {
-        guard request.maximumBytes < maximumBytes, let task = item as? SearchTask, isCutShort(task.result) else {
-            return 0
-        }
+        guard request.maximumBytes < maximumBytes, let task = item as? SearchTask,
+            task.isCutShort ?? isCutShort(task.result)
+        else { return 0 }
         return maximumBytes - request.maximumBytes
     }
 

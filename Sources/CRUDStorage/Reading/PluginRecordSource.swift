@@ -2,11 +2,12 @@ package import CRUDModel
 package import CRUDQuery
 
 /// The records of an open collection, read through a plugin: what the query executor works on, in the daemon and next
-/// to the plugin in a child.
+/// to the plugin in a child. There is one for each slice, whose calls see one snapshot where the plugin has snapshots.
 package final class PluginRecordSource: RecordSource {
     private let reader: SnapshotReader
     private let collection: BackendCollection
     private let isAbandoned: () -> Bool
+    private var hasSnapshot = false
 
     /// - Parameter isAbandoned: whether nobody waits for the result any more.
     package init(_ reader: SnapshotReader, _ collection: BackendCollection, isAbandoned: @escaping () -> Bool) {
@@ -16,10 +17,14 @@ package final class PluginRecordSource: RecordSource {
     }
 
     package func scan(_ scan: RecordScan, into visitor: any RecordVisitor) throws(CRUDError) {
-        try reader.scan(scan, of: collection, into: visitor, isAbandoned: isAbandoned)
+        defer { hasSnapshot = true }
+        try reader.scan(
+            scan, of: collection, into: visitor, continuesSnapshot: hasSnapshot, isAbandoned: isAbandoned)
     }
 
     package func count(_ scan: RecordScan, limit: Int) throws(CRUDError) -> Int {
-        try reader.count(scan, limit: limit, of: collection, isAbandoned: isAbandoned)
+        defer { hasSnapshot = true }
+        return try reader.count(
+            scan, limit: limit, of: collection, continuesSnapshot: hasSnapshot, isAbandoned: isAbandoned)
     }
 }

@@ -151,14 +151,16 @@ package final class SnapshotReader {
 
     /// Scans records in an order; each goes to the visitor.
     ///
-    /// - Parameter isAbandoned: asked now and then: whether nobody waits for the result any more.
+    /// - Parameters:
+    ///   - continuesSnapshot: whether the snapshot of the last call is kept, whatever has been committed since.
+    ///   - isAbandoned: asked now and then: whether nobody waits for the result any more.
     /// - Throws: `unavailable`, `corrupt`, `internal_error`.
     func scan(
         _ scan: RecordScan, of collection: BackendCollection, into visitor: any RecordVisitor,
-        isAbandoned: () -> Bool = { false }
+        continuesSnapshot: Bool = false, isAbandoned: () -> Bool = { false }
     ) throws(CRUDError) {
         guard let handle = collection.handle else { return }
-        renew()
+        if !continuesSnapshot { renew() }
         state.visitor = visitor
         defer { state.visitor = nil }
         let status = scan.withRange { range in
@@ -185,13 +187,15 @@ package final class SnapshotReader {
     ///
     /// - Parameters:
     ///   - limit: counting may stop there; 0: no limit.
+    ///   - continuesSnapshot: whether the snapshot of the last call is kept.
     ///   - isAbandoned: asked now and then: whether nobody waits for the result any more.
     /// - Throws: `unavailable`, `corrupt`, `internal_error`.
     func count(
-        _ scan: RecordScan, limit: Int = 0, of collection: BackendCollection, isAbandoned: () -> Bool = { false }
+        _ scan: RecordScan, limit: Int = 0, of collection: BackendCollection, continuesSnapshot: Bool = false,
+        isAbandoned: () -> Bool = { false }
     ) throws(CRUDError) -> Int {
         guard let handle = collection.handle else { return 0 }
-        renew()
+        if !continuesSnapshot { renew() }
         var count: UInt64 = 0
         let status = scan.withRange { range in
             withUnsafePointer(to: range) { range in

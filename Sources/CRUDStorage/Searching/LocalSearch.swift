@@ -27,6 +27,21 @@ final class LocalSearch: SearchExecution {
         }
     }
 
+    /// A search of which one slice is to be executed on an event loop; it is given up where that does not suffice.
+    ///
+    /// - Returns: nil for one that may take long.
+    init?(quick request: SearchRequest, in collection: BackendCollection) throws(CRUDError) {
+        guard request.kind == .query else { return nil }
+        indexes = IndexGeneration(of: collection)
+        let target = QueryTarget(collection, maximumItemBytes: request.maximumItemBytes)
+        guard let query = try QueryExecution(quick: request.query, in: target, maximumBytes: request.maximumBytes)
+        else { return nil }
+        self.collection = collection
+        stage = .query(query)
+    }
+
+    var isCutShort: Bool? { if case .query(let query) = stage { query.isCutShort } else { false } }
+
     var result: [UInt8] {
         switch stage {
         case .query(let query): query.result

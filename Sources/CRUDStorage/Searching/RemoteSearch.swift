@@ -7,6 +7,7 @@ final class RemoteSearch: SearchExecution {
     private var task: RemoteTask
     private(set) var result: [UInt8] = []
     private(set) var corrupt: [[UInt8]] = []
+    var isCutShort: Bool? { nil }
 
     init(
         _ request: SearchRequest, in collection: BackendCollection, number: Int, of child: Child,

@@ -10,6 +10,8 @@ package final class SearchTask: SlicedTask, @unchecked Sendable {
     private var execution: (any SearchExecution)?
     /// The result, as JSON text, when the search is done.
     package private(set) var result: [UInt8] = []
+    /// Whether a page with more room would have had more records, when the search is done; nil: the result says it.
+    package private(set) var isCutShort: Bool?
 
     package init(
         _ request: SearchRequest, in collection: BackendCollection, deliver: @escaping @Sendable (WorkItem) -> Void
@@ -31,12 +33,38 @@ package final class SearchTask: SlicedTask, @unchecked Sendable {
                 return true
             }
             guard try execution.advance(with: reader, isAbandoned: { [self] in isAbandoned }) else { return false }
-            result = execution.result
-            failures.note(corrupt: execution.corrupt, in: collection)
+            finish(execution, failures)
         } catch {
             failure = error
         }
         return true
+    }
+
+    /// How an attempt to search on an event loop has ended.
+    enum Attempt {
+        case done
+        /// It takes longer, and has to be submitted; time was lost.
+        case givenUp
+        /// It may take longer, and has to be submitted.
+        case notMade
+    }
+
+    /// Executes the whole search, if that takes no more than a fraction of a millisecond.
+    func executeNow(with reader: SnapshotReader, _ failures: FailureReporter) -> Attempt {
+        do throws(CRUDError) {
+            guard let execution = try LocalSearch(quick: request, in: collection) else { return .notMade }
+            guard try execution.advance(with: reader, isAbandoned: { false }) else { return .givenUp }
+            finish(execution, failures)
+        } catch {
+            failure = error
+        }
+        return .done
+    }
+
+    private func finish(_ execution: any SearchExecution, _ failures: FailureReporter) {
+        result = execution.result
+        isCutShort = execution.isCutShort
+        failures.note(corrupt: execution.corrupt, in: collection)
     }
 
     override func end() {

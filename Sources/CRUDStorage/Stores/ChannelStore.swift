@@ -37,6 +37,8 @@ final class ChannelStore: Store {
         _ id: Span<UInt8>, in collection: BackendCollection, into visitor: any RecordVisitor
     ) throws(CRUDError) -> Bool { false }
 
+    func searchNow(_ task: SearchTask, for completion: any RequestCompletion) -> Bool { false }
+
     func pendingReads(for collection: BackendCollection) -> ReadBatch { worker.pendingReads(for: collection) }
 
     func submit(_ read: Read, for completion: any RequestCompletion) {

@@ -24,6 +24,7 @@ final class LoopStore: Store {
     }
 
     @exclusivity(unchecked) private var state = State()
+    private var attempts = SearchAttempts()
 
     init(_ client: BackendClient, loop: any LoopContext) {
         self.client = client
@@ -65,6 +66,16 @@ final class LoopStore: Store {
     ) throws(CRUDError) -> Bool {
         guard let reader = openReader(for: collection) else { return false }
         try reader.read(id, in: collection, into: visitor)
+        return true
+    }
+
+    func searchNow(_ task: SearchTask, for completion: any RequestCompletion) -> Bool {
+        guard attempts.mayMakeOne, let reader = openReader(for: task.collection) else { return false }
+        let attempt = task.executeNow(with: reader, client.backend.failures)
+        attempts.note(attempt)
+        guard attempt == .done else { return false }
+        task.append(completion, 0..<1)
+        task.complete()
         return true
     }
 
@@ -119,4 +130,28 @@ final class LoopStore: Store {
     }
 
     var isQuiescent: Bool { true }
+}
+
+/// When a search is tried on the event loop: after each that had to be given up, more of them are left to the threads.
+private struct SearchAttempts {
+    private var skipped = 0
+    private var pause = 0
+
+    private static let longestPause = 64
+
+    mutating func note(_ attempt: SearchTask.Attempt) {
+        switch attempt {
+        case .done: pause = 0
+        case .givenUp: pause = min(Self.longestPause, 2 * pause + 1)
+        case .notMade: break
+        }
+        skipped = 0
+    }
+
+    var mayMakeOne: Bool {
+        mutating get {
+            defer { skipped += 1 }
+            return skipped >= pause
+        }
+    }
 }

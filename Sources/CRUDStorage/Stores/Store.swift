@@ -22,6 +22,11 @@ package protocol Store: AnyObject {
     /// Submits a read whose ids stand in ``pendingReads(for:)``. It may complete before this returns.
     func submit(_ read: Read, for completion: any RequestCompletion)
 
+    /// Executes a search without waiting, if this store can, and completes it.
+    ///
+    /// - Returns: false where it has to be submitted to the backend.
+    func searchNow(_ task: SearchTask, for completion: any RequestCompletion) -> Bool
+
     /// Hands over what this iteration has gathered.
     func flush()
     /// Whether something has been gathered and not been handed over.

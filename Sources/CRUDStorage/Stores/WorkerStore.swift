@@ -16,6 +16,8 @@ final class WorkerStore: Store {
         _ id: Span<UInt8>, in collection: BackendCollection, into visitor: any RecordVisitor
     ) throws(CRUDError) -> Bool { false }
 
+    func searchNow(_ task: SearchTask, for completion: any RequestCompletion) -> Bool { false }
+
     func pendingReads(for collection: BackendCollection) -> ReadBatch {
         if let reads { return reads }
         let batch = ReadBatch(deliver: client.deliver)

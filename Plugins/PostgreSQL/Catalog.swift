@@ -44,10 +44,14 @@ struct Catalog {
 
     /// Names the table of a collection that has none.
     ///
-    /// - Parameter isPlain: whether the name is to be one that SQL of the administrator can quote in any way.
-    func newEntry(_ name: String, isPlain: Bool) throws(StorageFailure) -> Entry {
-        let number = try query("SELECT 1 + coalesce(max(number), 0) FROM \(collections)", [], "count collections")
-            .integer(0, 0)
+    /// - Parameters:
+    ///   - isPlain: whether the name is to be one that SQL of the administrator can quote in any way.
+    ///   - attempt: how often this has collided with another daemon.
+    func newEntry(_ name: String, isPlain: Bool, attempt: Int) throws(StorageFailure) -> Entry {
+        let number = try query(
+            "SELECT \(Self.numberStep(attempt)) + coalesce(max(number), 0) FROM \(collections)", [],
+            "count collections"
+        ).integer(0, 0)
         let isReserved = name.lowercased().hasPrefix("crudd_") || name.utf8.count > PostgreSQLName.maximumBytes
         if isPlain, !name.utf8.allSatisfy(Self.isPlain) {
             return Entry(number: number, tableName: "crudd_\(number)")
@@ -58,6 +62,9 @@ struct Catalog {
         return Entry(
             number: number, tableName: PostgreSQLName.prefix(of: longName, bytes: PostgreSQLName.maximumBytes))
     }
+
+    /// How far behind the greatest number a new one is: daemons that have collided spread.
+    private static func numberStep(_ attempt: Int) -> Int { Int.random(in: 1...(1 << min(attempt, 6))) }
 
     /// Whether a byte of a name stands for itself within quotes of every kind.
     private static func isPlain(_ byte: UInt8) -> Bool {
@@ -134,9 +141,10 @@ struct Catalog {
 
     /// Makes the indexes that are missing and drops those that are no longer wanted; to be called in a transaction.
     ///
+    /// - Parameter attempt: how often this has collided with another daemon.
     /// - Returns: the numbers of the indexes by their paths.
     func setIndexes(
-        of collection: PostgreSQLCollection, _ paths: [String], keepsSequences: Bool
+        of collection: PostgreSQLCollection, _ paths: [String], keepsSequences: Bool, attempt: Int
     ) throws(StorageFailure) -> [Int64] {
         let what = "change the indexes of table \(collection.tableName)"
         let table = schema.table(collection.tableName)
@@ -155,7 +163,7 @@ struct Catalog {
             let number = try query(
                 """
                 INSERT INTO \(indexes) (number, collection, path)
-                SELECT 1 + coalesce(max(number), 0), \(collection.number), $1 FROM \(indexes) RETURNING number
+                SELECT \(Self.numberStep(attempt)) + coalesce(max(number), 0), \(collection.number), $1 FROM \(indexes) RETURNING number
                 """, [path], what
             ).integer(0, 0)
             let key = keyColumn(number)

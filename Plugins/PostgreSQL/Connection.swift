@@ -18,6 +18,9 @@ final class Connection {
         set { warning.pointee = newValue }
     }
 
+    /// A statement has failed since this was reset because somebody else has made the same thing.
+    var hasCollided = false
+
     private let warning = UnsafeMutablePointer<Bool>.allocate(capacity: 1)
     /// What the server has yet to reply to, in order.
     private var inFlight: [Sent] = []
@@ -200,8 +203,13 @@ final class Connection {
         let result = QueryResult(handle)
         if PQstatus(self.handle) == CONNECTION_BAD { throw lost("lost the connection") }
         while endsWithNull, let further = try next(wait) { PQclear(further) }
-        if let error = result.error, error.endsConnection { isBroken = true }
+        if let error = result.error { note(error) }
         return result
+    }
+
+    private func note(_ error: ServerError) {
+        if error.endsConnection { isBroken = true }
+        if error.isCollision { hasCollided = true }
     }
 
     private func next(_ wait: Wait) throws(StorageFailure) -> OpaquePointer? {
@@ -287,6 +295,7 @@ extension Connection {
         var last: QueryResult?
         while let handle = try next(wait) {
             let result = QueryResult(handle)
+            if let error = result.error { note(error) }
             if last?.error == nil { last = result }
             if PQstatus(self.handle) == CONNECTION_BAD { throw lost("lost the connection") }
         }

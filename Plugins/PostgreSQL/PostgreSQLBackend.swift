@@ -81,20 +81,13 @@ final class PostgreSQLBackend: StorageBackend {
         let creates = specification.creates
         let (entry, mayExpire) = try writer.use { (connection) throws(StorageFailure) in
             let catalog = Catalog(schema: schema, connection: connection, wait: wait)
-            guard let entry = try catalog.entry(name, format) else {
+            return try writer.retrying(connection) { (attempt) throws(StorageFailure) in
+                if let entry = try catalog.entry(name, format) { return (entry, try catalog.hasExpiring(entry)) }
                 guard creates else {
                     throw StorageFailure(.notFound, "there is no collection \(name) of format \(formatName)")
                 }
-                do throws(StorageFailure) {
-                    return (try create(name, format, catalog), false)
-                } catch {
-                    // Another daemon may have been quicker.
-                    connection.recover()
-                    guard let entry = try catalog.entry(name, format) else { throw error }
-                    return (entry, true)
-                }
+                return (try create(name, format, catalog, attempt: attempt), false)
             }
-            return (entry, try catalog.hasExpiring(entry))
         }
         let collection = PostgreSQLCollection(
             number: entry.number, tableName: entry.tableName, format: format,
@@ -107,9 +100,9 @@ final class PostgreSQLBackend: StorageBackend {
 
     /// Makes the table of a collection, and sets it up as the administrator wants.
     private func create(
-        _ name: String, _ format: PostgreSQLCollection.Format, _ catalog: Catalog
+        _ name: String, _ format: PostgreSQLCollection.Format, _ catalog: Catalog, attempt: Int
     ) throws(StorageFailure) -> Catalog.Entry {
-        let entry = try catalog.newEntry(name, isPlain: options.tableSetup != nil)
+        let entry = try catalog.newEntry(name, isPlain: options.tableSetup != nil, attempt: attempt)
         let setup = options.tableSetup.map { replacing($0, with: schema.table(entry.tableName)) }
         let connection = catalog.connection
         var isSetUp = setup == nil
@@ -160,14 +153,17 @@ final class PostgreSQLBackend: StorageBackend {
         let keepsSequences = specification.keepsSequences
         let indexes = try writer.use { (connection) throws(StorageFailure) in
             let catalog = Catalog(schema: schema, connection: connection, wait: wait)
-            if let existing = try catalog.indexes(of: collection, paths, keepsSequences: keepsSequences) {
-                return existing
+            return try writer.retrying(connection) { (attempt) throws(StorageFailure) in
+                if let existing = try catalog.indexes(of: collection, paths, keepsSequences: keepsSequences) {
+                    return existing
+                }
+                var made: [Int64] = []
+                try writer.transaction(connection, wait) { () throws(StorageFailure) in
+                    made = try catalog.setIndexes(
+                        of: collection, paths, keepsSequences: keepsSequences, attempt: attempt)
+                }
+                return made
             }
-            var made: [Int64] = []
-            try writer.transaction(connection, wait) { () throws(StorageFailure) in
-                made = try catalog.setIndexes(of: collection, paths, keepsSequences: keepsSequences)
-            }
-            return made
         }
         let old = collection.layout
         if old.scope.indexes == indexes, old.keepsSequences == keepsSequences { return }

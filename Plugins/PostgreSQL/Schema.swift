@@ -5,6 +5,8 @@ struct Schema {
     /// Of the tables here and of collections; what a later version has made is refused.
     static let version: Int64 = 1
 
+    private static let maximumAttempts = 5
+
     /// The name of the schema.
     let name: String
     /// As a quoted identifier.
@@ -15,21 +17,50 @@ struct Schema {
 
     /// Makes what is missing, and looks whether what is there is ours.
     func prepare(_ connection: Connection, _ wait: Wait) throws(StorageFailure) {
-        if try exists("crudd_schema", connection, wait) { return try check(connection, wait) }
+        var attempts = 0
+        while true {
+            switch try owner(connection, wait) {
+            case .crudd: return try check(connection, wait)
+            case .other(let relation):
+                throw StorageFailure(
+                    .unsupported, "schema \(name) belongs to another program: it holds \(relation)")
+            case .nobody: break
+            }
+            guard let error = try create(connection, wait) else { return }
+            attempts += 1
+            // Of several daemons that start at the same time one succeeds, and the others find what it has made.
+            guard error.isCollision, attempts < Self.maximumAttempts else {
+                throw StorageFailure(.unavailable, "cannot make schema \(name): \(error.description)")
+            }
+        }
+    }
+
+    private enum Owner {
+        case nobody
+        case crudd
+        /// What it has made there.
+        case other(String)
+    }
+
+    private func owner(_ connection: Connection, _ wait: Wait) throws(StorageFailure) -> Owner {
         var parameters = Parameters()
         parameters.add(name)
-        let others = try connection.query(
+        let relations = try connection.query(
             """
             SELECT relname FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace AS s ON s.oid = relnamespace
-            WHERE nspname = $1 AND relkind <> 'i' LIMIT 1
+            WHERE nspname = $1 AND relkind <> 'i' ORDER BY relname <> 'crudd_schema' LIMIT 1
             """, parameters, [.text], wait
         ).check("look into schema \(name)")
-        guard others.rowCount == 0 else {
-            throw StorageFailure(
-                .unsupported, "schema \(name) belongs to another program: it holds \(others.text(0, 0))")
-        }
-        // Of several daemons that start at the same time one succeeds; the others try again.
-        let result = try connection.run(
+        if relations.rowCount == 0 { return .nobody }
+        let relation = relations.text(0, 0)
+        return relation == "crudd_schema" ? .crudd : .other(relation)
+    }
+
+    /// Makes the tables in one transaction.
+    ///
+    /// - Returns: why the server has undone it.
+    private func create(_ connection: Connection, _ wait: Wait) throws(StorageFailure) -> ServerError? {
+        try connection.run(
             script: """
                 CREATE SCHEMA IF NOT EXISTS \(quotedName);
                 CREATE TABLE \(table("crudd_schema")) (version bigint PRIMARY KEY);
@@ -56,10 +87,8 @@ struct Schema {
                 );
                 INSERT INTO \(table("crudd_lease")) (number, fence, sequence_ceiling) VALUES (1, 0, 0);
                 INSERT INTO \(table("crudd_schema")) (version) VALUES (\(Self.version))
-                """, wait)
-        if let error = result.error {
-            throw StorageFailure(.unavailable, "cannot make schema \(name): \(error.description)")
-        }
+                """, wait
+        ).error
     }
 
     private func check(_ connection: Connection, _ wait: Wait) throws(StorageFailure) {

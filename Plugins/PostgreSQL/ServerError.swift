@@ -23,6 +23,9 @@ struct ServerError {
     /// Whether the transaction has lost against another one, and may succeed if it is tried again.
     var isConflict: Bool { sqlClass == "40" }
 
+    /// Whether a change of the schema has lost against one of another daemon, and is to be made from what is there now.
+    var isCollision: Bool { isConflict || ["23505", "42P06", "42P07"].contains(state) }
+
     /// Whether one record of a batch may be the cause.
     var concernsRecord: Bool { status == .unsupported }
 

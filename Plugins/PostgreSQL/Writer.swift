@@ -17,6 +17,8 @@ final class Writer {
 
     /// How often a transaction that conflicts with others is tried.
     private static let maximumAttempts = 5
+    /// How often a change of the schema is tried that collides with those of other daemons.
+    private static let maximumSchemaAttempts = 20
 
     init(
         _ settings: ConnectionSettings, _ availability: Availability, _ lease: Lease, _ connection: Connection,
@@ -92,6 +94,26 @@ final class Writer {
         } catch {
             release(connection)
             throw error
+        }
+    }
+
+    /// Calls `body`, which changes the schema, again where it has collided with another daemon that does.
+    ///
+    /// - Parameter body: it is told how often that was.
+    func retrying<Result>(
+        _ connection: Connection, _ body: (_ attempt: Int) throws(StorageFailure) -> Result
+    ) throws(StorageFailure) -> Result {
+        var attempt = 0
+        while true {
+            connection.hasCollided = false
+            do throws(StorageFailure) {
+                return try body(attempt)
+            } catch {
+                attempt += 1
+                guard connection.hasCollided, !connection.isBroken, attempt < Self.maximumSchemaAttempts else {
+                    throw error
+                }
+            }
         }
     }
 

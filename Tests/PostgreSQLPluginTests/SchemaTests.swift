@@ -1,7 +1,9 @@
 import CRUDPluginABI
 import CRUDPluginTesting
 import CRUDTestSupport
+import CRUDThreads
 import PluginTestSupport
+import Synchronization
 import Testing
 
 /// What is in a schema: the plugin's tables, and what somebody else has done there.
@@ -67,6 +69,32 @@ import Testing
         let collection = try backend.open(name)
         #expect(try backend.write([.put("a", "1", in: collection)]) == [.created])
         #expect(try backend.reader().read("a", in: collection)?.item == "1")
+    }
+
+    /// Daemons that share a schema make it, collections and indexes at the same time.
+    @Test func sharedSchemaIsChangedConcurrently() throws {
+        let failures = Mutex<[String]>([])
+        let threads = try (0..<6).map { number in
+            try Thread(named: "daemon \(number)") {
+                do {
+                    let backend = try open("crowded", #", "shared": true, "readers": 1"#)
+                    for round in 0..<4 {
+                        let own = try backend.open("own \(number) \(round)", indexes: ["name"])
+                        _ = try backend.write([.put(PluginRecord("a", "1"), keys: [[1]], in: own)])
+                        let common = try backend.open("common \(round)", indexes: ["name", "age"])
+                        _ = try backend.write([.put(PluginRecord("\(number)", "1"), keys: [[1], [2]], in: common)])
+                    }
+                } catch {
+                    failures.withLock { $0.append("\(error)") }
+                }
+            }
+        }
+        for thread in threads { thread.join() }
+        #expect(failures.withLock { $0 } == [])
+        let backend = try open("crowded", #", "shared": true"#)
+        #expect(try backend.collections().count == 6 * 4 + 4)
+        let common = try backend.open("common 3", indexes: ["name", "age"])
+        #expect(try backend.reader().scan(common, PluginRange(.key(index: 1))).count == 6)
     }
 
     @Test func setupMayRefuseATransaction() throws {

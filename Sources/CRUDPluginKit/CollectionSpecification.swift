@@ -12,7 +12,8 @@ public struct CollectionSpecification: ~Copyable, CallRequest {
 
     /// Make the collection if it is not there.
     public var creates: Bool { specification.flags & UInt32(CRUDD_OPEN_CREATE) != 0 }
-    /// The records will be scanned by sequence number.
+    /// The records will be scanned by sequence number, and removals are remembered from now on. If not, the collection
+    /// forgets those that it remembers.
     public var keepsSequences: Bool { specification.flags & UInt32(CRUDD_OPEN_SEQUENCES) != 0 }
     /// 1 to 128 bytes of UTF-8 without control characters; any other text is legal.
     public var name: UnsafeRawBufferPointer { UnsafeRawBufferPointer(specification.name) }

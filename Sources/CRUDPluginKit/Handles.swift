@@ -97,6 +97,17 @@ extension StorageBackend {
     func write(_ request: crudd_write, _ call: CallContext) throws(StorageFailure) {
         try write(WriteBatch(request, call, Self.capabilities))
     }
+
+    /// - Returns: the lowest expiry that is left; 0: none.
+    func removeExpired(_ request: crudd_expire, _ call: CallContext) throws(StorageFailure) -> Int64 {
+        try Self.capabilities.require(.expiry, for: "expiry")
+        return try removeExpired(ExpiryRequest(request, call)) ?? 0
+    }
+
+    func trimHistory(_ request: crudd_trim, _ call: CallContext) throws(StorageFailure) -> History {
+        try Self.capabilities.require(.sequences, for: "sequence numbers")
+        return try trimHistory(TrimRequest(request, call))
+    }
 }
 
 extension StorageReader {

@@ -76,6 +76,18 @@ extension crudd_plugin {
                 try BackendHandle.of(backend).backend.write(fullStruct(request!), CallContext(call!))
             }
         }
+        remove_expired = { backend, call, request, nextExpiry, failure in
+            status(failure) { () throws(StorageFailure) in
+                nextExpiry!.pointee = try BackendHandle.of(backend).backend.removeExpired(
+                    fullStruct(request!), CallContext(call!))
+            }
+        }
+        trim_history = { backend, call, request, history, failure in
+            status(failure) { () throws(StorageFailure) in
+                let backend = BackendHandle.of(backend).backend
+                try backend.trimHistory(fullStruct(request!), CallContext(call!)).report(to: &history!.pointee)
+            }
+        }
         idle = { backend, call in BackendHandle.of(backend).backend.idle(CallContext(call!)) }
     }
 

@@ -8,13 +8,15 @@ public struct RecordRange {
         case id
         /// By the key of one index, then by id, both ascending by byte. With ``RecordRange/isUnkeyed``: by id.
         case key(_ index: Int)
-        /// By sequence number.
+        /// By sequence number, what was removed between the records. With ``RecordRange/isUnsequenced``: by id.
         case sequence
     }
 
     public let order: Order
     /// In the order of keys: instead, only the records that have no key in that index, by id.
     public let isUnkeyed: Bool
+    /// In the order of sequence numbers: instead, only the records that have none, by id.
+    public let isUnsequenced: Bool
     /// The least id or key, included; empty: no bound.
     public let lower: UnsafeRawBufferPointer
     /// Above the greatest id or key; empty: no bound.
@@ -39,6 +41,7 @@ public struct RecordRange {
         default:
             throw StorageFailure(.unsupported, "unknown order \(range.order)")
         }
+        isUnsequenced = range.flags & UInt32(CRUDD_RANGE_UNSEQUENCED) != 0 && order == .sequence
         isUnkeyed = range.flags & UInt32(CRUDD_RANGE_UNKEYED) != 0 && order != .id && order != .sequence
         lower = UnsafeRawBufferPointer(range.lower)
         upper = UnsafeRawBufferPointer(range.upper)
@@ -46,7 +49,7 @@ public struct RecordRange {
         upperSequence = range.upper_sequence == 0 ? nil : range.upper_sequence
     }
 
-    /// The ids of a range by id, among all records or those without a key.
+    /// The ids of a range by id, among all records or those without a key or a sequence number.
     public var ids: IDRange {
         IDRange(lower: Array(lower), upper: upper.isEmpty ? nil : Array(upper))
     }

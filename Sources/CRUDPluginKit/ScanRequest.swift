@@ -34,10 +34,11 @@ public struct ScanRequest: ~Copyable, CallRequest {
     /// with ``RecordRange/isUnkeyed``.
     @inlinable public var afterKey: UnsafeRawBufferPointer { UnsafeRawBufferPointer(request.after_key) }
     /// Only records behind this id, in the direction of the scan; empty: from the start. Not in the order of sequence
-    /// numbers.
+    /// numbers, except with ``RecordRange/isUnsequenced``.
     @inlinable public var afterID: UnsafeRawBufferPointer { UnsafeRawBufferPointer(request.after_id) }
 
-    /// The ids of a scan by id, among all records or those without a key, that lie behind ``afterID``.
+    /// The ids of a scan by id, among all records or those without a key or a sequence number, that lie behind
+    /// ``afterID``.
     public var ids: IDRange { range.ids.resumed(after: afterID, isReversed: isReversed) }
 
     /// Hands a record to the host, which copies what it keeps. One that has expired is skipped.
@@ -57,6 +58,24 @@ public struct ScanRequest: ~Copyable, CallRequest {
         record.expires_at = expiresAt
         record.sequence = sequence
         record.position = position
+        return emit(id, &record, item, revision)
+    }
+
+    /// Tells the host, in a scan in the order of sequence numbers, that a record was removed.
+    ///
+    /// - Parameters:
+    ///   - id: the id that it had.
+    ///   - sequence: of the removal.
+    /// - Returns: as ``emit(id:item:revision:expiresAt:sequence:position:)``.
+    public func emitRemoval(id: RawSpan, sequence: UInt64) -> Bool {
+        var record = crudd_record()
+        record.flags = UInt32(CRUDD_RECORD_REMOVED)
+        record.sequence = sequence
+        return emit(id, &record, RawSpan(), RawSpan())
+    }
+
+    @inlinable
+    func emit(_ id: RawSpan, _ record: inout crudd_record, _ item: RawSpan, _ revision: RawSpan) -> Bool {
         let index = emittedCount.pointee
         emittedCount.pointee = index + 1
         // The host reads the bytes before `emit` returns.

@@ -73,6 +73,18 @@ public protocol StorageBackend: AnyObject {
     /// - Throws: ``StorageFailure`` if no mutation was applied (`outcomeUnknown`: if some may have been).
     func write(_ batch: borrowing WriteBatch<Collection>) throws(StorageFailure)
 
+    /// Removes records that have expired, those that expired first first, as one batch, and then emits each of them. In a
+    /// collection that keeps sequence numbers it remembers the removals. With ``Capabilities/expiry``.
+    ///
+    /// - Returns: the lowest `expiresAt` of the records that are stored after it; nil where none expires. It may be too
+    ///   low.
+    /// - Throws: ``StorageFailure`` if nothing was removed (`outcomeUnknown`: if something may have been).
+    func removeExpired(_ request: borrowing ExpiryRequest<Collection>) throws(StorageFailure) -> Int64?
+
+    /// Forgets old removals of a collection that keeps sequence numbers, and says what it remembers. With
+    /// ``Capabilities/sequences``.
+    func trimHistory(_ request: borrowing TrimRequest<Collection>) throws(StorageFailure) -> History
+
     /// Maintenance while nothing is queued, called between writes. By default nothing.
     func idle(_ call: CallContext)
 }
@@ -82,6 +94,14 @@ extension StorageBackend {
     public var preferredReaders: Int { 1 }
     public var commitCounter: CommitCounter? { nil }
     public func idle(_ call: CallContext) {}
+
+    public func removeExpired(_ request: borrowing ExpiryRequest<Collection>) throws(StorageFailure) -> Int64? {
+        throw StorageFailure(.unsupported, "this plugin does not remove what has expired")
+    }
+
+    public func trimHistory(_ request: borrowing TrimRequest<Collection>) throws(StorageFailure) -> History {
+        throw StorageFailure(.unsupported, "this plugin does not remember what was removed")
+    }
 }
 
 /// A reader of a backend's records, which may hold a snapshot of them; the host makes one call at a time on each.

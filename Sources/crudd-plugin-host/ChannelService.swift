@@ -130,6 +130,8 @@ final class ChannelService {
         case "searchEnd": try endSearch(&request)
         case "count": try count(&request)
         case "version": try version(&request)
+        case "removeExpired": try removeExpired(&request)
+        case "trimHistory": try trimHistory(&request)
         case "idle": try idle(&request)
         case "hello": try hello(&request)
         case "checkOptions": try checkOptions(&request)

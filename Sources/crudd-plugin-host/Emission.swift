@@ -7,6 +7,8 @@ struct Emission {
     /// Whether the position in the request tells records apart, rather than their ids.
     var isByIndex = false
     var withItems = true
+    /// Whether they have been removed: they have an id and a sequence number, and the daemon is told of all of them.
+    var areRemovals = false
     /// The longest item that may be sent.
     var maximumItemBytes = 0
     var isFirst = true
@@ -39,19 +41,24 @@ extension ChannelService {
         guard let context, let record else { return 1 }
         // The context is the service that makes the call.
         let service = Unmanaged<ChannelService>.fromOpaque(context).takeUnretainedValue()
-        return service.emit(crudd_record.read(record), at: index) ? 0 : 1
+        var read = crudd_record.read(record)
+        if service.state.emission.areRemovals { read.flags |= UInt32(CRUDD_RECORD_REMOVED) }
+        return service.emit(read, at: index) ? 0 : 1
     }
 
     private func emit(_ record: crudd_record, at index: Int) -> Bool {
         if reply.count >= Self.partBytes {
-            if isInterrupted { return false }
+            if !state.emission.areRemovals, isInterrupted { return false }
             reply.raw("]")
             sendPart()
             reply.raw(#""records":["#)
             state.emission.isFirst = true
         }
-        guard RecordCodec.isRevision(record.revision.buffer) else {
+        guard record.isRemoved || RecordCodec.isRevision(record.revision.buffer) else {
             return refuse("the plugin emits a revision that is not 1 to 64 bytes of printable ASCII")
+        }
+        guard !state.emission.isByIndex || !record.isRemoved else {
+            return refuse("the plugin emits a record that was removed")
         }
         guard state.emission.isByIndex || RecordCodec.isID(record.id.buffer) else {
             return refuse("the plugin emits an invalid id")

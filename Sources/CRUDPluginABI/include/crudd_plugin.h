@@ -73,7 +73,7 @@ enum {
     /// Index keys are stored and kept in order: CRUDD_BY_KEY, CRUDD_RANGE_UNKEYED and CRUDD_SET_KEYS are supported.
     CRUDD_HAS_INDEXES = 1u << 4,
     /// CRUDD_BY_SEQUENCE and `trim_history` are supported for collections that were opened with CRUDD_OPEN_SEQUENCES:
-    /// these remember what was removed. Needs CRUDD_HAS_TRANSACTIONS.
+    /// these remember what was removed.
     CRUDD_HAS_SEQUENCES = 1u << 5,
     /// `expires_at` is stored, a record that has expired is left out everywhere (see crudd_record), and
     /// `remove_expired` is supported.
@@ -248,8 +248,9 @@ typedef struct crudd_scan {
     uint32_t flags;  ///< CRUDD_SCAN_…
     const crudd_collection *collection;
     const crudd_range *range;
-    /// Where to resume: only records behind this one in the direction of the scan. By id: `after_id`; by key: both; by
-    /// sequence: neither, the range says it. An empty `after_id`: from the start.
+    /// Where to resume: only records behind this one in the direction of the scan. By id: `after_id`, also with
+    /// CRUDD_RANGE_UNKEYED and CRUDD_RANGE_UNSEQUENCED; by key: both; by sequence: neither, the range says it. An empty
+    /// `after_id`: from the start.
     crudd_bytes after_key;
     crudd_bytes after_id;
     size_t limit;  ///< at most so many; 0: no limit
@@ -259,7 +260,7 @@ typedef struct crudd_scan {
     uint64_t after_position;
 } crudd_scan;
 
-/// Counts records.
+/// Counts records; what was removed is none.
 typedef struct crudd_count {
     uint32_t struct_size;
     uint32_t flags;
@@ -345,7 +346,8 @@ typedef struct crudd_expire {
     void *context;
 } crudd_expire;
 
-/// Forgets removals that are older than a moment, those with the lowest sequence numbers first.
+/// Forgets removals that are older than a moment, those with the lowest sequence numbers first. It may stop at one that
+/// is not older, whatever stands behind it.
 typedef struct crudd_trim {
     uint32_t struct_size;
     uint32_t flags;  ///< 0
@@ -427,11 +429,11 @@ typedef struct crudd_plugin {
     /// Optional. Maintenance while nothing is queued (a checkpoint, a clean-up).
     void (*idle)(crudd_backend *backend, const crudd_call *call);
 
-    /// With CRUDD_HAS_EXPIRY. `next_expiry` is set to the lowest `expires_at` of the records that are there after it,
-    /// or 0 where none expires; it may be too low.
+    /// With CRUDD_HAS_EXPIRY. `next_expiry` is set to the lowest `expires_at` of the records that are stored after it
+    /// (more may have expired than `limit`), or 0 where none expires; it may be too low.
     crudd_status (*remove_expired)(crudd_backend *backend, const crudd_call *call, const crudd_expire *request,
                                    int64_t *next_expiry, crudd_failure *failure);
-    /// With CRUDD_HAS_SEQUENCES.
+    /// With CRUDD_HAS_SEQUENCES. For a collection that was opened without CRUDD_OPEN_SEQUENCES: CRUDD_UNSUPPORTED.
     crudd_status (*trim_history)(crudd_backend *backend, const crudd_call *call, const crudd_trim *request,
                                  crudd_history *history, crudd_failure *failure);
 } crudd_plugin;

@@ -63,6 +63,20 @@ extension crudd_plugin {
                 try ChildTable.child(backend).write(.read(request!), .read(call!))
             }
         }
+        remove_expired = { backend, call, request, nextExpiry, failure in
+            ChildTable.status(failure) { () throws(PluginFailure) in
+                nextExpiry!.pointee = try ChildTable.child(backend).removeExpired(.read(request!), .read(call!))
+            }
+        }
+        trim_history = { backend, call, request, history, failure in
+            ChildTable.status(failure) { () throws(PluginFailure) in
+                let found = try ChildTable.child(backend).trimHistory(.read(request!), .read(call!))
+                // The host has made it as large as it says.
+                history!.pointee.identity = found.identity
+                history!.pointee.forgotten = found.forgotten
+                history!.pointee.trimmed = found.trimmed
+            }
+        }
         idle = { backend, _ in ChildTable.child(backend).idle() }
     }
 

@@ -30,7 +30,16 @@ struct ScanPager {
     private var isReversed: Bool { Int(request.flags) & CRUDD_SCAN_REVERSE != 0 }
 
     /// Whether ids decide the order.
-    private var isByID: Bool { Int(range.order) == CRUDD_BY_ID || Int(range.flags) & CRUDD_RANGE_UNKEYED != 0 }
+    private var isByID: Bool {
+        switch Int(range.order) {
+        case CRUDD_BY_ID: true
+        case CRUDD_BY_KEY: Int(range.flags) & CRUDD_RANGE_UNKEYED != 0
+        default: Int(range.flags) & CRUDD_RANGE_UNSEQUENCED != 0
+        }
+    }
+
+    /// Whether sequence numbers do.
+    private var isBySequence: Bool { Int(range.order) == CRUDD_BY_SEQUENCE && !isByID }
 
     /// Whether another call has to be made: the last page was full, and the caller wants more.
     var hasNext: Bool {
@@ -41,14 +50,14 @@ struct ScanPager {
     mutating func writePage(to frame: inout FrameWriter, now: Int64) {
         let left = request.limit == 0 ? Self.pageRecords : min(request.limit - count, Self.pageRecords)
         // By key only whoever knows the keys can tell where a page ends.
-        let isPaged = isByID || Int(range.order) == CRUDD_BY_SEQUENCE
+        let isPaged = isByID || isBySequence
         pageEnd = isPaged ? count + left : request.limit == 0 ? nil : request.limit
         frame.raw(#""collection":"#, collection)
         frame.range(range)
         if Int(range.order) == CRUDD_BY_KEY, !isByID {
             frame.raw(#","afterKey":"#, bytes: request.after_key)
         }
-        if Int(range.order) != CRUDD_BY_SEQUENCE {
+        if !isBySequence {
             frame.raw(#","afterId":"#)
             lastID.withUnsafeBytes { frame.bytes($0) }
         }
@@ -62,11 +71,12 @@ struct ScanPager {
     mutating func take(_ record: inout crudd_record) throws(ProtocolViolation) {
         let id = record.id.buffer
         guard RecordCodec.isID(id) else { throw ProtocolViolation("a record without an id, or with an invalid one") }
+        guard isBySequence || !record.isRemoved else { throw ProtocolViolation("a record that was removed") }
         guard count != pageEnd else { throw ProtocolViolation("more records than were asked for") }
         if isByID {
             try checkOrder(of: id)
             lastID.replaceSubrange(0..., with: id)
-        } else if Int(range.order) == CRUDD_BY_SEQUENCE {
+        } else if isBySequence {
             try advance(past: record.sequence)
         }
         if isWanted { isWanted = request.emit(request.context, count, &record) == 0 }

@@ -48,6 +48,9 @@ extension crudd_count: SizedStruct {}
 extension crudd_mutation: SizedStruct {}
 extension crudd_outcome: SizedStruct {}
 extension crudd_write: SizedStruct {}
+extension crudd_expire: SizedStruct {}
+extension crudd_trim: SizedStruct {}
+extension crudd_history: SizedStruct {}
 extension crudd_plugin: SizedStruct {}
 
 extension crudd_bytes {

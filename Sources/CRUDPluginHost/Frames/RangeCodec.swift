@@ -5,6 +5,8 @@ extension FrameWriter {
     /// Writes a range, a comma in front.
     mutating func range(_ range: crudd_range) {
         switch Int(range.order) {
+        case CRUDD_BY_SEQUENCE where Int(range.flags) & CRUDD_RANGE_UNSEQUENCED != 0:
+            raw(#","order":"sequence","unsequenced":true"#)
         case CRUDD_BY_SEQUENCE:
             raw(#","order":"sequence","lowerSequence":"#, range.lower_sequence)
             raw(#","upperSequence":"#, range.upper_sequence)
@@ -26,7 +28,8 @@ extension FrameReader {
         switch key {
         case "order": range.order = UInt32(try order())
         case "index": range.index = UInt32(clamping: try integer())
-        case "unkeyed": range.flags = try bool() ? UInt32(CRUDD_RANGE_UNKEYED) : 0
+        case "unkeyed": if try bool() { range.flags |= UInt32(CRUDD_RANGE_UNKEYED) }
+        case "unsequenced": if try bool() { range.flags |= UInt32(CRUDD_RANGE_UNSEQUENCED) }
         case "lower": range.lower = crudd_bytes(try bytes())
         case "upper": range.upper = crudd_bytes(try bytes())
         case "lowerSequence": range.lower_sequence = try integer()

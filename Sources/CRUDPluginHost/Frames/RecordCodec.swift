@@ -3,7 +3,7 @@ import CRUDModel
 package import CRUDPluginABI
 
 /// A record in a reply: `{"index":0,"item":15,"revision":5,"expiresAt":1767225600000,"sequence":8}`, or with `id` in
-/// the place of `index`.
+/// the place of `index`. One that was removed is `{"id":3,"removed":true,"sequence":9}`.
 package enum RecordCodec {
     /// Whether bytes may be a revision: 1 to 64 of printable ASCII.
     package static func isRevision(_ bytes: UnsafeRawBufferPointer) -> Bool {
@@ -24,11 +24,24 @@ package enum RecordCodec {
     }
 }
 
+extension crudd_record {
+    /// Whether it was removed, and has nothing but an id and the sequence number of its removal.
+    package var isRemoved: Bool { Int(flags) & CRUDD_RECORD_REMOVED != 0 }
+}
+
 extension FrameWriter {
     /// Writes a record that a scan has found.
     package mutating func record(_ record: crudd_record, withItem: Bool) {
+        if record.isRemoved { return removal(record) }
         raw(#"{"id":"#, bytes: record.id)
         contents(record, withItem: withItem)
+    }
+
+    /// Writes a record that was removed.
+    package mutating func removal(_ record: crudd_record) {
+        raw(#"{"id":"#, bytes: record.id)
+        raw(#","removed":true,"sequence":"#, record.sequence)
+        raw("}")
     }
 
     /// Writes a record that was read by id.
@@ -55,13 +68,19 @@ extension FrameWriter {
 }
 
 extension FrameReader {
-    /// Reads the result of `read` or `scan`, or a frame of it.
+    /// Reads the result of `read`, `scan` or `removeExpired`, or a frame of it.
     ///
-    /// - Parameter take: takes a record, whose bytes stay as long as the frame, and its `index`; nil where it has none.
+    /// - Parameters:
+    ///   - take: takes a record, whose bytes stay as long as the frame, and its `index`; nil where it has none.
+    ///   - member: takes what else there is, or passes over it.
     mutating func records(
-        _ take: (Int?, inout crudd_record) throws(ProtocolViolation) -> Void
+        _ take: (Int?, inout crudd_record) throws(ProtocolViolation) -> Void,
+        member: (inout FrameReader, FrameString) throws(ProtocolViolation) -> Void = {
+            (reader, _) throws(ProtocolViolation) in try reader.skip()
+        }
     ) throws(ProtocolViolation) {
-        try object(with: "records") { (reader) throws(ProtocolViolation) in
+        try object { (reader, key) throws(ProtocolViolation) in
+            guard "records" ~= key else { return try member(&reader, key) }
             var record = crudd_record.sized()
             try reader.array { (reader) throws(ProtocolViolation) in
                 let index = try reader.record(into: &record)
@@ -81,7 +100,7 @@ extension FrameReader {
     ) throws(ProtocolViolation) -> Bool {
         var isWanted = true
         try records { (index, record) throws(ProtocolViolation) in
-            guard let index, index < count else { throw ProtocolViolation("a record whose id was not asked for") }
+            guard let index, index < count, !record.isRemoved else { throw ProtocolViolation("a record whose id was not asked for") }
             if isWanted { isWanted = take(index, &record) }
         }
         return isWanted
@@ -96,12 +115,13 @@ extension FrameReader {
             case "id": record.id = crudd_bytes(try reader.bytes())
             case "item": record.item = crudd_bytes(try reader.bytes())
             case "revision": record.revision = crudd_bytes(try reader.bytes())
+            case "removed": record.flags = try reader.bool() ? UInt32(CRUDD_RECORD_REMOVED) : 0
             case "expiresAt": record.expires_at = Int64(try reader.count())
             case "sequence": record.sequence = try reader.integer()
             default: try reader.skip()
             }
         }
-        guard RecordCodec.isRevision(record.revision.buffer) else {
+        guard record.isRemoved || RecordCodec.isRevision(record.revision.buffer) else {
             throw ProtocolViolation(
                 "a revision that is not 1 to \(Naming.maximumRevisionBytes) bytes of printable ASCII")
         }

@@ -19,10 +19,15 @@ enum PluginTable {
                 "\(path) speaks version \(header.version) of the plugin contract; this crudd speaks version "
                     + "\(CRUDD_ABI_VERSION)")
         }
-        let copy = crudd_plugin.read(table)
+        var copy = crudd_plugin.read(table)
         guard header.size >= requiredBytes, isComplete(copy) else {
             throw PluginLoadingError("\(path) lacks a name, a version or functions of the plugin contract")
         }
+        var capabilities = Plugin.Capabilities(rawValue: copy.capabilities)
+        // A capability without its function is none.
+        if copy.remove_expired == nil { capabilities.remove(.expiry) }
+        if copy.trim_history == nil { capabilities.remove(.sequences) }
+        copy.capabilities = capabilities.rawValue
         return keep(copy)
     }
 

@@ -26,7 +26,9 @@ struct CollectionDraft {
         let new: Record?
         switch mutation.kind {
         case .check: return batch.applied(position, replacing: false)
-        case .remove: new = nil
+        case .remove:
+            if let old { remove(old, sequence: mutation.sequence, at: batch.now, usedBytes: &usedBytes) }
+            return batch.applied(position, replacing: false)
         case .setKeys: new = old?.replacing(keys: keys(of: mutation))
         default:
             new = Record(
@@ -39,6 +41,26 @@ struct CollectionDraft {
         records.replace(old, by: new)
         let isReplaced = old.map { !batch.call.hasExpired($0.expiresAt) } ?? false
         return batch.applied(position, replacing: mutation.kind == .put && isReplaced)
+    }
+
+    /// Removes a record. What is remembered of it is smaller than it.
+    private mutating func remove(_ record: Record, sequence: UInt64, at now: Int64, usedBytes: inout Int) {
+        usedBytes -= records.size
+        records.remove(record, sequence: sequence, at: now)
+        usedBytes += records.size
+    }
+
+    /// Removes records that have expired.
+    ///
+    /// - Returns: these records, and when the next one expires.
+    mutating func removeExpired(
+        _ request: borrowing ExpiryRequest<MemoryCollection>, usedBytes: inout Int
+    ) -> (removed: [Record], nextExpiry: Int64?) {
+        let expired = records.expired(at: request.now, limit: request.limit)
+        for (number, record) in expired.enumerated() {
+            remove(record, sequence: request.firstSequence + UInt64(number), at: request.now, usedBytes: &usedBytes)
+        }
+        return (expired, records.nextExpiry)
     }
 
     private func permits(

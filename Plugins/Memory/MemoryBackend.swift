@@ -39,7 +39,9 @@ final class MemoryBackend: StorageBackend {
         let collection = opened ?? MemoryCollection()
         var records = collection.snapshot
         records.setIndexes((0..<specification.indexCount).map { Array(specification.index(at: $0)) })
+        usedBytes -= records.size
         records.hasSequences = specification.keepsSequences
+        usedBytes += records.size
         collection.publish(records)
         collections[name, default: [:]][format] = collection
         return collection
@@ -78,5 +80,26 @@ final class MemoryBackend: StorageBackend {
         }
         for draft in drafts.values { draft.publish() }
         self.usedBytes = usedBytes
+    }
+
+    func removeExpired(_ request: borrowing ExpiryRequest<MemoryCollection>) throws(StorageFailure) -> Int64? {
+        var draft = CollectionDraft(of: request.collection)
+        let (removed, nextExpiry) = draft.removeExpired(request, usedBytes: &usedBytes)
+        draft.publish()
+        for (index, record) in removed.enumerated() {
+            request.emit(index, id: record.bytes.span.bytes.extracting(record.idRange))
+        }
+        return nextExpiry
+    }
+
+    func trimHistory(_ request: borrowing TrimRequest<MemoryCollection>) throws(StorageFailure) -> History {
+        var records = request.collection.snapshot
+        usedBytes -= records.size
+        defer { usedBytes += records.size }
+        guard let history = records.trimHistory(before: request.before, limit: request.limit) else {
+            throw StorageFailure(.unsupported, "the collection was not opened with sequence numbers")
+        }
+        if history.trimmed > 0 { request.collection.publish(records) }
+        return history
     }
 }

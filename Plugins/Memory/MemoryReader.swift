@@ -32,8 +32,10 @@ final class MemoryReader: StorageReader {
         case .key(let index):
             let last = KeyedRecord.Position(key: request.afterKey, id: request.afterID)
             try emit(records.index(index).keyed, resumed(range.keyBounds, last), for: request)
+        case .sequence where range.isUnsequenced:
+            try emit(records.sequences().unnumbered, resumed(range.idBounds, request.afterID), for: request)
         case .sequence:
-            try emit(records.sequences(), range.sequenceBounds, for: request)
+            try emit(records.sequences().entries, range.sequenceBounds, for: request)
         }
     }
 
@@ -48,6 +50,9 @@ final class MemoryReader: StorageReader {
             if isInterrupted { return false }
             let record = entry.record
             let bytes = record.bytes.span.bytes
+            if entry.isRemoved {
+                return request.emitRemoval(id: bytes.extracting(record.idRange), sequence: record.sequence)
+            }
             return request.emit(
                 id: bytes.extracting(record.idRange),
                 item: bytes.extracting(request.wantsItems ? record.itemRange : 0..<0),
@@ -66,7 +71,9 @@ final class MemoryReader: StorageReader {
             case .key(let index) where range.isUnkeyed:
                 try records.index(index).unkeyed.count(range.idBounds, at: request.now)
             case .key(let index): try records.index(index).keyed.count(range.keyBounds, at: request.now)
-            case .sequence: try records.sequences().count(range.sequenceBounds, at: request.now)
+            case .sequence where range.isUnsequenced:
+                try records.sequences().unnumbered.count(range.idBounds, at: request.now)
+            case .sequence: try records.sequences().entries.count(range.sequenceBounds, at: request.now)
             }
         return UInt64(count)
     }
@@ -85,7 +92,7 @@ extension RecordSet {
         return indexes[position]
     }
 
-    fileprivate func sequences() throws(StorageFailure) -> OrderedTree<SequencedRecord> {
+    fileprivate func sequences() throws(StorageFailure) -> SequenceOrder {
         guard let bySequence else {
             throw StorageFailure(.unsupported, "the collection was not opened with sequence numbers")
         }

@@ -2,11 +2,14 @@ import Glibc
 
 /// An element of one of the trees of a collection.
 protocol RecordEntry: TreeElement {
+    /// Of one that was removed the id alone.
     var record: Record { get }
+    var isRemoved: Bool { get }
 }
 
 extension RecordEntry {
     var expiry: Int64 { record.expiresAt == 0 ? .max : record.expiresAt }
+    var isRemoved: Bool { false }
 }
 
 /// Ordered by id.
@@ -67,8 +70,33 @@ struct KeyedRecord: RecordEntry {
     }
 }
 
-/// A record ordered by its sequence number. (Then by id: two with one number would be an error of the host's, but
-/// neither may hide the other.)
+/// A record that expires, ordered by when it does, then by id.
+struct ExpiringRecord: RecordEntry {
+    struct Position: TreePosition {
+        let expiresAt: Int64
+        let id: UnsafeRawBufferPointer
+
+        func compare(to other: Position) -> Int {
+            if expiresAt != other.expiresAt { return expiresAt < other.expiresAt ? -1 : 1 }
+            return id.compare(to: other.id)
+        }
+    }
+
+    let record: Record
+
+    /// Nil if the record never expires.
+    init?(_ record: Record) {
+        if record.expiresAt == 0 { return nil }
+        self.record = record
+    }
+
+    func withPosition<Result>(_ body: (Position) -> Result) -> Result {
+        record.withPosition { body(Position(expiresAt: record.expiresAt, id: $0)) }
+    }
+}
+
+/// A record ordered by its sequence number, or one that was removed, by that of its removal. (Then by id: two with one
+/// number would be an error of the host's, but neither may hide the other.)
 struct SequencedRecord: RecordEntry {
     struct Position: TreePosition {
         let sequence: UInt64
@@ -80,14 +108,36 @@ struct SequencedRecord: RecordEntry {
         }
     }
 
+    /// Of one that was removed the id alone.
     let record: Record
     let sequence: UInt64
+    /// When it was removed, in milliseconds since 1970-01-01 UTC; nil: it is there.
+    let removedAt: Int64?
 
     /// Nil if the record has no sequence number.
     init?(_ record: Record) {
         guard record.sequence != 0 else { return nil }
         self.record = record
         sequence = record.sequence
+        removedAt = nil
+    }
+
+    /// The removal of a record.
+    init(removalOf record: Record, sequence: UInt64, at now: Int64) {
+        let none = UnsafeRawBufferPointer(start: nil, count: 0)
+        self.record = record.withPosition { id in
+            Record(id: id, item: none, revision: none, expiresAt: 0, sequence: sequence, keys: [])
+        }
+        self.sequence = sequence
+        removedAt = now
+    }
+
+    var isRemoved: Bool { removedAt != nil }
+
+    /// What was removed is not counted.
+    var expiry: Int64 {
+        if isRemoved { return .min }
+        return record.expiresAt == 0 ? .max : record.expiresAt
     }
 
     func withPosition<Result>(_ body: (Position) -> Result) -> Result {

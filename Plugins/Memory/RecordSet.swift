@@ -1,26 +1,32 @@
+import CRUDPluginKit
+
 /// The records of a collection in each of its orders. A copy is a snapshot: it shares every node with the original
 /// until either changes.
 struct RecordSet: Sendable {
     private(set) var byID = OrderedTree<Record>()
+    /// Those that expire.
+    private var byExpiry = OrderedTree<ExpiringRecord>()
     /// Nil: the collection was not opened with this order.
-    private(set) var bySequence: OrderedTree<SequencedRecord>?
+    private(set) var bySequence: SequenceOrder?
     /// In the order in which the collection's specification names them.
     private(set) var indexes: [RecordIndex] = []
     private var indexesMade: UInt32 = 0
-    /// What the records count towards `max_bytes`.
-    private(set) var size = 0
+    private var recordSize = 0
+    /// What the records, and those that were removed, count towards `max_bytes`.
+    var size: Int { recordSize + (bySequence?.size ?? 0) }
 
     /// Puts a record into the place of another with the same id, in every order. Nil: there was none; there is none any
     /// more.
     mutating func replace(_ old: Record?, by new: Record?) {
-        size += (new?.size ?? 0) - (old?.size ?? 0)
+        recordSize += (new?.size ?? 0) - (old?.size ?? 0)
         if let new {
             byID.insert(new)
         } else {
             old?.withPosition { byID.remove(at: $0) }
         }
-        if let entry = old.flatMap(SequencedRecord.init) { entry.withPosition { bySequence?.remove(at: $0) } }
-        if let entry = new.flatMap(SequencedRecord.init) { bySequence?.insert(entry) }
+        if let entry = old.flatMap(ExpiringRecord.init) { entry.withPosition { byExpiry.remove(at: $0) } }
+        if let entry = new.flatMap(ExpiringRecord.init) { byExpiry.insert(entry) }
+        bySequence?.replace(old, by: new)
         for position in indexes.indices { indexes[position].replace(old, by: new) }
     }
 
@@ -38,17 +44,43 @@ struct RecordSet: Sendable {
         get { bySequence != nil }
         set {
             guard newValue != hasSequences else { return }
-            bySequence = newValue ? makeSequences() : nil
+            bySequence = newValue ? SequenceOrder(of: byID) : nil
         }
     }
 
-    private func makeSequences() -> OrderedTree<SequencedRecord> {
-        var entries: [SequencedRecord] = []
-        byID.visit(TreeRange()) { record in
-            if let entry = SequencedRecord(record) { entries.append(entry) }
-            return true
+    // MARK: Expiry and removals
+
+    /// Removes a record, and remembers that where there is the order by sequence.
+    mutating func remove(_ record: Record, sequence: UInt64, at now: Int64) {
+        replace(record, by: nil)
+        bySequence?.remember(SequencedRecord(removalOf: record, sequence: sequence, at: now))
+    }
+
+    /// The records that have expired, those that expired first first.
+    func expired(at now: Int64, limit: Int) -> [Record] {
+        var expired: [Record] = []
+        if limit == 0 { return [] }
+        byExpiry.visit(TreeRange()) { entry in
+            guard entry.expiry <= now else { return false }
+            expired.append(entry.record)
+            return expired.count < limit
         }
-        entries.sort { $0.sequence < $1.sequence }
-        return entries.reduce(into: OrderedTree()) { $0.insert($1) }
+        return expired
+    }
+
+    /// When the next record expires; nil: none does.
+    var nextExpiry: Int64? {
+        var next: Int64?
+        byExpiry.visit(TreeRange()) { entry in
+            next = entry.expiry
+            return false
+        }
+        return next
+    }
+
+    /// Forgets removals, and says what the collection remembers; nil: there is no order by sequence.
+    mutating func trimHistory(before: Int64, limit: Int) -> History? {
+        guard let trimmed = bySequence?.trim(before: before, limit: limit), let order = bySequence else { return nil }
+        return History(identity: order.identity, forgotten: order.forgotten, trimmed: trimmed)
     }
 }

@@ -32,14 +32,8 @@ extension crudd_record {
 extension FrameWriter {
     /// Writes a record that a scan has found.
     package mutating func record(_ record: crudd_record, withItem: Bool) {
-        if record.isRemoved { return removal(record) }
         raw(#"{"id":"#, bytes: record.id)
-        contents(record, withItem: withItem)
-    }
-
-    /// Writes a record that was removed.
-    package mutating func removal(_ record: crudd_record) {
-        raw(#"{"id":"#, bytes: record.id)
+        guard record.isRemoved else { return contents(record, withItem: withItem) }
         raw(#","removed":true,"sequence":"#, record.sequence)
         raw("}")
     }
@@ -100,7 +94,8 @@ extension FrameReader {
     ) throws(ProtocolViolation) -> Bool {
         var isWanted = true
         try records { (index, record) throws(ProtocolViolation) in
-            guard let index, index < count, !record.isRemoved else { throw ProtocolViolation("a record whose id was not asked for") }
+            guard let index, index < count else { throw ProtocolViolation("a record whose id was not asked for") }
+            guard !record.isRemoved else { throw ProtocolViolation("a record that was removed") }
             if isWanted { isWanted = take(index, &record) }
         }
         return isWanted

@@ -1,0 +1,70 @@
+import CRUDPluginKit
+
+/// The order of sequence numbers, which a collection keeps while it is open for it: its records, and between them what
+/// was removed.
+struct SequenceOrder: Sendable {
+    private(set) var entries = OrderedTree<SequencedRecord>()
+    /// The records that have no number, by id.
+    private(set) var unnumbered = OrderedTree<Record>()
+    /// What was removed, once more, to be forgotten.
+    private var removals = OrderedTree<SequencedRecord>()
+    let identity = History.makeIdentity()
+    /// The highest number of a removal that was forgotten.
+    private(set) var forgotten: UInt64 = 0
+    /// What the removals count towards `max_bytes`.
+    private(set) var size = 0
+
+    /// The order of records; nothing was removed so far.
+    init(of records: OrderedTree<Record>) {
+        var numbered: [SequencedRecord] = []
+        records.visit(TreeRange()) { record in
+            if let entry = SequencedRecord(record) { numbered.append(entry) } else { unnumbered.insert(record) }
+            return true
+        }
+        numbered.sort { $0.sequence < $1.sequence }
+        for entry in numbered { entries.insert(entry) }
+    }
+
+    /// Puts a record into the place of another with the same id. Nil: there was none; there is none any more.
+    mutating func replace(_ old: Record?, by new: Record?) {
+        if let old {
+            if let entry = SequencedRecord(old) {
+                entry.withPosition { entries.remove(at: $0) }
+            } else {
+                old.withPosition { unnumbered.remove(at: $0) }
+            }
+        }
+        if let new {
+            if let entry = SequencedRecord(new) { entries.insert(entry) } else { unnumbered.insert(new) }
+        }
+    }
+
+    mutating func remember(_ removal: SequencedRecord) {
+        entries.insert(removal)
+        removals.insert(removal)
+        size += removal.record.size
+    }
+
+    /// Forgets the first removals, if they were made before a moment.
+    ///
+    /// - Returns: how many there were.
+    mutating func trim(before: Int64, limit: Int) -> Int {
+        var old: [SequencedRecord] = []
+        if limit > 0 {
+            removals.visit(TreeRange()) { removal in
+                guard let removedAt = removal.removedAt, removedAt < before else { return false }
+                old.append(removal)
+                return old.count < limit
+            }
+        }
+        for removal in old {
+            removal.withPosition { position in
+                entries.remove(at: position)
+                removals.remove(at: position)
+            }
+            size -= removal.record.size
+            forgotten = max(forgotten, removal.sequence)
+        }
+        return old.count
+    }
+}

@@ -21,14 +21,14 @@ extension Catalog {
     /// The numbers of a collection's indexes by their paths; nil if these are not the ones that are there, or something
     /// that belongs to them is missing.
     ///
-    /// - Parameter keepsSequences: whether there has to be an index by sequence number.
+    /// - Parameter keepsSequences: whether there has to be an order by sequence number, and a history.
     func indexes(
         of collection: SQLiteCollection, _ paths: [String], keepsSequences: Bool
     ) throws(StorageFailure) -> [Int64]? {
         let existing = try indexes(of: collection)
-        let hasSequences = try has("index", sequenceIndex(collection.number), on: collection)
+        let isHistoryInPlace = try isHistoryInPlace(of: collection.number, keepsSequences: keepsSequences)
         let numbers = paths.compactMap { path in existing.first { $0.path.utf8.elementsEqual(path.utf8) }?.number }
-        guard numbers.count == paths.count, existing.count == paths.count, hasSequences == keepsSequences else {
+        guard numbers.count == paths.count, existing.count == paths.count, isHistoryInPlace else {
             return nil
         }
         for number in numbers where try !has("index", "crudd_index_\(number)", on: collection) { return nil }
@@ -72,11 +72,7 @@ extension Catalog {
             try connection.execute("DROP TRIGGER IF EXISTS \(trigger.name)")
             if let sql = trigger.sql { try connection.execute(sql) }
         }
-        let sequences = sequenceIndex(collection.number)
-        try connection.execute(
-            keepsSequences
-                ? "CREATE INDEX IF NOT EXISTS \(sequences) ON \(table) (sequence) WHERE sequence IS NOT NULL"
-                : "DROP INDEX IF EXISTS \(sequences)")
+        if keepsSequences { try keepHistory(of: collection) } else { try dropHistory(of: collection.number) }
         // It is there unless somebody has dropped it.
         try connection.execute(
             """

@@ -61,19 +61,20 @@ struct Catalog {
 
     /// Drops all tables of a collection, to be called in a transaction, and says whether there were any.
     func dropTables(_ name: String) throws(StorageFailure) -> Bool {
-        var tableNames: [String] = []
-        try connection.query("SELECT table_name FROM crudd_collections WHERE name = ?1", [name]) {
-            tableNames.append($0.text(0))
+        var entries: [Entry] = []
+        try connection.query("SELECT number, table_name FROM crudd_collections WHERE name = ?1", [name]) {
+            entries.append(Entry(number: $0.integer(0), tableName: $0.text(1)))
         }
-        for tableName in tableNames {
-            try connection.execute("DROP TABLE IF EXISTS \(quotedIdentifier(tableName))")
+        for entry in entries {
+            try connection.execute("DROP TABLE IF EXISTS \(quotedIdentifier(entry.tableName))")
+            try dropHistory(of: entry.number)
         }
         try connection.query(
             "DELETE FROM crudd_indexes WHERE collection IN (SELECT number FROM crudd_collections WHERE name = ?1)",
             [name]
         ) { _ in }
         try connection.query("DELETE FROM crudd_collections WHERE name = ?1", [name]) { _ in }
-        return !tableNames.isEmpty
+        return !entries.isEmpty
     }
 
     func names() throws(StorageFailure) -> [String] {

@@ -16,16 +16,28 @@ enum CollectionStatement {
     case insert, update, updateWithKeys, delete, setKeys
     /// Of an index: notes how far its keys have been filled in; parameter 1 is the clock.
     case advanceFilling
+    /// Remembers a removal: id, sequence number, clock.
+    case remember
+    /// Clock and limit: rowid and id of the records that have expired, the first ones first.
+    case expired
+    /// By rowid.
+    case removeRow
+    /// The lowest expiry.
+    case nextExpiry
 
     /// What a range of records is ordered by.
     enum Order: Int, CaseIterable {
-        case id, key, unkeyed, sequence
+        case id, key, unkeyed
+        /// What was removed among the records; it has nothing but an id and a sequence number.
+        case sequence
+        /// The records without a sequence number, by id.
+        case unsequenced
         /// The table's own, which saves looking up each row that an index names.
         case rowID
     }
 
     /// How many statements there are.
-    static let count = 9 + 7 * Order.allCases.count
+    static let count = 13 + 7 * Order.allCases.count
 
     /// Tells the statement from all others; below ``count``.
     var index: Int {
@@ -38,10 +50,14 @@ enum CollectionStatement {
         case .delete: 6
         case .setKeys: 7
         case .advanceFilling: 8
+        case .remember: 9
+        case .expired: 10
+        case .removeRow: 11
+        case .nextExpiry: 12
         case .scan(let order, let isReversed, let withItems):
-            9 + 7 * order.rawValue + (isReversed ? 1 : 0) + (withItems ? 2 : 0)
-        case .count(let order, let isLimited): 13 + 7 * order.rawValue + (isLimited ? 1 : 0)
-        case .countExpired(let order): 15 + 7 * order.rawValue
+            13 + 7 * order.rawValue + (isReversed ? 1 : 0) + (withItems ? 2 : 0)
+        case .count(let order, let isLimited): 17 + 7 * order.rawValue + (isLimited ? 1 : 0)
+        case .countExpired(let order): 19 + 7 * order.rawValue
         }
     }
 
@@ -49,6 +65,7 @@ enum CollectionStatement {
         switch self {
         case .read, .insert, .update, .updateWithKeys, .delete, .setKeys: recordSQL(scope)
         case .scan, .count, .countAll, .countExpired: rangeSQL(scope)
+        case .remember, .expired, .removeRow, .nextExpiry: expirySQL(scope)
         case .advanceFilling: Catalog.advanceFilling(scope.indexes[0], scope.table, now: "?1")
         }
     }
@@ -92,6 +109,23 @@ extension CollectionStatement {
     }
 }
 
+// MARK: Expiry and removals
+
+extension CollectionStatement {
+    private func expirySQL(_ scope: StatementScope) -> String {
+        let expiring = """
+            FROM \(scope.table) INDEXED BY \(expiryIndex(scope.collection)) WHERE expires_at IS NOT NULL AND expires_at <> 0
+            """
+        switch self {
+        case .remember:
+            return "REPLACE INTO \(removalTable(scope.collection)) (id, sequence, removed_at) VALUES (?1, ?2, ?3)"
+        case .expired: return "SELECT rowid, id \(expiring) AND expires_at <= ?1 ORDER BY expires_at, id LIMIT ?2"
+        case .removeRow: return "DELETE FROM \(scope.table) WHERE rowid = ?1"
+        default: return "SELECT expires_at \(expiring) ORDER BY expires_at, id LIMIT 1"
+        }
+    }
+}
+
 // MARK: Ranges of records
 
 extension CollectionStatement {
@@ -104,6 +138,9 @@ extension CollectionStatement {
                 scope, order, isReversed, "SELECT revision, \(item), expires_at, sequence, id, rowid FROM")
         case .count(.unkeyed, let isLimited):
             let rows = Self.unkeyedSQL(scope, "SELECT id FROM")
+            return "SELECT count(*) FROM (\(rows)\(isLimited ? " LIMIT ?3" : ""))"
+        case .count(.unsequenced, let isLimited):
+            let rows = Self.scanSQL(scope, .unsequenced, false, "SELECT id FROM")
             return "SELECT count(*) FROM (\(rows)\(isLimited ? " LIMIT ?3" : ""))"
         case .count(let order, isLimited: false):
             return "SELECT count(*) FROM \(table) WHERE \(Self.range(order, scope))"
@@ -135,9 +172,17 @@ extension CollectionStatement {
         case .unkeyed: return "\(unkeyedSQL(scope, selection)) ORDER BY id\(direction)"
         case .id: return "\(selection) \(table) WHERE \(range(order, scope)) ORDER BY id\(direction)"
         case .sequence:
+            // Both are in order, and SQLite merges them.
             return """
                 \(selection) \(table) INDEXED BY \(sequenceIndex(scope.collection)) WHERE \(range(order, scope))
-                ORDER BY sequence\(direction)
+                UNION ALL
+                SELECT NULL, NULL, NULL, sequence, id, NULL FROM \(removalTable(scope.collection))
+                WHERE \(range(order, scope)) ORDER BY sequence\(direction)
+                """
+        case .unsequenced:
+            return """
+                \(selection) \(table) INDEXED BY \(unsequencedIndex(scope.collection)) WHERE \(range(order, scope))
+                ORDER BY id\(direction)
                 """
         case .rowID: return "\(selection) \(table) NOT INDEXED WHERE \(range(order, scope)) ORDER BY rowid\(direction)"
         }
@@ -160,6 +205,7 @@ extension CollectionStatement {
         case .key: "\(scope.key) >= ?1 AND \(scope.key) < ?2"
         case .unkeyed: "(\(scope.key) IS NULL OR \(scope.key) = x'') AND id >= ?1 AND id < ?2"
         case .sequence: "sequence BETWEEN ?1 AND ?2"
+        case .unsequenced: "sequence IS NULL AND id >= ?1 AND id < ?2"
         case .rowID: "rowid > ?1"
         }
     }
@@ -175,6 +221,12 @@ func expiryIndex(_ collection: Int64) -> String { "crudd_expiry_\(collection)" }
 
 /// The index by sequence number.
 func sequenceIndex(_ collection: Int64) -> String { "crudd_sequence_\(collection)" }
+
+/// The index by id of the records without a sequence number.
+func unsequencedIndex(_ collection: Int64) -> String { "crudd_unsequenced_\(collection)" }
+
+/// What was removed from a collection.
+func removalTable(_ collection: Int64) -> String { "crudd_removed_\(collection)" }
 
 extension StatementScope {
     /// Of a scope of one index: the column of its keys.

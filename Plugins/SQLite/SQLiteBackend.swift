@@ -146,6 +146,14 @@ final class SQLiteBackend: StorageBackend {
         try writer.write(batch)
     }
 
+    func removeExpired(_ request: borrowing ExpiryRequest<SQLiteCollection>) throws(StorageFailure) -> Int64? {
+        try writer.removeExpired(request)
+    }
+
+    func trimHistory(_ request: borrowing TrimRequest<SQLiteCollection>) throws(StorageFailure) -> History {
+        try writer.trimHistory(request)
+    }
+
     func idle(_ call: CallContext) {
         writer.idle(now: call.now)
     }

@@ -66,6 +66,10 @@ final class SQLiteReader: StorageReader, Sendable {
                     collection.reportInvalidID(to: host)
                     continue
                 }
+                if bounds.order == .sequence, statement.isRemoval {
+                    guard request.emitRemoval(id: id.bytes, sequence: statement.storedSequence) else { return }
+                    continue
+                }
                 let (revision, _, item) = statement.storedContent
                 let isWanted = request.emit(
                     id: id.bytes, item: item.bytes, revision: revision.bytes, expiresAt: statement.storedExpiry,

@@ -27,7 +27,7 @@ struct ScanBounds {
                 throw StorageFailure(
                     .unsupported, "table \(collection.tableName) was not opened for scans by sequence number")
             }
-            order = .sequence
+            order = range.isUnsequenced ? .unsequenced : .sequence
             scope = collection.scope
         }
     }
@@ -45,7 +45,7 @@ struct ScanBounds {
     /// Binds the bounds of a count.
     func bind(_ statement: Statement, _ session: ReadSession) throws(StorageFailure) {
         switch order {
-        case .id, .unkeyed: try bind(range.ids, statement, session)
+        case .id, .unkeyed, .unsequenced: try bind(range.ids, statement, session)
         case .key:
             try session.check(statement.bind(1, blob: range.lower.isEmpty ? Self.leastKey : range.lower))
             try session.check(statement.bind(2, blob: range.upper.isEmpty ? Self.aboveAllKeys : range.upper))
@@ -59,7 +59,7 @@ struct ScanBounds {
         _ statement: Statement, _ session: ReadSession, resuming request: borrowing ScanRequest
     ) throws(StorageFailure) {
         switch order {
-        case .id, .unkeyed: try bind(request.ids, statement, session)
+        case .id, .unkeyed, .unsequenced: try bind(request.ids, statement, session)
         case .key: try bindPosition(statement, session, request)
         case .sequence: try bindSequences(statement, session)
         case .rowID: try session.check(statement.bind(1, integer: Statement.rowID(request.afterPosition)))
@@ -77,7 +77,7 @@ struct ScanBounds {
     }
 
     private func bindSequences(_ statement: Statement, _ session: ReadSession) throws(StorageFailure) {
-        try session.check(statement.bind(1, integer: Int64(clamping: range.lowerSequence)))
+        try session.check(statement.bind(1, integer: max(1, Int64(clamping: range.lowerSequence))))
         // No sequence number is below 1, so that there is one less than the bound.
         let greatest = range.upperSequence.map { Int64(clamping: $0 - 1) } ?? .max
         try session.check(statement.bind(2, integer: greatest))

@@ -7,7 +7,7 @@ import CSQLite
 /// ALTER TABLE checks every row of a STRICT table when it adds a column. So collections have tables that are not
 /// strict, and an index on a column that was just added, in which no row has a value, is made without visiting them.
 struct Schema {
-    static let version: Int64 = 2
+    static let version: Int64 = 3
 
     let connection: Connection
 
@@ -38,6 +38,11 @@ struct Schema {
                 UNIQUE (collection, path)
             ) STRICT;
             CREATE TABLE IF NOT EXISTS crudd_sequence (ceiling INTEGER NOT NULL) STRICT;
+            CREATE TABLE IF NOT EXISTS crudd_history (
+                collection INTEGER PRIMARY KEY,
+                identity INTEGER NOT NULL,
+                forgotten INTEGER NOT NULL
+            ) STRICT;
             """)
         if hasCollections { try updateCollections() }
         try connection.execute(
@@ -47,7 +52,7 @@ struct Schema {
             """)
     }
 
-    /// Gives the tables of version 1 the columns of version 2.
+    /// Gives the tables of version 1 the columns of version 2. Version 3 has a table more.
     private func updateCollections() throws(StorageFailure) {
         var tables: [(number: Int64, name: String)] = []
         try connection.query(

@@ -1,4 +1,5 @@
 import CRUDPluginKit
+import CSQLite
 
 // A row is what the host has stored, unless somebody has edited the table by hand. The host is never handed a revision
 // or an id that violates its rules: a row with such a revision is emitted without an item, which is a corrupt record to
@@ -26,6 +27,9 @@ extension Statement {
 
     /// Column 3; 0: written by somebody else.
     var storedSequence: UInt64 { UInt64(clamping: integer(3)) }
+
+    /// Whether a row by sequence is something that was removed, which has no rowid in column 5.
+    var isRemoval: Bool { sqlite3_column_type(handle, 5) == SQLITE_NULL }
 
     /// Column 5, as an unsigned number in the same order. The least rowid, which SQLite gives to no row, is 0.
     var storedPosition: UInt64 { UInt64(bitPattern: integer(5)) ^ Self.signBit }

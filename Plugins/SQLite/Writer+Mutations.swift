@@ -49,7 +49,10 @@ extension Writer {
         case (.put, .present), (.put, .revision):
             if try update() { return batch.applied(position, replacing: true) }
         case (.remove, .none), (.remove, .present), (.remove, .revision):
-            if try execute(.delete) { return batch.applied(position, replacing: false) }
+            if try execute(.delete) {
+                try remember(mutation.id, of: mutation.collection, sequence: mutation.sequence, now: batch.now)
+                return batch.applied(position, replacing: false)
+            }
         case (.setKeys, .revision) where !layout.indexes.isEmpty:
             if try execute(.setKeys) { return batch.applied(position, replacing: false) }
         default: break

@@ -120,10 +120,7 @@ final class Writer {
                 if mutation.sequence > ceiling { ceiling = SequenceBlock.last(of: mutation.sequence) }
                 if mutation.kind == .setKeys, filled.last !== mutation.collection { filled.append(mutation.collection) }
             }
-            if ceiling != sequenceCeiling {
-                let ceiling = Int64(clamping: ceiling)
-                try connection.execute("REPLACE INTO crudd_sequence (rowid, ceiling) VALUES (1, \(ceiling))")
-            }
+            try raise(to: ceiling)
             for collection in filled { try advanceFilling(of: collection.layout, now: batch.now) }
             try commit()
             sequenceCeiling = ceiling
@@ -132,6 +129,32 @@ final class Writer {
             rollBack()
             throw error
         }
+    }
+
+    /// Runs `body`, which writes to records, in a transaction, which is undone if it throws.
+    ///
+    /// - Parameter body: it raises the number that it is given to the highest sequence number that it has used.
+    func write<Result>(_ body: (inout UInt64) throws(StorageFailure) -> Result) throws(StorageFailure) -> Result {
+        try begin()
+        do {
+            var highest = sequenceCeiling
+            let result = try body(&highest)
+            let ceiling = highest > sequenceCeiling ? SequenceBlock.last(of: highest) : highest
+            try raise(to: ceiling)
+            try commit()
+            sequenceCeiling = ceiling
+            return result
+        } catch {
+            rollBack()
+            throw error
+        }
+    }
+
+    /// Notes in a transaction that sequence numbers up to `ceiling` may be used.
+    private func raise(to ceiling: UInt64) throws(StorageFailure) {
+        guard ceiling != sequenceCeiling else { return }
+        let ceiling = Int64(clamping: ceiling)
+        try connection.execute("REPLACE INTO crudd_sequence (rowid, ceiling) VALUES (1, \(ceiling))")
     }
 
     private func advanceFilling(of layout: SQLiteCollection.Layout, now: Int64) throws(StorageFailure) {

@@ -106,6 +106,7 @@ struct Catalog {
         for row in 0..<tables.rowCount {
             try run("DROP TABLE IF EXISTS \(schema.table(tables.text(row, 1)))", what)
             try query("DELETE FROM \(indexes) WHERE collection = \(tables.integer(row, 0))", [], what)
+            try dropHistory(of: tables.integer(row, 0))
         }
         try query("DELETE FROM \(collections) WHERE name = $1", [name], what)
         return tables.rowCount > 0
@@ -131,9 +132,9 @@ struct Catalog {
         of collection: PostgreSQLCollection, _ paths: [String], keepsSequences: Bool
     ) throws(StorageFailure) -> [Int64]? {
         let existing = try existingIndexes(of: collection)
-        let hasSequences = try schema.exists(sequenceIndex(collection), connection, wait)
+        let isHistoryInPlace = try isHistoryInPlace(of: collection.number, keepsSequences: keepsSequences)
         let numbers = paths.compactMap { path in existing.first { $0.path.utf8.elementsEqual(path.utf8) }?.number }
-        guard numbers.count == paths.count, existing.count == paths.count, hasSequences == keepsSequences else {
+        guard numbers.count == paths.count, existing.count == paths.count, isHistoryInPlace else {
             return nil
         }
         return numbers
@@ -176,15 +177,9 @@ struct Catalog {
             existing.append((number, path))
             numbers.append(number)
         }
-        let sequences = sequenceIndex(collection)
-        try run(
-            keepsSequences
-                ? "CREATE INDEX IF NOT EXISTS \(sequences) ON \(table) (sequence) WHERE sequence IS NOT NULL"
-                : "DROP INDEX IF EXISTS \(schema.table(sequences))", what)
+        if keepsSequences { try keepHistory(of: collection) } else { try dropHistory(of: collection.number) }
         return numbers
     }
-
-    private func sequenceIndex(_ collection: PostgreSQLCollection) -> String { "crudd_\(collection.number)_sequence" }
 
     private func existingIndexes(
         of collection: PostgreSQLCollection
@@ -198,13 +193,13 @@ struct Catalog {
     // MARK: Statements
 
     @discardableResult
-    private func query(_ sql: String, _ texts: [String], _ action: String) throws(StorageFailure) -> QueryResult {
+    func query(_ sql: String, _ texts: [String], _ action: String) throws(StorageFailure) -> QueryResult {
         var parameters = Parameters()
         for text in texts { parameters.add(text) }
         return try connection.query(sql, parameters, texts.map { _ in .text }, wait).check(action)
     }
 
-    private func run(_ script: String, _ action: String) throws(StorageFailure) {
+    func run(_ script: String, _ action: String) throws(StorageFailure) {
         try connection.run(script: script, wait).check(action)
     }
 }

@@ -21,8 +21,14 @@ enum CollectionStatement: Hashable {
     /// One record, the clock, and the expected revision if there is one. With a revision it returns how many were
     /// changed and the revision that was there.
     case update(ifRevision: Bool)
-    /// Id, clock and expected revision, likewise.
-    case remove(ifRevision: Bool)
+    /// Id, clock and expected revision, likewise. One that is remembered has a sequence number behind these, and returns
+    /// how many were removed even without a revision.
+    case remove(ifRevision: Bool, isRemembered: Bool)
+    /// Clock, limit and, if they are remembered, the first sequence number: removes what has expired and returns the
+    /// ids.
+    case expire(isRemembered: Bool)
+    /// The lowest expiry.
+    case nextExpiry
     /// Id, clock, expected revision, keys; likewise.
     case setKeys
     /// Id and clock: revision and expiry of the record.
@@ -39,7 +45,11 @@ enum CollectionStatement: Hashable {
     /// A range of records in order.
     struct Scan: Hashable {
         enum Order: Hashable {
-            case id, key, unkeyed, sequence
+            case id, key, unkeyed
+            /// What was removed among the records, without a revision.
+            case sequence
+            /// The records without a sequence number, by id.
+            case unsequenced
         }
 
         let order: Order
@@ -65,10 +75,15 @@ enum CollectionStatement: Hashable {
         case .countExpired(let scan): scan.count(scope, expiredOnly: true)
         case .put(let rows, let ifAbsent): Self.put(scope, rows: rows, ifAbsent: ifAbsent)
         case .update(let ifRevision): Self.update(scope, ifRevision: ifRevision)
-        case .remove(let ifRevision):
-            Self.changing(
-                "DELETE FROM \(scope.table) AS r WHERE r.id = $1 AND (r.expires_at IS NULL OR r.expires_at > $2)",
-                scope, expected: ifRevision ? 3 : nil, [.text, .int8])
+        case .remove(let ifRevision, let isRemembered):
+            isRemembered ? Self.rememberedRemoval(scope, ifRevision: ifRevision) : Self.removal(scope, ifRevision)
+        case .expire(let isRemembered): Self.expire(scope, isRemembered: isRemembered)
+        case .nextExpiry:
+            StatementDefinition(
+                sql: """
+                    SELECT expires_at FROM \(scope.table) WHERE expires_at IS NOT NULL AND expires_at <> 0
+                    ORDER BY expires_at, id LIMIT 1
+                    """, parameters: [])
         case .setKeys:
             Self.changing(
                 """
@@ -135,6 +150,47 @@ extension CollectionStatement {
             """, scope, expected: ifRevision ? clock + 1 : nil, types(scope) + [.int8], clock: clock)
     }
 
+    private static func removal(_ scope: StatementScope, _ ifRevision: Bool) -> StatementDefinition {
+        changing(
+            "DELETE FROM \(scope.table) AS r WHERE r.id = $1 AND (r.expires_at IS NULL OR r.expires_at > $2)",
+            scope, expected: ifRevision ? 3 : nil, [.text, .int8])
+    }
+
+    private static func rememberedRemoval(_ scope: StatementScope, ifRevision: Bool) -> StatementDefinition {
+        let isThere = "id = $1 AND (expires_at IS NULL OR expires_at > $2)"
+        return StatementDefinition(
+            sql: """
+                WITH changed AS (
+                    DELETE FROM \(scope.table) WHERE \(isThere)\(ifRevision ? " AND revision = $3" : "") RETURNING id
+                ), remembered AS (
+                    INSERT INTO \(scope.removals) (sequence, id, removed_at)
+                    SELECT $\(ifRevision ? 4 : 3), id, $2 FROM changed
+                )
+                SELECT (SELECT count(*) FROM changed), (SELECT revision FROM \(scope.table) WHERE \(isThere))
+                """,
+            parameters: [.text, .int8] + (ifRevision ? [.text] : []) + [.int8])
+    }
+
+    private static func expire(_ scope: StatementScope, isRemembered: Bool) -> StatementDefinition {
+        let remembered = """
+            , numbered AS (
+                SELECT id, expires_at, $3 - 1 + row_number() OVER (ORDER BY expires_at, id) AS sequence FROM changed
+            ), remembered AS (
+                INSERT INTO \(scope.removals) (sequence, id, removed_at) SELECT sequence, id, $1 FROM numbered
+            )
+            """
+        return StatementDefinition(
+            sql: """
+                WITH changed AS (
+                    DELETE FROM \(scope.table) WHERE id = ANY (ARRAY(
+                        SELECT id FROM \(scope.table) WHERE expires_at IS NOT NULL AND expires_at <> 0
+                        AND expires_at <= $1 ORDER BY expires_at, id LIMIT $2
+                    )) AND expires_at <= $1 RETURNING id, expires_at
+                )\(isRemembered ? remembered : "") SELECT id FROM changed ORDER BY expires_at, id
+                """,
+            parameters: [.int8, .int8] + (isRemembered ? [.int8] : []))
+    }
+
     /// A statement that changes one record; with an expected revision it returns the one that was there, too.
     private static func changing(
         _ sql: String, _ scope: StatementScope, expected: Int?, _ types: [ServerType], after: [ServerType] = [],
@@ -163,15 +219,20 @@ extension CollectionStatement.Scan {
         let (condition, types) = condition(scope)
         let order =
             switch order {
-            case .id, .unkeyed: "id\(direction)"
+            case .id, .unkeyed, .unsequenced: "id\(direction)"
             case .key: "\(key(scope))\(direction), id\(direction)"
             case .sequence: "sequence\(direction)"
             }
-        let columns = "id, revision, expires_at, sequence, \(withItems ? "item" : "NULL")"
+        let columns = "id, revision, expires_at, sequence, \(withItems ? "item" : "CAST(NULL AS text)")"
+        // Of the types of the records' columns, so that the two are merged in the order of their indexes.
+        let removals = """
+            UNION ALL SELECT id, CAST(NULL AS text), CAST(NULL AS bigint), sequence,
+            CAST(NULL AS \(withItems ? "\(scope.itemType)" : "text")) FROM \(scope.removals) WHERE \(condition)
+            """
         return StatementDefinition(
             sql: """
                 SELECT \(columns)\(self.order == .key ? ", \(key(scope))" : "") FROM \(scope.table)
-                WHERE \(condition) ORDER BY \(order) LIMIT $\(types.count + 1)
+                WHERE \(condition) \(self.order == .sequence ? removals : "") ORDER BY \(order) LIMIT $\(types.count + 1)
                 """,
             parameters: types + [.int8])
     }
@@ -196,12 +257,15 @@ extension CollectionStatement.Scan {
 
     private func condition(_ scope: StatementScope) -> (sql: String, types: [ServerType]) {
         switch order {
-        case .id, .unkeyed:
+        case .id, .unkeyed, .unsequenced:
             let bounds = "id \(excludesLower ? ">" : ">=") $1\(hasUpper ? " AND id < $2" : "")"
-            return (
-                order == .unkeyed ? "\(key(scope)) = '' AND \(bounds)" : bounds,
-                hasUpper ? [.text, .text] : [.text]
-            )
+            let selection =
+                switch order {
+                case .unkeyed: "\(key(scope)) = '' AND "
+                case .unsequenced: "sequence IS NULL AND "
+                default: ""
+                }
+            return (selection + bounds, hasUpper ? [.text, .text] : [.text])
         case .key:
             let key = key(scope)
             let bounds = isReversed ? "< ($1, $2) AND \(key) >= $3" : "> ($1, $2) AND \(key) < $3"

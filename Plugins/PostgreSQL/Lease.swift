@@ -29,7 +29,7 @@ final class Lease: Sendable {
     var fence: Int64 { number.load(ordering: .acquiring) }
 
     /// What the statements of transactions are made for.
-    var scope: StatementScope { StatementScope(number: -1, table: table, itemType: .text, indexes: []) }
+    var scope: StatementScope { StatementScope(number: -1, table: table, removals: "", itemType: .text, indexes: []) }
 
     /// A statement with the parameter ``fence`` that locks the row, and fails with ``lossState`` if the lease is lost.
     static func fenceSQL(_ table: String) -> String {

@@ -91,7 +91,7 @@ final class PostgreSQLBackend: StorageBackend {
         }
         let collection = PostgreSQLCollection(
             number: entry.number, tableName: entry.tableName, format: format,
-            scope: makeScope(schema.table(entry.tableName), format, []))
+            scope: makeScope(entry, format, []))
         collection.mayExpire.store(mayExpire || options.isShared, ordering: .relaxed)
         try update(collection, specification, wait)
         collections[key] = collection
@@ -167,21 +167,22 @@ final class PostgreSQLBackend: StorageBackend {
         }
         let old = collection.layout
         if old.scope.indexes == indexes, old.keepsSequences == keepsSequences { return }
-        let table = collection.scope.table
+        let entry = Catalog.Entry(number: collection.number, tableName: collection.tableName)
         collection.layout = PostgreSQLCollection.Layout(
-            scope: makeScope(table, collection.format, indexes),
+            scope: makeScope(entry, collection.format, indexes),
             indexes: indexes.map { index in
-                old.indexes.first { $0.indexes == [index] } ?? makeScope(table, collection.format, [index])
+                old.indexes.first { $0.indexes == [index] } ?? makeScope(entry, collection.format, [index])
             },
             keepsSequences: keepsSequences)
     }
 
     private func makeScope(
-        _ table: String, _ format: PostgreSQLCollection.Format, _ indexes: [Int64]
+        _ entry: Catalog.Entry, _ format: PostgreSQLCollection.Format, _ indexes: [Int64]
     ) -> StatementScope {
         defer { scopesNumbered += 1 }
         return StatementScope(
-            number: scopesNumbered, table: table, itemType: format.columnType, indexes: indexes)
+            number: scopesNumbered, table: schema.table(entry.tableName),
+            removals: schema.table(removalTable(entry.number)), itemType: format.columnType, indexes: indexes)
     }
 
     func dropCollection(named name: UnsafeRawBufferPointer, _ call: CallContext) throws(StorageFailure) {
@@ -216,5 +217,30 @@ final class PostgreSQLBackend: StorageBackend {
 
     func write(_ batch: borrowing WriteBatch<PostgreSQLCollection>) throws(StorageFailure) {
         try writer.write(batch)
+    }
+
+    func removeExpired(_ request: borrowing ExpiryRequest<PostgreSQLCollection>) throws(StorageFailure) -> Int64? {
+        try writer.removeExpired(request)
+    }
+
+    func trimHistory(_ request: borrowing TrimRequest<PostgreSQLCollection>) throws(StorageFailure) -> History {
+        let (number, before, limit) = (request.collection.number, request.before, request.limit)
+        guard request.collection.layout.keepsSequences else {
+            throw StorageFailure(
+                .unsupported, "table \(request.collection.tableName) was not opened to keep sequence numbers")
+        }
+        let wait = Wait(request.call, availability, isInterruptible: false)
+        return try writer.use { (connection) throws(StorageFailure) in
+            let catalog = Catalog(schema: schema, connection: connection, wait: wait)
+            let (history, old) = try catalog.history(of: number, before: before, limit: limit)
+            if old == 0 { return history }
+            var trimmed = 0
+            try writer.transaction(connection, wait) { () throws(StorageFailure) in
+                trimmed = try catalog.trimHistory(of: number, before: before, limit: limit)
+            }
+            var after = try catalog.history(of: number, before: before, limit: 0).history
+            after.trimmed = trimmed
+            return after
+        }
     }
 }

@@ -66,13 +66,16 @@ final class StatementScope: Sendable {
     let number: Int
     /// The table's name as a quoted identifier, with that of its schema.
     let table: String
+    /// That of what was removed, likewise.
+    let removals: String
     let itemType: ServerType
     /// The numbers of the indexes, in their order.
     let indexes: [Int64]
 
-    init(number: Int, table: String, itemType: ServerType, indexes: [Int64]) {
+    init(number: Int, table: String, removals: String, itemType: ServerType, indexes: [Int64]) {
         self.number = number
         self.table = table
+        self.removals = removals
         self.itemType = itemType
         self.indexes = indexes
     }

@@ -85,6 +85,11 @@ final class PostgreSQLReader: StorageReader {
             for row in 0..<page.rowCount {
                 let record = StoredRecord(page, row, collection)
                 let id = try record.id
+                if bounds.scan.order == .sequence, record.isRemoval {
+                    guard request.emitRemoval(id: id.bytes, sequence: record.sequence) else { return }
+                    if rest != .max { rest -= 1 }
+                    continue
+                }
                 let revision = try record.revision
                 let item = try request.wantsItems ? record.item : emptyBytes
                 bytes += item.count + 100

@@ -27,7 +27,7 @@ struct ScanBounds {
             request.range, of: collection, isReversed: request.isReversed, withItems: request.wantsItems)
         switch scan.order {
         case .sequence: break
-        case .id, .unkeyed: resume(afterID: Array(request.afterID))
+        case .id, .unkeyed, .unsequenced: resume(afterID: Array(request.afterID))
         case .key: if !request.afterID.isEmpty { resume(Array(request.afterKey), Array(request.afterID)) }
         }
     }
@@ -52,7 +52,7 @@ struct ScanBounds {
                 throw StorageFailure(
                     .unsupported, "table \(collection.tableName) was not opened for scans by sequence number")
             }
-            order = .sequence
+            order = range.isUnsequenced ? .unsequenced : .sequence
             scope = collection.scope
         }
         let (lower, upper) = (Array(range.lower), Array(range.upper))
@@ -69,7 +69,7 @@ struct ScanBounds {
         sequences = (
             Int64(clamping: max(range.lowerSequence, 1)), range.upperSequence.map { Int64(clamping: $0 - 1) } ?? .max
         )
-        if order != .id && order != .unkeyed { scan.hasUpper = false }
+        if order == .key || order == .sequence { scan.hasUpper = false }
     }
 
     /// Whether every record of the collection is in the range.
@@ -78,7 +78,7 @@ struct ScanBounds {
     var parameters: Parameters {
         var parameters = Parameters()
         switch scan.order {
-        case .id, .unkeyed:
+        case .id, .unkeyed, .unsequenced:
             parameters.add(copying: ids.lower)
             if scan.hasUpper { parameters.add(copying: ids.upper) }
         case .key:
@@ -95,7 +95,7 @@ struct ScanBounds {
     /// Makes the range begin behind a row of a page.
     mutating func resume(after row: Int, of page: QueryResult) {
         switch scan.order {
-        case .id, .unkeyed: resume(afterID: Array(page.bytes(row, 0)))
+        case .id, .unkeyed, .unsequenced: resume(afterID: Array(page.bytes(row, 0)))
         case .key: resume(Array(page.bytes(row, 5)), Array(page.bytes(row, 0)))
         case .sequence:
             let sequence = page.integer(row, 3)

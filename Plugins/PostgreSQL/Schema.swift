@@ -3,7 +3,7 @@ import CRUDPluginKit
 /// The tables of this plugin in the schema of a backend.
 struct Schema {
     /// Of the tables here and of collections; what a later version has made is refused.
-    static let version: Int64 = 1
+    static let version: Int64 = 2
 
     private static let maximumAttempts = 5
 
@@ -19,14 +19,20 @@ struct Schema {
     func prepare(_ connection: Connection, _ wait: Wait) throws(StorageFailure) {
         var attempts = 0
         while true {
-            switch try owner(connection, wait) {
-            case .crudd: return try check(connection, wait)
+            let script: String
+            switch try content(connection, wait) {
+            case .nothing: script = creation
+            case .version(1): script = upgrade
+            case .version(Self.version): return
+            case .version(let version):
+                throw StorageFailure(
+                    .unsupported, "schema \(name) has version \(version), and this plugin knows \(Self.version)")
             case .other(let relation):
                 throw StorageFailure(
                     .unsupported, "schema \(name) belongs to another program: it holds \(relation)")
-            case .nobody: break
             }
-            guard let error = try create(connection, wait) else { return }
+            // One transaction.
+            guard let error = try connection.run(script: script, wait).error else { return }
             attempts += 1
             // Of several daemons that start at the same time one succeeds, and the others find what it has made.
             guard error.isCollision, attempts < Self.maximumAttempts else {
@@ -35,14 +41,16 @@ struct Schema {
         }
     }
 
-    private enum Owner {
-        case nobody
-        case crudd
-        /// What it has made there.
+    /// What is in the schema.
+    private enum Content {
+        case nothing
+        /// Tables of this plugin.
+        case version(Int64)
+        /// Something else, such as this.
         case other(String)
     }
 
-    private func owner(_ connection: Connection, _ wait: Wait) throws(StorageFailure) -> Owner {
+    private func content(_ connection: Connection, _ wait: Wait) throws(StorageFailure) -> Content {
         var parameters = Parameters()
         parameters.add(name)
         let relations = try connection.query(
@@ -51,54 +59,57 @@ struct Schema {
             WHERE nspname = $1 AND relkind <> 'i' ORDER BY relname <> 'crudd_schema' LIMIT 1
             """, parameters, [.text], wait
         ).check("look into schema \(name)")
-        if relations.rowCount == 0 { return .nobody }
-        let relation = relations.text(0, 0)
-        return relation == "crudd_schema" ? .crudd : .other(relation)
-    }
-
-    /// Makes the tables in one transaction.
-    ///
-    /// - Returns: why the server has undone it.
-    private func create(_ connection: Connection, _ wait: Wait) throws(StorageFailure) -> ServerError? {
-        try connection.run(
-            script: """
-                CREATE SCHEMA IF NOT EXISTS \(quotedName);
-                CREATE TABLE \(table("crudd_schema")) (version bigint PRIMARY KEY);
-                CREATE TABLE \(table("crudd_lease")) (
-                    number bigint PRIMARY KEY,
-                    holder text,
-                    place text,
-                    fence bigint NOT NULL,
-                    expires_at timestamptz,
-                    sequence_ceiling bigint NOT NULL
-                );
-                CREATE TABLE \(table("crudd_collections")) (
-                    number bigint PRIMARY KEY,
-                    name text COLLATE "C" NOT NULL,
-                    format text NOT NULL,
-                    table_name text COLLATE "C" NOT NULL UNIQUE,
-                    UNIQUE (name, format)
-                );
-                CREATE TABLE \(table("crudd_indexes")) (
-                    number bigint PRIMARY KEY,
-                    collection bigint NOT NULL,
-                    path text COLLATE "C" NOT NULL,
-                    UNIQUE (collection, path)
-                );
-                INSERT INTO \(table("crudd_lease")) (number, fence, sequence_ceiling) VALUES (1, 0, 0);
-                INSERT INTO \(table("crudd_schema")) (version) VALUES (\(Self.version))
-                """, wait
-        ).error
-    }
-
-    private func check(_ connection: Connection, _ wait: Wait) throws(StorageFailure) {
+        if relations.rowCount == 0 { return .nothing }
+        guard relations.text(0, 0) == "crudd_schema" else { return .other(relations.text(0, 0)) }
         let versions = try connection.query("SELECT version FROM \(table("crudd_schema"))", Parameters(), [], wait)
             .check("read the version of schema \(name)")
-        let version = versions.rowCount == 1 ? versions.integer(0, 0) : 0
-        guard version == Self.version else {
-            throw StorageFailure(
-                .unsupported, "schema \(name) has version \(version), and this plugin knows \(Self.version)")
-        }
+        return .version(versions.rowCount == 1 ? versions.integer(0, 0) : 0)
+    }
+
+    private var creation: String {
+        """
+        CREATE SCHEMA IF NOT EXISTS \(quotedName);
+        CREATE TABLE \(table("crudd_schema")) (version bigint PRIMARY KEY);
+        CREATE TABLE \(table("crudd_lease")) (
+            number bigint PRIMARY KEY,
+            holder text,
+            place text,
+            fence bigint NOT NULL,
+            expires_at timestamptz,
+            sequence_ceiling bigint NOT NULL
+        );
+        CREATE TABLE \(table("crudd_collections")) (
+            number bigint PRIMARY KEY,
+            name text COLLATE "C" NOT NULL,
+            format text NOT NULL,
+            table_name text COLLATE "C" NOT NULL UNIQUE,
+            UNIQUE (name, format)
+        );
+        CREATE TABLE \(table("crudd_indexes")) (
+            number bigint PRIMARY KEY,
+            collection bigint NOT NULL,
+            path text COLLATE "C" NOT NULL,
+            UNIQUE (collection, path)
+        );
+        \(history);
+        INSERT INTO \(table("crudd_lease")) (number, fence, sequence_ceiling) VALUES (1, 0, 0);
+        INSERT INTO \(table("crudd_schema")) (version) VALUES (\(Self.version))
+        """
+    }
+
+    /// What version 1 lacks.
+    private var upgrade: String {
+        "\(history); UPDATE \(table("crudd_schema")) SET version = \(Self.version)"
+    }
+
+    private var history: String {
+        """
+        CREATE TABLE \(table("crudd_history")) (
+            collection bigint PRIMARY KEY,
+            identity bigint NOT NULL,
+            forgotten bigint NOT NULL
+        )
+        """
     }
 
     /// Whether the schema has a relation of that name.

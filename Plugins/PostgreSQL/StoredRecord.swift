@@ -27,6 +27,9 @@ struct StoredRecord {
         }
     }
 
+    /// Whether a row by sequence is something that was removed, which has no revision.
+    var isRemoval: Bool { result.isNull(row, 1) }
+
     var revision: UnsafeRawBufferPointer {
         get throws(StorageFailure) {
             let revision = result.bytes(row, 1)

@@ -59,8 +59,11 @@ struct WritePlan {
                     positions: [position]))
         case (.put, .present): add(.update(ifRevision: false), layout.scope, position)
         case (.put, .revision): add(.update(ifRevision: true), layout.scope, position)
-        case (.remove, .none), (.remove, .present): add(.remove(ifRevision: false), collection.scope, position)
-        case (.remove, .revision): add(.remove(ifRevision: true), collection.scope, position)
+        case (.remove, .none), (.remove, .present), (.remove, .revision):
+            let isRemembered = layout.keepsSequences && mutation.sequence != 0
+            add(
+                .remove(ifRevision: mutation.precondition == .revision, isRemembered: isRemembered), collection.scope,
+                position)
         case (.setKeys, .revision) where !layout.indexes.isEmpty: add(.setKeys, layout.scope, position)
         default: add(.examine, collection.scope, position)
         }
@@ -109,10 +112,11 @@ extension WritePlan.Step {
             parameters.add(first, scope)
             parameters.add(batch.now)
             if ifRevision { parameters.add(first.expected) }
-        case .remove(let ifRevision):
+        case .remove(let ifRevision, let isRemembered):
             parameters.add(first.id)
             parameters.add(batch.now)
             if ifRevision { parameters.add(first.expected) }
+            if isRemembered { parameters.add(Int64(clamping: first.sequence)) }
         case .setKeys:
             parameters.add(first.id)
             parameters.add(batch.now)
@@ -135,7 +139,10 @@ extension WritePlan.Step {
         let position = positions[0]
         switch statement {
         case .put(_, let ifAbsent): return judgePuts(result, ifAbsent: ifAbsent, batch)
-        case .update(ifRevision: false), .remove(ifRevision: false):
+        case .remove(ifRevision: false, isRemembered: true):
+            return result.integer(0, 0) > 0
+                ? batch.applied(position, replacing: false) : batch.refused(position, .notFound)
+        case .update(ifRevision: false), .remove(ifRevision: false, isRemembered: false):
             return result.affectedRows > 0
                 ? batch.applied(position, replacing: batch[position].kind == .put) : batch.refused(position, .notFound)
         case .update, .remove, .setKeys: return judgeConditional(result, batch)

@@ -13,10 +13,10 @@ final class Writer {
     private var connection: Connection?
     /// No sequence number above this has been stored. It is raised by a block before the first number of the block is
     /// used.
-    private var sequenceCeiling: UInt64
+    private(set) var sequenceCeiling: UInt64
 
     /// How often a transaction that conflicts with others is tried.
-    private static let maximumAttempts = 5
+    static let maximumAttempts = 5
     /// How often a change of the schema is tried that collides with those of other daemons.
     private static let maximumSchemaAttempts = 20
 
@@ -118,7 +118,7 @@ final class Writer {
     }
 
     /// Sends what every transaction begins with.
-    private func begin(_ connection: Connection) throws(StorageFailure) {
+    func begin(_ connection: Connection) throws(StorageFailure) {
         try connection.send(.begin, control, Parameters())
         if isShared { return }
         var parameters = Parameters()
@@ -151,7 +151,8 @@ final class Writer {
         if let error = try write(batch, 0..<batch.count) { throw error.failure("write") }
     }
 
-    private func reserve(_ ceiling: UInt64, _ call: CallContext) throws(StorageFailure) {
+    /// Notes durably that sequence numbers up to `ceiling` may be used.
+    func reserve(_ ceiling: UInt64, _ call: CallContext) throws(StorageFailure) {
         let wait = Wait(call, availability, isInterruptible: false)
         let isHeld = try use { (connection) throws(StorageFailure) in
             try lease.reserve(ceiling, isShared: isShared, connection, wait)
@@ -226,20 +227,8 @@ final class Writer {
         try begin(connection)
         for step in plan.steps { try connection.send(step.statement, step.scope, step.parameters(batch)) }
         connection.hasWarned = false
-        if !batch.isAtomic {
-            try connection.send(.commit, control, Parameters())
-            progress = .committing
-        }
-        try connection.sync(wait)
-        var failure = try connection.receive(wait).error
-        if !isShared {
-            let fence = try connection.receive(wait)
-            if let error = fence.error, error.state == Lease.lossState {
-                progress = .undecided
-                throw takenOver()
-            }
-            failure = failure ?? fence.error
-        }
+        if batch.isAtomic { try connection.sync(wait) } else { try commit(connection, wait, &progress) }
+        var failure = try receiveBeginning(connection, wait, &progress)
         var isApplied = true
         for step in plan.steps {
             let result = try connection.receive(wait)
@@ -259,16 +248,37 @@ final class Writer {
             connection.recover()
             return nil
         }
-        try connection.send(.commit, control, Parameters())
-        progress = .committing
-        try connection.sync(wait)
+        try commit(connection, wait, &progress)
         let commit = try connection.receive(wait)
         try connection.finish(wait)
         return try check(commit: commit, connection, &progress)
     }
 
+    /// Sends the end of a transaction, with all that was queued.
+    func commit(_ connection: Connection, _ wait: Wait, _ progress: inout Progress) throws(StorageFailure) {
+        try connection.send(.commit, control, Parameters())
+        progress = .committing
+        try connection.sync(wait)
+    }
+
+    /// Receives the results of what every transaction begins with.
+    ///
+    /// - Returns: why it has failed.
+    func receiveBeginning(
+        _ connection: Connection, _ wait: Wait, _ progress: inout Progress
+    ) throws(StorageFailure) -> ServerError? {
+        let failure = try connection.receive(wait).error
+        if isShared { return failure }
+        let fence = try connection.receive(wait)
+        if let error = fence.error, error.state == Lease.lossState {
+            progress = .undecided
+            throw takenOver()
+        }
+        return failure ?? fence.error
+    }
+
     /// Whether a commit has succeeded; an error after which nobody knows is thrown.
-    private func check(
+    func check(
         commit: QueryResult, _ connection: Connection, _ progress: inout Progress
     ) throws(StorageFailure) -> ServerError? {
         guard let error = commit.error else {

@@ -73,7 +73,7 @@ final class Directory: Sendable {
 
     /// A name in a directory.
     struct Entry {
-        /// Valid while the scan is at this entry.
+        /// Valid until the next one is asked for.
         let name: UnsafeRawBufferPointer
         /// S_IFREG, S_IFDIR and so on.
         let kind: mode_t
@@ -83,33 +83,12 @@ final class Directory: Sendable {
 
     /// Hands over every name but `.` and `..`, in no order.
     func scan(_ body: (Entry) throws(StorageFailure) -> Void) throws(StorageFailure) {
-        // A description of its own, as threads may scan at the same time.
-        let descriptor = openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0, let stream = fdopendir(descriptor) else {
-            let failure = StorageFailure("cannot open \(path)")
-            if descriptor >= 0 { close(descriptor) }
-            throw failure
-        }
-        defer { closedir(stream) }
-        while true {
-            errno = 0
-            guard let entry = readdir(stream) else {
-                if errno != 0 { throw StorageFailure("cannot read \(path)") }
-                return
-            }
-            // The name is terminated and stays in place until the next `readdir`. Its declared size is a mere maximum,
-            // hence by the address.
-            let offset = MemoryLayout<dirent>.offset(of: \.d_name)!
-            let start = UnsafeRawPointer(entry) + offset
-            let name = UnsafeRawBufferPointer(start: start, count: strlen(start.assumingMemoryBound(to: CChar.self)))
-            if name.elementsEqual(".".utf8) || name.elementsEqual("..".utf8) { continue }
-            guard let kind = kind(of: start, hint: entry.pointee.d_type) else { continue }
-            try body(Entry(name: name, kind: kind))
-        }
+        let names = try DirectoryNames(of: self)
+        while let entry = try names.next() { try body(entry) }
     }
 
     /// Nil for what has gone meanwhile.
-    private func kind(of name: UnsafeRawPointer, hint: UInt8) -> mode_t? {
+    fileprivate func kind(of name: UnsafeRawPointer, hint: UInt8) -> mode_t? {
         // DT_REG and the others are S_IFREG and the others without their zeros; 0 is unknown.
         if hint != 0 { return mode_t(hint) << 12 }
         var status = stat()
@@ -117,5 +96,46 @@ final class Directory: Sendable {
             return nil
         }
         return status.st_mode & S_IFMT
+    }
+}
+
+/// The names in a directory but `.` and `..`, in no order, one after the other.
+final class DirectoryNames {
+    private let directory: Directory
+    private let stream: OpaquePointer
+
+    init(of directory: Directory) throws(StorageFailure) {
+        // A description of its own, as threads may scan at the same time.
+        let descriptor = openat(directory.descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0, let stream = fdopendir(descriptor) else {
+            let failure = StorageFailure("cannot open \(directory.path)")
+            if descriptor >= 0 { close(descriptor) }
+            throw failure
+        }
+        self.directory = directory
+        self.stream = stream
+    }
+
+    deinit {
+        closedir(stream)
+    }
+
+    /// The next one; nil: there is none.
+    func next() throws(StorageFailure) -> Directory.Entry? {
+        while true {
+            errno = 0
+            guard let entry = readdir(stream) else {
+                if errno != 0 { throw StorageFailure("cannot read \(directory.path)") }
+                return nil
+            }
+            // The name is terminated and stays in place until the next `readdir`. Its declared size is a mere maximum,
+            // hence by the address.
+            let offset = MemoryLayout<dirent>.offset(of: \.d_name)!
+            let start = UnsafeRawPointer(entry) + offset
+            let name = UnsafeRawBufferPointer(start: start, count: strlen(start.assumingMemoryBound(to: CChar.self)))
+            if name.elementsEqual(".".utf8) || name.elementsEqual("..".utf8) { continue }
+            guard let kind = directory.kind(of: start, hint: entry.pointee.d_type) else { continue }
+            return Directory.Entry(name: name, kind: kind)
+        }
     }
 }

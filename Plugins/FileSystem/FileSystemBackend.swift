@@ -74,7 +74,7 @@ final class FileSystemBackend: StorageBackend {
 
     func dropCollection(named name: UnsafeRawBufferPointer, _ call: CallContext) throws(StorageFailure) {
         try root.checkSyncs()
-        collections[Array(name)] = nil
+        for collection in collections.removeValue(forKey: Array(name)) ?? [:] { writer.forget(collection.value) }
         guard let directory = try root.directory.directory(EncodedName(name.bytes).text) else {
             throw StorageFailure(.notFound, "there is no collection \(String(decoding: name, as: UTF8.self))")
         }
@@ -121,5 +121,9 @@ final class FileSystemBackend: StorageBackend {
 
     func write(_ batch: borrowing WriteBatch<FileSystemCollection>) throws(StorageFailure) {
         writer.write(batch)
+    }
+
+    func removeExpired(_ request: borrowing ExpiryRequest<FileSystemCollection>) throws(StorageFailure) -> Int64? {
+        try writer.removeExpired(request)
     }
 }

@@ -15,11 +15,13 @@ final class FileSystemWriter {
     /// How many directories a batch holds open.
     private static let maximumDirectories = 64
 
-    private let root: Root
-    private let sequences: ReservedSequences
-    private let syncs: Bool
-    private let host: Host
-    private let foreignFiles: ForeignFiles
+    let root: Root
+    let sequences: ReservedSequences
+    let syncs: Bool
+    let host: Host
+    let foreignFiles: ForeignFiles
+    /// By collection: each lives as long as the backend.
+    private var queues: [ObjectIdentifier: ExpiryQueue] = [:]
     /// The collections that the batch has touched.
     private var targets: [ObjectIdentifier: Target] = [:]
     /// The failure that was logged last, so that a full disk does not fill the log as well.
@@ -54,6 +56,20 @@ final class FileSystemWriter {
         finish(batch)
     }
 
+    // MARK: Expiry
+
+    func queue(of collection: FileSystemCollection) -> ExpiryQueue {
+        if let queue = queues[ObjectIdentifier(collection)] { return queue }
+        let queue = ExpiryQueue()
+        queues[ObjectIdentifier(collection)] = queue
+        return queue
+    }
+
+    /// The collection is dropped.
+    func forget(_ collection: FileSystemCollection) {
+        queues[ObjectIdentifier(collection)] = nil
+    }
+
     // MARK: Mutations
 
     private func apply(
@@ -69,6 +85,9 @@ final class FileSystemWriter {
         try sequences.reserve(mutation.sequence)
         if mutation.kind == .put {
             try put(mutation, directory)
+            if mutation.expiresAt != 0 {
+                queue(of: collection).push(Array(mutation.id), expiresAt: mutation.expiresAt)
+            }
             took(effect: position, in: collection)
             batch.applied(position, replacing: current.map { !batch.call.hasExpired($0.expiresAt) } ?? false)
         } else if try directory.removeFile(FileName.record(EncodedName(mutation.id.bytes), collection.format)) {

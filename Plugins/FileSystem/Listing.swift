@@ -42,21 +42,28 @@ struct Listing {
     ) throws(StorageFailure) {
         try directory.scan { (entry) throws(StorageFailure) in
             try heartbeat.step()
-            guard entry.kind == S_IFREG else {
-                foreignFiles.report(entry.name, in: directory)
-                return
-            }
-            switch FileName(entry.name) {
-            case .record(collection.format, .name(let id)): try body(entry, id)
-            case .record(collection.format, .shortened): if let id = try id(entry) { try body(entry, id) }
-            case .record, .temporary: break
-            case .foreign: foreignFiles.report(entry.name, in: directory)
-            }
+            if let id = try id(of: entry) { try body(entry, id) }
+        }
+    }
+
+    /// The id of a record by its file; nil: that is none of the collection. Anything but a record's file is reported.
+    func id(of entry: Directory.Entry) throws(StorageFailure) -> [UInt8]? {
+        guard entry.kind == S_IFREG else {
+            foreignFiles.report(entry.name, in: directory)
+            return nil
+        }
+        switch FileName(entry.name) {
+        case .record(collection.format, .name(let id)): return id
+        case .record(collection.format, .shortened): return try storedID(entry)
+        case .record, .temporary: return nil
+        case .foreign:
+            foreignFiles.report(entry.name, in: directory)
+            return nil
         }
     }
 
     /// The id of a file whose name is shortened; nil if it has gone, or its id has another name.
-    private func id(_ entry: Directory.Entry) throws(StorageFailure) -> [UInt8]? {
+    private func storedID(_ entry: Directory.Entry) throws(StorageFailure) -> [UInt8]? {
         guard let file = try RecordFile.open(entry.text, in: directory, foreignFiles) else { return nil }
         if let id = try file.id(),
             FileName.record(EncodedName(id.span.bytes), collection.format).utf8.elementsEqual(entry.name)

@@ -39,6 +39,15 @@ struct RecordTable {
         if index < records.count, records[index].id == id { records.remove(at: index) }
     }
 
+    /// The records that have expired, those that expired first first.
+    func expired(_ call: CallContext, limit: Int) -> ArraySlice<Record> {
+        // They are in the order of their ids, in which the sort leaves those that expire at the same time.
+        records.filter { call.hasExpired($0.expiresAt) }.sorted { $0.expiresAt < $1.expiresAt }.prefix(limit)
+    }
+
+    /// When the next record expires; nil: none does.
+    var nextExpiry: Int64? { records.lazy.map(\.expiresAt).filter { $0 != 0 }.min() }
+
     /// The records of a range, in order.
     func records(in range: IDRange) -> ArraySlice<Record> {
         let lower = index(range.lower)

@@ -31,27 +31,41 @@ struct SuiteDraft {
         let current = content[collection].record(mutation.id)
         guard permits(mutation, position, batch, current) else { return false }
         if mutation.kind == .check { return batch.applied(position, replacing: false) }
-        if content.reserve(mutation.sequence) {
-            changes[SuiteKey.sequenceCeiling] = .some("\(content.sequenceCeiling)")
-        }
+        reserve(mutation.sequence)
         let id = Array(mutation.id)
         let qualifier = content.qualifier(of: collection)
-        let itemKey = SuiteKey(collection.name, .item(id: id, qualifier)).text
-        let metadataKey = SuiteKey(collection.name, .metadata(id: id, qualifier)).text
         if mutation.kind == .put {
             let record = RecordTable.Record(
                 id: id, item: Array(mutation.item), revision: Array(mutation.revision), expiresAt: mutation.expiresAt,
                 sequence: mutation.sequence)
             content[collection].insert(record)
-            changes[itemKey] = .some(StoredItem.value(mutation.item))
-            changes[metadataKey] = .some(StoredMetadata.value(of: record))
+            changes[SuiteKey(collection.name, .item(id: id, qualifier)).text] = .some(StoredItem.value(mutation.item))
+            changes[SuiteKey(collection.name, .metadata(id: id, qualifier)).text] = .some(
+                StoredMetadata.value(of: record))
         } else {
-            content[collection].remove(id)
-            changes[itemKey] = .some(nil)
-            changes[metadataKey] = .some(nil)
+            remove(id, from: collection)
         }
         let isReplaced = current.map { !batch.call.hasExpired($0.expiresAt) } ?? false
         return batch.applied(position, replacing: mutation.kind == .put && isReplaced)
+    }
+
+    private mutating func reserve(_ sequence: UInt64) {
+        if content.reserve(sequence) { changes[SuiteKey.sequenceCeiling] = .some("\(content.sequenceCeiling)") }
+    }
+
+    private mutating func remove(_ id: [UInt8], from collection: UserDefaultsCollection) {
+        let qualifier = content.qualifier(of: collection)
+        content[collection].remove(id)
+        changes[SuiteKey(collection.name, .item(id: id, qualifier)).text] = .some(nil)
+        changes[SuiteKey(collection.name, .metadata(id: id, qualifier)).text] = .some(nil)
+    }
+
+    /// Removes records that have expired, and returns their ids.
+    mutating func removeExpired(_ request: borrowing ExpiryRequest<UserDefaultsCollection>) -> [[UInt8]] {
+        let ids = content[request.collection].expired(request.call, limit: request.limit).map(\.id)
+        for id in ids { remove(id, from: request.collection) }
+        if !ids.isEmpty { reserve(request.firstSequence + UInt64(ids.count - 1)) }
+        return ids
     }
 
     private func permits(

@@ -79,6 +79,14 @@ final class UserDefaultsBackend: StorageBackend {
         try suite.store(draft)
     }
 
+    func removeExpired(_ request: borrowing ExpiryRequest<UserDefaultsCollection>) throws(StorageFailure) -> Int64? {
+        var draft = SuiteDraft(of: try suite.current(request.call))
+        let removed = draft.removeExpired(request)
+        try suite.store(draft)
+        for (index, id) in removed.enumerated() { request.emit(index, id: id.span.bytes) }
+        return draft.content[request.collection].nextExpiry
+    }
+
     func idle(_ call: CallContext) {
         suite.makeCopy()
     }

@@ -40,7 +40,7 @@ ROUNDS ?= 3
 
 DOCUMENTS = README.md CHANGELOG.md LICENSE $(wildcard etc/*.md) etc/crudd.yaml systemd/README.md \
 	Sources/CRUDWire/PROTOCOL.md Sources/CRUDPluginABI/CHILD-PROTOCOL.md Plugins/Examples/memory.c \
-	Plugins/Examples/entries.h Plugins/Examples/store.py Tests/Bench/README.md \
+	Plugins/Examples/entries.h Plugins/Examples/removals.h Plugins/Examples/store.py Tests/Bench/README.md \
 	$(wildcard Sources/*/README.md Plugins/*/README.md systemd/examples/*)
 
 .PHONY: help toolchain deps deps-test deps-bench build demo docs test test-asan fuzz check lint bench install \

@@ -1,21 +1,21 @@
-// A storage plugin for crudd in C, against crudd_plugin.h alone: records in memory, with indexes, sequence numbers and
-// expiry, gone when the process ends.
+// A storage plugin for crudd in C, against crudd_plugin.h alone: records in memory, with indexes, sequence numbers,
+// removals and expiry, gone when the process ends.
 //
 //     cc -std=c11 -shared -fPIC -I /usr/include -o example.so memory.c
 //
 // The contract is in Sources/CRUDPluginABI/README.md.
 //
 // A collection is one sorted array of entries, in which each record stands once for each order: by id, by sequence
-// number and by each index. An entry is sorted by its order, then by the record's key in that order, then by id. In
-// ID_ORDER the key is the id, in SEQUENCE_ORDER the number in eight bytes. A record without a key has the empty one, so
-// that the unkeyed records are the first entries of an index.
+// number, by expiry and by each index. An entry is sorted by its order, then by the record's key in that order, then by
+// id. In ID_ORDER the key is the id, in SEQUENCE_ORDER and EXPIRY_ORDER the number in eight bytes. A record without a key
+// has the empty one, so that the unkeyed records are the first entries of an index. removals.h has what was removed.
 
 #include "entries.h"
 
 // Hardly a function needs all of its parameters.
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-enum { ID_ORDER, SEQUENCE_ORDER, FIRST_INDEX_ORDER };
+enum { ID_ORDER, SEQUENCE_ORDER, EXPIRY_ORDER, REMOVAL_ORDER, FIRST_INDEX_ORDER };
 
 typedef struct key_index {
     crudd_bytes name;
@@ -29,6 +29,8 @@ struct crudd_collection {
     key_index *indexes;
     size_t index_count;
     uint64_t next_order;
+    uint64_t identity;   // 0: it does not remember what is removed
+    uint64_t forgotten;
 };
 
 struct crudd_backend {
@@ -64,6 +66,15 @@ static size_t record_count(const crudd_collection *collection) {
     return rank(&collection->entries, (position){SEQUENCE_ORDER, empty, empty});
 }
 
+static crudd_bytes append(uint8_t **end, crudd_bytes bytes) {
+    crudd_bytes appended = {*end, bytes.size};
+    if (bytes.size > 0) memcpy(*end, bytes.data, bytes.size);
+    *end += bytes.size;
+    return appended;
+}
+
+#include "removals.h"
+
 // MARK: Storage
 
 static crudd_status check_options(crudd_bytes options, crudd_failure *failure) {
@@ -88,6 +99,7 @@ static void free_indexes(key_index *indexes, size_t count) {
 
 static void free_collection(crudd_collection *collection) {
     size_t records = record_count(collection);
+    forget_removals(collection);
     for (size_t n = 0; n < records; n++) free(collection->entries.all[n].record);
     free(collection->entries.all);
     free_indexes(collection->indexes, collection->index_count);
@@ -164,6 +176,8 @@ static crudd_status open_collection(crudd_backend *backend, const crudd_call *ca
         backend->collections = found;
     }
     *collection = found;
+    if (!(spec->flags & CRUDD_OPEN_SEQUENCES)) forget_removals(found);
+    else if (!begin_history(found)) return CRUDD_UNAVAILABLE;
     return set_indexes(found, spec);
 }
 
@@ -214,7 +228,9 @@ static crudd_status find_range(const crudd_collection *collection, const crudd_r
                                size_t *first, size_t *end) {
     uint8_t lower_number[8], upper_number[8];
     position lower = {0, range->lower, empty}, upper = {0, range->upper, empty};
-    if (range->order == CRUDD_BY_SEQUENCE) {
+    if (range->order == CRUDD_BY_SEQUENCE && (range->flags & CRUDD_RANGE_UNSEQUENCED)) {
+        lower.order = upper.order = SEQUENCE_ORDER;
+    } else if (range->order == CRUDD_BY_SEQUENCE) {
         lower = (position){SEQUENCE_ORDER, sortable(range->lower_sequence, lower_number), empty};
         upper = (position){SEQUENCE_ORDER, sortable(range->upper_sequence, upper_number), empty};
     } else if (range->order == CRUDD_BY_KEY && range->index < collection->index_count) {
@@ -223,7 +239,7 @@ static crudd_status find_range(const crudd_collection *collection, const crudd_r
         return CRUDD_UNSUPPORTED;
     }
     const crudd_bytes least_key = {(const uint8_t *)"", 1};  // One zero byte: only the empty key comes before it.
-    if (range->flags & CRUDD_RANGE_UNKEYED) {
+    if (range->flags & (CRUDD_RANGE_UNKEYED | CRUDD_RANGE_UNSEQUENCED)) {
         lower = (position){lower.order, empty, range->lower};
         upper = (position){lower.order, range->upper.size > 0 ? empty : least_key, range->upper};
     } else {
@@ -236,6 +252,11 @@ static crudd_status find_range(const crudd_collection *collection, const crudd_r
     return CRUDD_OK;
 }
 
+static int32_t count_record(void *context, size_t index, const crudd_record *record) {
+    ++*(uint64_t *)context;
+    return 0;
+}
+
 static crudd_status scan(crudd_reader *reader, const crudd_call *call, const crudd_scan *request,
                          crudd_failure *failure) {
     const entries *entries = &request->collection->entries;
@@ -245,7 +266,7 @@ static crudd_status scan(crudd_reader *reader, const crudd_call *call, const cru
     if (status != CRUDD_OK) return status;
     int is_reverse = (request->flags & CRUDD_SCAN_REVERSE) != 0;
     if (request->after_id.size > 0) {
-        crudd_bytes key = order == ID_ORDER ? request->after_id : request->after_key;
+        crudd_bytes key = order == ID_ORDER ? request->after_id : order == SEQUENCE_ORDER ? empty : request->after_key;
         position after = {order, key, request->after_id};
         size_t at = rank(entries, after);
         if (is_reverse && at < end) end = at;
@@ -257,16 +278,12 @@ static crudd_status scan(crudd_reader *reader, const crudd_call *call, const cru
         crudd_record record = *entries->all[is_reverse ? --end : first++].record;
         if (++visited % 1024 == 0 && call->interrupted != NULL && call->interrupted(call->context) != 0)
             return CRUDD_INTERRUPTED;
-        if (has_expired(&record, call)) continue;
+        // Of a removal `expires_at` is something else, and it is not counted.
+        if (record.flags & CRUDD_RECORD_REMOVED ? request->emit == count_record : has_expired(&record, call)) continue;
         if (request->flags & CRUDD_SCAN_WITHOUT_ITEMS) record.item = empty;
         if (request->emit(request->context, emitted++, &record) != 0) break;
     }
     return CRUDD_OK;
-}
-
-static int32_t count_record(void *context, size_t index, const crudd_record *record) {
-    ++*(uint64_t *)context;
-    return 0;
 }
 
 static crudd_status count(crudd_reader *reader, const crudd_call *call, const crudd_count *request, uint64_t *count,
@@ -279,19 +296,13 @@ static crudd_status count(crudd_reader *reader, const crudd_call *call, const cr
 
 // MARK: Writing
 
-static crudd_bytes append(uint8_t **end, crudd_bytes bytes) {
-    crudd_bytes appended = {*end, bytes.size};
-    if (bytes.size > 0) memcpy(*end, bytes.data, bytes.size);
-    *end += bytes.size;
-    return appended;
-}
-
 // Stores a copy of a record, with its keys in the same block of memory, in the place of the one that is there.
 static crudd_status store(crudd_collection *collection, const crudd_record *from, const crudd_bytes *keys,
                           crudd_record *replaced) {
-    uint8_t number[8];
-    crudd_bytes sequence = sortable(from->sequence, number);
-    size_t size = sizeof(crudd_record) + from->id.size + from->item.size + from->revision.size + sequence.size;
+    uint8_t number[8], time[8];
+    crudd_bytes sequence = sortable(from->sequence, number), expiry = sortable((uint64_t)from->expires_at, time);
+    size_t size = sizeof(crudd_record) + from->id.size + from->item.size + from->revision.size + sequence.size +
+                  expiry.size;
     for (size_t n = 0; n < collection->index_count; n++) size += keys[n].size;
     crudd_record *record = malloc(size);
     if (record == NULL || !reserve(&collection->entries, FIRST_INDEX_ORDER + collection->index_count))
@@ -304,6 +315,7 @@ static crudd_status store(crudd_collection *collection, const crudd_record *from
     if (replaced != NULL) discard(&collection->entries, 0, replaced);
     insert(&collection->entries, ID_ORDER, record->id, record);
     insert(&collection->entries, SEQUENCE_ORDER, append(&bytes, sequence), record);
+    insert(&collection->entries, EXPIRY_ORDER, append(&bytes, expiry), record);
     for (size_t n = 0; n < collection->index_count; n++)
         insert(&collection->entries, collection->indexes[n].order, append(&bytes, keys[n]), record);
     free(replaced);
@@ -330,8 +342,7 @@ static void apply(const crudd_mutation *mutation, const crudd_call *call, crudd_
         outcome->revision_size = (uint32_t)found->revision.size;
         memcpy(outcome->revision, found->revision.data, found->revision.size);
     } else if (mutation->kind == CRUDD_REMOVE) {
-        discard(&mutation->collection->entries, 0, found);
-        free(found);
+        outcome->status = remove_record(mutation->collection, found, record->sequence, call->now);
     } else if (mutation->kind == CRUDD_PUT) {
         outcome->status = store(mutation->collection, record, record->keys, stored);
         outcome->replaced = outcome->status == CRUDD_OK && found != NULL;
@@ -374,6 +385,8 @@ const crudd_plugin *crudd_plugin_entry(void) {
         .scan = scan,
         .count = count,
         .write = write_batch,
+        .remove_expired = remove_expired,
+        .trim_history = trim_history,
     };
     return &plugin;
 }

@@ -11,6 +11,7 @@ The protocol is in Sources/CRUDPluginABI/CHILD-PROTOCOL.md. A write is one trans
 
 import json
 import os
+import secrets
 import sqlite3
 import struct
 import sys
@@ -24,6 +25,11 @@ CREATE TABLE IF NOT EXISTS records (
     PRIMARY KEY (collection, id)
 );
 CREATE INDEX IF NOT EXISTS records_by_sequence ON records (collection, sequence);
+CREATE INDEX IF NOT EXISTS records_by_expiry ON records (collection, expires) WHERE expires > 0;
+CREATE TABLE IF NOT EXISTS removed (
+    collection INTEGER, sequence INTEGER, id BLOB, at INTEGER, PRIMARY KEY (collection, sequence)
+);
+CREATE TABLE IF NOT EXISTS history (collection INTEGER PRIMARY KEY, identity INTEGER, forgotten INTEGER);
 CREATE TABLE IF NOT EXISTS state (last_sequence INTEGER);
 INSERT INTO state SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM state);
 """
@@ -55,7 +61,7 @@ class Store:
     """A database with the records of all collections. Ids, items and revisions are bytes, compared as such.
 
     A method gets a request's payload and its parameters. It returns the result, and for `write` the reply's payload;
-    `read` and `scan` yield records: their members, and the bytes that their lengths stand for.
+    `remove_expired` returns what else the result has, and records; `read` and `scan` yield records: their members, and the bytes that their lengths stand for.
     """
 
     def __init__(self, path):
@@ -74,7 +80,7 @@ class Store:
 
     # Collections: one for each name and format
 
-    def open_collection(self, payload, collection, name, format, create, **_):
+    def open_collection(self, payload, collection, name, format, create, sequences, **_):
         found = self.query("SELECT key FROM collections WHERE name = ? AND format = ?", name, format).fetchone()
         if found:
             self.keys[collection] = found[0]
@@ -83,7 +89,18 @@ class Store:
             self.keys[collection] = created.lastrowid
         else:
             raise Failure("not_found", "there is no such collection")
+        key = self.keys[collection]
+        if sequences:
+            self.query("INSERT OR IGNORE INTO history VALUES (?, ?, 0)", key, 1 + secrets.randbelow(2**63 - 1))
+        elif self.history(key):
+            self.query("BEGIN IMMEDIATE")
+            self.forget(key)
+            self.commit()
         return {}
+
+    def forget(self, key):
+        for table in ("history", "removed"):
+            self.query(f"DELETE FROM {table} WHERE collection = ?", key)
 
     def drop_collection(self, payload, name, **_):
         gone = [key for (key,) in self.query("SELECT key FROM collections WHERE name = ?", name)]
@@ -93,6 +110,7 @@ class Store:
         for key in gone:
             self.query("DELETE FROM records WHERE collection = ?", key)
             self.query("DELETE FROM collections WHERE key = ?", key)
+            self.forget(key)
         self.commit()
         self.keys = {number: key for number, key in self.keys.items() if key not in gone}
         return {}
@@ -117,11 +135,15 @@ class Store:
 
     def scan(self, payload, collection, order, reverse, limit, items, now, **bounds):
         column, where, values = self.condition(payload, collection, order, now, **bounds)
-        if order == "id" and (after := payload.take(bounds["afterId"])):
+        if column == "id" and (after := payload.take(bounds["afterId"])):
             where += " AND id < ?" if reverse else " AND id > ?"
             values.append(after)
-        sql = f"SELECT {self.COLUMNS} FROM records WHERE {where} ORDER BY {column}"
-        rows = self.query(sql + (" DESC" if reverse else "") + " LIMIT ?", *values, limit or -1)
+        sql = f"SELECT {self.COLUMNS} FROM records WHERE {where}"
+        if column == "sequence":
+            removals = "SELECT collection, id, 0 AS expires, sequence FROM removed"
+            sql += f" UNION ALL SELECT id, NULL, NULL, expires, sequence FROM ({removals}) WHERE {where}"
+            values += values
+        rows = self.query(f"{sql} ORDER BY {column}{' DESC' if reverse else ''} LIMIT ?", *values, limit or -1)
         for id, *rest in rows:
             yield self.record({"id": len(id)}, [id], *rest, items)
 
@@ -134,6 +156,8 @@ class Store:
     def condition(self, payload, collection, order, now, **bounds):
         """The column that a range orders by, its condition in SQL, and the values in it."""
         where, values = "collection = ? AND (expires = 0 OR expires > ?)", [self.key(collection), now]
+        if bounds.get("unsequenced"):
+            where, order = where + " AND sequence = 0", "id"
         if order == "id":
             lower, upper = payload.take(bounds["lower"]), payload.take(bounds["upper"])
         elif order == "sequence":
@@ -157,6 +181,8 @@ class Store:
 
     @staticmethod
     def record(members, output, item, revision, expires, sequence, items):
+        if revision is None:
+            return members | {"removed": True, "sequence": sequence}, output
         if items:
             members["item"] = len(item)
             output.append(item)
@@ -177,12 +203,13 @@ class Store:
                 self.query("ROLLBACK")
                 outcomes += [{"status": "ok"}] * (len(mutations) - len(outcomes))
                 return {"outcomes": outcomes}, output
-        last = max((mutation.get("sequence", 0) for mutation in mutations), default=0)
-        self.query("UPDATE state SET last_sequence = max(last_sequence, ?)", last)
-        self.commit()
+        self.commit(max((mutation.get("sequence", 0) for mutation in mutations), default=0))
         return {"outcomes": outcomes}, output
 
-    def commit(self):
+    def commit(self, last=0):
+        """Commits what has used sequence numbers up to `last`."""
+        if last:
+            self.query("UPDATE state SET last_sequence = max(last_sequence, ?)", last)
         try:
             self.query("COMMIT")
         except sqlite3.Error as error:
@@ -211,8 +238,45 @@ class Store:
             self.query("REPLACE INTO records VALUES (?, ?, ?, ?, ?, ?)", key, id, item, revision, expiresAt, sequence)
             return {"status": "ok", "replaced": found is not None}
         if kind == "remove":
-            self.query("DELETE FROM records WHERE collection = ? AND id = ?", key, id)
+            self.remove(key, id, sequence, now)
         return {"status": "ok"}
+
+    # Expiry and removals. A collection with a row in `history` remembers what was removed.
+
+    def remove(self, key, id, sequence, now):
+        self.query("DELETE FROM records WHERE collection = ? AND id = ?", key, id)
+        if self.history(key):
+            self.query("INSERT INTO removed VALUES (?, ?, ?, ?)", key, sequence, id, now)
+
+    def remove_expired(self, payload, collection, limit, firstSequence, now, **_):
+        expiring = f"FROM records WHERE collection = {self.key(collection)} AND expires > 0"
+        expired = self.query(f"SELECT id {expiring} AND expires <= ? ORDER BY expires, id LIMIT ?", now, limit)
+        removed = [(id, firstSequence + number) for number, (id,) in enumerate(expired.fetchall())]
+        if removed:
+            self.query("BEGIN IMMEDIATE")
+            for id, sequence in removed:
+                self.remove(self.key(collection), id, sequence, now)
+            self.commit(removed[-1][1])
+        (next,) = self.query(f"SELECT min(expires) {expiring}").fetchone()
+        records = (({"id": len(id), "removed": True, "sequence": sequence}, [id]) for id, sequence in removed)
+        return {"nextExpiry": next or 0}, records
+
+    def history(self, key):
+        return self.query("SELECT identity, forgotten FROM history WHERE collection = ?", key).fetchone()
+
+    def trim_history(self, payload, collection, before, limit, **_):
+        key = self.key(collection)
+        if not self.history(key):
+            raise Failure("unsupported", "the collection was not opened with sequences")
+        first = "SELECT sequence, at FROM removed WHERE collection = ? ORDER BY sequence LIMIT ?"
+        old = [sequence for sequence, at in self.query(first, key, limit) if at < before]
+        if old:
+            self.query("BEGIN IMMEDIATE")
+            self.query("DELETE FROM removed WHERE collection = ? AND sequence <= ? AND at < ?", key, old[-1], before)
+            self.query("UPDATE history SET forgotten = max(forgotten, ?) WHERE collection = ?", old[-1], key)
+            self.commit()
+        identity, forgotten = self.history(key)
+        return {"identity": identity, "forgotten": forgotten, "trimmed": len(old)}
 
 
 class Payload:
@@ -256,7 +320,7 @@ class Channel:
         self.output.write(struct.pack(">II", size, len(text)) + text + payload)
         self.output.flush()
 
-    def send_records(self, id, records):
+    def send_records(self, id, records, **others):
         """A reply with records, in frames of a modest size."""
         part, payload, size = [], [], 0
         for members, texts in records:
@@ -266,7 +330,7 @@ class Channel:
             part.append(members)
             payload += texts
             size += 128 + sum(len(text) for text in texts)
-        self.send(payload, id=id, result={"records": part})
+        self.send(payload, id=id, result={"records": part, **others})
 
 
 class Plugin:
@@ -314,6 +378,11 @@ class Plugin:
         elif method == "write":
             result, output = self.store.write(payload, **params)
             self.channel.send(output, id=id, result=result)
+        elif method == "removeExpired":
+            others, records = self.store.remove_expired(payload, **params)
+            self.channel.send_records(id, records, **others)
+        elif method == "trimHistory":
+            self.channel.send(id=id, result=self.store.trim_history(payload, **params))
         else:
             raise Failure("unsupported", f"there is no method {method}")
 

@@ -29,6 +29,12 @@ import Testing
         ("INCLUDES_UPPER_SEQUENCE", "scanning by sequence"), ("IGNORES_COUNT_RANGE", "counting"),
         ("SWAPS_KEYS", "keys of written records"), ("SETS_KEYS_ANYWAY", "setting keys"),
         ("NEVER_DROPS_INDEXES", "changing indexes"), ("FORGETS_SEQUENCES", "sequence numbers"),
+        ("LISTS_SEQUENCED", "scanning by sequence"), ("FORGETS_REMOVALS", "removals"),
+        ("COUNTS_REMOVALS", "removals"), ("TRIMS_ALL", "trimming removals"),
+        ("CHANGES_IDENTITY", "trimming removals"), ("KEEPS_IDENTITY", "history of a collection"),
+        ("FORGETS_FORGOTTEN", "history of a collection"), ("EXPIRES_EARLY", "removing what has expired"),
+        ("IGNORES_EXPIRY_LIMIT", "removing what has expired"), ("SKIPS_EXPIRY_NUMBERS", "removing what has expired"),
+        ("HIDES_NEXT_EXPIRY", "removing what has expired"), ("NUMBERS_EXPIRY_TWICE", "reopening after expiry"),
         ("EXPIRES_LATE", "expiry"), ("FOLDS_IDS", "odd ids"), ("CHANGES_ITEMS", "odd items"),
         ("CUTS_REVISIONS", "odd revisions"), ("CUTS_ITEMS", "large items"), ("FORGETS", "reopening"),
         ("FORGETS_LAST_SEQUENCE", "reopening"), ("LOSES_WRITES", "reopening after kill -9"),
@@ -58,7 +64,7 @@ import Testing
     /// Tables and records of another version of the contract.
     @Test(
         arguments: ["SHORT_TABLE", "LONG_TABLE", "LONG_RECORDS"],
-        ["function table", "structs of another size", "seeing writes", "reading by id", "expiry", "odd ids"])
+        ["function table", "structs of another size", "seeing writes", "reading by id", "counting", "odd ids"])
     func acceptsOtherSizes(variant: String, check: String) throws {
         #expect(try Self.verdict(fault: variant, check: check) == .passed)
     }

@@ -4,7 +4,7 @@ import CRUDTestSupport
 import PluginTestSupport
 import Testing
 
-/// Random changes of a collection with indexes, against sorted arrays.
+/// Random changes of a collection with indexes that remembers removals, against sorted arrays.
 @Suite struct RandomizedIndexTests {
     private static let indexCount = 2
     private static let now: Int64 = 1000
@@ -59,8 +59,12 @@ import Testing
             let current = changed[id].flatMap { $0.isVisible ? $0 : nil }
             switch Int.random(in: 0..<12, using: &random) {
             case 0..<removals:
+                let sequence = backend.highestSequence + UInt64(expected.count) + 1
                 expected.append(current == nil ? .notFound : .removed)
-                if current != nil { changed[id] = nil }
+                if current != nil {
+                    changed[id] = nil
+                    changed["removal \(sequence)"] = Expected(.removed(id, sequence: sequence), keys: [])
+                }
                 return .remove(id, in: collection)
             case 10:
                 let revision = Bool.random(using: &random) ? current?.record.revision ?? "none" : "stale"
@@ -123,11 +127,12 @@ import Testing
         let isReversed = Bool.random(using: &random)
         let limit = Bool.random(using: &random) ? 0 : Int.random(in: 1..<50, using: &random)
         var expected = Self.records(of: model, in: range)
-        #expect(try reader.count(collection, range) == expected.count, "\(range)")
+        #expect(try reader.count(collection, range) == expected.count { !$0.record.isRemoved }, "\(range)")
         if isReversed { expected.reverse() }
         // Resumes behind a record, which may be one that the range does not have.
         var after: (key: [UInt8], id: String) = ([], "")
-        let place = model.keys.sorted().randomElement(using: &random).flatMap { model[$0] }
+        let place = model.filter { !$0.value.record.isRemoved }.keys.sorted().randomElement(using: &random)
+            .flatMap { model[$0] }
         if order != .sequence, Bool.random(using: &random), let place {
             after = (Self.key(of: place, in: order), place.record.id)
             expected.removeAll {
@@ -147,9 +152,11 @@ import Testing
     }
 
     private static func contains(_ range: PluginRange, _ expected: Expected) -> Bool {
+        if expected.record.isRemoved, range.order != .sequence { return false }
         var place = expected.id
         switch range.order {
         case .id: break
+        case .unsequenced: return false
         case .sequence:
             let sequence = expected.record.sequence
             return sequence >= range.lowerSequence && (range.upperSequence == 0 || sequence < range.upperSequence)

@@ -24,7 +24,9 @@ enum {
     REFUSES_BESIDE_WRITES, INCLUDES_AFTER, IGNORES_LIMIT, IGNORES_STOP, IGNORES_REVERSE, IGNORES_UPPER,
     INCLUDES_UPPER_KEY, LISTS_KEYED, INCLUDES_UPPER_SEQUENCE, IGNORES_COUNT_RANGE, SWAPS_KEYS, SETS_KEYS_ANYWAY,
     NEVER_DROPS_INDEXES, FORGETS_SEQUENCES, EXPIRES_LATE, FOLDS_IDS, CHANGES_ITEMS, CUTS_REVISIONS, CUTS_ITEMS, FORGETS,
-    FORGETS_LAST_SEQUENCE, LOSES_WRITES, STARTS_AGAIN, CRASHES,
+    FORGETS_LAST_SEQUENCE, LOSES_WRITES, STARTS_AGAIN, CRASHES, LISTS_SEQUENCED, FORGETS_REMOVALS, COUNTS_REMOVALS,
+    CHANGES_IDENTITY, KEEPS_IDENTITY, FORGETS_FORGOTTEN, TRIMS_ALL, EXPIRES_EARLY, IGNORES_EXPIRY_LIMIT,
+    SKIPS_EXPIRY_NUMBERS, HIDES_NEXT_EXPIRY, NUMBERS_EXPIRY_TWICE,
 };
 
 static const crudd_plugin *real;
@@ -186,6 +188,7 @@ static int32_t emit(void *context, size_t index, const crudd_record *record) {
     struct { crudd_record record; uint8_t unknown[64]; } changed;
     memset(&changed, 0xA5, sizeof changed);
     changed.record = *record;
+    if (FAULT == FORGETS_REMOVALS && (record->flags & CRUDD_RECORD_REMOVED)) return 0;
     if (FAULT == LONG_RECORDS) changed.record.struct_size = sizeof changed;
     if (FAULT == UNSIZED_RECORDS) changed.record.struct_size = 0;
     if (FAULT == EMITS_KEYS) changed.record.keys = &key;
@@ -220,6 +223,10 @@ static crudd_range changed_range(const crudd_range *range) {
     if (FAULT == TAKES_KEYS) changed.order = CRUDD_BY_ID;
     if (FAULT == IGNORES_UPPER) changed.upper.size = 0;
     if (FAULT == LISTS_KEYED) changed.flags = 0;
+    if (FAULT == LISTS_SEQUENCED && changed.order == CRUDD_BY_SEQUENCE && changed.flags) {
+        changed.order = CRUDD_BY_ID;
+        changed.flags = 0;
+    }
     if (FAULT == INCLUDES_UPPER_SEQUENCE && changed.upper_sequence) changed.upper_sequence += 1;
     if (FAULT == INCLUDES_UPPER_KEY && changed.order == CRUDD_BY_KEY && changed.upper.size) {
         // The copy ends in a zero byte.
@@ -261,7 +268,9 @@ static crudd_status count(crudd_reader *reader, const crudd_call *call, const cr
     changed.range = &range;
     if (FAULT == IGNORES_COUNT_RANGE) range.lower.size = range.upper.size = 0;
     crudd_call entered = enter(reader, call);
-    return real->count(reader, &entered, &changed, result, failure);
+    crudd_status status = real->count(reader, &entered, &changed, result, failure);
+    if (FAULT == COUNTS_REMOVALS && range.order == CRUDD_BY_SEQUENCE) *result += 1;
+    return status;
 }
 
 // MARK: Writing
@@ -341,6 +350,33 @@ static crudd_status write_batch(crudd_backend *backend, const crudd_call *call, 
     return status;
 }
 
+// MARK: Expiry and removals
+
+static crudd_status remove_expired(crudd_backend *backend, const crudd_call *call, const crudd_expire *request,
+                                   int64_t *next_expiry, crudd_failure *failure) {
+    crudd_call changed_call = *call;
+    crudd_expire changed = *request;
+    if (FAULT == EXPIRES_EARLY) changed_call.now += 1;
+    if (FAULT == IGNORES_EXPIRY_LIMIT && changed.limit) changed.limit += 1;
+    if (FAULT == SKIPS_EXPIRY_NUMBERS) changed.first_sequence += 1;
+    if (FAULT == NUMBERS_EXPIRY_TWICE) changed.first_sequence = 1;
+    crudd_status status = real->remove_expired(backend, &changed_call, &changed, next_expiry, failure);
+    if (FAULT == HIDES_NEXT_EXPIRY) *next_expiry = 0;
+    return status;
+}
+
+static crudd_status trim_history(crudd_backend *backend, const crudd_call *call, const crudd_trim *request,
+                                 crudd_history *history, crudd_failure *failure) {
+    static uint64_t calls;
+    crudd_trim changed = *request;
+    if (FAULT == TRIMS_ALL && changed.limit) changed.before = INT64_MAX;
+    crudd_status status = real->trim_history(backend, call, &changed, history, failure);
+    if (FAULT == CHANGES_IDENTITY) history->identity = ++calls;
+    if (FAULT == KEEPS_IDENTITY) history->identity = 1;
+    if (FAULT == FORGETS_FORGOTTEN && !changed.limit) history->forgotten = 0;
+    return status;
+}
+
 // MARK: The table
 
 const crudd_plugin *crudd_plugin_entry(void) {
@@ -359,6 +395,8 @@ const crudd_plugin *crudd_plugin_entry(void) {
     plugin->count = count;
     plugin->write = write_batch;
     plugin->data_version = data_version;
+    plugin->remove_expired = remove_expired;
+    plugin->trim_history = trim_history;
     table.unknown = abort;
     if (FAULT == SHORT_TABLE) {
         plugin->struct_size = offsetof(crudd_plugin, end_snapshot);

@@ -23,8 +23,10 @@ struct Change {
             expiresAt: expiresAt, sequence: sequence, keys: keys.map { Array($0.utf8) })
     }
 
-    static func remove(_ id: String, _ precondition: Int = CRUDD_IF_ANY, expected: String = "") -> Change {
-        Change(kind: CRUDD_REMOVE, id: id, precondition: precondition, expected: expected)
+    static func remove(
+        _ id: String, _ precondition: Int = CRUDD_IF_ANY, expected: String = "", sequence: UInt64 = 0
+    ) -> Change {
+        Change(kind: CRUDD_REMOVE, id: id, precondition: precondition, expected: expected, sequence: sequence)
     }
 
     static func setKeys(_ id: String, _ keys: [String], ifRevision expected: String = "r") -> Change {

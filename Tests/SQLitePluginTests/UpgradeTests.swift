@@ -68,13 +68,39 @@ import Testing
             #expect(try reader.count(clients, now: 2_000_000) == 2)
         }
         let inspector = try Inspector(path)
-        #expect(try inspector.rows("PRAGMA user_version") == [["2"]])
+        #expect(try inspector.rows("PRAGMA user_version") == [["3"]])
         #expect(
             try inspector.rows("SELECT name FROM sqlite_schema WHERE name IN ('crudd_index_1_a', 'mine')") == [["mine"]]
         )
         #expect(try inspector.rows("PRAGMA integrity_check") == [["ok"]])
         let store = try Store(path: path)
         #expect(try store.reader().count(store.collection("clients", indexes: ["a"])) == 3)
+    }
+
+    /// What version 3 has beside version 2.
+    private static let history = """
+        DROP TABLE crudd_history; DROP TABLE crudd_removed_1; DROP INDEX crudd_unsequenced_1; PRAGMA user_version = 2
+        """
+
+    @Test(arguments: [
+        history, "DROP TABLE crudd_removed_1", "DELETE FROM crudd_history", "DROP INDEX crudd_sequence_1",
+    ])
+    func rememberRemovalsFromNowOn(missing: String) throws {
+        do {
+            let store = try Store(path: path)
+            let clients = try store.collection("clients", keepsSequences: true)
+            try store.write([.put("a", "1"), .put("b", "1")], to: clients)
+        }
+        try Inspector(path).execute(missing)
+        let store = try Store(path: path)
+        let clients = try store.collection("clients", keepsSequences: true)
+        try store.write([.remove("a")], to: clients)
+        let reader = try store.reader()
+        #expect(try reader.ids(clients, .sequence()) == ["b", "a"])
+        #expect(try reader.ids(clients, .all) == ["b"])
+        let inspector = try Inspector(path)
+        #expect(try inspector.rows("SELECT count(*) FROM crudd_history WHERE identity > 0") == [["1"]])
+        #expect(try inspector.rows("PRAGMA user_version") == [["3"]])
     }
 
     @Test func areLeftAsTheyWereWhenThatFails() throws {

@@ -13,7 +13,7 @@ package final class PluginBackend: @unchecked Sendable {
     package var call = PluginCall()
 
     private let surplus: Int
-    private let handle: OpaquePointer
+    let handle: OpaquePointer
     private let host: HostReports
     private let lastSequence: Mutex<UInt64>
 
@@ -155,6 +155,11 @@ package final class PluginBackend: @unchecked Sendable {
 
     /// The highest sequence number so far.
     package var highestSequence: UInt64 { lastSequence.withLock { $0 } }
+
+    /// Leaves sequence numbers out, as if they had been used.
+    func skipSequences(_ count: UInt64) {
+        lastSequence.withLock { $0 += count }
+    }
 
     private func number(_ mutations: [PluginMutation]) -> [PluginMutation] {
         lastSequence.withLock { last in

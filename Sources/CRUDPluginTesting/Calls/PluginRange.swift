@@ -4,6 +4,8 @@ import CRUDPluginABI
 package struct PluginRange: Sendable {
     package enum Order: Sendable, Equatable {
         case id, sequence
+        /// Only the records without a sequence number, by id.
+        case unsequenced
         /// By the keys of an index, then by id; records without a key are left out.
         case key(index: Int)
         /// Only the records without a key in an index, by id.
@@ -45,6 +47,9 @@ package struct PluginRange: Sendable {
         switch order {
         case .id: raw.order = UInt32(CRUDD_BY_ID)
         case .sequence: raw.order = UInt32(CRUDD_BY_SEQUENCE)
+        case .unsequenced:
+            raw.order = UInt32(CRUDD_BY_SEQUENCE)
+            raw.flags = UInt32(CRUDD_RANGE_UNSEQUENCED)
         case .key(let index):
             raw.order = UInt32(CRUDD_BY_KEY)
             raw.index = UInt32(index)
@@ -67,6 +72,7 @@ extension PluginRange: CustomStringConvertible {
             switch order {
             case .id: "by id"
             case .sequence: "by sequence number"
+            case .unsequenced: "without a sequence number"
             case .key(let index): "by key of index \(index)"
             case .unkeyed(let index): "without a key in index \(index)"
             }

@@ -1,5 +1,4 @@
 import CRUDPluginABI
-import CRUDPluginHost
 
 /// A reader of a backend; it is closed when nobody refers to it any more.
 package final class PluginReader {
@@ -54,7 +53,7 @@ package final class PluginReader {
         _ collection: PluginCollection, _ range: PluginRange = PluginRange(), isReversed: Bool = false,
         afterKey: [UInt8] = [], after: String = "", limit: Int = 0, withItems: Bool = true, stopAfter: Int = .max
     ) throws(CallError) -> [PluginRecord] {
-        let sink = RecordSink(maximum: stopAfter)
+        let sink = RecordSink(of: range.order == .sequence ? .changes : .records, maximum: stopAfter)
         try scan(collection, range, into: sink) { memory, request in
             request.flags =
                 (withItems ? 0 : UInt32(CRUDD_SCAN_WITHOUT_ITEMS)) | (isReversed ? UInt32(CRUDD_SCAN_REVERSE) : 0)
@@ -123,59 +122,5 @@ package final class PluginReader {
             return table.pointee.count(handle, call, memory.copy(request), &count, failure)
         }
         return Int(clamping: count)
-    }
-}
-
-/// Where emitted records go.
-private final class RecordSink {
-    /// How many ids were asked for; nil: records are counted from 0.
-    private let positions: Int?
-    private let maximum: Int
-    private let keepsRecords: Bool
-    private(set) var records: [Int: PluginRecord] = [:]
-    private(set) var count = 0
-    /// The last record's, in the plugin's own order; 0: they come by id.
-    private(set) var position: UInt64 = 0
-    /// What the plugin has done that it must not.
-    private(set) var violation: String?
-
-    init(positions: Int? = nil, maximum: Int = .max, keepsRecords: Bool = true) {
-        self.positions = positions
-        self.maximum = maximum
-        self.keepsRecords = keepsRecords
-    }
-
-    /// What ``emit`` is called with; valid as long as this object.
-    var context: UnsafeMutableRawPointer { Unmanaged.passUnretained(self).toOpaque() }
-
-    static let emit: crudd_emit = { context, index, record in
-        // The context is the sink of the call, which outlives it.
-        Unmanaged<RecordSink>.fromOpaque(context!).takeUnretainedValue().take(index, record) ? 0 : 1
-    }
-
-    /// Returns whether to continue.
-    private func take(_ index: Int, _ pointer: UnsafePointer<crudd_record>?) -> Bool {
-        guard let pointer else {
-            violation = "emitted no record"
-            return false
-        }
-        let raw = crudd_record.read(pointer)
-        if raw.revision.size == 0 { violation = "emitted a record that has no revision, or a wrong `struct_size`" }
-        if raw.keys != nil { violation = "emitted keys" }
-        if count >= maximum { violation = "continued when it was told to stop" }
-        if let positions, index >= positions { violation = "emitted position \(index) of \(positions)" }
-        if positions == nil, index != count { violation = "emitted record \(count) as \(index)" }
-        if positions == nil, count > 0, raw.position <= position, raw.position != 0 || position != 0 {
-            violation = "emitted the position \(raw.position) behind \(position)"
-        }
-        position = raw.position
-        if records[index] != nil { violation = "emitted position \(index) twice" }
-        count += 1
-        if keepsRecords {
-            records[index] = PluginRecord(
-                raw.id.text, bytes: raw.item.array, revision: raw.revision.text, expiresAt: raw.expires_at,
-                sequence: raw.sequence)
-        }
-        return count < maximum
     }
 }

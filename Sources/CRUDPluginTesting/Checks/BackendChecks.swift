@@ -41,6 +41,17 @@ enum BackendChecks {
                 () throws(CallError) in _ = try reader.scan(collection, .sequences())
             }
         }
+        let table = context.plugin.table.pointee
+        if !backend.has(CRUDD_HAS_SEQUENCES), table.trim_history != nil {
+            context.expectFailure(CRUDD_UNSUPPORTED, of: "trim_history without CRUDD_HAS_SEQUENCES") {
+                () throws(CallError) in _ = try backend.history(of: collection)
+            }
+        }
+        if !backend.has(CRUDD_HAS_EXPIRY), table.remove_expired != nil {
+            context.expectFailure(CRUDD_UNSUPPORTED, of: "remove_expired without CRUDD_HAS_EXPIRY") {
+                () throws(CallError) in _ = try backend.removeExpired(from: collection, limit: 1)
+            }
+        }
         reader.endSnapshot()
         context.expect(
             try reader.scan(collection), is: [PluginRecord("a", bytes: item)], "the records after what was refused")

@@ -21,6 +21,11 @@ enum PluginChecks {
             ("list_collections", table.list_collections != nil), ("open_reader", table.open_reader != nil),
             ("close_reader", table.close_reader != nil), ("read", table.read != nil), ("scan", table.scan != nil),
             ("count", table.count != nil), ("write", table.write != nil),
+            (
+                "remove_expired",
+                table.remove_expired != nil || table.capabilities & UInt64(CRUDD_HAS_EXPIRY) == 0
+            ),
+            ("trim_history", table.trim_history != nil || table.capabilities & UInt64(CRUDD_HAS_SEQUENCES) == 0),
         ]
         for (name, isThere) in functions { context.expect(isThere, "the table has no function \(name)") }
     }

@@ -11,6 +11,7 @@ struct RecordModel {
     ]
 
     private var entries: [Entry] = []
+    private var removals: [Entry] = []
 
     init() {}
 
@@ -42,6 +43,12 @@ struct RecordModel {
         entries[index] = Entry(record: entries[index].record, keys: keys)
     }
 
+    /// - Parameter sequence: of the removal, where the collection remembers it.
+    mutating func remove(_ id: String, sequence: UInt64) {
+        remove(id)
+        removals.append(Entry(record: .removed(id, sequence: sequence), keys: []))
+    }
+
     mutating func remove(_ id: String) {
         entries.removeAll { $0.record.id.utf8.elementsEqual(id.utf8) }
     }
@@ -55,7 +62,8 @@ struct RecordModel {
     func scan(
         _ range: PluginRange, isReversed: Bool = false, afterKey: [UInt8] = [], after: String = ""
     ) -> [PluginRecord] {
-        var found = entries.filter { Self.contains(range, $0) }
+        let all = range.order == .sequence ? entries + removals : entries
+        var found = all.filter { Self.contains(range, $0) }
             .map { (position: Self.position($0, range.order), record: $0.record) }
             .sorted { $0.position < $1.position }
         if isReversed { found.reverse() }
@@ -102,6 +110,7 @@ struct RecordModel {
         switch range.order {
         case .id: return isBetween(id)
         case .key(let index): return !key(entry, index).isEmpty && isBetween(key(entry, index))
+        case .unsequenced: return entry.record.sequence == 0 && isBetween(id)
         case .unkeyed(let index): return key(entry, index).isEmpty && isBetween(id)
         case .sequence:
             let sequence = entry.record.sequence

@@ -147,15 +147,22 @@ enum ScanChecks {
         // Records that were written before the scans were asked for are found as well.
         collection = try context.collection("sequences", of: backend, hasSequences: true)
         for (id, sequence) in [("b", first + 5), ("f", first + 16), ("a", first + 17)] { try put(id, sequence) }
-        _ = try backend.write([.remove("e", in: collection)])
-        model.remove("e")
+        try put("a number is missing", 0)
+        for id in ["e", "f"] {
+            _ = try backend.write([.remove(id, in: collection)])
+            model.remove(id, sequence: backend.highestSequence)
+        }
         reader.endSnapshot()
         let bounds: [(UInt64, UInt64)] = [
             (0, 0), (first, 0), (first + 1, 0), (first + 5, first + 17), (first + 6, first + 16), (0, first + 17),
-            (first + 100, 0), (0, first),
+            (first + 100, 0), (0, first), (first + 18, first + 19), (first + 19, 0),
         ]
         for (lower, upper) in bounds {
             try compare(.sequences(from: lower, to: upper), of: model, in: collection, reader, context)
+        }
+        for (lower, upper) in [("", ""), ("b", ""), ("", "b")] {
+            let range = PluginRange(.unsequenced, lower: Array(lower.utf8), upper: Array(upper.utf8))
+            try compare(range, of: model, in: collection, reader, context)
         }
     }
 
@@ -199,7 +206,7 @@ enum ScanChecks {
 
         mutating func resume(behind record: PluginRecord, _ model: RecordModel, isReversed: Bool) {
             switch range.order {
-            case .id, .unkeyed: after = record.id
+            case .id, .unkeyed, .unsequenced: after = record.id
             case .key(let index):
                 after = record.id
                 afterKey = model.key(of: record.id, index: index)

@@ -1,0 +1,60 @@
+import CRUDPluginABI
+
+/// What a collection remembers of removals.
+package struct PluginHistory: Equatable, Sendable {
+    package let identity: UInt64
+    package let forgotten: UInt64
+    package let trimmed: UInt64
+}
+
+extension PluginBackend {
+    /// Removes records that have expired, numbered like the host does it.
+    ///
+    /// - Returns: what was removed, and `next_expiry`.
+    package func removeExpired(
+        from collection: PluginCollection, limit: Int
+    ) throws(CallError) -> (removed: [PluginRecord], nextExpiry: Int64) {
+        guard let removeExpired = plugin.table.pointee.remove_expired else {
+            throw .violation("the table has no function remove_expired")
+        }
+        let sink = RecordSink(of: .removals)
+        let first = highestSequence + 1
+        var nextExpiry: Int64 = -1
+        try call { memory, call, failure in
+            var request = crudd_expire()
+            request.collection = collection.handle
+            request.limit = limit
+            request.first_sequence = first
+            request.emit = RecordSink.emit
+            request.context = sink.context
+            return removeExpired(handle, call, memory.copy(request), &nextExpiry, failure)
+        }
+        if let violation = sink.violation { throw .violation("remove_expired \(violation)") }
+        if nextExpiry < 0 { throw .violation("remove_expired has not set next_expiry") }
+        skipSequences(UInt64(sink.count))
+        return ((0..<sink.records.count).compactMap { sink.records[$0] }, nextExpiry)
+    }
+
+    /// Forgets removals, and returns what the collection remembers.
+    ///
+    /// - Parameter limit: at most so many; 0: none.
+    package func history(
+        of collection: PluginCollection, trimming limit: Int = 0, before: Int64 = 0
+    ) throws(CallError) -> PluginHistory {
+        guard let trimHistory = plugin.table.pointee.trim_history else {
+            throw .violation("the table has no function trim_history")
+        }
+        var history = crudd_history()
+        try call { memory, call, failure in
+            var request = crudd_trim()
+            request.collection = collection.handle
+            request.before = before
+            request.limit = limit
+            let result = memory.copy(crudd_history())
+            let status = trimHistory(handle, call, memory.copy(request), result, failure)
+            history = result.pointee
+            return status
+        }
+        return PluginHistory(identity: history.identity, forgotten: history.forgotten, trimmed: history.trimmed)
+    }
+}

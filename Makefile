@@ -23,6 +23,7 @@ DOCDIR = $(PREFIX)/share/doc/crudd
 BASH_COMPLETION = $(PREFIX)/share/bash-completion/completions/crudctl
 ZSH_COMPLETION = $(PREFIX)/share/zsh/site-functions/_crudctl
 FISH_COMPLETION = $(PREFIX)/share/fish/vendor_completions.d/crudctl.fish
+MANDIR = $(PREFIX)/share/man
 SYSTEMDDIR = $(if $(filter /usr /usr/local,$(PREFIX)),$(PREFIX)/lib,$(SYSCONFDIR))
 
 # Each folder of Plugins with an Entry.swift is an adapter; its name in the configuration is the folder's in lower case.
@@ -31,6 +32,7 @@ PLUGINS = $(shell ls Plugins/*/Entry.swift | cut -d / -f 2 | tr '[:upper:]' '[:l
 SWIFT_NEEDED = 6.3
 PACKAGES = python3 libpq-dev libsqlite3-dev libyaml-dev pkg-config patchelf binutils git ca-certificates
 TEST_PACKAGES = postgresql
+PACKAGE_TEST_PACKAGES = lintian man-db mandoc sqlite3 systemd systemd-container
 BENCH_PACKAGES = redis-server postgresql
 
 # Sizes of the bench; a quick one: `make bench RECORDS=10000 SECONDS=1 ROUNDS=1`.
@@ -43,8 +45,8 @@ DOCUMENTS = README.md CHANGELOG.md LICENSE $(wildcard etc/*.md) etc/crudd.yaml s
 	Plugins/Examples/entries.h Plugins/Examples/removals.h Plugins/Examples/store.py Tests/Bench/README.md \
 	$(wildcard Sources/*/README.md Plugins/*/README.md systemd/examples/*)
 
-.PHONY: help toolchain deps deps-test deps-bench build demo docs test test-asan fuzz check lint bench install \
-	uninstall clean
+.PHONY: help toolchain deps deps-test deps-bench build demo docs man test test-asan test-package fuzz check lint bench \
+	install deb uninstall clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -87,6 +89,9 @@ docs: build ## Build the documentation of the Swift client into .build/docs
 	    --transform-for-static-hosting --warnings-as-errors --output-path .build/docs/CRUDClient
 	echo 'python3 -m http.server -d .build/docs/CRUDClient serves it at http://localhost:8000/documentation/crudclient'
 
+man: build ## Write the manual pages to .build/man
+	etc/man/generate $(BUILD) .build/man
+
 test: deps-test ## Run all tests
 	swift build --build-tests
 	@Tests/run
@@ -94,6 +99,12 @@ test: deps-test ## Run all tests
 test-asan: deps ## Run system tests on a build with AddressSanitizer
 	swift build --build-tests
 	Tests/Sanitizer/run
+
+test-package: deb ## Check packages and manual pages, and what is installed on a real systemd in a container
+	@$(call apt_install,$(PACKAGE_TEST_PACKAGES))
+	Tests/Manual/run $(BUILD)
+	lintian --fail-on error .build/deb/*.deb
+	Tests/Systemd/run .build/deb
 
 fuzz: deps ## Fuzz the parsers for a minute
 	@Tests/Fuzz/run
@@ -107,7 +118,7 @@ check: deps lint ## Lint, build with warnings as errors, check documentation, li
 
 lint:
 	@git ls-files -z '*.swift' | xargs -0 swift format lint --strict --configuration .swift-format
-	for script in .ci/run Sources/*/run Tests/*/run; do bash -n "$$script"; done
+	for script in .ci/run Sources/*/run Tests/*/run Tests/Systemd/{checks,documents,mutants}; do bash -n "$$script"; done
 	# swift format does not check comments. Columns are characters, not bytes.
 	long=$$(git ls-files -z '*.swift' '*.c' '*.h' '*.py' '*/run' Makefile |
 	    LC_ALL=C.UTF-8 xargs -0 grep -snHE '^.{121}' | cut -c 1-160) || true
@@ -118,16 +129,16 @@ bench: deps-bench build ## Compare crudd with Redis and PostgreSQL (RECORDS, SEC
 
 install: ## Install what was built (DESTDIR, PREFIX)
 	@if [ ! -x $(BUILD)/crudd ]; then echo 'There is no build: run "make build" first.' >&2; exit 1; fi
-	$(call install_binary,$(BUILD)/crudctl,$(BINDIR)/crudctl,$$ORIGIN/../lib/crudd)
-	$(call install_binary,$(BUILD)/crudd,$(SBINDIR)/crudd,$$ORIGIN/../lib/crudd)
-	$(call install_binary,$(BUILD)/crudd-plugin-host,$(LIBDIR)/crudd-plugin-host,$$ORIGIN)
+	$(call install_binary,$(BUILD)/crudctl,$(BINDIR)/crudctl,$$ORIGIN/../lib/crudd,755)
+	$(call install_binary,$(BUILD)/crudd,$(SBINDIR)/crudd,$$ORIGIN/../lib/crudd,755)
+	$(call install_binary,$(BUILD)/crudd-plugin-host,$(LIBDIR)/crudd-plugin-host,$$ORIGIN,755)
 	for plugin in $(PLUGINS); do
-	    $(call install_binary,$(BUILD)/lib$$plugin.so,$(PLUGINDIR)/$$plugin.so,$$ORIGIN/..)
+	    $(call install_binary,$(BUILD)/lib$$plugin.so,$(PLUGINDIR)/$$plugin.so,$$ORIGIN/..,644)
 	done
 	# The Swift runtime: only the libraries of the toolchain that the files above load, directly or indirectly.
 	ldd $(BUILD)/crudctl $(BUILD)/crudd $(BUILD)/crudd-plugin-host $(PLUGINS:%=$(BUILD)/lib%.so) |
 	awk '$$3 ~ /\/swift\/linux\// { print $$3 }' | sort -u | while read -r library; do
-	    $(call install_binary,$$library,$(LIBDIR)/$${library##*/},$$ORIGIN)
+	    $(call install_binary,$$library,$(LIBDIR)/$${library##*/},$$ORIGIN,644)
 	done
 	for unit in crudd.socket crudd.service; do
 	    $(call install_text,systemd/$$unit,$(SYSTEMDDIR)/systemd/system/$$unit)
@@ -141,11 +152,21 @@ install: ## Install what was built (DESTDIR, PREFIX)
 	for document in $(DOCUMENTS); do
 	    $(call install_text,$$document,$(DOCDIR)/$$document)
 	done
+	pages=$$(mktemp -d)
+	etc/man/generate $(BUILD) "$$pages"
+	for page in "$$pages"/*; do
+	    $(call install_text,$$page,$(MANDIR)/man$${page##*.}/$${page##*/})
+	done
+	rm -r "$$pages"
 	completion() { $(BUILD)/crudctl --generate-completion-script "$$1" | install -D -m 644 /dev/stdin "$(DESTDIR)$$2"; }
 	completion bash $(BASH_COMPLETION)
 	completion zsh $(ZSH_COMPLETION)
 	completion fish $(FISH_COMPLETION)
 	echo 'crudd is installed under $(DESTDIR)$(PREFIX); $(DOCDIR)/systemd/README.md explains how to start it.'
+
+deb: build ## Build Debian packages into .build/deb
+	@$(call apt_install,dpkg-dev)
+	$(MAKE) --no-print-directory -f debian/rules binary CONFIGURATION=$(CONFIGURATION) OUTPUT=.build/deb
 
 uninstall: ## Remove the installed files; configuration and data stay
 	@cd "$(DESTDIR)/"
@@ -154,6 +175,8 @@ uninstall: ## Remove the installed files; configuration and data stay
 	rm -f ./$(SYSTEMDDIR)/{systemd/system/crudd.socket,systemd/system/crudd.service}
 	rm -f ./$(SYSTEMDDIR)/{sysusers.d,tmpfiles.d}/crudd.conf
 	rm -f ./$(BASH_COMPLETION) ./$(ZSH_COMPLETION) ./$(FISH_COMPLETION)
+	rm -f ./$(MANDIR)/man1/crudctl.1 ./$(MANDIR)/man8/crudd.8 ./$(MANDIR)/man5/crudd.yaml.5
+	rm -f ./$(MANDIR)/man7/crudd-plugin.7
 	rm -rf ./$(DOCDIR)
 	rmdir --ignore-fail-on-non-empty ./$(PLUGINDIR) ./$(LIBDIR)
 
@@ -175,11 +198,11 @@ if [ $${#missing[@]} -gt 0 ]; then
 fi
 endef
 
-# $(call install_binary,from,to,runpath): a program or library that finds the Swift runtime relative to itself. It is
-# written under another name and then renamed, so that a running daemon is not affected.
+# $(call install_binary,from,to,runpath,mode): a program or library that finds the Swift runtime relative to itself. It
+# is written under another name and then renamed, so that a running daemon is not affected.
 define install_binary
-install -D -m 755 "$(1)" "$(DESTDIR)$(2).new"
-strip --strip-debug "$(DESTDIR)$(2).new"
+install -D -m $(4) "$(1)" "$(DESTDIR)$(2).new"
+strip --strip-unneeded --remove-section=.comment "$(DESTDIR)$(2).new"
 patchelf --set-rpath '$(3)' "$(DESTDIR)$(2).new"
 mv -f "$(DESTDIR)$(2).new" "$(DESTDIR)$(2)"
 endef

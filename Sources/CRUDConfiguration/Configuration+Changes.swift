@@ -32,6 +32,10 @@ extension Configuration {
         if logLevel != new.logLevel {
             changes.append("log.level: from \(logLevel.rawValue) to \(new.logLevel.rawValue)")
         }
+        if slowRequest != new.slowRequest {
+            let times = [slowRequest, new.slowRequest].map { Quantity.duration.text($0.microseconds) }
+            changes.append("log.slow: from \(times[0]) to \(times[1])")
+        }
         return changes
     }
 }

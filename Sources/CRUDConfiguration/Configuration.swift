@@ -23,6 +23,8 @@ package struct Configuration: Sendable {
     package let busyPoll: Duration
     package let limits: Limits
     package let logLevel: LogLevel
+    /// Requests that take longer are logged and kept for `daemon.slowLog`; zero: none are.
+    package let slowRequest: Duration
 }
 
 extension Configuration {
@@ -52,6 +54,9 @@ extension Configuration {
     static let defaultCacheBytes = 64 << 20
     /// How many microseconds a thread spins where the file does not say.
     static let defaultBusyPollMicroseconds = 200
+
+    /// How long a request takes at least to be called slow, where the file does not say.
+    static let defaultSlowRequestMicroseconds = 100_000
 
     /// How much the daemon logs: this level and those above it.
     package enum LogLevel: String, Sendable, CaseIterable {

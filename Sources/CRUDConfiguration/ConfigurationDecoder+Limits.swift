@@ -14,6 +14,8 @@ enum LimitDefinitions {
     static let anyDuration = 1000...365 * 86_400_000_000
     /// How long a thread may spin: beyond ten milliseconds sleeping costs nothing in comparison.
     static let busyPoll = 0...10_000
+    /// Microseconds.
+    static let slowRequest = 0...86_400_000_000
     private static let anyCount = 1...65_536
 
     static let all: [Definition] = [

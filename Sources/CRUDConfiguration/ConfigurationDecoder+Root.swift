@@ -22,7 +22,7 @@ extension ConfigurationDecoder {
     }
 
     private enum LogKey: String, CaseIterable {
-        case level
+        case level, slow
     }
 
     /// The configuration, without backends that have an error; valid only if there are no ``diagnostics`` afterwards.
@@ -33,6 +33,7 @@ extension ConfigurationDecoder {
         }
         guard let fields = fields(root, RootKey.self) else { return nil }
         let pluginDirectories = pluginDirectories(fields[.plugins])
+        let log = log(fields[.log])
         let backendsNode = required(.backends, in: fields, of: "the configuration")
         return Configuration(
             file: file, stateDirectory: stateDirectory(fields[.stateDirectory]), socket: socket(fields[.socket]),
@@ -41,7 +42,8 @@ extension ConfigurationDecoder {
             collections: collections(fields[.collections], backends: backendsNode),
             access: AccessPolicy(rules: fields[.access].map { accessRules($0) }, daemonUID: geteuid()),
             loops: loops(fields[.loops]), cacheBytes: cacheBytes(fields[.cache]),
-            busyPoll: busyPoll(fields[.busyPoll]), limits: limits(fields[.limits]), logLevel: logLevel(fields[.log]))
+            busyPoll: busyPoll(fields[.busyPoll]), limits: limits(fields[.limits]), logLevel: log.level,
+            slowRequest: log.slow)
     }
 
     private mutating func stateDirectory(_ node: YAMLNode?) -> String {
@@ -112,10 +114,12 @@ extension ConfigurationDecoder {
             quantity(node, .duration, in: LimitDefinitions.busyPoll) ?? Configuration.defaultBusyPollMicroseconds)
     }
 
-    private mutating func logLevel(_ node: YAMLNode?) -> Configuration.LogLevel {
-        guard let node, let fields = fields(node, LogKey.self), let level = fields[.level] else {
-            return .info
-        }
-        return choice(level, "level") ?? .info
+    private mutating func log(_ node: YAMLNode?) -> (level: Configuration.LogLevel, slow: Duration) {
+        let fields = node.flatMap { self.fields($0, LogKey.self) }
+        let slow = quantity(fields?[.slow], .duration, in: LimitDefinitions.slowRequest)
+        return (
+            fields?[.level].flatMap { choice($0, "level") } ?? .info,
+            .microseconds(slow ?? Configuration.defaultSlowRequestMicroseconds)
+        )
     }
 }

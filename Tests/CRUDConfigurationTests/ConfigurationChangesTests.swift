@@ -27,6 +27,7 @@ import Testing
         ("loops: 2", "loops: stays auto until the daemon is started again, then 2"),
         ("cache: {bytes: 0B}", "cache.bytes: from 64MiB to 0B"),
         ("busy_poll: 0us", "busy_poll: from 200us to 0s"),
+        ("log: {slow: 1s}", "log.slow: from 100ms to 1s"),
         ("limits: {frame_bytes: 32MiB}", "limits.frame_bytes: from 16MiB to 32MiB"),
         ("limits: {item_bytes: 1000B}", "limits.item_bytes: from 4MiB to 1000B"),
         ("limits: {json_depth: 9}", "limits.json_depth: from 128 to 9"),

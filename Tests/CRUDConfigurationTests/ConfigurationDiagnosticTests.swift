@@ -189,6 +189,7 @@ private let levels = #""trace", "debug", "info", "notice", "warning", "error", "
             #"2:16: expected a size (a whole number with B, KiB, MiB or GiB), found "64""#),
         DiagnosticCase("cache: {bytes: 2048GiB}", #"2:16: expected 0B to 1024GiB, found "2048GiB""#),
         DiagnosticCase("busy_poll: 11ms", #"2:12: expected 0s to 10ms, found "11ms""#),
+        DiagnosticCase("log: {slow: 2d}", #"2:13: expected 0s to 1d, found "2d""#),
         DiagnosticCase("loop: 2", #"2:1: unknown key "loop", did you mean "loops"?"#),
     ])
     func reportsTheSmallSections(_ testCase: DiagnosticCase) {

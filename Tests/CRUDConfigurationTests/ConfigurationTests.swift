@@ -18,6 +18,7 @@ import Testing
         #expect(configuration.cacheBytes == 64 << 20)
         #expect(configuration.busyPoll == .microseconds(200))
         #expect(configuration.logLevel == .info)
+        #expect(configuration.slowRequest == .milliseconds(100))
 
         try #require(configuration.backends.map(\.name) == ["main", "files", "legacy"])
         let main = configuration.backends[0]

@@ -92,7 +92,10 @@ extension Stream {
     private func receive(_ room: UnsafeMutableRawBufferPointer) -> Int {
         while true {
             let count = recv(descriptor, room.baseAddress, room.count, CInt(MSG_DONTWAIT))
-            if count > 0 { return count }
+            if count > 0 {
+                receivedBytes &+= UInt64(count)
+                return count
+            }
             if count == 0 {
                 hasEnded = true
                 return 0
@@ -178,6 +181,7 @@ extension Stream {
             let count = send(descriptor, bytes.baseAddress, bytes.count, CInt(MSG_NOSIGNAL | MSG_DONTWAIT))
             if count >= 0 {
                 isBlocked = count < bytes.count
+                sentBytes &+= UInt64(count)
                 return pending.removeFirst(count)
             }
             switch errno {

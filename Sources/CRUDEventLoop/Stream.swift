@@ -89,6 +89,10 @@ package final class Stream {
         try loop.add(self)
     }
 
+    /// How many bytes have been read and written.
+    package internal(set) var receivedBytes: UInt64 = 0
+    package internal(set) var sentBytes: UInt64 = 0
+
     // MARK: Reading
 
     /// How many received bytes are kept because the handler has not consumed them yet.

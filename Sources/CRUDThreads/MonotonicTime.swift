@@ -3,11 +3,21 @@ import Glibc
 /// The clock that nobody sets (CLOCK_MONOTONIC, clock_gettime(2)).
 package enum MonotonicTime {
     /// The time since the machine was started.
-    package static var now: Duration {
-        let time = read()
-        return Duration(
-            secondsComponent: Int64(time.tv_sec), attosecondsComponent: Int64(time.tv_nsec) * 1_000_000_000)
+    package static var now: Duration { Duration(read()) }
+
+    /// The same as of the kernel's last tick, which costs a fraction of ``now`` (CLOCK_MONOTONIC_COARSE).
+    package static var coarse: Duration {
+        var time = Glibc.timespec()
+        clock_gettime(CLOCK_MONOTONIC_COARSE, &time)
+        return Duration(time)
     }
+
+    /// How far ``coarse`` may be behind: the time between two ticks.
+    package static let tick: Duration = {
+        var resolution = Glibc.timespec()
+        clock_getres(CLOCK_MONOTONIC_COARSE, &resolution)
+        return Duration(resolution)
+    }()
 
     /// The time `delay` from now, in the form that system calls take.
     static func timespec(after delay: Duration) -> timespec {
@@ -22,5 +32,11 @@ package enum MonotonicTime {
         var time = Glibc.timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
         return time
+    }
+}
+
+extension Duration {
+    fileprivate init(_ time: timespec) {
+        self.init(secondsComponent: Int64(time.tv_sec), attosecondsComponent: Int64(time.tv_nsec) * 1_000_000_000)
     }
 }

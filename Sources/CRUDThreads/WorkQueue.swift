@@ -41,6 +41,13 @@ package final class WorkQueue<Item: QueueItem>: @unchecked Sendable {
         mutex.deallocate()
     }
 
+    /// How many items wait.
+    package var count: Int {
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        return items.count
+    }
+
     /// Appends an item; returns false where the queue is closed.
     package func append(_ item: Item) -> Bool {
         pthread_mutex_lock(mutex)

@@ -98,7 +98,8 @@ package final class QueryExecution {
         result = writer.bytes
     }
 
-    private var plan: QueryPlan {
+    /// How the records were found, when the page is complete.
+    package var plan: QueryPlan {
         let sort: QueryPlan.Sort =
             switch search.path {
             case .ordered: .storage

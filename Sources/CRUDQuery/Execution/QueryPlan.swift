@@ -1,7 +1,7 @@
-import CRUDJSON
+package import CRUDJSON
 
 /// How a query was executed, for whoever wonders.
-struct QueryPlan {
+package struct QueryPlan: Sendable {
     /// Who has brought the records into their order.
     enum Sort: String {
         /// Nobody: they came by id.
@@ -15,7 +15,7 @@ struct QueryPlan {
     /// How many records were looked at.
     var scanned: Int
 
-    func write(to writer: inout JSONWriter) {
+    package func write(to writer: inout JSONWriter) {
         writer.object { plan in
             plan.key("index")
             if let index { plan.string(index) } else { plan.null() }

@@ -25,7 +25,7 @@ package final class Backend: Sendable {
     package typealias Admission = @Sendable (BackendCollection) -> CRUDError?
 
     /// The state of a backend.
-    package enum State: String, Sendable {
+    package enum State: String, Sendable, CaseIterable {
         case opening, ready, down, closed
     }
 
@@ -55,7 +55,8 @@ package final class Backend: Sendable {
         environment = StorageEnvironment(
             plugin: plugin, options: options, clock: clock,
             cache: canCache ? cache.map { BackendCache($0, clock: clock, isWanted: cachesRecords) } : nil,
-            trackers: ChangeTrackers(), failures: FailureReporter(backend: name, logger: logger), admission: admission)
+            trackers: ChangeTrackers(), writes: WriteMeter(),
+            failures: FailureReporter(backend: name, logger: logger), admission: admission)
         condition = Mutex(Condition(capabilities: plugin.capabilities))
     }
 
@@ -65,6 +66,11 @@ package final class Backend: Sendable {
     package var cache: BackendCache? { environment.cache }
     var failures: FailureReporter { environment.failures }
     var logger: Logger { failures.logger }
+
+    /// What has been counted of its writes.
+    package var writeCounts: WriteMeter.Counts { environment.writes.counts }
+    /// How many items wait for its threads, or are being read.
+    package var queueLength: Int { writes.count + readQueues.reduce(0) { $0 + $1.load } }
 
     // MARK: State
 

@@ -24,7 +24,7 @@ package final class FailureReporter: Sendable {
 
     package init(backend: String, logger: Logger) {
         self.backend = backend
-        self.logger = logger
+        self.logger = logger.naming(backend: backend)
     }
 
     /// The last failure of the plugin, or how its child was last lost.
@@ -75,4 +75,13 @@ package final class FailureReporter: Sendable {
 
     /// What a client is told where the plugin cannot be asked now.
     var unavailable: CRUDError { CRUDError(.unavailable, "backend \(backend) is not available") }
+}
+
+extension Logger {
+    /// This logger, with a backend's name in the structured fields of its lines.
+    fileprivate func naming(backend: String) -> Logger {
+        var logger = self
+        logger[metadataKey: "backend"] = "\(backend)"
+        return logger
+    }
 }

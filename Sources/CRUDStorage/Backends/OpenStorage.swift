@@ -49,7 +49,8 @@ final class OpenStorage {
         lastSequence = opened.lastSequence
         if let place = opened.commitCounter, opened.child != nil { environment.cache?.open(CommitCounter(at: place)) }
         // The clock first: who finds a cached record gone must find older snapshots stale.
-        funnel = CommitFunnel([environment.clock, environment.trackers] + [environment.cache].compactMap(\.self))
+        funnel = CommitFunnel(
+            [environment.clock, environment.trackers] + [environment.cache].compactMap(\.self) + [environment.writes])
     }
 
     var failures: FailureReporter { environment.failures }

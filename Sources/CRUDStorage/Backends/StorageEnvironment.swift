@@ -10,6 +10,7 @@ struct StorageEnvironment: Sendable {
     /// Nil where records are never cached.
     let cache: BackendCache?
     let trackers: ChangeTrackers
+    let writes: WriteMeter
     let failures: FailureReporter
     /// Asked before a collection is created, on the writer's thread; returns why it must not be.
     let admission: @Sendable (BackendCollection) -> CRUDError?

@@ -20,6 +20,9 @@ package final class Collection {
     }
 
     @exclusivity(unchecked) private var state: State
+    /// How many requests for it this loop has executed.
+    // As above.
+    @exclusivity(unchecked) private(set) var requestCount: UInt64 = 0
     private var keys: RecordKeysBox?
     /// How many requests for it this loop has in flight; while there are any it is not forgotten.
     package var requestsInFlight = 0
@@ -56,6 +59,9 @@ package final class Collection {
         get { state.isQuiesced }
         set { state.isQuiesced = newValue }
     }
+
+    /// Counts a request that is executed.
+    package func countRequest() { requestCount &+= 1 }
 
     /// Follows another rule and the backends of another configuration. This is the one way in which a collection gets
     /// another place: what is known of its records by ``stored`` says nothing of those in the new one.

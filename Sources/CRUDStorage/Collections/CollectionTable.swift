@@ -39,6 +39,11 @@ package struct CollectionTable {
         return collection
     }
 
+    /// How many requests each has had, those without any apart.
+    package var requestCounts: [(name: [UInt8], count: UInt64)] {
+        slots.compactMap(\.self).filter { $0.requestCount > 0 }.map { ($0.name, $0.requestCount) }
+    }
+
     // MARK: Reloads
 
     /// Has the requests of the collections that `quiesced` covers wait, those included that are yet to be met.

@@ -56,6 +56,8 @@ final class LocalSearch: SearchExecution {
         }
     }
 
+    var plan: QueryPlan? { if case .query(let query) = stage { query.plan } else { nil } }
+
     func advance(with reader: SnapshotReader, isAbandoned: @escaping () -> Bool) throws(CRUDError) -> Bool {
         let source = PluginRecordSource(reader, collection, isAbandoned: isAbandoned)
         return try indexes.whileValid { () throws(CRUDError) in

@@ -1,6 +1,7 @@
 import CRUDJSON
 import CRUDModel
 import CRUDPluginHost
+import CRUDQuery
 
 /// A search that is executed next to the plugin, in a child.
 final class RemoteSearch: SearchExecution {
@@ -8,6 +9,7 @@ final class RemoteSearch: SearchExecution {
     private(set) var result: [UInt8] = []
     private(set) var corrupt: [[UInt8]] = []
     var isCutShort: Bool? { nil }
+    var plan: QueryPlan? { nil }
 
     init(
         _ request: SearchRequest, in collection: BackendCollection, number: Int, of child: Child,

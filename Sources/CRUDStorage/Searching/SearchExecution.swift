@@ -1,4 +1,5 @@
 import CRUDModel
+import CRUDQuery
 
 /// One way of executing a search.
 protocol SearchExecution: AnyObject {
@@ -10,6 +11,9 @@ protocol SearchExecution: AnyObject {
 
     /// Records that cannot be decoded, when the search is done; at most 100 ids.
     var corrupt: [[UInt8]] { get }
+
+    /// How a query has found its records, where that is known, when the search is done.
+    var plan: QueryPlan? { get }
 
     /// Executes one slice.
     ///

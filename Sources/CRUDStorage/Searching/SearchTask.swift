@@ -1,5 +1,6 @@
 import CRUDModel
 import CRUDPluginHost
+package import CRUDQuery
 
 /// A search for records, on a thread that reads. It is executed by ``CRUDQuery``, here or, where the plugin runs in a
 /// child that can, next to the plugin.
@@ -12,6 +13,8 @@ package final class SearchTask: SlicedTask, @unchecked Sendable {
     package private(set) var result: [UInt8] = []
     /// Whether a page with more room would have had more records, when the search is done; nil: the result says it.
     package private(set) var isCutShort: Bool?
+    /// How a query has found its records, where that is known.
+    package private(set) var plan: QueryPlan?
 
     package init(
         _ request: SearchRequest, in collection: BackendCollection, deliver: @escaping @Sendable (WorkItem) -> Void
@@ -63,6 +66,7 @@ package final class SearchTask: SlicedTask, @unchecked Sendable {
 
     private func finish(_ execution: any SearchExecution, _ failures: FailureReporter) {
         result = execution.result
+        plan = execution.plan
         isCutShort = execution.isCutShort
         failures.note(corrupt: execution.corrupt, in: collection)
     }

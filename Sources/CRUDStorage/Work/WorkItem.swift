@@ -1,4 +1,5 @@
 package import CRUDModel
+import CRUDPluginHost
 import CRUDThreads
 import Synchronization
 
@@ -15,6 +16,8 @@ package class WorkItem: QueueItem, @unchecked Sendable {
     }
 
     private let claimState = Atomic(Claim.open)
+    /// When a worker began with it, in nanoseconds of CLOCK_MONOTONIC; 0: none has.
+    private let claimTime = Atomic<Int64>(0)
     /// Hands the item back to its loop; called by the worker, on its thread.
     private let deliver: @Sendable (WorkItem) -> Void
     /// Why the whole of it failed; nil where its parts have outcomes of their own.
@@ -53,7 +56,11 @@ package class WorkItem: QueueItem, @unchecked Sendable {
 
     /// The worker begins with the item; false if its loop has withdrawn it before.
     final func claim() -> Bool {
-        claimState.compareExchange(expected: .open, desired: .claimed, ordering: .acquiringAndReleasing).exchanged
+        let isClaimed = claimState.compareExchange(
+            expected: .open, desired: .claimed, ordering: .acquiringAndReleasing
+        ).exchanged
+        if isClaimed { claimTime.store(CallContext.monotonicNanoseconds, ordering: .relaxed) }
+        return isClaimed
     }
 
     final func finish() { deliver(self) }
@@ -65,6 +72,12 @@ package class WorkItem: QueueItem, @unchecked Sendable {
         claimState.compareExchange(expected: .open, desired: .expired, ordering: .acquiringAndReleasing).exchanged
     }
 
+    /// When a worker began with it, on the loop's clock; nil if none has.
+    package final var begun: Duration? {
+        let time = claimTime.load(ordering: .relaxed)
+        return time == 0 ? nil : .nanoseconds(time)
+    }
+
     final func append(_ completion: any RequestCompletion, _ range: Range<Int>) {
         waiters.append(Waiter(completion: completion, range: range))
     }
@@ -73,7 +86,7 @@ package class WorkItem: QueueItem, @unchecked Sendable {
     final func complete() {
         for waiter in waiters where !waiter.hasReply {
             if let failure {
-                waiter.completion.fail(failure, isOverdue: false)
+                waiter.completion.fail(failure, of: self, isOverdue: false)
             } else {
                 waiter.completion.complete(with: self, waiter.range)
             }
@@ -91,7 +104,7 @@ package class WorkItem: QueueItem, @unchecked Sendable {
         for index in overdue {
             waiters[index].hasReply = true
             waiters[index].completion.fail(
-                isWithdrawn ? .overdue(backend) : overdueError(backend), isOverdue: true)
+                isWithdrawn ? .overdue(backend) : overdueError(backend), of: self, isOverdue: true)
         }
         // A write of a client that has gone is still executed.
         if waiters.allSatisfy({ $0.hasReply || !isWrite && !$0.completion.isWanted }) { waitersHaveLeft() }
@@ -101,7 +114,7 @@ package class WorkItem: QueueItem, @unchecked Sendable {
 }
 
 /// A request that waits for work of a backend. It is called on the event loop that has submitted the work: once
-/// ``complete(with:_:)`` or ``fail(_:isOverdue:)``, then once ``ended()``.
+/// ``complete(with:_:)`` or ``fail(_:of:isOverdue:)``, then once ``ended()``.
 package protocol RequestCompletion: AnyObject {
     /// When the request has waited long enough, on the loop's clock.
     var deadline: Duration { get }
@@ -117,8 +130,10 @@ package protocol RequestCompletion: AnyObject {
 
     /// The work as a whole has failed, or it takes too long.
     ///
-    /// - Parameter isOverdue: the backend may still be busy with it.
-    func fail(_ error: CRUDError, isOverdue: Bool)
+    /// - Parameters:
+    ///   - item: as of ``complete(with:_:)``.
+    ///   - isOverdue: the backend may still be busy with it.
+    func fail(_ error: CRUDError, of item: WorkItem, isOverdue: Bool)
 
     /// The backend is done with it, or will never begin: nothing is held for it any more.
     func ended()

@@ -31,8 +31,8 @@ PLUGINS = $(shell ls Plugins/*/Entry.swift | cut -d / -f 2 | tr '[:upper:]' '[:l
 
 SWIFT_NEEDED = 6.3
 PACKAGES = python3 libpq-dev libsqlite3-dev libyaml-dev pkg-config patchelf binutils git ca-certificates
-TEST_PACKAGES = postgresql
 PACKAGE_TEST_PACKAGES = lintian man-db mandoc sqlite3 systemd systemd-container
+TEST_PACKAGES = postgresql tmux python3-prometheus-client
 BENCH_PACKAGES = redis-server postgresql
 
 # Sizes of the bench; a quick one: `make bench RECORDS=10000 SECONDS=1 ROUNDS=1`.
@@ -62,7 +62,7 @@ toolchain:
 deps: toolchain ## Install the Debian packages for build and test
 	@$(call apt_install,$(PACKAGES))
 
-deps-test: deps ## Install the servers that tests start
+deps-test: deps ## Install the servers and programs that tests use
 	@$(call apt_install,$(TEST_PACKAGES))
 
 deps-bench: deps ## Install the servers with which `make bench` compares crudd

@@ -88,6 +88,7 @@ package struct Daemon {
             configuration: configuration, plugins: plugins.all, backends: backends, catalog: catalog, cache: cache,
             mover: Mover(catalog, logger: logger) { [reloader] in reloader.switchOver($0) },
             loopCount: configuration.loopCount, logger: logger, decoding: try startDecoding(cache),
+            inspector: Inspector(),
             reload: { [reloader] options, completion in reloader.reload(options, completion: completion) },
             drop: { [reloader] in reloader.drop($0) })
         let hasFinished = try serve(service, listening, shutdown)
@@ -201,6 +202,7 @@ package struct Daemon {
                 socket: listening.isOwn ? configuration.socket : nil, stateDirectory: configuration.stateDirectory,
                 loops: configuration.loops)
             try reloader.start(service, mailboxes, fixed: fixed)
+            try service.inspector.start(LoopGroup(mailboxes))
             service.mover.follow(service.backends, service.rules)
             let hasFinished = first.run()
             return others.map { $0.join() }.allSatisfy(\.self) && hasFinished

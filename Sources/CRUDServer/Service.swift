@@ -17,6 +17,8 @@ final class Service: Sendable {
     let mover: Mover
     let sessions: SessionLimiter
     let decoding: DecodingThread
+    let inspector: Inspector
+    let slowLog: SlowLog
     let reload: Reloading
     /// Executes a request to drop a collection, on another thread; callable on any thread.
     let drop: @Sendable (DropRequest) -> Void
@@ -36,7 +38,7 @@ final class Service: Sendable {
     init(
         configuration: Configuration, plugins: [Plugin], backends: [Backend], catalog: CollectionCatalog,
         cache: RecordCache, mover: Mover, loopCount: Int, logger: Logger, decoding: DecodingThread,
-        reload: @escaping Reloading,
+        inspector: Inspector, reload: @escaping Reloading,
         drop: @escaping @Sendable (DropRequest) -> Void
     ) {
         self.configuration = configuration
@@ -47,6 +49,8 @@ final class Service: Sendable {
         rules = configuration.collections.placing(catalog.placesOfMoving)
         self.mover = mover
         self.decoding = decoding
+        self.inspector = inspector
+        slowLog = SlowLog()
         self.reload = reload
         self.drop = drop
         self.loopCount = loopCount
@@ -66,6 +70,8 @@ final class Service: Sendable {
         mover = service.mover
         sessions = service.sessions
         decoding = service.decoding
+        inspector = service.inspector
+        slowLog = service.slowLog
         reload = service.reload
         drop = service.drop
         loopCount = service.loopCount

@@ -31,7 +31,8 @@ struct Crudctl: AsyncParsableCommand {
             CommandGroup(
                 name: "Daemon",
                 subcommands: [
-                    Backends.self, Plugins.self, Ping.self, Status.self, Reload.self, CallCommand.self,
+                    Backends.self, Plugins.self, Ping.self, Status.self, Sessions.self, Slow.self, Metrics.self,
+                    Reload.self, CallCommand.self,
                     CheckConfig.self, CheckPlugin.self,
                 ]),
         ])

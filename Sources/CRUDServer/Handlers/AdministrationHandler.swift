@@ -7,12 +7,14 @@ import CRUDStorage
 import CRUDWire
 import Glibc
 
-/// The methods that concern the daemon as a whole and reply at once.
+/// The methods that concern the daemon as a whole.
 final class AdministrationHandler {
     private let loop: LoopState
+    private let delegated: DelegatedCalls
 
-    init(_ loop: LoopState) {
+    init(_ loop: LoopState, _ delegated: DelegatedCalls) {
         self.loop = loop
+        self.delegated = delegated
     }
 
     func listBackends(_ call: borrowing Call) {
@@ -39,7 +41,9 @@ final class AdministrationHandler {
     func hello(_ call: borrowing Call) {
         let limits = loop.limits
         if let client = call[.client] {
-            call.session.debug("the client is \(String(decoding: call.decode(client), as: UTF8.self))")
+            let name = String(decoding: call.decode(client).prefix(Session.maximumClientNameBytes), as: UTF8.self)
+            call.session.client = name
+            call.session.debug("the client is \(name)")
         }
         call.reply { output in
             output.appendObject { hello in
@@ -87,6 +91,37 @@ final class AdministrationHandler {
             }
         }
     }
+
+    // MARK: Other threads
+
+    func reload(_ call: borrowing Call) {
+        let completion = delegated.begin(
+            call, overdue: CRUDError(.outcomeUnknown, "the reload takes long; the daemon's log will tell its outcome"))
+        let options = PlacePlan.Options(force: call.isTrue(.force), move: call.isTrue(.move))
+        loop.service.reload(options) { completion($0.map(\.json)) }
+    }
+
+    /// Executes what concerns all event loops.
+    func inspect(_ request: Inspection.Request, _ call: borrowing Call) {
+        let completion = delegated.begin(
+            call, overdue: CRUDError(.unavailable, "an event loop of the daemon takes long to reply"))
+        loop.service.inspector.append(Inspection(request, loop.service, completion))
+    }
+
+    /// How many slow requests are wanted.
+    func limit(_ call: borrowing Call) throws(CRUDError) -> Int {
+        guard let limit = call[.limit] else { return SlowLog.capacity }
+        let text = call.text.span
+        if text[limit.start] == UInt8(ascii: "-") || limit.integer(text) == 0 {
+            throw Parameter.limit.invalid("must be at least 1")
+        }
+        return limit.integer(text) ?? SlowLog.capacity
+    }
+
+    /// The number of the session that is meant; 0, which none has, for what is no such number.
+    func session(_ call: borrowing Call) -> Int { call[.session]?.integer(call.text.span) ?? 0 }
+
+    // MARK: Descriptions
 
     func discover(_ call: borrowing Call) {
         let document = Self.document

@@ -41,6 +41,7 @@ final class BatchHandler {
         let isAtomic = call.isTrue(.atomic)
         if isAtomic { try checkAtomicity(of: assignments) }
         call.session.spend(assignments.count)
+        for collection in used { collection.countRequest() }
         try start(assignments, used, call, isAtomic: isAtomic, replyBytes: replyBytes)
         return .accepted
     }

@@ -19,12 +19,14 @@ final class CollectionHandler {
         if call.array != nil || call.session.hasRoom(for: text.count) {
             call.reply { $0.append(text.span) }
         } else {
-            PendingList(call, list).startWithRoom(for: text.count)
+            let pending = PendingList(call, list)
+            pending.start()
+            pending.awaitRoom(for: text.count)
         }
     }
 
     func describe(_ call: borrowing Call, _ collection: Collection) {
-        guard call.wantsReply else { return }
+        guard call.wantsReply else { return call.skip() }
         PendingDescription(call, .scan, on: collection).submit(countWithPrefix: [], in: collection)
     }
 

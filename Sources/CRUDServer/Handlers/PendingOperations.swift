@@ -10,6 +10,7 @@ final class PendingOperations: PendingRequest {
     override var otherCollections: [Collection] { others }
     private let others: [Collection]
     override var weight: Int { positions.count }
+    override var recordCount: Int { results.outcomes.count }
 
     init(
         _ call: borrowing Call, _ collections: [Collection], _ results: BatchResults, _ positions: [Int],

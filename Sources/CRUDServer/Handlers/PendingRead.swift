@@ -53,6 +53,7 @@ class PendingRead: PendingRequest {
 /// more it begins again; where it takes long to decode another thread makes the result.
 final class PendingRecordRead: PendingRead {
     private let result: RecordsResult
+    override var recordCount: Int { result.sentIDs.count }
     private let writer: RecordWriter
     private let deliver: @Sendable (LongResult) -> Void
     /// How many bytes of items and revisions it may find.

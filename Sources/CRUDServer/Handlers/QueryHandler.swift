@@ -15,7 +15,7 @@ final class QueryHandler {
     }
 
     func query(_ call: borrowing Call, _ collection: Collection) throws(CRUDError) {
-        guard call.wantsReply else { return }
+        guard call.wantsReply else { return call.skip() }
         var query = try selection(call)
         if let sort = call[.sort] { query.sort = try SortOrder(json: call.text.span.extracting(sort.range)) }
         query.limit = try limit(call)
@@ -26,7 +26,7 @@ final class QueryHandler {
     }
 
     func count(_ call: borrowing Call, _ collection: Collection) throws(CRUDError) {
-        guard call.wantsReply else { return }
+        guard call.wantsReply else { return call.skip() }
         let query = try selection(call)
         if query.filter == nil {
             // No record needs to be looked into.
@@ -109,6 +109,9 @@ final class QueryHandler {
 private final class PendingSearch: PendingRequest {
     private var request: SearchRequest
     private let maximumBytes: Int
+    /// While it is replied to.
+    private var task: SearchTask?
+    override var queryPlan: QueryPlan? { task?.plan }
 
     /// - Parameter maximumBytes: how long the result may be.
     init(_ call: borrowing Call, _ request: SearchRequest, on collection: Collection, maximumBytes: Int) {
@@ -135,6 +138,8 @@ private final class PendingSearch: PendingRequest {
     override func reply(with item: WorkItem, _ range: Range<Int>) {
         guard let task = item as? SearchTask else { return }
         let result = task.result
+        self.task = task
+        defer { self.task = nil }
         reply { $0.append(result.span) }
     }
 

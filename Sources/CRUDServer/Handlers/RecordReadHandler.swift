@@ -30,7 +30,7 @@ final class RecordReadHandler {
         guard let id = call[.id] else { return }
         if call[.fields] != nil { try QueryNodes.check(call) }
         let fields = try call.fields
-        guard call.wantsReply else { return }
+        guard call.wantsReply else { return call.skip() }
         let isRead = call.replyIfAvailable { output throws(CRUDError) in
             let start = output.count
             output.append(#"{"id":"#)
@@ -68,7 +68,7 @@ final class RecordReadHandler {
     }
 
     func exists(_ call: borrowing Call, _ collection: Collection) {
-        guard let id = call[.id], call.wantsReply else { return }
+        guard let id = call[.id], call.wantsReply else { return call.skip() }
         if let key = collection.cacheKey, let exists = call.withDecoded(id, { records.existsCached($0, key) }) {
             return call.reply { $0.append(exists ? #"{"exists":true}"# : #"{"exists":false}"#) }
         }
@@ -96,7 +96,7 @@ final class RecordReadHandler {
                 decodedIDs.append(decoded)
             }
         }
-        guard call.wantsReply else { return }
+        guard call.wantsReply else { return call.skip() }
         let text = call.copy(parameter)
         let sent = distinct.map { text[$0.start - parameter.start..<$0.end - parameter.start] }
         var result = RecordsResult(.records, sentIDs: sent, in: collection)

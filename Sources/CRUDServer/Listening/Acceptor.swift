@@ -7,6 +7,7 @@ final class Acceptor: ListenerHandler {
     private let loops: [Mailbox]
     private let logger: Logger
     private var next = 0
+    private var limit = LogLimiter()
 
     init(_ loops: [Mailbox], logger: Logger) {
         self.loops = loops
@@ -19,7 +20,9 @@ final class Acceptor: ListenerHandler {
     }
 
     func rejected(_ descriptor: CInt, by listener: Listener) {
-        logger.warning("a connection was rejected: the daemon has no descriptors left")
+        if let more = limit.admit(at: listener.loop.now) {
+            logger.warning("a connection is refused: the daemon has no descriptors left\(more)")
+        }
         StreamBuffer.send(
             CRUDError(.unavailable, "the daemon has no descriptor left for another session"), overRejected: descriptor)
     }

@@ -5,6 +5,7 @@ import CRUDEventLoop
 final class LoopState {
     let eventLoop: EventLoop
     private(set) var service: Service
+    let meter = RequestMeter()
     /// The service's, at hand.
     // Not checked for exclusive access at run time, which a profile of reads shows: one thread uses it, and nothing
     // that is called during an access comes back to it.
@@ -14,6 +15,13 @@ final class LoopState {
     // As above.
     @exclusivity(unchecked) private(set) var logsRequests = false
     private(set) var logsSessions = false
+    /// What `log.slow` says; nil: no request is slow.
+    // As above.
+    @exclusivity(unchecked) private(set) var slow: SlowClock?
+    /// Bound how much is logged that peers cause.
+    var slowLimit = LogLimiter()
+    var denialLimit = LogLimiter()
+    var refusalLimit = LogLimiter()
     /// Whether the daemon is stopping: no new request is accepted.
     var isDraining = false
 
@@ -29,6 +37,7 @@ final class LoopState {
         limits = service.configuration.limits
         logsRequests = service.configuration.logLevel == .trace
         logsSessions = logsRequests || service.configuration.logLevel == .debug
+        slow = SlowClock(service.configuration.slowRequest)
     }
 
     /// The time of this iteration.

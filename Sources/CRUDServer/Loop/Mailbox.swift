@@ -18,8 +18,14 @@ final class Mailbox: Sendable {
         case quiesce(QuiescedCollections, OneShot<Bool>)
         /// Follow another configuration, and start what has waited for it; resolved once that is done.
         case serve(Service, OneShot<Bool>)
-        /// The outcome of a reload that the loop has asked for, by its number.
-        case reloaded(UInt64, Result<ReloadChanges, CRUDError>)
+        /// The outcome of a call that another thread has executed for the loop, by its number.
+        case delegated(UInt64, Result<[UInt8], CRUDError>)
+        /// Tell what the loop has measured.
+        case measure(OneShot<LoopMeasurement>)
+        /// Describe the sessions.
+        case describeSessions(OneShot<[SessionDescription]>)
+        /// Close the session with this number; resolved with whether the loop has it.
+        case closeSession(Int, OneShot<Bool>)
         /// Accept nobody any more, finish what is in flight, and stop.
         case drain
     }
@@ -69,7 +75,10 @@ extension Mailbox.Message {
     fileprivate func drop() {
         switch self {
         case .quiesce(_, let isDone), .serve(_, let isDone): isDone.resolve(true)
-        case .connection, .completed, .decoded, .reloaded, .drain: break
+        case .measure(let measurement): measurement.resolve(LoopMeasurement())
+        case .describeSessions(let descriptions): descriptions.resolve([])
+        case .closeSession(_, let isClosed): isClosed.resolve(false)
+        case .connection, .completed, .decoded, .delegated, .drain: break
         }
     }
 }

@@ -19,7 +19,7 @@ final class ServiceLoop: IterationHandler, LoopContext {
     private let sessions: SessionSet
     private let router: Router
     private let collections: CollectionDirectory
-    private let reloads: ReloadHandler
+    private let delegated: DelegatedCalls
     /// One for each backend, in the order of the configuration.
     private var clients: [BackendClient] = []
     /// Those of backends that are no longer served, until what they have in flight is done.
@@ -58,8 +58,8 @@ final class ServiceLoop: IterationHandler, LoopContext {
         deliver = { [mailbox] in mailbox.post(.completed($0)) }
         state = LoopState(service, on: eventLoop)
         collections = CollectionDirectory(CollectionTable(rules: service.rules, clients: []))
-        reloads = ReloadHandler(state, mailbox)
-        router = Router(state, collections, reloads, mailbox)
+        delegated = DelegatedCalls(mailbox)
+        router = Router(state, collections, delegated, mailbox)
         sessions = SessionSet(state, handler: router)
         serve(service)
         beat()
@@ -87,7 +87,10 @@ final class ServiceLoop: IterationHandler, LoopContext {
             case .serve(let service, let isDone):
                 serve(service)
                 isDone.resolve(true)
-            case .reloaded(let number, let outcome): reloads.finish(number, outcome)
+            case .delegated(let number, let outcome): delegated.finish(number, outcome)
+            case .measure(let measurement): measurement.resolve(measure())
+            case .describeSessions(let descriptions): descriptions.resolve(sessions.descriptions)
+            case .closeSession(let number, let isClosed): isClosed.resolve(sessions.closeSession(number))
             case .drain: drain()
             }
         }
@@ -102,6 +105,7 @@ final class ServiceLoop: IterationHandler, LoopContext {
     }
 
     func iterationWillEnd() {
+        state.meter.iterationWillEnd(now)
         if sessions.iterationWillEnd() { wake() }
         var holdsSnapshot = false
         for client in clients {
@@ -120,7 +124,7 @@ final class ServiceLoop: IterationHandler, LoopContext {
 
     /// Whether any request is in flight or waits.
     private var hasPending: Bool {
-        sessions.hasWaiting || reloads.hasPending || !areClientsIdle
+        sessions.hasWaiting || delegated.hasPending || !areClientsIdle
     }
 
     private var areClientsIdle: Bool { clients.allSatisfy(\.isIdle) && retired.allSatisfy(\.isIdle) }
@@ -142,7 +146,7 @@ final class ServiceLoop: IterationHandler, LoopContext {
         for client in retired { client.expire(at: now) }
         retired.removeAll(where: \.isIdle)
         sessions.expireWaiting(at: now)
-        reloads.expire(at: now)
+        delegated.expire(at: now)
     }
 
     // MARK: LoopContext
@@ -160,6 +164,13 @@ final class ServiceLoop: IterationHandler, LoopContext {
             close(descriptor)
             return nil
         }
+    }
+
+    private func measure() -> LoopMeasurement {
+        var measurement = LoopMeasurement(requests: state.meter.counts)
+        sessions.measure(into: &measurement)
+        for (name, count) in collections.table.requestCounts { measurement.collections[name] = count }
+        return measurement
     }
 
     // MARK: Reloads

@@ -1,3 +1,4 @@
+import CRUDModel
 import CRUDStorage
 import CRUDThreads
 
@@ -23,14 +24,32 @@ struct LoopGroup: Sendable {
         for isDone in post({ .serve(service, $0) }) { _ = isDone.wait() }
     }
 
+    /// Asks every loop something.
+    ///
+    /// - Parameter message: to be resolved by the loop.
+    /// - Throws: `unavailable` if that takes longer than `timeout`.
+    func ask<Answer>(
+        within timeout: Duration, _ message: (OneShot<Answer>) -> Mailbox.Message
+    ) throws(CRUDError) -> [Answer] {
+        let deadline = ContinuousClock.now + timeout
+        var answers: [Answer] = []
+        for answer in post(message) {
+            guard let answer = answer.wait(atMost: deadline - .now) else {
+                throw CRUDError(.unavailable, "an event loop of the daemon takes long to reply")
+            }
+            answers.append(answer)
+        }
+        return answers
+    }
+
     /// Posts a message to every loop.
     ///
     /// - Returns: what each loop will resolve.
-    private func post(_ message: (OneShot<Bool>) -> Mailbox.Message) -> [OneShot<Bool>] {
+    private func post<Answer>(_ message: (OneShot<Answer>) -> Mailbox.Message) -> [OneShot<Answer>] {
         mailboxes.map { mailbox in
-            let isDone = OneShot<Bool>()
-            mailbox.post(message(isDone))
-            return isDone
+            let answer = OneShot<Answer>()
+            mailbox.post(message(answer))
+            return answer
         }
     }
 }

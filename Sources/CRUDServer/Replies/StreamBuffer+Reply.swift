@@ -19,16 +19,16 @@ extension StreamBuffer {
     ///   - id: the request's, as it was sent; nil for null.
     ///   - maximumBytes: the longest frame.
     ///   - result: appends the value of `result`; returns false where that is not available yet.
-    /// - Returns: what `result` returned; if false nothing has been appended.
+    /// - Returns: how the request has ended; nil where `result` returned false, and nothing has been appended.
     mutating func appendFrame(
         to id: Span<UInt8>?, maximumBytes: Int, _ result: (inout StreamBuffer) throws(CRUDError) -> Bool
-    ) -> Bool {
+    ) -> RequestOutcome? {
         let start = count
         append(bigEndian: 0)
-        let isAvailable = appendResponse(to: id, maximumBytes: maximumBytes, frameBytes: maximumBytes, result)
-        guard isAvailable else {
+        let outcome = appendResponse(to: id, maximumBytes: maximumBytes, frameBytes: maximumBytes, result)
+        guard let outcome else {
             truncate(to: start)
-            return false
+            return nil
         }
         let size = count - start - FrameHeader.size
         if size > maximumBytes {
@@ -39,7 +39,7 @@ extension StreamBuffer {
             }
         }
         overwrite(at: start, bigEndian: UInt32(truncatingIfNeeded: size))
-        return true
+        return outcome
     }
 
     /// Appends a response: its result, or the error that `result` throws.
@@ -47,27 +47,37 @@ extension StreamBuffer {
     /// - Parameters:
     ///   - maximumBytes: how long it may be; a longer result is replaced by an error.
     ///   - frameBytes: the longest frame, for that error.
-    /// - Returns: what `result` returned; if false the caller has to truncate what has been appended.
+    /// - Returns: how the request has ended; nil where `result` returned false: the caller has to truncate what has
+    ///   been appended.
     mutating func appendResponse(
         to id: Span<UInt8>?, maximumBytes: Int, frameBytes: Int,
         _ result: (inout StreamBuffer) throws(CRUDError) -> Bool
-    ) -> Bool {
+    ) -> RequestOutcome? {
         let start = count
         append(#"{"jsonrpc":"2.0","id":"#)
         if let id { append(id) } else { append("null") }
         let end = count
         do throws(CRUDError) {
             append(#","result":"#)
-            guard try result(&self) else { return false }
+            guard try result(&self) else { return nil }
             append(UInt8(ascii: "}"))
             if count - start > maximumBytes { throw .replyTooLong(maximumBytes: frameBytes) }
+            return .ok
         } catch {
             truncate(to: end)
             append(#","error":"#)
             append(error)
             append(UInt8(ascii: "}"))
+            return RequestOutcome(error.code)
         }
-        return true
+    }
+
+    /// How a request has ended to which nobody reads a reply.
+    ///
+    /// - Parameter result: as of ``appendFrame(to:maximumBytes:_:)``.
+    static func outcome(of result: (inout StreamBuffer) throws(CRUDError) -> Bool) -> RequestOutcome? {
+        var scratch = StreamBuffer()
+        do throws(CRUDError) { return try result(&scratch) ? .ok : nil } catch { return RequestOutcome(error.code) }
     }
 
     /// Appends an error object.

@@ -17,7 +17,8 @@ struct Call: ~Copyable {
     // input, of a waiting request or of a batch array, and stay in place for as long as the call is handled.
     let text: UnsafeBufferPointer<UInt8>
     let request: Request
-    /// When it has waited long enough, on the loop's clock.
+    /// When it has come, and when it has waited long enough, on the loop's clock.
+    let arrival: Duration
     let deadline: Duration
     /// How many bytes its session is charged for its text while it is in flight.
     let chargedBytes: Int
@@ -99,6 +100,11 @@ struct Call: ~Copyable {
     /// Whether there is anybody to read a reply. What only reads is not executed otherwise.
     var wantsReply: Bool { request.id != nil && session.isWanted }
 
+    /// Does nothing: the call only reads, and nobody wants its reply.
+    func skip() {
+        if request.id == nil { session.count(method, .ok, arrival: arrival) }
+    }
+
     /// How many bytes the response may have.
     func room(_ limits: Configuration.Limits) -> Int { array?.room ?? limits.frameBytes }
 
@@ -124,8 +130,25 @@ struct Call: ~Copyable {
     /// - Parameter result: as of ``reply(_:)``; returns false if there is nothing to reply yet.
     /// - Returns: what `result` has returned.
     func replyIfAvailable(_ result: (inout StreamBuffer) throws(CRUDError) -> Bool) -> Bool {
-        guard let id = request.id else { return true }
-        return session.reply(to: text.span.extracting(id.range), in: array, result)
+        let outcome =
+            if let id = request.id {
+                session.reply(to: text.span.extracting(id.range), in: array, result)
+            } else {
+                StreamBuffer.outcome(of: result)
+            }
+        guard let outcome else { return false }
+        session.count(method, outcome, arrival: arrival)
+        if let duration = session.loop.slow?.duration(since: arrival) { noteSlow(duration) }
+        return true
+    }
+
+    private func noteSlow(_ duration: Duration) {
+        let records = (request[.ids] ?? request[.operations])?.elements(text.span, atMost: session.loop.limits.batch)
+        let collection: [UInt8]? = if let name = request[.collection] { decode(name) } else { nil }
+        session.noteSlow(
+            SlowRequest(
+                method, on: collection, records: records?.count ?? 1, duration: duration,
+                waited: session.loop.now - arrival, uid: session.peer.uid, plan: nil))
     }
 
     /// Replies with an error, unless the request is a notification.

@@ -1,5 +1,6 @@
 import CRUDEventLoop
 import CRUDModel
+import CRUDQuery
 import CRUDStorage
 import CRUDWire
 
@@ -11,7 +12,9 @@ class PendingRequest: RequestCompletion {
     final let session: Session
     /// The request's id as it was sent; nil for a notification.
     final let id: [UInt8]?
+    final let arrival: Duration
     final let deadline: Duration
+    private let method: Method
     final let kind: RequestKind
     /// The collection that it uses; nil if it concerns none.
     final let collection: Collection?
@@ -22,6 +25,8 @@ class PendingRequest: RequestCompletion {
     /// Whether another thread is making the reply.
     private var isBeingMade = false
     private let array: BatchArray?
+    /// When its backend began with it, on the loop's clock; nil where it has not, or not on a thread of its own.
+    private var begun: Duration?
 
     /// - Parameters:
     ///   - replyBytes: how much room it has been given for its reply.
@@ -33,7 +38,9 @@ class PendingRequest: RequestCompletion {
         session = call.session
         array = call.array
         id = if let id = call.request.id { call.copy(id) } else { nil }
+        arrival = call.arrival
         deadline = call.deadline
+        method = call.method
         self.chargedBytes = (chargedBytes ?? call.chargedBytes) + (call.array == nil ? replyBytes : 0)
         self.kind = kind
         self.collection = collection
@@ -41,6 +48,12 @@ class PendingRequest: RequestCompletion {
 
     /// The collections that it uses beside the first.
     var otherCollections: [Collection] { [] }
+
+    /// How many records it names.
+    var recordCount: Int { 1 }
+
+    /// How it was executed, if it is a query, once that is known.
+    var queryPlan: QueryPlan? { nil }
 
     /// As how many requests in flight it counts.
     var weight: Int { 1 }
@@ -62,12 +75,18 @@ class PendingRequest: RequestCompletion {
     }
 
     final func complete(with item: WorkItem, _ range: Range<Int>) {
+        begun = item.begun
         missingBytes = bytesMissing(after: item, range)
         guard missingBytes == 0 else { return }
         isBeingMade = isRepliedLater(with: item, range)
         guard !isBeingMade else { return }
         reply(with: item, range)
         hasReplied()
+    }
+
+    final func fail(_ error: CRUDError, of item: WorkItem, isOverdue: Bool) {
+        begun = item.begun
+        fail(error, isOverdue: isOverdue)
     }
 
     final func fail(_ error: CRUDError, isOverdue: Bool) {
@@ -105,9 +124,8 @@ class PendingRequest: RequestCompletion {
         submitAgain(withRoomFor: bytes)
     }
 
-    /// Starts once there is room for the reply: ``submitAgain(withRoomFor:)`` makes it.
-    final func startWithRoom(for bytes: Int) {
-        start()
+    /// Has ``submitAgain(withRoomFor:)`` called, which makes the reply, once there is room for it.
+    final func awaitRoom(for bytes: Int) {
         missingBytes = bytes
         session.awaitRoom(for: self)
     }
@@ -131,11 +149,20 @@ class PendingRequest: RequestCompletion {
     ///
     /// - Parameter result: appends the value of `result`, or throws the error to reply instead.
     final func reply(_ result: (inout StreamBuffer) throws(CRUDError) -> Void) {
-        guard let id else { return }
-        _ = session.reply(to: id.span, in: array) { output throws(CRUDError) in
+        func reply(_ output: inout StreamBuffer) throws(CRUDError) -> Bool {
             try result(&output)
             return true
         }
+        let outcome =
+            if let id { session.reply(to: id.span, in: array, reply) } else { StreamBuffer.outcome(of: reply) }
+        guard let outcome else { return }
+        session.count(method, outcome, arrival: arrival)
+        guard let duration = session.loop.slow?.duration(since: arrival) else { return }
+        let start = begun ?? (outcome == .ok ? session.loop.now : arrival + duration)
+        session.noteSlow(
+            SlowRequest(
+                method, on: otherCollections.isEmpty ? collection?.name : nil, records: recordCount,
+                duration: duration, waited: max(.zero, start - arrival), uid: session.peer.uid, plan: queryPlan))
     }
 
     /// Counts the reply in the array that the request is an element of.

@@ -14,10 +14,9 @@ final class Router: CallHandler {
     private let batches: BatchHandler
     private let descriptions: CollectionHandler
     private let administration: AdministrationHandler
-    private let reloads: ReloadHandler
     private let loop: LoopState
 
-    init(_ loop: LoopState, _ collections: CollectionDirectory, _ reloads: ReloadHandler, _ mailbox: Mailbox) {
+    init(_ loop: LoopState, _ collections: CollectionDirectory, _ delegated: DelegatedCalls, _ mailbox: Mailbox) {
         let encoder = MutationEncoder(loop)
         self.collections = collections
         reads = RecordReadHandler(loop, mailbox)
@@ -25,8 +24,7 @@ final class Router: CallHandler {
         queries = QueryHandler(loop)
         batches = BatchHandler(loop, collections, encoder)
         descriptions = CollectionHandler(loop)
-        administration = AdministrationHandler(loop)
-        self.reloads = reloads
+        administration = AdministrationHandler(loop, delegated)
         self.loop = loop
     }
 
@@ -41,10 +39,13 @@ final class Router: CallHandler {
             let collection = try collections.find(name, call, to: call.request.traits.access)
             let disposition = call.admission(
                 call.method.kind, to: collection, replyBytes: call.method.leastReplyBytes(loop.limits))
-            if case .accepted = disposition { try handle(call, on: collection) }
+            if case .accepted = disposition {
+                collection.countRequest()
+                try handle(call, on: collection)
+            }
             return disposition
         } catch {
-            if error.code == .permissionDenied { call.session.debug("\(Self.description(of: call)) is denied") }
+            if error.code == .permissionDenied { call.session.noteDenial(of: Self.description(of: call)) }
             call.fail(error)
             return .accepted
         }
@@ -76,7 +77,7 @@ final class Router: CallHandler {
         case .collectionDrop: try descriptions.drop(call, collection)
         case .collectionReindex: descriptions.reindex(call, collection)
         case .recordBatch, .collectionList, .backendList, .pluginList, .sessionHello, .daemonPing, .daemonStatus,
-            .daemonReload, .discover:
+            .daemonReload, .daemonMetrics, .daemonSlowLog, .sessionList, .sessionClose, .discover:
             // Their rows of the method table have no collection.
             throw CRUDError(.internalError, "the method has no collection")
         }
@@ -93,7 +94,11 @@ final class Router: CallHandler {
         case .sessionHello: administration.hello(call)
         case .daemonPing: administration.ping(call)
         case .daemonStatus: administration.status(call)
-        case .daemonReload: reloads.reload(call)
+        case .daemonReload: administration.reload(call)
+        case .daemonMetrics: administration.inspect(.metrics, call)
+        case .daemonSlowLog: administration.inspect(.slowRequests(limit: try administration.limit(call)), call)
+        case .sessionList: administration.inspect(.sessions, call)
+        case .sessionClose: administration.inspect(.closing(session: administration.session(call)), call)
         case .discover: administration.discover(call)
         case .recordRead, .recordExists, .recordReadMany, .recordCreate, .recordUpdate, .recordDelete, .recordUpsert,
             .recordPatch, .recordQuery, .recordCount, .recordDeleteMatching, .recordBatch, .collectionDescribe,

@@ -14,7 +14,8 @@ final class BatchArray {
     /// The frame, kept because elements outlive the iteration in which it came.
     let text: [UInt8]
     let elements: [JSONSlice]
-    /// When elements that have not been started have waited long enough, on the loop's clock.
+    /// When it has come, and when elements that have not been started have waited long enough, on the loop's clock.
+    let arrival: Duration
     let deadline: Duration
     /// The first element that has not been started.
     var next = 0
@@ -38,9 +39,12 @@ final class BatchArray {
     /// Whether the responses, errors at last, do not fit a frame; they have been dropped.
     private var isTooLong = false
 
-    init(text: [UInt8], elements: [JSONSlice], deadline: Duration, _ limits: Configuration.Limits) {
+    init(
+        text: [UInt8], elements: [JSONSlice], arrival: Duration, deadline: Duration, _ limits: Configuration.Limits
+    ) {
         self.text = text
         self.elements = elements
+        self.arrival = arrival
         self.deadline = deadline
         frameBytes = limits.frameBytes
         chargedBytes = text.count
@@ -105,15 +109,15 @@ final class BatchArray {
     /// ``StreamBuffer/appendFrame(to:maximumBytes:_:)``.
     func appendResponse(
         to id: Span<UInt8>?, _ result: (inout StreamBuffer) throws(CRUDError) -> Bool
-    ) -> Bool {
+    ) -> RequestOutcome? {
         let room = room
         let start = responses.count
         if start > 0 { responses.append(UInt8(ascii: ",")) }
-        let isAvailable = responses.appendResponse(to: id, maximumBytes: room, frameBytes: frameBytes, result)
+        let outcome = responses.appendResponse(to: id, maximumBytes: room, frameBytes: frameBytes, result)
         if responses.count - start > room + 1 { isTooLong = true }
         // What has been executed is executed, though nobody will read of it.
-        if isTooLong { responses = StreamBuffer() } else if !isAvailable { responses.truncate(to: start) }
-        return isAvailable
+        if isTooLong { responses = StreamBuffer() } else if outcome == nil { responses.truncate(to: start) }
+        return outcome
     }
 
     /// Appends the whole reply as one frame; nothing where no element has a response.

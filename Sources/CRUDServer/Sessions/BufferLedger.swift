@@ -9,7 +9,7 @@
 final class BufferLedger {
     var maximum: Int
     // Not checked for exclusive access at run time, which every write would pay for: one thread uses it.
-    @exclusivity(unchecked) private var held = 0
+    @exclusivity(unchecked) private(set) var held = 0
     private var users: [UInt32: WeakAccount] = [:]
 
     private struct WeakAccount {
@@ -104,7 +104,8 @@ final class SessionAccount {
         if isOverdrawn { user.overdrawn = nil }
     }
 
-    private var held: Int { state.requests + state.buffered }
+    /// What it holds.
+    var held: Int { state.requests + state.buffered }
 
     // MARK: Charges
 

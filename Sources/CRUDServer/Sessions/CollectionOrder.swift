@@ -141,6 +141,7 @@ struct Wait {
 /// A request that waits for earlier ones, or for room: its frame's text, and for how long.
 final class WaitingRequest {
     let text: [UInt8]
+    let arrival: Duration
     let deadline: Duration
     let wait: Wait
 
@@ -148,8 +149,9 @@ final class WaitingRequest {
     var collections: [Collection] { wait.collections }
     var neededBytes: Int { wait.neededBytes }
 
-    init(text: [UInt8], deadline: Duration, _ wait: Wait) {
+    init(text: [UInt8], arrival: Duration, deadline: Duration, _ wait: Wait) {
         self.text = text
+        self.arrival = arrival
         self.deadline = deadline
         self.wait = wait
     }

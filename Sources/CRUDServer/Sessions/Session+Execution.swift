@@ -16,39 +16,50 @@ extension Session {
                 switch try sessions.parser.parse(frame) {
                 case .array(let elements): try start(elements, of: text)
                 case .request(let request):
+                    if waiting == nil { state.requestCount &+= 1 }
                     let call = Call(
                         session: self, array: nil, text: text, request: request,
-                        deadline: waiting?.deadline ?? loop.deadline, chargedBytes: text.count,
+                        arrival: waiting?.arrival ?? loop.now, deadline: waiting?.deadline ?? loop.deadline,
+                        chargedBytes: text.count,
                         hasWaited: waiting != nil, operations: waiting?.wait.operations)
                     if loop.isDraining, waiting == nil {
                         call.fail(.draining)
                     } else if case .mustWait(let wait) = sessions.handler.handle(call) {
                         let text = waiting?.text ?? Array(text)
                         enqueue(
-                            WaitingRequest(text: text, deadline: call.deadline, wait), isFirst: waiting != nil)
+                            WaitingRequest(text: text, arrival: call.arrival, deadline: call.deadline, wait),
+                            isFirst: waiting != nil)
                     }
                     sessions.parser.recycle(consume call.request)
                 }
             } catch {
-                reply(with: error, to: text, in: nil)
+                state.requestCount &+= 1
+                reply(with: error, to: text, in: nil, arrival: loop.now)
             }
         }
     }
 
     /// Replies to a frame with an error instead of executing it.
-    func reject(frame: Span<UInt8>, _ error: CRUDError) {
+    func reject(frame: Span<UInt8>, _ error: CRUDError, arrival: Duration) {
         // It has been parsed before without an error.
         guard case .request(let request)? = try? sessions.parser.parse(frame) else { return }
-        if let id = request.id { fail(error, to: frame.extracting(id.range), in: nil) }
+        if let id = request.id {
+            fail(error, to: frame.extracting(id.range), in: nil, of: request.method, arrival: arrival)
+        } else {
+            count(request.method, RequestOutcome(error.code), arrival: arrival)
+        }
         sessions.parser.recycle(request)
     }
 
-    private func reply(with error: RequestError, to text: UnsafeBufferPointer<UInt8>, in array: BatchArray?) {
-        guard !error.isNotification else { return }
-        if let id = error.id {
-            fail(error.error, to: text.span.extracting(id.range), in: array)
+    private func reply(
+        with error: RequestError, to text: UnsafeBufferPointer<UInt8>, in array: BatchArray?, arrival: Duration
+    ) {
+        if error.isNotification {
+            count(error.method, RequestOutcome(error.error.code), arrival: arrival)
+        } else if let id = error.id {
+            fail(error.error, to: text.span.extracting(id.range), in: array, of: error.method, arrival: arrival)
         } else {
-            fail(error.error, to: nil, in: array)
+            fail(error.error, to: nil, in: array, of: error.method, arrival: arrival)
         }
     }
 
@@ -60,7 +71,8 @@ extension Session {
             throw RequestError(.limit("batch", maximum, "the batch array has more than \(maximum) elements"))
         }
         let array = BatchArray(
-            text: Array(text), elements: elements, deadline: loop.deadline, loop.limits)
+            text: Array(text), elements: elements, arrival: loop.now, deadline: loop.deadline, loop.limits)
+        state.requestCount &+= UInt64(elements.count)
         if loop.isDraining { reject(array, .draining) }
         start(array)
     }
@@ -96,7 +108,8 @@ extension Session {
             guard case .request(let request) = try sessions.parser.parse(text.span, element: element)
             else { return true }
             let call = Call(
-                session: self, array: array, text: text, request: request, deadline: array.deadline,
+                session: self, array: array, text: text, request: request, arrival: array.arrival,
+                deadline: array.deadline,
                 // The array has been charged.
                 chargedBytes: 0, hasWaited: false, operations: array.operations.take())
             var isStarted = true
@@ -109,7 +122,7 @@ extension Session {
             sessions.parser.recycle(consume call.request)
             return isStarted
         } catch {
-            reply(with: error, to: text, in: array)
+            reply(with: error, to: text, in: array, arrival: array.arrival)
             return true
         }
     }

@@ -180,7 +180,7 @@ extension Session {
         while let request = state.order.takeOverdue(at: now) {
             let text = request.text
             chargeWaiting(request, -1)
-            reject(frame: text.span, .overdue)
+            reject(frame: text.span, .overdue, arrival: request.arrival)
         }
         for read in state.unfinishedReads where read.deadline <= now {
             state.unfinishedReads.removeAll { $0 === read }
@@ -192,12 +192,14 @@ extension Session {
             debug("a frame has not come to its end in time")
             finish()
         }
+        if let closingDeadline, closingDeadline <= now { state.stream?.close() }
         account.endOverdraft()
     }
 
     /// Whether something waits that can be overdue.
     var hasWaiting: Bool {
-        state.array != nil || state.order.hasWaiting || !state.unfinishedReads.isEmpty || state.partialFrame != nil
+        closingDeadline != nil && state.stream != nil || state.array != nil || state.order.hasWaiting
+            || !state.unfinishedReads.isEmpty || state.partialFrame != nil
     }
 
     // MARK: Batch arrays

@@ -1,6 +1,7 @@
 import CRUDConfiguration
 import CRUDEventLoop
 import CRUDModel
+import CRUDPluginHost
 import CRUDStorage
 import CRUDWire
 import Logging
@@ -60,6 +61,8 @@ final class Session: StreamHandler {
         var iterationOfWork: UInt64 = 0
         /// Whether there are frames that have come and not been accepted.
         var isBehind = false
+        /// How many requests have come, elements of batch arrays included.
+        var requestCount: UInt64 = 0
     }
 
     /// No other session of the daemon ever has it.
@@ -67,6 +70,12 @@ final class Session: StreamHandler {
     let peer: Peer
     let account: SessionAccount
     @exclusivity(unchecked) var state: State
+    let connectedAt = CallContext.now
+    /// What the client calls itself.
+    var client = ""
+    /// When it is closed although its peer has not read its replies, on the loop's clock; nil unless an administrator
+    /// has closed it.
+    var closingDeadline: Duration?
     /// On which lists of its set it is.
     var lists: SessionSet.Lists = []
     /// The set that it belongs to until it is closed.
@@ -79,6 +88,8 @@ final class Session: StreamHandler {
     private static let workPerIteration = 1024
     static let workOfFrame = 16
     static let replyBytesPerIteration = 1 << 20
+    /// How much is kept of what a client calls itself.
+    static let maximumClientNameBytes = 128
     /// How much of a frame comes in one iteration at the most.
     private static let inputBytesPerIteration = 256 << 10
 
@@ -112,6 +123,29 @@ final class Session: StreamHandler {
     func trace(_ event: @autoclosure () -> String) {
         if loop.logsRequests { loop.service.logger.trace("session \(number) of uid \(peer.uid): \(event())") }
     }
+
+    /// Logs that the peer may not do what it wants.
+    func noteDenial(of request: String) {
+        guard let more = loop.denialLimit.admit(at: loop.now) else { return }
+        loop.service.logger.info(
+            "session \(number) of uid \(peer.uid): \(request) is denied by the access rules\(more)",
+            metadata: metadata)
+    }
+
+    /// Logs and keeps a slow request.
+    func noteSlow(_ request: SlowRequest) {
+        loop.service.slowLog.append(request)
+        guard let more = loop.slowLimit.admit(at: loop.now) else { return }
+        var metadata = metadata
+        metadata["method"] = "\(request.method.name)"
+        if let collection = request.collection {
+            metadata["collection"] = "\(String(decoding: collection, as: UTF8.self))"
+        }
+        loop.service.logger.notice(
+            "session \(number) of uid \(peer.uid): \(request)\(more)", metadata: metadata)
+    }
+
+    private var metadata: Logger.Metadata { ["session": "\(number)", "uid": "\(peer.uid)"] }
 
     // MARK: Frames
 
@@ -171,7 +205,9 @@ final class Session: StreamHandler {
     private func rejectFrame() {
         let maximum = loop.limits.frameBytes
         debug("a frame is longer than \(maximum) bytes")
-        fail(.limit("frame_bytes", maximum, "the frame is longer than \(maximum) bytes"), to: nil, in: nil)
+        fail(
+            .limit("frame_bytes", maximum, "the frame is longer than \(maximum) bytes"), to: nil, in: nil, of: nil,
+            arrival: loop.now)
         finish()
     }
 
@@ -186,18 +222,28 @@ final class Session: StreamHandler {
     ///   - id: the request's, as it was sent; nil for null.
     ///   - result: appends the value of `result`, or throws the error to reply instead; returns false where there is
     ///     nothing to reply yet.
-    /// - Returns: what `result` has returned.
+    /// - Returns: how the request has ended; nil where there is nothing to reply yet.
     func reply(
         to id: Span<UInt8>?, in array: BatchArray?, _ result: (inout StreamBuffer) throws(CRUDError) -> Bool
-    ) -> Bool {
+    ) -> RequestOutcome? {
         if let array { return array.appendResponse(to: id, result) }
-        guard let stream = state.stream else { return true }
+        guard let stream = state.stream else { return StreamBuffer.outcome(of: result) }
         return stream.output.appendFrame(to: id, maximumBytes: loop.limits.frameBytes, result)
     }
 
     /// Appends an error in place of a result.
-    func fail(_ error: CRUDError, to id: Span<UInt8>?, in array: BatchArray?) {
+    ///
+    /// - Parameters:
+    ///   - method: nil where it was not recognised.
+    ///   - arrival: when the request has come, on the loop's clock.
+    func fail(_ error: CRUDError, to id: Span<UInt8>?, in array: BatchArray?, of method: Method?, arrival: Duration) {
         _ = reply(to: id, in: array) { _ throws(CRUDError) in throw error }
+        count(method, RequestOutcome(error.code), arrival: arrival)
+    }
+
+    /// Counts a request that has ended.
+    func count(_ method: Method?, _ outcome: RequestOutcome, arrival: Duration) {
+        loop.meter.count(method, outcome, arrival: arrival, now: loop.now)
     }
 
     /// Sends the reply to an array once every element has its response.
@@ -239,7 +285,7 @@ final class Session: StreamHandler {
             ended(read)
         }
         state.unfinishedReads.removeAll()
-        sessions.hasClosed(self)
+        sessions.hasClosed(self, stream)
     }
 
     private func dropInput() {

@@ -10,8 +10,9 @@ final class SessionLimiter: Sendable {
     private struct Count {
         var limits: Configuration.Limits
         var all = 0
-        /// How many there have been.
+        /// How many there have been, and how many were refused.
         var entered = 0
+        var refused = 0
         var byUser: [UInt32: Int] = [:]
     }
 
@@ -30,6 +31,11 @@ final class SessionLimiter: Sendable {
     /// How many sessions there are.
     var current: Int { count.withLock { $0.all } }
 
+    /// How many sessions there are, have been accepted, and were refused.
+    var counts: (current: Int, opened: Int, refused: Int) {
+        count.withLock { ($0.all, $0.entered, $0.refused) }
+    }
+
     /// Counts a new session.
     ///
     /// - Returns: its number, which no other one ever has.
@@ -40,9 +46,11 @@ final class SessionLimiter: Sendable {
             let limits = count.limits
             let own = count.byUser[uid, default: 0]
             guard count.all < limits.sessions + reserve else {
+                count.refused += 1
                 throw .limit("sessions", limits.sessions, "there are too many sessions")
             }
             guard own < limits.sessionsPerUser + reserve else {
+                count.refused += 1
                 throw .limit("sessions_per_user", limits.sessionsPerUser, "there are too many sessions of this user")
             }
             count.all += 1

@@ -35,6 +35,9 @@ final class SessionSet {
     }
 
     private var sessions: [ObjectIdentifier: Session] = [:]
+    /// What sessions that are closed have received and sent.
+    private var closedReceivedBytes: UInt64 = 0
+    private var closedSentBytes: UInt64 = 0
     /// The members of the lists, each once.
     private var room: [Session] = []
     private var overdue: [Session] = []
@@ -73,7 +76,7 @@ final class SessionSet {
         do throws(CRUDError) {
             number = try loop.service.sessions.enter(uid: peer.uid, isAdmin: authority.isAdmin)
         } catch {
-            loop.service.logger.debug("a connection of uid \(peer.uid) is refused: \(error.message)")
+            logRefusal(of: peer, error.message)
             return reject(descriptor, error)
         }
         let session = Session(number, peer: peer, authority: authority, in: self)
@@ -82,18 +85,39 @@ final class SessionSet {
             sessions[ObjectIdentifier(session)] = session
             session.debug("connected")
         } catch {
-            loop.service.logger.warning("a connection of uid \(peer.uid) is refused: \(error)")
+            logRefusal(of: peer, "\(error)")
             loop.service.sessions.leave(uid: peer.uid)
             reject(descriptor, CRUDError(.unavailable, "the daemon has no room for another session"))
         }
     }
+
+    private func logRefusal(of peer: Peer, _ reason: String) {
+        guard let more = loop.refusalLimit.admit(at: loop.now) else { return }
+        loop.service.logger.notice(
+            "a connection of uid \(peer.uid) is refused: \(reason)\(more)", metadata: ["uid": "\(peer.uid)"])
+    }
+
+    /// Closes a session for an administrator; false if there is none with that number.
+    func closeSession(_ number: Int) -> Bool {
+        guard let session = sessions.values.first(where: { $0.number == number }) else { return false }
+        session.debug("closed by an administrator")
+        session.closingDeadline = loop.now + Self.closingTimeout
+        session.finish()
+        add(session, to: .overdue)
+        return true
+    }
+
+    /// How long the peer of a session that an administrator has closed may take to read its replies.
+    private static let closingTimeout = Duration.seconds(5)
 
     private func reject(_ descriptor: CInt, _ error: CRUDError) {
         StreamBuffer.send(error, overRejected: descriptor)
         close(descriptor)
     }
 
-    func hasClosed(_ session: Session) {
+    func hasClosed(_ session: Session, _ stream: Stream) {
+        closedReceivedBytes &+= stream.receivedBytes
+        closedSentBytes &+= stream.sentBytes
         session.debug("closed")
         sessions[ObjectIdentifier(session)] = nil
         loop.service.sessions.leave(uid: session.peer.uid)
@@ -102,6 +126,20 @@ final class SessionSet {
     /// Closes those for which nothing has come or gone for so long.
     func closeIdle(after time: Duration) {
         for session in sessions.values where session.isIdle(for: time) { session.finish() }
+    }
+
+    // MARK: Inspection
+
+    var descriptions: [SessionDescription] { sessions.values.map(SessionDescription.init) }
+
+    func measure(into measurement: inout LoopMeasurement) {
+        measurement.heldBytes = buffers.held
+        measurement.receivedBytes = closedReceivedBytes
+        measurement.sentBytes = closedSentBytes
+        for session in sessions.values {
+            measurement.receivedBytes &+= session.state.stream?.receivedBytes ?? 0
+            measurement.sentBytes &+= session.state.stream?.sentBytes ?? 0
+        }
     }
 
     /// Whether any request that has come is not done.

@@ -13,8 +13,10 @@ package final class SearchTask: SlicedTask, @unchecked Sendable {
     package private(set) var result: [UInt8] = []
     /// Whether a page with more room would have had more records, when the search is done; nil: the result says it.
     package private(set) var isCutShort: Bool?
-    /// How a query has found its records, where that is known.
-    package private(set) var plan: QueryPlan?
+    /// What has made the result.
+    private var finished: (any SearchExecution)?
+    /// How a query has found its records, where that is known, when the search is done.
+    package var plan: QueryPlan? { finished?.plan }
 
     package init(
         _ request: SearchRequest, in collection: BackendCollection, deliver: @escaping @Sendable (WorkItem) -> Void
@@ -66,7 +68,7 @@ package final class SearchTask: SlicedTask, @unchecked Sendable {
 
     private func finish(_ execution: any SearchExecution, _ failures: FailureReporter) {
         result = execution.result
-        plan = execution.plan
+        finished = execution
         isCutShort = execution.isCutShort
         failures.note(corrupt: execution.corrupt, in: collection)
     }

@@ -5,6 +5,8 @@ package enum Method: Int, CaseIterable, Sendable {
     case collectionList, collectionDescribe, collectionDrop, collectionReindex
     case backendList, pluginList
     case sessionHello, daemonPing, daemonStatus, daemonReload
+    case daemonMetrics, daemonSlowLog
+    case sessionList, sessionClose
     case discover
 
     /// Its row of the table.

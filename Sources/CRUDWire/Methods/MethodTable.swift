@@ -90,6 +90,18 @@ package enum MethodTable {
             optional: [.force, .move], result: object(["changes": array(string), "moves": array(string)]),
             errors: ["invalid_configuration"]),
         MethodDefinition(
+            .daemonMetrics, "daemon.metrics", .admin, "Returns the daemon's metrics in OpenMetrics 1.0 text format.",
+            result: object(["text": string])),
+        MethodDefinition(
+            .daemonSlowLog, "daemon.slowLog", .admin, "Lists the latest slow requests, the newest first.",
+            optional: [.limit], result: object(["entries": array(slowRequest)])),
+        MethodDefinition(
+            .sessionList, "session.list", .admin, "Lists the sessions of all clients.",
+            result: object(["sessions": array(session)])),
+        MethodDefinition(
+            .sessionClose, "session.close", .admin, "Closes a session, after replies to what it has sent.",
+            required: [.session], result: #"{"type":"object"}"#),
+        MethodDefinition(
             .discover, "rpc.discover", .everybody, "Returns this document.", result: #"{"type":"object"}"#),
     ]
 
@@ -101,6 +113,7 @@ package enum MethodTable {
     private static let string = #"{"type":"string"}"#
     private static let boolean = #"{"type":"boolean"}"#
     private static let integer = #"{"type":"integer"}"#
+    private static let number = #"{"type":"number"}"#
     private static let revision = object(["revision": string])
     private static let record = object(["id": string, "item": "{}", "revision": string])
     private static let corrupt: KeyValuePairs = ["corrupt": array(string)]
@@ -117,6 +130,18 @@ package enum MethodTable {
 
     private static let plan = object([
         "index": #"{"type":["string","null"]}"#, "sort": #"{"enum":["id","storage","host"]}"#, "scanned": integer,
+    ])
+
+    private static let slowRequest = object(
+        [
+            "at": integer, "method": string, "collection": #"{"type":["string","null"]}"#, "seconds": number,
+            "waited": number, "uid": integer,
+        ],
+        optional: ["plan": plan])
+
+    private static let session = object([
+        "id": integer, "uid": integer, "user": string, "client": string, "connectedAt": integer, "inflight": integer,
+        "requests": integer, "receivedBytes": integer, "sentBytes": integer, "heldBytes": integer,
     ])
 
     private static func collection(

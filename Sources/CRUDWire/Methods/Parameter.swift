@@ -5,6 +5,7 @@ package enum Parameter: Int, CaseIterable, Sendable {
     case collection, id, item, ids, fields, ifRevision, client, protocolVersion, force
     case patch, upsert, operations, atomic
     case filter, prefix, sort, limit, cursor, explain, all, ifEmpty, move, moved
+    case session
 
     /// The name on the wire.
     package var name: StaticString {
@@ -32,6 +33,7 @@ package enum Parameter: Int, CaseIterable, Sendable {
         case .ifEmpty: "ifEmpty"
         case .move: "move"
         case .moved: "moved"
+        case .session: "session"
         }
     }
 
@@ -40,7 +42,7 @@ package enum Parameter: Int, CaseIterable, Sendable {
         switch self {
         case .collection, .id, .ifRevision, .client, .prefix, .cursor: .string
         case .ids, .fields, .operations, .sort: .array
-        case .protocolVersion, .limit: .number
+        case .protocolVersion, .limit, .session: .number
         case .item, .patch, .filter, .upsert, .atomic, .explain, .all, .ifEmpty, .force, .move, .moved: nil
         }
     }
@@ -82,6 +84,7 @@ package enum Parameter: Int, CaseIterable, Sendable {
         case .ifEmpty: #"{"type":"boolean","description":"true: only if it has no record"}"#
         case .move: #"{"type":"boolean","description":"true: collections whose place changes are moved"}"#
         case .moved: #"{"type":"boolean","description":"true: only what its moves have left where it was"}"#
+        case .session: #"{"type":"integer","minimum":1,"description":"its id in session.list"}"#
         }
     }
 

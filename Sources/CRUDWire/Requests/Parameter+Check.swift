@@ -24,7 +24,8 @@ extension Parameter {
             if size > Naming.maximumRevisionBytes {
                 throw invalid("is longer than \(Naming.maximumRevisionBytes) bytes")
             }
-        case .protocolVersion where !value.isInteger(text), .limit where !value.isInteger(text):
+        case .protocolVersion where !value.isInteger(text), .limit where !value.isInteger(text),
+            .session where !value.isInteger(text):
             throw invalid("must be an integer")
         default: break
         }

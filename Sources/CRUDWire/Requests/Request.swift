@@ -51,10 +51,15 @@ package struct RequestError: Error {
     package var id: JSONSlice?
     /// Errors of notifications are not sent.
     package var isNotification = false
+    /// The method, where the request got that far.
+    package var method: Method?
 
-    package init(_ error: CRUDError, id: JSONSlice? = nil, isNotification: Bool = false) {
+    package init(
+        _ error: CRUDError, id: JSONSlice? = nil, isNotification: Bool = false, method: Method? = nil
+    ) {
         self.error = error
         self.id = id
         self.isNotification = isNotification
+        self.method = method
     }
 }

@@ -145,7 +145,9 @@ package struct RequestReader: ~Copyable {
         do throws(CRUDError) {
             try checkMethod(text, into: &request)
         } catch {
-            throw RequestError(error, id: identity.id, isNotification: request.isNotification)
+            throw RequestError(
+                error, id: identity.id, isNotification: request.isNotification,
+                method: error.code == .methodNotFound ? nil : request.method)
         }
     }
 

@@ -1,0 +1,79 @@
+import CRUDConfiguration
+import CRUDJSON
+import CRUDModel
+import CRUDThreads
+
+/// Executes what administrators ask about all event loops, on a thread of its own: it asks each loop through its
+/// mailbox, and does what takes long, such as sorting, looking up names of users, and writing texts.
+final class Inspector: Sendable {
+    private let queue = WorkQueue<Inspection>()
+
+    /// The daemon serves from now on, with these loops.
+    func start(_ loops: LoopGroup) throws(ThreadFailure) {
+        _ = try Thread(named: "inspect") { [queue] in
+            while case .items(let inspections) = queue.take(timeout: nil) {
+                for inspection in inspections { inspection.execute(loops) }
+            }
+        }
+    }
+
+    func append(_ inspection: Inspection) { _ = queue.append(inspection) }
+}
+
+/// A question about all event loops.
+final class Inspection: QueueItem, Sendable {
+    enum Request: Sendable {
+        case metrics
+        case slowRequests(limit: Int)
+        case sessions
+        case closing(session: Int)
+    }
+
+    let byteCount = 0
+    private let request: Request
+    private let service: Service
+    private let completion: DelegatedCalls.Completion
+
+    init(_ request: Request, _ service: Service, _ completion: @escaping DelegatedCalls.Completion) {
+        self.request = request
+        self.service = service
+        self.completion = completion
+    }
+
+    fileprivate func execute(_ loops: LoopGroup) {
+        completion(Result { () throws(CRUDError) in try result(loops) })
+    }
+
+    private func result(_ loops: LoopGroup) throws(CRUDError) -> [UInt8] {
+        let timeout = service.configuration.limits.requestTimeout
+        var writer = JSONWriter()
+        switch request {
+        case .metrics:
+            var sum = LoopMeasurement()
+            for measurement in try loops.ask(within: timeout, Mailbox.Message.measure) { sum.add(measurement) }
+            let text = MetricsText.make(service, sum)
+            writer.object { result in
+                result.key("text")
+                result.string(utf8: text)
+            }
+        case .slowRequests(let limit):
+            let entries = service.slowLog.entries.prefix(limit)
+            writer.object { $0.member("entries", objects: entries) { $0.describe(to: &$1) } }
+        case .sessions:
+            let sessions = try loops.ask(within: timeout, Mailbox.Message.describeSessions).joined()
+                .sorted { $0.number < $1.number }
+            var users = UserNames()
+            writer.object { result in
+                result.member("sessions", objects: sessions) { $0.describe(to: &$1, user: users.name(of: $0.uid)) }
+            }
+        case .closing(let session):
+            let answers = try loops.ask(within: timeout) { .closeSession(session, $0) }
+            guard answers.contains(true) else {
+                throw CRUDError(
+                    .invalidParams, "there is no session \(session)", details: CRUDError.Details(member: "session"))
+            }
+            return Array("{}".utf8)
+        }
+        return writer.bytes
+    }
+}

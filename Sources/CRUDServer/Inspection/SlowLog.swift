@@ -1,0 +1,135 @@
+import CRUDJSON
+import CRUDModel
+import CRUDPluginHost
+import CRUDQuery
+import CRUDThreads
+import CRUDWire
+import Glibc
+import Synchronization
+
+/// A request that took longer than `log.slow`. It says nothing of the contents of records.
+struct SlowRequest: Sendable {
+    /// When its reply was ready: milliseconds since 1970-01-01 UTC.
+    let at: Int64
+    let method: Method
+    /// Nil for a request on no collection, or on several.
+    let collection: [UInt8]?
+    /// How many records it names.
+    let records: Int
+    /// From its arrival on.
+    let duration: Duration
+    /// The part of it before it was begun.
+    let waited: Duration
+    let uid: uid_t
+    /// Of a query, where it is known.
+    let plan: QueryPlan?
+
+    init(
+        _ method: Method, on collection: [UInt8]?, records: Int, duration: Duration, waited: Duration, uid: uid_t,
+        plan: QueryPlan?
+    ) {
+        at = CallContext.now
+        self.method = method
+        self.collection = collection
+        self.records = records
+        self.duration = duration
+        self.waited = waited
+        self.uid = uid
+        self.plan = plan
+    }
+
+    func describe(to description: inout JSONWriter) {
+        description.member("at", at)
+        description.member("method", method.name.description)
+        description.key("collection")
+        if let collection { description.string(utf8: collection) } else { description.null() }
+        description.key("seconds")
+        description.raw("\(duration.seconds)".utf8)
+        description.key("waited")
+        description.raw("\(waited.seconds)".utf8)
+        description.member("uid", uid)
+        guard let plan else { return }
+        description.key("plan")
+        plan.write(to: &description)
+    }
+}
+
+extension SlowRequest: CustomStringConvertible {
+    /// For the log.
+    var description: String {
+        var text = method.name.description
+        if let collection { text += " on collection \(Naming.quoted(collection))" }
+        if records > 1 { text += ", \(records) records," }
+        text += " took \(duration.seconds) s"
+        if waited > .zero { text += ", of which it waited \(waited.seconds) s" }
+        guard let plan else { return text }
+        var writer = JSONWriter()
+        plan.write(to: &writer)
+        return text + "; plan: " + String(decoding: writer.bytes, as: UTF8.self)
+    }
+}
+
+/// Tells whether requests take longer than `log.slow`.
+///
+/// It is asked at each reply, so the clock is one that costs next to nothing, the time of the kernel's last tick; only
+/// when that says that a request may be slow the precise one is read. Where `log.slow` is not far above the ticks, that
+/// one is read at once.
+struct SlowClock {
+    private let limit: Duration
+    private let isCoarse: Bool
+
+    /// - Parameter limit: zero: no request is slow.
+    init?(_ limit: Duration) {
+        guard limit > .zero else { return nil }
+        self.limit = limit
+        isCoarse = limit > MonotonicTime.tick * 4
+    }
+
+    /// How long a request has taken, if it is slow.
+    ///
+    /// - Parameter arrival: when it has come, on the loop's clock.
+    func duration(since arrival: Duration) -> Duration? {
+        if isCoarse, MonotonicTime.coarse - arrival < limit - MonotonicTime.tick { return nil }
+        let duration = MonotonicTime.now - arrival
+        return duration > limit ? duration : nil
+    }
+}
+
+/// The latest slow requests of all event loops.
+final class SlowLog: Sendable {
+    static let capacity = 128
+
+    private struct State {
+        var entries: [SlowRequest] = []
+        /// Where the next entry goes once there are as many as there may be.
+        var next = 0
+        var count: UInt64 = 0
+    }
+
+    private let state = Mutex(State())
+
+    func append(_ request: SlowRequest) {
+        state.withLock { state in
+            state.count += 1
+            if state.entries.count < Self.capacity { return state.entries.append(request) }
+            state.entries[state.next] = request
+            state.next = (state.next + 1) % Self.capacity
+        }
+    }
+
+    /// The newest first.
+    var entries: [SlowRequest] {
+        state.withLock { Array(($0.entries[$0.next...] + $0.entries[..<$0.next]).reversed()) }
+    }
+
+    /// How many there have been.
+    var count: UInt64 { state.withLock { $0.count } }
+}
+
+extension Duration {
+    /// To the microsecond.
+    var seconds: Double {
+        let (seconds, attoseconds) = components
+        return Double(seconds * 1_000_000 + attoseconds / 1_000_000_000_000) / 1e6
+    }
+}

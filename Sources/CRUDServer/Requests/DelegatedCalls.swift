@@ -1,0 +1,80 @@
+import CRUDEventLoop
+import CRUDModel
+
+/// The calls of one event loop that other threads execute: reloads, and questions about all loops. In a batch array the
+/// elements behind such a call wait until it is done.
+final class DelegatedCalls {
+    /// Gets the result as JSON text, or why there is none; to be called once, on any thread.
+    typealias Completion = @Sendable (Result<[UInt8], CRUDError>) -> Void
+
+    private let mailbox: Mailbox
+    /// Those that are in flight, by a number that tells them from the others of this loop.
+    private var pending: [UInt64: PendingDelegation] = [:]
+    private var count: UInt64 = 0
+
+    /// - Parameter mailbox: of the loop.
+    init(_ mailbox: Mailbox) {
+        self.mailbox = mailbox
+    }
+
+    /// Begins a call.
+    ///
+    /// - Parameter overdue: the reply where the other thread takes too long.
+    /// - Returns: what the other thread is to call in the end.
+    func begin(_ call: borrowing Call, overdue: CRUDError) -> Completion {
+        let number = count
+        count += 1
+        let request = PendingDelegation(call, overdue: overdue)
+        pending[number] = request
+        request.start()
+        return { [mailbox] in mailbox.post(.delegated(number, $0)) }
+    }
+
+    /// Takes the outcome of a call.
+    func finish(_ number: UInt64, _ outcome: Result<[UInt8], CRUDError>) {
+        pending.removeValue(forKey: number)?.finish(outcome)
+    }
+
+    /// Whether any is in flight.
+    var hasPending: Bool { !pending.isEmpty }
+
+    /// Fails those that have waited too long.
+    func expire(at now: Duration) {
+        for (number, request) in pending where request.deadline <= now { finish(number, .failure(request.overdue)) }
+    }
+}
+
+/// A call that another thread executes.
+private final class PendingDelegation: PendingRequest {
+    let overdue: CRUDError
+    private var text: [UInt8] = []
+
+    init(_ call: borrowing Call, overdue: CRUDError) {
+        self.overdue = overdue
+        super.init(call, .read, on: nil)
+    }
+
+    func finish(_ outcome: Result<[UInt8], CRUDError>) {
+        switch outcome {
+        case .success(let text) where !session.hasRoom(for: text.count):
+            self.text = text
+            awaitRoom(for: text.count)
+        case .success(let text):
+            self.text = text
+            reply()
+        case .failure(let error):
+            reply(with: error)
+            hasReplied()
+            ended()
+        }
+    }
+
+    override func submitAgain(withRoomFor bytes: Int) { reply() }
+
+    private func reply() {
+        let text = text
+        reply { $0.append(text.span) }
+        hasReplied()
+        ended()
+    }
+}

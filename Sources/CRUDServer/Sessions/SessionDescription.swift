@@ -1,0 +1,42 @@
+import CRUDEventLoop
+import CRUDJSON
+import Glibc
+
+/// What an administrator sees of a session.
+struct SessionDescription: Sendable {
+    let number: Int
+    let uid: uid_t
+    let client: String
+    /// Milliseconds since 1970-01-01 UTC.
+    let connectedAt: Int64
+    let inflight: Int
+    let requests: UInt64
+    let receivedBytes: UInt64
+    let sentBytes: UInt64
+    let heldBytes: Int
+
+    init(_ session: Session) {
+        number = session.number
+        uid = session.peer.uid
+        client = session.client
+        connectedAt = session.connectedAt
+        inflight = session.state.requestsInFlight
+        requests = session.state.requestCount
+        receivedBytes = session.state.stream?.receivedBytes ?? 0
+        sentBytes = session.state.stream?.sentBytes ?? 0
+        heldBytes = session.account.held
+    }
+
+    func describe(to description: inout JSONWriter, user: String) {
+        description.member("id", number)
+        description.member("uid", uid)
+        description.member("user", user)
+        description.member("client", client)
+        description.member("connectedAt", connectedAt)
+        description.member("inflight", inflight)
+        description.member("requests", requests)
+        description.member("receivedBytes", receivedBytes)
+        description.member("sentBytes", sentBytes)
+        description.member("heldBytes", heldBytes)
+    }
+}

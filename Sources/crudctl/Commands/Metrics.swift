@@ -1,0 +1,18 @@
+import ArgumentParser
+import CRUDWire
+
+struct Metrics: DaemonCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Prints the daemon's metrics.",
+        discussion: "The text is in OpenMetrics format; -o json prints it as the daemon has sent it.")
+
+    @OptionGroup(title: "Global options") var options: GlobalOptions
+
+    func run() async throws {
+        let result = try await call("daemon.metrics")
+        guard options.output == nil || options.output == .table, let text = ResultObject(result)?.string("text") else {
+            return try show(result)
+        }
+        try StandardOutput.write(text.utf8)
+    }
+}

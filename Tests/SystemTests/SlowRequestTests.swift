@@ -1,0 +1,81 @@
+import CRUDTestSupport
+import Testing
+
+/// `daemon.slowLog` and `log.slow`.
+@Suite struct SlowRequestTests {
+    private static func daemon(_ slow: String) throws -> Daemon {
+        try Daemon(
+            on: try Installation(text: Configuration(loops: 2).text + "log: {slow: \(slow)}\n"))
+    }
+
+    private static func entries(_ daemon: Daemon, limit: Int? = nil) throws -> [JSON] {
+        let params = limit.map { #"{"limit":\#($0)}"# } ?? "{}"
+        return try #require(try daemon.connect().call("daemon.slowLog", params).result?["entries"]?.elements)
+    }
+
+    /// With a limit of a microsecond every request is slow.
+    @Test func slowRequestsAreKeptAndLogged() throws {
+        let daemon = try Self.daemon("1us")
+        let connection = try daemon.connect()
+        #expect(try connection.upsert("slow", "secret id", #""secret item""#).result != nil)
+        #expect(try connection.call("record.read", Connection.params("slow", "secret id")).result != nil)
+        #expect(try connection.call("record.read", Connection.params("slow", "secret id")).result != nil)
+        let query = #"{"collection":"slow","sort":[{"property":"a"}]}"#
+        #expect(try connection.call("record.query", query).result != nil)
+        let operations =
+            #"{"operations":[{"op":"delete","collection":"a","id":"1"},{"op":"delete","collection":"b","id":"1"}]}"#
+        #expect(try connection.call("record.batch", operations).result != nil)
+        let entries = try Self.entries(daemon)
+        #expect(
+            entries.compactMap { $0["method"]?.string } == [
+                "record.batch", "record.query", "record.read", "record.read", "record.upsert",
+            ])
+        for entry in entries {
+            let names = entry.members?.map(\.name) ?? []
+            #expect(names.prefix(6) == ["at", "method", "collection", "seconds", "waited", "uid"])
+            #expect(entry["at"]?.integer ?? 0 > 1_700_000_000_000)
+            #expect(entry["uid"]?.integer == 0)
+            let (seconds, waited) = (Double(entry["seconds"]?.text ?? ""), Double(entry["waited"]?.text ?? ""))
+            #expect(seconds ?? -1 > 0 && waited ?? -1 >= 0 && waited ?? 1 <= seconds ?? 0)
+        }
+        #expect(entries[0]["collection"]?.text == "null", "it is about two")
+        #expect(entries[1]["collection"]?.string == "slow")
+        #expect(entries[1]["plan"]?.text == #"{"index":null,"sort":"host","scanned":1}"#)
+        #expect(entries[2]["plan"] == nil)
+        #expect(try Self.entries(daemon, limit: 1).map { $0["method"]?.string } == ["daemon.slowLog"])
+        let line = daemon.log.split(separator: "\n").first { $0.contains("record.query on collection \"slow\" took") }
+        #expect(line?.contains("<5>session 1 of uid 0: ") == true && line?.contains("plan: {") == true)
+        #expect(!daemon.log.contains("secret"))
+    }
+
+    @Test func theLatest128AreKept() throws {
+        let daemon = try Self.daemon("1us")
+        let connection = try daemon.connect()
+        for number in 0..<150 {
+            #expect(try connection.call("record.exists", Connection.params("c\(number)", "a")).result != nil)
+        }
+        let entries = try Self.entries(daemon)
+        #expect(entries.count == 128)
+        #expect(entries.first?["collection"]?.string == "c149" && entries.last?["collection"]?.string == "c22")
+        let lines = daemon.log.split(separator: "\n").count { $0.contains(" took ") }
+        #expect((20..<128).contains(lines), "the log is not flooded")
+    }
+
+    @Test func nothingIsSlowWithoutALimit() throws {
+        let daemon = try Self.daemon("0ms")
+        let connection = try daemon.connect()
+        #expect(try connection.upsert("c", "a", "1").result != nil)
+        #expect(try Self.entries(daemon).isEmpty)
+        try daemon.installation.configure(text: Configuration(loops: 2).text + "log: {slow: 1us}\n")
+        #expect(try connection.call("daemon.reload").result?["changes"]?.text == #"["log.slow: from 0s to 1us"]"#)
+        #expect(try connection.upsert("c", "a", "1").result != nil)
+        #expect(try Self.entries(daemon).contains { $0["method"]?.string == "record.upsert" })
+    }
+
+    @Test(arguments: ["0", "-1", "\"1\""])
+    func aLimitIsPositive(limit: String) throws {
+        let connection = try Self.daemon("1s").connect()
+        let error = try connection.call("daemon.slowLog", #"{"limit":\#(limit)}"#).error
+        #expect(error?.name == "invalid_params" && error?.details?["member"]?.string == "limit")
+    }
+}

@@ -177,7 +177,7 @@ private let levels = #""trace", "debug", "info", "notice", "warning", "error", "
         DiagnosticCase("log: {level: verbose}", "2:14: unknown level \"verbose\", known are \(levels)"),
         DiagnosticCase("log: {level: INFO}", "2:14: unknown level \"INFO\", known are \(levels)"),
         DiagnosticCase("log: {level: warn}", #"2:14: unknown level "warn", did you mean "warning"?"#),
-        DiagnosticCase("log:", "2:5: expected a mapping (level), found nothing"),
+        DiagnosticCase("log:", "2:5: expected a mapping (level, slow), found nothing"),
         DiagnosticCase("loops: 0", #"2:8: expected auto or 1 to 16, found "0""#),
         DiagnosticCase("loops: 17", #"2:8: expected auto or 1 to 16, found "17""#),
         DiagnosticCase("loops: Auto", #"2:8: expected auto or 1 to 16, found "Auto""#),

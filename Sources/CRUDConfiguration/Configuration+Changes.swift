@@ -100,6 +100,15 @@ extension CollectionRule {
         if backend != new.backend { changes.append("from backend \(backend) to backend \(new.backend)") }
         if format != new.format { changes.append("from format \(format.rawValue) to format \(new.format.rawValue)") }
         if indexes != new.indexes { changes.append("indexes changed") }
+        switch (self.changes, new.changes) {
+        case (nil, nil): break
+        case (nil, .some): changes.append("changes are remembered")
+        case (.some, nil): changes.append("changes are no longer remembered")
+        case (.some(let old), .some(let new)) where old != new:
+            let times = [old, new].map { Quantity.duration.text($0.retention.microseconds) }
+            changes.append("changes.retention: from \(times[0]) to \(times[1])")
+        case (.some, .some): break
+        }
         return changes
     }
 }

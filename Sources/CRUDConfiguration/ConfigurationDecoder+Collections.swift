@@ -2,7 +2,11 @@ import CRUDModel
 
 extension ConfigurationDecoder {
     private enum CollectionKey: String, CaseIterable {
-        case backend, format, indexes, move
+        case backend, format, indexes, move, changes
+    }
+
+    private enum ChangesKey: String, CaseIterable {
+        case retention
     }
 
     /// - Parameter backends: the section `backends`, whose keys a rule may refer to.
@@ -29,12 +33,29 @@ extension ConfigurationDecoder {
             let format = fields[.format].map { choice($0, "format") ?? .json } ?? CollectionRule.Format.json
             let indexes = fields[.indexes].map { self.indexes($0) } ?? []
             let moves = fields[.move].flatMap { boolean($0) } ?? false
+            let changes = fields[.changes].flatMap { self.changes($0) }
             guard let pattern, let backend else { return nil }
             return CollectionRule(
                 pattern: pattern, backend: backend, format: format, indexes: indexes, position: entry.keyPosition,
-                moves: moves)
+                moves: moves, changes: changes)
         }
         return CollectionRules(rules)
+    }
+
+    /// What is to be remembered of changes; nil: nothing.
+    private mutating func changes(_ node: YAMLNode) -> CollectionRule.Changes? {
+        var changes = CollectionRule.Changes(position: node.position)
+        guard case .mapping = node.content else {
+            let isOn = scalar(node, "true, false or a mapping (retention)") { text in
+                text.elementsEqual("true".utf8) ? true : text.elementsEqual("false".utf8) ? false : nil
+            }
+            return isOn == true ? changes : nil
+        }
+        guard let fields = fields(node, ChangesKey.self) else { return nil }
+        if let time = quantity(fields[.retention], .duration, in: LimitDefinitions.anyDuration) {
+            changes.retention = .microseconds(time)
+        }
+        return changes
     }
 
     private mutating func indexes(_ node: YAMLNode) -> [String] {

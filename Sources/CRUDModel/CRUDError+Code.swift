@@ -43,6 +43,8 @@ extension CRUDError {
         public static let noSpace = Code(rawValue: -32012)
         /// The configuration is invalid; see ``Details/file``, ``Details/line`` and ``Details/column``.
         public static let invalidConfiguration = Code(rawValue: -32013)
+        /// What has changed since that cursor is not remembered any more: begin again at the start.
+        public static let cursorExpired = Code(rawValue: -32014)
 
         /// Every code of protocol version 1 with its name on the wire, in the order of the protocol's table.
         public static let all: [(code: Code, name: String)] = [
@@ -54,6 +56,7 @@ extension CRUDError {
             (.unsupported, "unsupported"), (.limitExceeded, "limit_exceeded"), (.unavailable, "unavailable"),
             (.outcomeUnknown, "outcome_unknown"), (.invalidQuery, "invalid_query"), (.corrupt, "corrupt"),
             (.noSpace, "no_space"), (.invalidConfiguration, "invalid_configuration"),
+            (.cursorExpired, "cursor_expired"),
         ]
 
         /// The name on the wire, `data.name`; `error_CODE` for a code that this version does not know.

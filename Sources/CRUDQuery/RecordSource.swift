@@ -11,10 +11,12 @@ package struct FoundRecord {
     package var sequence: UInt64
     /// Where it stands in the storage's own order, in a scan of ``RecordScan/Order/any``; 0: they come by id.
     package var position: UInt64
+    /// Whether it has been removed: id and sequence alone mean anything. Only in a scan by sequence.
+    package var isRemoved: Bool
 
     package init(
         id: UnsafeRawBufferPointer, item: UnsafeRawBufferPointer, revision: UnsafeRawBufferPointer,
-        expiresAt: Int64 = 0, sequence: UInt64 = 0, position: UInt64 = 0
+        expiresAt: Int64 = 0, sequence: UInt64 = 0, position: UInt64 = 0, isRemoved: Bool = false
     ) {
         self.id = id
         self.item = item
@@ -22,6 +24,7 @@ package struct FoundRecord {
         self.expiresAt = expiresAt
         self.sequence = sequence
         self.position = position
+        self.isRemoved = isRemoved
     }
 }
 
@@ -41,8 +44,10 @@ package struct RecordScan: Sendable {
         case key(index: Int)
         /// Only the records that have no key in the index with that number, by id.
         case unkeyed(index: Int)
-        /// By sequence number. Records without one are left out.
+        /// By sequence number, what was removed included. Records without one are left out.
         case sequence
+        /// Only the records that have no sequence number, by id.
+        case unsequenced
         /// In whatever order is cheapest: that of the storage, or by id. Bounds are those of ids.
         case any
     }

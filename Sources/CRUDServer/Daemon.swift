@@ -204,6 +204,7 @@ package struct Daemon {
             try reloader.start(service, mailboxes, fixed: fixed)
             try service.inspector.start(LoopGroup(mailboxes))
             service.mover.follow(service.backends, service.rules)
+            service.keepCollections()
             let hasFinished = first.run()
             return others.map { $0.join() }.allSatisfy(\.self) && hasFinished
         } catch {

@@ -13,6 +13,8 @@ struct PluginSet {
     /// Why the options of some backends are unchecked: their child died or did not reply.
     private(set) var unchecked: [ConfigurationDiagnostic] = []
     private var byBackend: [String: Plugin] = [:]
+    /// Those whose child could not say what it can do.
+    private var uncheckedBackends: Set<String> = []
 
     /// Loads the plugins, or has a child process load them, and has them check their options; no storage is touched.
     ///
@@ -32,6 +34,7 @@ struct PluginSet {
                 diagnostics.append(configuration.diagnostic(at: backend.implementationPosition, error.description))
             }
         }
+        diagnostics += refusedChanges(in: configuration)
         if !diagnostics.isEmpty { throw InvalidConfiguration(diagnostics) }
     }
 
@@ -46,6 +49,19 @@ struct PluginSet {
             try plugin.check(options: backend.options)
         } catch {
             diagnostics += configuration.diagnostics(of: error, opening: backend)
+        }
+    }
+
+    /// The rules whose collections are to have a feed of changes that their backend's plugin cannot keep.
+    private func refusedChanges(in configuration: Configuration) -> [ConfigurationDiagnostic] {
+        configuration.collections.rules.compactMap { rule in
+            guard let changes = rule.changes, let plugin = byBackend[rule.backend],
+                !uncheckedBackends.contains(rule.backend), !plugin.capabilities.contains(.sequences)
+            else { return nil }
+            return configuration.diagnostic(
+                at: changes.position,
+                "collection \(quoted(rule.pattern.text.utf8)): backend \(rule.backend) "
+                    + "(\(plugin.name)) cannot remember changes")
         }
     }
 
@@ -76,6 +92,7 @@ struct PluginSet {
             if let doubt {
                 let message = "backend \(backend.name) could not be checked: \(doubt)"
                 warnings.append(message)
+                uncheckedBackends.insert(backend.name)
                 unchecked.append(configuration.diagnostic(at: backend.implementationPosition, message))
             }
         } catch {

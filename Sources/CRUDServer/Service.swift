@@ -86,6 +86,16 @@ final class Service: Sendable {
             backends: service.backends)
     }
 
+    /// Has the backends look after the collections that there are, be they used or not.
+    func keepCollections() {
+        var kept: [String: [BackendCollection]] = [:]
+        for entry in catalog.entries {
+            guard let rule = rules.rule(for: entry.name.span) else { continue }
+            kept[rule.backend, default: []].append(BackendCollection(name: entry.name, rule: rule))
+        }
+        for backend in backends { backend.keep(kept[backend.name] ?? []) }
+    }
+
     /// In a few words, for the service manager.
     var summary: String { "Serving \(backends.count) backend\(backends.count == 1 ? "" : "s")" }
 }

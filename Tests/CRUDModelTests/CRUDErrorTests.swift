@@ -4,7 +4,7 @@ import Testing
 @Suite struct CRUDErrorTests {
     @Test func everyCodeHasANameOfItsOwn() {
         let all = CRUDError.Code.all
-        #expect(all.count == 18)
+        #expect(all.count == 19)
         #expect(Set(all.map(\.code)).count == all.count)
         #expect(Set(all.map(\.name)).count == all.count)
         for (code, name) in all { #expect(code.name == name) }

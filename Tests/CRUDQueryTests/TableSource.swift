@@ -135,7 +135,7 @@ final class TableSource: RecordSource {
         case .id, .any: bounded(ordered(.id), scan) { $0.id }
         case .key(let index): bounded(ordered(.key(index)), scan) { $0.key }
         case .unkeyed(let index): ordered(.unkeyed(index))[...]
-        case .sequence: []
+        case .sequence, .unsequenced: []
         }
     }
 

@@ -50,6 +50,6 @@ package struct ReplyError {
         -32603: "internal_error", -32001: "record_not_found", -32002: "record_exists", -32003: "revision_mismatch",
         -32004: "collection_not_found", -32005: "permission_denied", -32006: "unsupported", -32007: "limit_exceeded",
         -32008: "unavailable", -32009: "outcome_unknown", -32010: "invalid_query", -32011: "corrupt",
-        -32012: "no_space", -32013: "invalid_configuration",
+        -32012: "no_space", -32013: "invalid_configuration", -32014: "cursor_expired",
     ]
 }

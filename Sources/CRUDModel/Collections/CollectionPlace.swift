@@ -23,6 +23,6 @@ extension CollectionRule {
     func placing(in place: CollectionPlace) -> CollectionRule {
         CollectionRule(
             pattern: pattern, backend: place.backend, format: place.format, indexes: indexes, position: position,
-            moves: moves)
+            moves: moves, changes: changes)
     }
 }

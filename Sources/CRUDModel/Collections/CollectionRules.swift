@@ -20,10 +20,29 @@ package struct CollectionRule: Sendable {
     package let position: SourcePosition
     /// Whether collections that hold records are moved where the rule changes their place.
     package let moves: Bool
+    /// What is remembered of the collections' changes; nil: nothing.
+    package let changes: Changes?
+
+    /// The setting `changes`.
+    package struct Changes: Sendable, Equatable {
+        /// For how long removals are remembered.
+        package var retention: Duration
+        /// Where the setting stands in the configuration file.
+        package var position: SourcePosition
+
+        package static let defaultRetention = Duration.seconds(7 * 86_400)
+
+        package init(retention: Duration = Self.defaultRetention, position: SourcePosition) {
+            self.retention = retention
+            self.position = position
+        }
+
+        package static func == (left: Self, right: Self) -> Bool { left.retention == right.retention }
+    }
 
     package init(
         pattern: CollectionPattern, backend: String, format: Format, indexes: [String], position: SourcePosition,
-        moves: Bool = false
+        moves: Bool = false, changes: Changes? = nil
     ) {
         self.pattern = pattern
         self.backend = backend
@@ -31,6 +50,7 @@ package struct CollectionRule: Sendable {
         self.indexes = indexes
         self.position = position
         self.moves = moves
+        self.changes = changes
     }
 }
 

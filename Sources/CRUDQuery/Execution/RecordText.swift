@@ -29,6 +29,22 @@ struct RecordText: ~Copyable {
             if !isValid { try scanner.document(item) }
             if let fields { try fields.append(of: item, to: &text) } else { text.append(item) }
         }
+        appendEnd(of: record, to: &text)
+        return text
+    }
+
+    /// The record without its item.
+    ///
+    /// - Parameter suffix: further members, behind a comma.
+    func write(withoutItemOf record: FoundRecord, suffix: String = "") -> [UInt8] {
+        var text = Array(#"{"id":"#.utf8)
+        // As above.
+        text.appendJSONString(unsafe record.id.bindMemory(to: UInt8.self).span)
+        appendEnd(of: record, suffix: suffix, to: &text)
+        return text
+    }
+
+    private func appendEnd(of record: FoundRecord, suffix: String = "", to text: inout [UInt8]) {
         text.append(contentsOf: #","revision":"#.utf8)
         if record.revision.allSatisfy({ $0 < 0x80 }) {
             text.appendJSONString(unsafe record.revision.bindMemory(to: UInt8.self).span)
@@ -40,7 +56,7 @@ struct RecordText: ~Copyable {
             text.append(contentsOf: #","expiresAt":"#.utf8)
             text.append(contentsOf: record.expiresAt.description.utf8)
         }
+        text += suffix.utf8
         text.append(UInt8(ascii: "}"))
-        return text
     }
 }

@@ -171,9 +171,10 @@ final class BatchHandler {
             }
         }
         results.expectParts(parts.count)
+        let now = encoder.now(for: assignments.lazy.map(\.operation))
         for (number, collections) in parts.enumerated() {
             submit(
-                assignments, collections, call, results, budget,
+                assignments, collections, call, results, budget, now: now,
                 // The first part is charged for the request's text and for the reply.
                 chargedBytes: number == 0 ? call.chargedBytes + (call.array == nil ? replyBytes : 0) : 0)
         }
@@ -181,10 +182,12 @@ final class BatchHandler {
 
     /// Hands one backend its operations.
     ///
-    /// - Parameter chargedBytes: what the session is charged for this part beside the items.
+    /// - Parameters:
+    ///   - now: the clock by which records expire.
+    ///   - chargedBytes: what the session is charged for this part beside the items.
     private func submit(
         _ assignments: [Assignment], _ collections: [Collection], _ call: borrowing Call, _ results: BatchResults,
-        _ budget: ReplyBudget, chargedBytes: Int
+        _ budget: ReplyBudget, now: Int64, chargedBytes: Int
     ) {
         let client = collections[0].client
         let batch =
@@ -198,7 +201,8 @@ final class BatchHandler {
             }
             positions.append(position)
             chargedBytes += item.count
-            mutations.append(encoder.mutation(assignment.operation, item, call, in: collection, batch, budget))
+            mutations.append(
+                encoder.mutation(assignment.operation, item, call, in: collection, batch, now: now, budget))
         }
         let pending = PendingOperations(call, collections, results, positions, chargedBytes: chargedBytes)
         pending.start()

@@ -59,6 +59,12 @@ private final class PendingDescription: PendingRead {
             collection.rule.describe(collection.name, to: &description)
             description.member("count", count)
             description.member("capabilities", strings: collection.backend.capabilities.names)
+            description.key("changes")
+            if let retention = collection.rule.changes?.retention {
+                description.object { $0.member("retention", retention.components.seconds) }
+            } else {
+                description.raw("false".utf8)
+            }
             collection.describeIndexing(to: &description)
             if let move = session.loop.service.mover.progress(of: collection.name) {
                 description.key("move")

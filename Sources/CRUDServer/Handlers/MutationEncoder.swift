@@ -45,10 +45,13 @@ final class MutationEncoder {
 
     /// Prepares the item of an operation, if it has one.
     ///
-    /// - Throws: `unsupported` where the collection's format cannot hold it.
+    /// - Throws: `unsupported` where the collection's format cannot hold it, or its backend cannot have it expire.
     func prepare(
         _ operation: Operation, _ call: borrowing Call, for collection: Collection
     ) throws(CRUDError) -> Item {
+        if operation.ttl != nil, !collection.backend.capabilities.contains(.expiry) {
+            throw CRUDError(.unsupported, "records of backend \(collection.backend.name) cannot expire")
+        }
         guard operation.kind != .patch, let range = operation.value?.range else { return Item() }
         var item = Item(normalized: state.normalization.normalized(call.text.span.extracting(range)))
         guard !collection.codec.keepsText else { return item }
@@ -66,12 +69,21 @@ final class MutationEncoder {
         return item
     }
 
+    /// The clock by which the record of an operation expires, where that matters: read once for each request.
+    func now(for operations: Operation...) -> Int64 { now(for: operations) }
+
+    func now(for operations: some Sequence<Operation>) -> Int64 {
+        operations.contains { $0.ttl != nil } ? CallContext.now : 0
+    }
+
     /// The mutation that executes an operation, its bytes copied into the batch.
     ///
-    /// - Parameter budget: room for the items that the reply to a patch holds.
+    /// - Parameters:
+    ///   - now: see ``now(for:)``.
+    ///   - budget: room for the items that the reply to a patch holds.
     func mutation(
         _ operation: Operation, _ item: Item, _ call: borrowing Call, in collection: Collection,
-        _ batch: MutationBatch, _ budget: @autoclosure () -> ReplyBudget
+        _ batch: MutationBatch, now: Int64, _ budget: @autoclosure () -> ReplyBudget
     ) -> Mutation {
         let kind: Mutation.Kind =
             switch operation.kind {
@@ -83,6 +95,7 @@ final class MutationEncoder {
             kind, in: collection.stored, id: call.withDecoded(operation.id) { batch.store($0) },
             precondition: precondition(of: operation, call, batch))
         if kind == .put { mutation.revision = batch.store(state.revisions.next().span) }
+        if case .milliseconds(let time) = operation.ttl { mutation.expiresAt = now + time }
         guard let value = operation.value else { return mutation }
         if operation.kind == .patch {
             let limits = loop.limits
@@ -90,7 +103,7 @@ final class MutationEncoder {
                 call.copy(value), in: collection.stored,
                 limits: Patch.Limits(
                     itemBytes: limits.itemBytes, jsonDepth: limits.jsonDepth, frameBytes: limits.frameBytes),
-                budget: budget())
+                keepsExpiry: operation.ttl == nil, budget: budget())
         } else if item.unencodedBytes > 0 {
             mutation.transformation = LongItem(item.normalized ?? call.copy(value), in: collection.stored)
         } else if let text = item.normalized {

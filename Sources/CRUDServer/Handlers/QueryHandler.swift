@@ -53,7 +53,7 @@ final class QueryHandler {
     // MARK: Parameters
 
     /// What `filter` and `prefix` say.
-    private func selection(_ call: borrowing Call) throws(CRUDError) -> Query {
+    func selection(_ call: borrowing Call) throws(CRUDError) -> Query {
         try QueryNodes.check(call)
         var query = Query()
         if let filter = call[.filter] {
@@ -63,7 +63,7 @@ final class QueryHandler {
         return query
     }
 
-    private func limit(_ call: borrowing Call) throws(CRUDError) -> Int {
+    func limit(_ call: borrowing Call) throws(CRUDError) -> Int {
         let maximum = loop.limits.queryLimit
         let text = call.text.span
         guard let limit = call[.limit] else { return min(DefaultLimits.pageRecords, maximum) }

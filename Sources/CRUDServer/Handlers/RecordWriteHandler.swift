@@ -15,12 +15,13 @@ final class RecordWriteHandler {
     }
 
     func execute(_ call: borrowing Call, _ collection: Collection) throws(CRUDError) {
-        guard let operation = Operation(call.request) else { return }
+        guard let operation = Operation(call.request, of: call.text.span) else { return }
         try encoder.check(operation)
         let item = try encoder.prepare(operation, call, for: collection)
         let client = collection.client
         let mutation = encoder.mutation(
-            operation, item, call, in: collection, client.pendingMutations, call.budget(loop.limits))
+            operation, item, call, in: collection, client.pendingMutations, now: encoder.now(for: operation),
+            call.budget(loop.limits))
         let pending = PendingWrite(
             call, collection, operation, item, replyBytes: operation.kind == .patch ? loop.limits.itemBytes : 0)
         pending.start()

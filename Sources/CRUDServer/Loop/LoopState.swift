@@ -24,9 +24,12 @@ final class LoopState {
     var refusalLimit = LogLimiter()
     /// Whether the daemon is stopping: no new request is accepted.
     var isDraining = false
+    /// The requests that wait for changes.
+    let followers: Followers
 
-    init(_ service: Service, on eventLoop: EventLoop) {
+    init(_ service: Service, on eventLoop: EventLoop, number: Int) {
         self.eventLoop = eventLoop
+        followers = Followers(on: eventLoop, number: number)
         self.service = service
         limits = service.configuration.limits
     }

@@ -26,6 +26,8 @@ final class Mailbox: Sendable {
         case describeSessions(OneShot<[SessionDescription]>)
         /// Close the session with this number; resolved with whether the loop has it.
         case closeSession(Int, OneShot<Bool>)
+        /// Collections that requests of the loop follow have changed, or are there no more.
+        case changed
         /// Accept nobody any more, finish what is in flight, and stop.
         case drain
     }
@@ -78,7 +80,7 @@ extension Mailbox.Message {
         case .measure(let measurement): measurement.resolve(LoopMeasurement())
         case .describeSessions(let descriptions): descriptions.resolve([])
         case .closeSession(_, let isClosed): isClosed.resolve(false)
-        case .connection, .completed, .decoded, .delegated, .drain: break
+        case .connection, .completed, .decoded, .delegated, .changed, .drain: break
         }
     }
 }

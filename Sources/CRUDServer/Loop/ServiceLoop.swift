@@ -56,7 +56,7 @@ final class ServiceLoop: IterationHandler, LoopContext {
         eventLoop = try EventLoop()
         mailbox = Mailbox(waker: eventLoop.waker)
         deliver = { [mailbox] in mailbox.post(.completed($0)) }
-        state = LoopState(service, on: eventLoop)
+        state = LoopState(service, on: eventLoop, number: number)
         collections = CollectionDirectory(CollectionTable(rules: service.rules, clients: []))
         delegated = DelegatedCalls(mailbox)
         router = Router(state, collections, delegated, mailbox)
@@ -91,12 +91,14 @@ final class ServiceLoop: IterationHandler, LoopContext {
             case .measure(let measurement): measurement.resolve(measure())
             case .describeSessions(let descriptions): descriptions.resolve(sessions.descriptions)
             case .closeSession(let number, let isClosed): isClosed.resolve(sessions.closeSession(number))
+            case .changed: state.followers.noteChange()
             case .drain: drain()
             }
         }
     }
 
     func inputWasRead() {
+        state.followers.resume()
         sessions.resume()
         for client in clients { client.flush() }
         if !overdueTimer.isScheduled, hasPending {
@@ -178,6 +180,7 @@ final class ServiceLoop: IterationHandler, LoopContext {
     /// Asks nothing more of what is about to be exchanged.
     private func quiesce(_ quiesced: QuiescedCollections, _ isDone: OneShot<Bool>) {
         collections.table.quiesce(quiesced)
+        state.followers.endQuiesced()
         for client in clients { client.quiesce() }
         quiescing.append(isDone)
     }
@@ -188,10 +191,15 @@ final class ServiceLoop: IterationHandler, LoopContext {
         clients = service.backends.map { backend in
             former.first { $0.backend === backend } ?? BackendClient(backend, loop: self)
         }
+        for client in clients {
+            client.backend.feeds.register(loop: number) { [mailbox] in mailbox.post(.changed) }
+        }
         retired += former.filter { client in !client.isIdle && !clients.contains { $0 === client } }
         collections.table.serve(rules: service.rules, clients: clients)
         state.serve(service)
         router.serve()
+        // Access may be another now.
+        state.followers.endAll()
         sessions.serve(service)
         closeIdleSessions()
     }
@@ -223,6 +231,7 @@ final class ServiceLoop: IterationHandler, LoopContext {
     private func drain() {
         guard !state.isDraining else { return }
         state.isDraining = true
+        state.followers.endAll()
         for listener in listeners { listener.close() }
         drainDeadline = now + max(state.limits.requestTimeout, Self.readTimeout)
         drainTimer.schedule(after: Self.readTimeout)

@@ -149,9 +149,11 @@ struct PlacePlan {
                 return .follows
             }
             let backend = backends.first { $0.name == entry.place.backend }
-            // With the indexes that it has: to open it with others would change them.
-            let paths = (former?.rule(for: entry.name.span) ?? rule)?.indexPaths ?? []
-            let collection = BackendCollection(name: entry.name, format: entry.place.format, indexPaths: paths)
+            // With the indexes and the feed that it has: to open it with others would change them.
+            let served = former?.rule(for: entry.name.span) ?? rule
+            let collection = BackendCollection(
+                name: entry.name, format: entry.place.format, indexPaths: served?.indexPaths ?? [],
+                retention: served?.changes?.retention)
             let hasRecords = try? backend?.hasRecords(collection, within: Self.timeout)
             if hasRecords == false { return .follows }
             if mayMove(rule) { return moving(entry, otherwise: .moves) }

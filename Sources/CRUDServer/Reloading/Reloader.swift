@@ -152,6 +152,7 @@ final class Reloader: Sendable {
     private func serve(_ service: Service, _ loops: LoopGroup) {
         state.withLock { $0.service = service }
         loops.serve(service)
+        service.keepCollections()
     }
 
     private func reload(
@@ -163,6 +164,7 @@ final class Reloader: Sendable {
         state.withLock { $0.service = outcome.service }
         switch outcome.result {
         case .success(let changes):
+            outcome.service.keepCollections()
             threshold.level = Logger.Level(outcome.service.configuration.logLevel)
             let lines = changes.lines
             logger.notice("the configuration was reloaded, \(lines.isEmpty ? "nothing has changed" : "changes:")")

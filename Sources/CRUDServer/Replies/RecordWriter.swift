@@ -97,7 +97,7 @@ final class RecordWriter: RecordVisitor {
         return true
     }
 
-    /// Appends `,"item":…,"revision":…` of a record.
+    /// Appends `,"item":…,"revision":…` of a record, and `,"expiresAt":…` where it expires.
     ///
     /// - Parameter ticket: allows to cache it.
     /// - Throws: `corrupt` if the item cannot be decoded.
@@ -117,13 +117,16 @@ final class RecordWriter: RecordVisitor {
             try append(item: item.span, projection, to: &output)
             if let ticket { fill(ticket, record, item.span) }
         }
-        append(revision: record.revision, to: &output)
+        append(revision: record.revision, expiresAt: record.expiresAt, to: &output)
     }
 
-    private func append(revision: UnsafeRawBufferPointer, to output: inout StreamBuffer) {
+    private func append(revision: UnsafeRawBufferPointer, expiresAt: Int64, to output: inout StreamBuffer) {
         output.append(#","revision":""#)
         output.append(escaped: revision)
         output.append(UInt8(ascii: "\""))
+        guard expiresAt != 0 else { return }
+        output.append(#","expiresAt":"#)
+        expiresAt.description.utf8.withContiguousStorageIfAvailable { output.append($0.span) }
     }
 
     // MARK: The cache
@@ -139,19 +142,21 @@ final class RecordWriter: RecordVisitor {
             return cache.find(key, id) { record in
                 output.append(#","item":"#)
                 output.append(record.item)
-                append(revision: record.revision, to: &output)
+                append(revision: record.revision, expiresAt: record.expiresAt, to: &output)
             }
         }
         // Nothing that takes long is done while a shard is locked.
         var item: [UInt8] = []
         var revision: [UInt8] = []
+        var expiresAt: Int64 = 0
         let outcome = cache.find(key, id) { record in
             item = Array(record.item)
             revision = Array(record.revision)
+            expiresAt = record.expiresAt
         }
         guard case .found = outcome else { return outcome }
         try append(item: item.span, projection, to: &output)
-        revision.withUnsafeBytes { append(revision: $0, to: &output) }
+        revision.withUnsafeBytes { append(revision: $0, expiresAt: expiresAt, to: &output) }
         return outcome
     }
 

@@ -13,9 +13,9 @@ class PendingRequest: RequestCompletion {
     /// The request's id as it was sent; nil for a notification.
     final let id: [UInt8]?
     final let arrival: Duration
-    final let deadline: Duration
+    final private(set) var deadline: Duration
     private let method: Method
-    final let kind: RequestKind
+    final private(set) var kind: RequestKind
     /// The collection that it uses; nil if it concerns none.
     final let collection: Collection?
     /// How many bytes the session is charged for it.
@@ -58,10 +58,34 @@ class PendingRequest: RequestCompletion {
     /// As how many requests in flight it counts.
     var weight: Int { 1 }
 
+    /// Whether its reply is part of that to a batch array.
+    final var isInArray: Bool { array != nil }
+
     /// Counts it; to be called before it is handed over.
     final func start() {
         session.started(self)
         array?.started(kind, on: collection?.client)
+    }
+
+    // MARK: Following
+
+    /// Waits from now on for what others write: neither the room for its reply nor its place in the order of its
+    /// session is kept.
+    ///
+    /// - Parameter bytes: of that room.
+    final func follow(givingBack bytes: Int) {
+        session.ended(counting: self)
+        kind = .follow
+        chargedBytes -= bytes
+        session.started(self)
+    }
+
+    /// Has something to reply, and until then so much time.
+    final func resumeFollowing(until deadline: Duration, needing bytes: Int) {
+        self.deadline = deadline
+        missingBytes = bytes
+        isBeingMade = false
+        session.beginAgainIfThereIsRoom(self)
     }
 
     // MARK: RequestCompletion
@@ -69,7 +93,7 @@ class PendingRequest: RequestCompletion {
     /// What a peer has sent before it went away is still executed, but reading for nobody is not worthwhile.
     final var isWanted: Bool {
         switch kind {
-        case .read, .scan: session.isWanted
+        case .read, .scan, .follow: session.isWanted
         case .write, .bulkDelete: true
         }
     }

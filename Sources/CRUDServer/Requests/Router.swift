@@ -11,6 +11,7 @@ final class Router: CallHandler {
     private let reads: RecordReadHandler
     private let writes: RecordWriteHandler
     private let queries: QueryHandler
+    private let changes: ChangesHandler
     private let batches: BatchHandler
     private let descriptions: CollectionHandler
     private let administration: AdministrationHandler
@@ -22,6 +23,7 @@ final class Router: CallHandler {
         reads = RecordReadHandler(loop, mailbox)
         writes = RecordWriteHandler(loop, encoder)
         queries = QueryHandler(loop)
+        changes = ChangesHandler(loop, queries)
         batches = BatchHandler(loop, collections, encoder)
         descriptions = CollectionHandler(loop)
         administration = AdministrationHandler(loop, delegated)
@@ -74,6 +76,7 @@ final class Router: CallHandler {
         case .recordCount: try queries.count(call, collection)
         case .recordDeleteMatching: try queries.deleteMatching(call, collection)
         case .collectionDescribe: descriptions.describe(call, collection)
+        case .collectionChanges: try changes.changes(call, collection)
         case .collectionDrop: try descriptions.drop(call, collection)
         case .collectionReindex: descriptions.reindex(call, collection)
         case .recordBatch, .collectionList, .backendList, .pluginList, .sessionHello, .daemonPing, .daemonStatus,
@@ -102,7 +105,7 @@ final class Router: CallHandler {
         case .discover: administration.discover(call)
         case .recordRead, .recordExists, .recordReadMany, .recordCreate, .recordUpdate, .recordDelete, .recordUpsert,
             .recordPatch, .recordQuery, .recordCount, .recordDeleteMatching, .recordBatch, .collectionDescribe,
-            .collectionDrop, .collectionReindex:
+            .collectionChanges, .collectionDrop, .collectionReindex:
             // Their rows of the method table require a collection.
             throw CRUDError(.internalError, "the method needs a collection")
         }
@@ -116,7 +119,7 @@ extension Method {
         switch self {
         case .recordCreate, .recordUpdate, .recordDelete, .recordUpsert, .recordPatch: .write
         case .recordDeleteMatching, .collectionDrop: .bulkDelete
-        case .recordQuery, .recordCount, .collectionDescribe: .scan
+        case .recordQuery, .recordCount, .collectionDescribe, .collectionChanges: .scan
         default: .read
         }
     }
@@ -125,6 +128,7 @@ extension Method {
     fileprivate func leastReplyBytes(_ limits: Configuration.Limits) -> Int {
         switch self {
         case .recordQuery: min(limits.frameBytes, QueryHandler.leastPageBytes)
+        case .collectionChanges: min(limits.frameBytes, ChangesHandler.leastPageBytes)
         case .recordReadMany: min(limits.frameBytes, RecordReadHandler.leastReplyBytes)
         case .recordPatch: limits.itemBytes
         default: 0

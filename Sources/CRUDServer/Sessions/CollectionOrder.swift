@@ -10,6 +10,8 @@ enum RequestKind {
     case write
     /// Deletes slice by slice: it begins behind the writes before it, and everything behind it waits for its end.
     case bulkDelete
+    /// Waits for what others write: no request waits for it.
+    case follow
 }
 
 /// The order of effect within one session, collection by collection.
@@ -36,6 +38,7 @@ struct CollectionOrder {
             case .read: scans == 0 && writes == 0 && bulkDeletes == 0
             case .scan: reads == 0 && scans == 0 && writes == 0 && bulkDeletes == 0
             case .write, .bulkDelete: reads == 0 && scans == 0 && bulkDeletes == 0
+            case .follow: true
             }
         }
 
@@ -65,6 +68,7 @@ struct CollectionOrder {
         case .scan: entries[index].scans += change
         case .write: entries[index].writes += change
         case .bulkDelete: entries[index].bulkDeletes += change
+        case .follow: break
         }
         collection.requestsInFlight += change
     }

@@ -130,6 +130,12 @@ extension Session {
         sessions.add(self, to: .resumable)
     }
 
+    /// Counts a request no more, which is going to be counted as something else.
+    func ended(counting request: PendingRequest) {
+        count(request, -1)
+        sessions.add(self, to: .resumable)
+    }
+
     private func count(_ request: PendingRequest, _ change: Int) {
         if let collection = request.collection { state.order.count(request.kind, on: collection, change) }
         for collection in request.otherCollections { state.order.count(request.kind, on: collection, change) }
@@ -142,6 +148,15 @@ extension Session {
         state.unfinishedReads.append(read)
         account.wait(read.chargedBytes)
         sessions.add(self, to: [.overdue, .room])
+    }
+
+    /// Has a read begin again, now or once there is room.
+    func beginAgainIfThereIsRoom(_ read: PendingRequest) {
+        guard state.unfinishedReads.isEmpty, read.canBeginAgain, hasRoom(for: read.missingBytes) else {
+            return awaitRoom(for: read)
+        }
+        charge(requests: 0, bytes: read.missingBytes)
+        read.beginAgain()
     }
 
     /// Starts what had to wait for requests that are done, as far as there is room and time.

@@ -285,6 +285,7 @@ final class Session: StreamHandler {
             ended(read)
         }
         state.unfinishedReads.removeAll()
+        loop.followers.end(of: self)
         sessions.hasClosed(self, stream)
     }
 

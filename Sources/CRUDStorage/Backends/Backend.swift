@@ -21,6 +21,8 @@ package final class Backend: Sendable {
     let loopReaderCount: Int
     private let condition: Mutex<Condition>
     private let storageDown = Atomic(false)
+    /// The collections that are to be looked after.
+    let kept = KeptCollections()
 
     package typealias Admission = @Sendable (BackendCollection) -> CRUDError?
 
@@ -55,7 +57,7 @@ package final class Backend: Sendable {
         environment = StorageEnvironment(
             plugin: plugin, options: options, clock: clock,
             cache: canCache ? cache.map { BackendCache($0, clock: clock, isWanted: cachesRecords) } : nil,
-            trackers: ChangeTrackers(), writes: WriteMeter(),
+            trackers: ChangeTrackers(), writes: WriteMeter(), feeds: ChangeFeeds(),
             failures: FailureReporter(backend: name, logger: logger), admission: admission)
         condition = Mutex(Condition(capabilities: plugin.capabilities))
     }
@@ -64,6 +66,8 @@ package final class Backend: Sendable {
     package var plugin: Plugin { environment.plugin }
     /// What is cached of its records; nil where none ever is.
     package var cache: BackendCache? { environment.cache }
+    /// The feeds of its collections' changes.
+    package var feeds: ChangeFeeds { environment.feeds }
     var failures: FailureReporter { environment.failures }
     var logger: Logger { failures.logger }
 
@@ -97,7 +101,7 @@ package final class Backend: Sendable {
     package var capabilities: Plugin.Capabilities { condition.withLock { $0.capabilities } }
 
     /// The storage behind the plugin is lost, as the plugin has said; the plugin itself is open.
-    var isStorageDown: Bool { storageDown.load(ordering: .acquiring) }
+    package var isStorageDown: Bool { storageDown.load(ordering: .acquiring) }
 
     /// The child that serves; nil for a plugin that was loaded, and while there is none.
     var child: Child? { condition.withLock { $0.state == .ready ? $0.child : nil } }
@@ -153,6 +157,7 @@ package final class Backend: Sendable {
         }
         failures.lastError = isUp ? nil : reason
         writes.wake()
+        if !isUp { feeds.wakeAll() }
     }
 
     /// What a client is told of a mutation that the plugin returned `status` for.
@@ -163,13 +168,21 @@ package final class Backend: Sendable {
         failures.note(corrupt: [id], in: collection)
     }
 
+    /// Looks after collections whether or not anybody uses them: what expires is removed, and feeds are kept in order.
+    ///
+    /// - Parameter collections: with their settings, as they are served; they replace those that were given before.
+    package func keep(_ collections: [BackendCollection]) {
+        kept.replace(collections)
+        writes.wake()
+    }
+
     // MARK: Queues
 
     /// Hands an item over. It is delivered back when it is done; `unavailable` where the plugin cannot be asked.
     package func submit(_ item: WorkItem) {
         if isStorageDown { return refuse(item) }
         // Only the writer may open a collection; it passes the item on.
-        if (item is ReadBatch || item is SearchTask || item is ReadCall) && item.isReadable && hasReadQueues {
+        if (item is ReadBatch || item is ReadTask || item is ReadCall) && item.isReadable && hasReadQueues {
             submitToReaders(item)
         } else {
             submitToWriter(item)

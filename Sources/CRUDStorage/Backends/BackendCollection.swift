@@ -14,21 +14,28 @@ package final class BackendCollection: Sendable {
     package let codec: Codec
     /// The paths of its indexes; index n of a plugin that keeps indexes is the one at position n.
     package let indexPaths: [PropertyPath]
+    /// For how long its feed of changes remembers removals; nil: it has no feed.
+    package let retention: Duration?
 
     private let address = Atomic<UInt>(0)
     /// Which child has opened it, above the number by which that child knows it.
     private let childNumber = Atomic<UInt64>(0)
     private let openIndexes = Mutex<IndexSet?>(nil)
+    private let openFeed = Mutex<ChangeFeed?>(nil)
     private let numberInCache = Atomic<UInt32>(0)
 
     package convenience init(name: [UInt8], rule: CollectionRule) {
-        self.init(name: name, format: rule.format, indexPaths: rule.indexPaths)
+        self.init(
+            name: name, format: rule.format, indexPaths: rule.indexPaths, retention: rule.changes?.retention)
     }
 
-    package init(name: [UInt8], format: CollectionRule.Format, indexPaths: [PropertyPath] = []) {
+    package init(
+        name: [UInt8], format: CollectionRule.Format, indexPaths: [PropertyPath] = [], retention: Duration? = nil
+    ) {
         self.name = name
         self.format = format
         self.indexPaths = indexPaths
+        self.retention = retention
         codec = Codec(format)
     }
 
@@ -53,12 +60,22 @@ package final class BackendCollection: Sendable {
         set { openIndexes.withLock { $0 = newValue } }
     }
 
+    /// Whether it is to have a feed of its changes.
+    var remembersChanges: Bool { retention != nil }
+
+    /// What is remembered of its changes; nil until it has been opened, and where nothing is.
+    package var feed: ChangeFeed? {
+        get { openFeed.withLock { $0 } }
+        set { openFeed.withLock { $0 = newValue } }
+    }
+
     /// The plugin's handle is not to be used any more.
     func close() {
         cacheNumber = 0
         handle = nil
         childNumber.store(0, ordering: .releasing)
         indexes = nil
+        feed = nil
     }
 
     /// Notes by which number a child knows the collection.

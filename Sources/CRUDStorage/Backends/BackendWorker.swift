@@ -8,7 +8,9 @@ final class BackendWorker {
     private let backend: Backend
     private let storage: OpenStorage
     private let builder: IndexBuilder
-    private var searches = RoundRobin<SearchTask>()
+    /// What is done between writes.
+    private let background: [any BackgroundWork]
+    private var searches = RoundRobin<ReadTask>()
     private var deletions = RoundRobin<BulkDelete>()
     private var readerThreads: [(thread: Thread, queue: ReadQueue)] = []
 
@@ -35,7 +37,14 @@ final class BackendWorker {
         self.storage = storage
         let builder = IndexBuilder(storage)
         self.builder = builder
+        let sweeper = ExpirySweeper(storage, logger: backend.logger)
+        let feeds = FeedKeeper(storage)
+        background = [CollectionOpener(storage, backend.kept), builder, feeds, sweeper]
         storage.openedIndexes = { builder.add($0, $1) }
+        storage.openedCollection = { collection in
+            sweeper.add(collection)
+            feeds.add(collection)
+        }
         storage.isDeleting = { [unowned self] collection in
             deletions.contains { $0.collection.name == collection.name }
         }
@@ -76,6 +85,7 @@ final class BackendWorker {
         defer {
             endTasks()
             stopReaders()
+            backend.environment.feeds.wakeAll()
         }
         var idlePeriods = 0
         var downSince: ContinuousClock.Instant?
@@ -96,7 +106,7 @@ final class BackendWorker {
                 let pause = backend.environment.trackers.takePause()
                 if pause > .zero { Thread.pause(pause) }
                 idlePeriods = 0
-            case .timedOut where !isDown && (isBusy || builder.hasWork): break
+            case .timedOut where !isDown && (isBusy || backgroundDue == .zero): break
             case .timedOut:
                 storage.idle()
                 idlePeriods += 1
@@ -108,9 +118,12 @@ final class BackendWorker {
                 searches.advance { $0.advance(with: reader, child: storage.opened.child, backend.failures) }
             }
             deletions.advance { $0.advance(with: storage) }
-            builder.advanceIfDue()
+            for work in background { work.advanceIfDue() }
         }
     }
+
+    /// How long until something is to be done in the background; nil: nothing is.
+    private var backgroundDue: Duration? { background.compactMap(\.timeUntilDue).min() }
 
     /// Whether the storage can be closed while event loops work: none of them has a reader of the plugin's.
     private var canReopen: Bool { storage.opened.child != nil || backend.loopReaderCount == 0 }
@@ -119,8 +132,9 @@ final class BackendWorker {
 
     private func timeout(_ idlePeriods: Int) -> Duration? {
         if isBusy { return .zero }
-        if let due = builder.timeUntilDue { return due }
-        return idlePeriods < Self.idlePauses.count ? Self.idlePauses[idlePeriods] : nil
+        let idlePause = idlePeriods < Self.idlePauses.count ? Self.idlePauses[idlePeriods] : nil
+        guard let due = backgroundDue else { return idlePause }
+        return min(due, idlePause ?? due)
     }
 
     private func start(_ reader: PluginHandle) {
@@ -196,16 +210,16 @@ final class BackendWorker {
         do throws(CRUDError) {
             if !task.collection.isOpen { try storage.open(task.collection) }
             task.isPrepared = true
-            if task is SearchTask, !backend.hasReadQueues { _ = try storage.reader() }
+            if task is ReadTask, !backend.hasReadQueues { _ = try storage.reader() }
         } catch {
             guard task.claim() else { return }
             task.failure = error
             return task.finish()
         }
-        if backend.hasReadQueues, task is SearchTask {
+        if backend.hasReadQueues, task is ReadTask {
             backend.submitToReaders(task)
         } else if task.claim() {
-            if let search = task as? SearchTask { searches.append(search) }
+            if let search = task as? ReadTask { searches.append(search) }
             if let deletion = task as? BulkDelete { deletions.append(deletion) }
         }
     }

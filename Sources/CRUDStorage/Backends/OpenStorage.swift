@@ -2,32 +2,39 @@ import CRUDModel
 import CRUDPluginABI
 import CRUDPluginHost
 import CRUDThreads
+import Logging
 
 /// A backend's storage while it is open: the calls that the writer's thread makes of the plugin.
 final class OpenStorage {
-    private let environment: StorageEnvironment
+    let environment: StorageEnvironment
     let opened: OpenedPlugin
-    private let table: UnsafePointer<crudd_plugin>
-    private let failure = FailureReport()
-    private let context = CallContext()
-    private let funnel: CommitFunnel
+    let table: UnsafePointer<crudd_plugin>
+    let failure = FailureReport()
+    let context = CallContext()
+    let funnel: CommitFunnel
     /// What a plugin may report: so that the numbers above it do not run out.
     private static let maximumLastSequence = UInt64(1) << 62
     /// The sequence number of the last mutation.
-    private var lastSequence: UInt64
+    var lastSequence: UInt64
     /// Those that are open, to be closed with the storage and when they are dropped.
     private var collections: [BackendCollection] = []
     private var indexSets: [CollectionKey: IndexSet] = [:]
+    /// What is remembered of the changes of open collections.
+    private(set) var feeds: [CollectionKey: ChangeFeed] = [:]
+    /// When records expire.
+    let expiry = ExpirySchedule()
     private var pluginReaders: [PluginHandle] = []
     /// What this thread reads with; made when it first reads.
     private var ownReader: SnapshotReader?
+    /// Called when a collection has been opened.
+    var openedCollection: (BackendCollection) -> Void = { _ in }
     /// Called when a collection with indexes has been opened.
     var openedIndexes: (BackendCollection, IndexSet) -> Void = { _, _ in }
     /// Whether bulk deletes of a collection are in progress.
     var isDeleting: (BackendCollection) -> Bool = { _ in false }
 
     /// Which collection: the plugin tells formats of one name apart.
-    private struct CollectionKey: Hashable {
+    struct CollectionKey: Hashable {
         let name: [UInt8]
         let format: CollectionRule.Format
     }
@@ -47,10 +54,13 @@ final class OpenStorage {
                 status: CRUDD_INTERNAL, message: "the plugin reports the sequence number \(opened.lastSequence)")
         }
         lastSequence = opened.lastSequence
+        environment.feeds.open(lastSequence: lastSequence)
         if let place = opened.commitCounter, opened.child != nil { environment.cache?.open(CommitCounter(at: place)) }
         // The clock first: who finds a cached record gone must find older snapshots stale.
+        // The feeds last: who learns of a commit from them finds everything else up to date.
         funnel = CommitFunnel(
-            [environment.clock, environment.trackers] + [environment.cache].compactMap(\.self) + [environment.writes])
+            [environment.clock, environment.trackers] + [environment.cache].compactMap(\.self)
+                + [environment.writes, expiry, environment.feeds])
     }
 
     var failures: FailureReporter { environment.failures }
@@ -59,8 +69,10 @@ final class OpenStorage {
     func close() {
         // Its owner holds the storage.
         openedIndexes = { _, _ in }
+        openedCollection = { _ in }
         for collection in collections { close(collection) }
         for set in indexSets.values { set.replace() }
+        for feed in feeds.values { environment.feeds.close(feed) }
         environment.cache?.open(nil)
         for reader in pluginReaders { table.pointee.close_reader(reader.pointer) }
         table.pointee.close(opened.storage)
@@ -232,9 +244,11 @@ final class OpenStorage {
         }
         collections.append(collection)
         attachIndexes(to: collection)
+        try attachFeed(to: collection, handle)
         collection.cacheNumber = environment.cache?.opened(collection, as: handle) ?? 0
         collection.handle = handle
         if let indexes = collection.indexes { openedIndexes(collection, indexes) }
+        openedCollection(collection)
     }
 
     /// Closes a collection in every format: reads find nothing there until it has been opened again.
@@ -245,10 +259,15 @@ final class OpenStorage {
             set.replace()
             indexSets[key] = nil
         }
+        for (key, feed) in feeds where key.name == name {
+            environment.feeds.close(feed)
+            feeds[key] = nil
+        }
     }
 
     private func close(_ collection: BackendCollection) {
         environment.cache?.closes(collection)
+        if let handle = collection.handle { expiry.forget(handle) }
         collection.close()
     }
 
@@ -290,7 +309,8 @@ final class OpenStorage {
     ) throws(CRUDError) -> OpaquePointer? {
         var handle: OpaquePointer?
         let call = context.begin()
-        let status = collection.withSpecification(flags: flags, withIndexes: withIndexes) {
+        let sequences = keepsFeed(of: collection) ? UInt32(CRUDD_OPEN_SEQUENCES) : 0
+        let status = collection.withSpecification(flags: flags | sequences, withIndexes: withIndexes) {
             table.pointee.open_collection(opened.storage, call, $0, &handle, failure.pointer)
         }
         switch Int(status) {
@@ -314,5 +334,31 @@ final class OpenStorage {
         let indexes = IndexSet(collection.indexPaths)
         indexSets[key] = indexes
         collection.indexes = indexes
+    }
+
+    /// Whether a collection has a feed: it is to have one, and the plugin can keep it.
+    private func keepsFeed(of collection: BackendCollection) -> Bool {
+        collection.remembersChanges && opened.capabilities.contains(.sequences)
+    }
+
+    private func attachFeed(to collection: BackendCollection, _ handle: OpaquePointer) throws(CRUDError) {
+        let key = CollectionKey(name: collection.name, format: collection.format)
+        guard keepsFeed(of: collection) else {
+            if let feed = feeds.removeValue(forKey: key) { environment.feeds.close(feed) }
+            if collection.remembersChanges {
+                failures.logger.warning(
+                    """
+                    backend \(failures.backend) cannot remember changes with its options: collection \
+                    \(Naming.quoted(collection.name)) has no feed
+                    """)
+            }
+            return
+        }
+        if feeds[key] == nil {
+            let feed = ChangeFeed(try readHistory(of: handle))
+            feeds[key] = feed
+            environment.feeds.open(feed, of: handle)
+        }
+        collection.feed = feeds[key]
     }
 }

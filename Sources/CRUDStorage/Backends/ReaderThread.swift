@@ -4,7 +4,7 @@ import CRUDThreads
 /// The whole life of a thread that reads for a backend: until its queue is closed.
 enum ReaderThread {
     static func run(for backend: Backend, _ queue: ReadQueue, with reader: SnapshotReader) {
-        var searches = RoundRobin<SearchTask>()
+        var searches = RoundRobin<ReadTask>()
         while true {
             switch queue.take(timeout: searches.isEmpty ? nil : .zero) {
             case .items(let items): execute(items, from: queue, for: backend, with: reader, &searches)
@@ -20,7 +20,7 @@ enum ReaderThread {
 
     private static func execute(
         _ items: [WorkItem], from queue: ReadQueue, for backend: Backend, with reader: SnapshotReader,
-        _ searches: inout RoundRobin<SearchTask>
+        _ searches: inout RoundRobin<ReadTask>
     ) {
         var batches: [ReadBatch] = []
         var calls: [ReadCall] = []
@@ -33,7 +33,7 @@ enum ReaderThread {
                 if item.claim() { backend.refuse(item) }
             } else if item.claim() {
                 if let batch = item as? ReadBatch { batches.append(batch) }
-                if let search = item as? SearchTask { searches.append(search) }
+                if let search = item as? ReadTask { searches.append(search) }
                 if let call = item as? ReadCall { calls.append(call) }
             }
         }

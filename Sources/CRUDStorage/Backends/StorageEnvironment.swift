@@ -11,6 +11,7 @@ struct StorageEnvironment: Sendable {
     let cache: BackendCache?
     let trackers: ChangeTrackers
     let writes: WriteMeter
+    let feeds: ChangeFeeds
     let failures: FailureReporter
     /// Asked before a collection is created, on the writer's thread; returns why it must not be.
     let admission: @Sendable (BackendCollection) -> CRUDError?

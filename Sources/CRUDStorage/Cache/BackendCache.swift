@@ -153,6 +153,7 @@ package final class BackendCache: CommitObserver {
         let epoch = epoch.load(ordering: .acquiring)
         let isApplied = commit.hasChanged && epoch == epochOfWrite
         forEach(in: commit.mutations) { index, collection, record in
+            if commit.isExpiry { cache.beginWrite(collection.number, record.id.buffer) }
             let isKnown =
                 isApplied && collection.keepsText && Int(commit.mutations[index].kind) == CRUDD_PUT
                 && Int(commit.outcomes[index].status) == CRUDD_OK

@@ -68,6 +68,7 @@ package final class Collection {
     func move(to rule: CollectionRule, client: BackendClient) {
         let isSame =
             client === state.client && rule.format == state.rule.format && rule.indexPaths == state.rule.indexPaths
+            && rule.changes == state.rule.changes
         if !isSame {
             state.stored = BackendCollection(name: name, rule: rule)
             keys = nil

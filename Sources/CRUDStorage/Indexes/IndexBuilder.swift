@@ -14,7 +14,7 @@ import CRUDThreads
 ///
 /// Clients come first: a step is as long as ``stepDuration`` allows, and is followed by a pause as long as the step
 /// was, unless it was much longer.
-final class IndexBuilder {
+final class IndexBuilder: BackgroundWork {
     private let storage: OpenStorage
     private var builds: [Build] = []
     private var nextStep = MonotonicTime.now
@@ -49,8 +49,6 @@ final class IndexBuilder {
     init(_ storage: OpenStorage) {
         self.storage = storage
     }
-
-    var hasWork: Bool { !builds.isEmpty }
 
     /// How long until the next step; nil where there is nothing to do.
     var timeUntilDue: Duration? { builds.isEmpty ? nil : max(.zero, nextStep - MonotonicTime.now) }

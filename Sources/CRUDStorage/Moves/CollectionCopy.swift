@@ -51,10 +51,13 @@ final class CollectionCopy {
 
     init(
         _ name: [UInt8], from source: (Backend, CollectionPlace), to target: (Backend, CollectionPlace),
-        _ indexPaths: [PropertyPath]
+        _ indexPaths: [PropertyPath], retention: Duration?
     ) {
-        self.source = BackendCollection(name: name, format: source.1.format, indexPaths: indexPaths)
-        self.target = BackendCollection(name: name, format: target.1.format, indexPaths: indexPaths)
+        self.source = BackendCollection(
+            name: name, format: source.1.format, indexPaths: indexPaths, retention: retention)
+        // It has a feed of its own, whose cursors are no others': a move looks for records there first, without a feed.
+        self.target = BackendCollection(
+            name: name, format: target.1.format, indexPaths: indexPaths, retention: retention)
         sourceBackend = source.0
         targetBackend = target.0
         tracker = ChangeTracker(self.source)

@@ -63,6 +63,7 @@ package final class Move: Sendable {
     let source: Backend?
     let target: Backend?
     private let indexPaths: [PropertyPath]
+    private let retention: Duration?
     private let catalog: CollectionCatalog
     private let logger: Logger
     private let requestSwitch: @Sendable (SwitchRequest) -> Void
@@ -87,13 +88,14 @@ package final class Move: Sendable {
     /// - Parameter requestSwitch: has the event loops quiesced and ``switchOver()`` called, on another thread.
     init(
         _ entry: CollectionCatalog.Entry, to destination: CollectionPlace, backends: [Backend],
-        _ indexPaths: [PropertyPath], _ catalog: CollectionCatalog, _ logger: Logger,
+        _ rule: CollectionRule?, _ catalog: CollectionCatalog, _ logger: Logger,
         requestSwitch: @escaping @Sendable (SwitchRequest) -> Void
     ) {
         name = entry.name
         source = backends.first { $0.name == entry.place.backend }
         target = backends.first { $0.name == destination.backend }
-        self.indexPaths = indexPaths
+        indexPaths = rule?.indexPaths ?? []
+        retention = rule?.changes?.retention
         self.catalog = catalog
         self.logger = logger
         self.requestSwitch = requestSwitch
@@ -171,7 +173,7 @@ package final class Move: Sendable {
         copy = nil
         guard let source else { throw unavailable(from) }
         guard let target else { throw unavailable(to) }
-        let copy = CollectionCopy(name, from: (source, from), to: (target, to), indexPaths)
+        let copy = CollectionCopy(name, from: (source, from), to: (target, to), indexPaths, retention: retention)
         let total = try copy.begin()
         state.withLock { $0.progress.total = total }
         if self.failures == 0 { logger.notice("\(title) from \(from): \(total) records are to be copied") }

@@ -61,7 +61,7 @@ package final class Mover: Sendable {
             entry.move.map { move in
                 Move(
                     entry, to: move.destination, backends: backends,
-                    rules.rule(for: entry.name.span)?.indexPaths ?? [], catalog, logger, requestSwitch: requestSwitch)
+                    rules.rule(for: entry.name.span), catalog, logger, requestSwitch: requestSwitch)
             }
         }
         stop { move in

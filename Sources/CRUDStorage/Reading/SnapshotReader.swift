@@ -225,7 +225,8 @@ extension FoundRecord {
     init(_ record: crudd_record) {
         self.init(
             id: record.id.buffer, item: record.item.buffer, revision: record.revision.buffer,
-            expiresAt: record.expires_at, sequence: record.sequence, position: record.position)
+            expiresAt: record.expires_at, sequence: record.sequence, position: record.position,
+            isRemoved: record.flags & UInt32(CRUDD_RECORD_REMOVED) != 0)
     }
 }
 
@@ -250,6 +251,9 @@ extension RecordScan {
                     range.index = UInt32(index)
                     range.flags = UInt32(CRUDD_RANGE_UNKEYED)
                 case .sequence: range.order = UInt32(CRUDD_BY_SEQUENCE)
+                case .unsequenced:
+                    range.order = UInt32(CRUDD_BY_SEQUENCE)
+                    range.flags = UInt32(CRUDD_RANGE_UNSEQUENCED)
                 }
                 range.lower = crudd_bytes(lower)
                 range.upper = crudd_bytes(upper)

@@ -4,7 +4,7 @@ package import CRUDQuery
 
 /// A search for records, on a thread that reads. It is executed by ``CRUDQuery``, here or, where the plugin runs in a
 /// child that can, next to the plugin.
-package final class SearchTask: SlicedTask, @unchecked Sendable {
+package final class SearchTask: ReadTask, @unchecked Sendable {
     // @unchecked: as its superclass, one owner at a time.
 
     private let request: SearchRequest
@@ -28,7 +28,7 @@ package final class SearchTask: SlicedTask, @unchecked Sendable {
     /// Executes one slice; true when there is nothing left to do.
     ///
     /// - Parameter child: the child that the plugin runs in, if it does.
-    func advance(with reader: SnapshotReader, child: Child?, _ failures: FailureReporter) -> Bool {
+    override func advance(with reader: SnapshotReader, child: Child?, _ failures: FailureReporter) -> Bool {
         defer { reader.releaseSnapshot() }
         do throws(CRUDError) {
             let execution = if let execution { execution } else { try begin(child, failures) }

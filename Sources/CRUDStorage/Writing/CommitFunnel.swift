@@ -13,6 +13,8 @@ package struct Commit: ~Copyable {
     package let status: crudd_status
     /// Whether nothing was applied unless all outcomes are CRUDD_OK.
     package let isAtomic: Bool
+    /// Whether the mutations are removals of records that had expired, which were not known before the call.
+    package var isExpiry = false
 }
 
 /// Sees every write of a backend. It is called on the writer's thread and must not block.
@@ -43,6 +45,28 @@ struct CommitFunnel {
         let commit = Commit(mutations: mutations, outcomes: outcomes, status: status, isAtomic: isAtomic)
         for observer in observers { observer.committed(commit) }
         return status
+    }
+
+    /// Makes a call by which the plugin removes records that have expired, or nothing that a client sees.
+    ///
+    /// - Parameter call: returns the removals that have taken effect.
+    func maintain(_ call: () -> Removals?) {
+        let none = UnsafeBufferPointer<crudd_mutation>(start: nil, count: 0)
+        for observer in observers { observer.willCommit(none) }
+        let removals = call()
+        guard let removals else {
+            let commit = Commit(
+                mutations: none, outcomes: UnsafeBufferPointer(start: nil, count: 0), status: crudd_status(CRUDD_OK),
+                isAtomic: false)
+            for observer in observers { observer.committed(commit) }
+            return
+        }
+        removals.withMutations { mutations, outcomes in
+            let commit = Commit(
+                mutations: mutations, outcomes: outcomes, status: crudd_status(CRUDD_OK), isAtomic: false,
+                isExpiry: true)
+            for observer in observers { observer.committed(commit) }
+        }
     }
 }
 

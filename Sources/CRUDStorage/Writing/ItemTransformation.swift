@@ -8,7 +8,7 @@ package protocol ItemTransformation: AnyObject, Sendable {
     /// - Throws: why the mutation is not made.
     func transform(_ item: [UInt8]?) throws(CRUDError) -> TransformedItem
 
-    /// Whether a record that is there expires when it did before.
+    /// Whether a record that is there expires when it did before; else the mutation says when.
     var keepsExpiry: Bool { get }
 }
 

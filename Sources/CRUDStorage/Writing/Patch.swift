@@ -20,6 +20,7 @@ package final class Patch: ItemTransformation {
     private let patch: [UInt8]
     private let collection: BackendCollection
     private let limits: Limits
+    package let keepsExpiry: Bool
     private let budget: ReplyBudget
     /// What an attempt before this one has taken of the budget.
     // Used on the one thread that applies the patch.
@@ -27,11 +28,16 @@ package final class Patch: ItemTransformation {
 
     /// - Parameters:
     ///   - patch: JSON text.
+    ///   - keepsExpiry: whether a record that expires still does; else the mutation says it.
     ///   - budget: of the reply that will show the item.
-    package init(_ patch: [UInt8], in collection: BackendCollection, limits: Limits, budget: ReplyBudget) {
+    package init(
+        _ patch: [UInt8], in collection: BackendCollection, limits: Limits, keepsExpiry: Bool = true,
+        budget: ReplyBudget
+    ) {
         self.patch = patch
         self.collection = collection
         self.limits = limits
+        self.keepsExpiry = keepsExpiry
         self.budget = budget
     }
 

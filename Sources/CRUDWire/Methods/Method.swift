@@ -2,7 +2,7 @@
 package enum Method: Int, CaseIterable, Sendable {
     case recordCreate, recordRead, recordUpdate, recordDelete, recordUpsert, recordPatch
     case recordExists, recordReadMany, recordQuery, recordCount, recordDeleteMatching, recordBatch
-    case collectionList, collectionDescribe, collectionDrop, collectionReindex
+    case collectionList, collectionDescribe, collectionChanges, collectionDrop, collectionReindex
     case backendList, pluginList
     case sessionHello, daemonPing, daemonStatus, daemonReload
     case daemonMetrics, daemonSlowLog

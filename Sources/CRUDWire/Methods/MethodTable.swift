@@ -7,13 +7,13 @@ package enum MethodTable {
     package static let definitions: [MethodDefinition] = [
         MethodDefinition(
             .recordCreate, "record.create", .write, "Stores a new record.",
-            required: [.collection, .id, .item], result: revision, errors: ["record_exists"]),
+            required: [.collection, .id, .item], optional: [.ttl], result: revision, errors: ["record_exists"]),
         MethodDefinition(
             .recordRead, "record.read", .read, "Reads a record.",
             required: [.collection, .id], optional: [.fields], result: record, errors: ["record_not_found"]),
         MethodDefinition(
             .recordUpdate, "record.update", .write, "Replaces the item of an existing record.",
-            required: [.collection, .id, .item], optional: [.ifRevision], result: revision,
+            required: [.collection, .id, .item], optional: [.ifRevision, .ttl], result: revision,
             errors: ["record_not_found", "revision_mismatch"]),
         MethodDefinition(
             .recordDelete, "record.delete", .write, "Deletes an existing record.",
@@ -21,11 +21,11 @@ package enum MethodTable {
             errors: ["record_not_found", "revision_mismatch"]),
         MethodDefinition(
             .recordUpsert, "record.upsert", .write, "Stores a record, whether it exists or not.",
-            required: [.collection, .id, .item], optional: [.ifRevision],
+            required: [.collection, .id, .item], optional: [.ifRevision, .ttl],
             result: object(["revision": string, "created": boolean]), errors: ["revision_mismatch"]),
         MethodDefinition(
             .recordPatch, "record.patch", .readWrite, "Changes parts of a record by a JSON Merge Patch (RFC 7396).",
-            required: [.collection, .id, .patch], optional: [.ifRevision, .upsert],
+            required: [.collection, .id, .patch], optional: [.ifRevision, .upsert, .ttl],
             result: object(["revision": string, "item": "{}"]), errors: ["record_not_found", "revision_mismatch"]),
         MethodDefinition(
             .recordExists, "record.exists", .read, "Returns whether a record exists.",
@@ -60,8 +60,13 @@ package enum MethodTable {
             .collectionDescribe, "collection.describe", .read, "Describes a collection and counts its records.",
             required: [.collection],
             result: collection(
-                and: ["count": integer, "capabilities": array(string)],
+                and: ["count": integer, "capabilities": array(string), "changes": changes],
                 optional: ["indexing": array(indexing), "move": move])),
+        MethodDefinition(
+            .collectionChanges, "collection.changes", .read, "Returns what has changed, in order, or waits for it.",
+            required: [.collection], optional: [.after, .filter, .prefix, .fields, .limit, .wait, .items],
+            result: object(["changes": array(change), "cursor": string, "more": boolean], optional: corrupt),
+            errors: ["invalid_query", "cursor_expired"]),
         MethodDefinition(
             .collectionDrop, "collection.drop", .admin, "Deletes a collection with all its records.",
             required: [.collection], optional: [.ifEmpty, .moved], result: object(["dropped": boolean]),
@@ -115,7 +120,16 @@ package enum MethodTable {
     private static let integer = #"{"type":"integer"}"#
     private static let number = #"{"type":"number"}"#
     private static let revision = object(["revision": string])
-    private static let record = object(["id": string, "item": "{}", "revision": string])
+    private static let record = object(
+        ["id": string, "item": "{}", "revision": string], optional: ["expiresAt": integer])
+    private static let change = object(
+        ["id": string],
+        optional: [
+            "revision": string, "item": "{}", "expiresAt": integer, "matches": #"{"const":false}"#,
+            "deleted": #"{"const":true}"#,
+        ])
+    private static let changes =
+        #"{"oneOf":[{"const":false},{"type":"object","properties":{"retention":{"type":"integer"}}}]}"#
     private static let corrupt: KeyValuePairs = ["corrupt": array(string)]
     private static let indexing = object(["property": string, "indexed": integer, "total": integer])
 

@@ -5,7 +5,7 @@ package enum Parameter: Int, CaseIterable, Sendable {
     case collection, id, item, ids, fields, ifRevision, client, protocolVersion, force
     case patch, upsert, operations, atomic
     case filter, prefix, sort, limit, cursor, explain, all, ifEmpty, move, moved
-    case session
+    case session, ttl, after, wait, items
 
     /// The name on the wire.
     package var name: StaticString {
@@ -34,23 +34,27 @@ package enum Parameter: Int, CaseIterable, Sendable {
         case .move: "move"
         case .moved: "moved"
         case .session: "session"
+        case .ttl: "ttl"
+        case .after: "after"
+        case .wait: "wait"
+        case .items: "items"
         }
     }
 
     /// The kind of JSON value that it must be; nil for any, and for a boolean.
     package var kind: JSONKind? {
         switch self {
-        case .collection, .id, .ifRevision, .client, .prefix, .cursor: .string
+        case .collection, .id, .ifRevision, .client, .prefix, .cursor, .after: .string
         case .ids, .fields, .operations, .sort: .array
-        case .protocolVersion, .limit, .session: .number
-        case .item, .patch, .filter, .upsert, .atomic, .explain, .all, .ifEmpty, .force, .move, .moved: nil
+        case .protocolVersion, .limit, .session, .ttl, .wait: .number
+        case .item, .patch, .filter, .upsert, .atomic, .explain, .all, .ifEmpty, .force, .move, .moved, .items: nil
         }
     }
 
     /// Whether it must be true or false.
     package var isBoolean: Bool {
         switch self {
-        case .upsert, .atomic, .explain, .all, .ifEmpty, .force, .move, .moved: true
+        case .upsert, .atomic, .explain, .all, .ifEmpty, .force, .move, .moved, .items: true
         default: false
         }
     }
@@ -85,8 +89,21 @@ package enum Parameter: Int, CaseIterable, Sendable {
         case .move: #"{"type":"boolean","description":"true: collections whose place changes are moved"}"#
         case .moved: #"{"type":"boolean","description":"true: only what its moves have left where it was"}"#
         case .session: #"{"type":"integer","minimum":1,"description":"its id in session.list"}"#
+        case .ttl:
+            #"{"type":["number","null"],"exclusiveMinimum":0,"maximum":\#(Self.maximumTTLSeconds),"description":"#
+                + #""after how many seconds the record expires; null, in a patch: never"}"#
+        case .after: #"{"type":"string","default":"start","description":"\"start\", \"now\" or a cursor"}"#
+        case .wait:
+            #"{"type":"number","minimum":0,"maximum":\#(Self.maximumWaitSeconds),"default":0,"description":"#
+                + #""for how many seconds to wait for a change"}"#
+        case .items: #"{"type":"boolean","default":true,"description":"false: without items"}"#
         }
     }
+
+    /// The longest time after which a record expires: a hundred years.
+    package static let maximumTTLSeconds = 3_155_760_000
+    /// The longest time for which an answer is held back.
+    package static let maximumWaitSeconds = 300
 
     /// Its bit in a set of parameters.
     package var mask: UInt32 { 1 << UInt32(rawValue) }

@@ -56,9 +56,24 @@ package struct Operation {
     package let ifRevision: JSONSlice?
     /// Of a patch: whether a missing record starts as `{}`.
     package let upserts: Bool
+    /// When the record expires; nil: nothing is said of that.
+    package let ttl: TimeToLive?
+
+    package enum TimeToLive: Sendable {
+        case never
+        case milliseconds(Int64)
+
+        fileprivate init?(_ value: JSONSlice?, _ text: Span<UInt8>) {
+            guard let value else { return nil }
+            // A number has been checked before.
+            let time = try? Parameter.ttl.milliseconds(
+                value, text, atMost: Parameter.maximumTTLSeconds, isPositive: true)
+            self = time.map { .milliseconds($0) } ?? .never
+        }
+    }
 
     /// The operation that a request asks for; nil if it asks for something else.
-    package init?(_ request: borrowing Request) {
+    package init?(_ request: borrowing Request, of text: Span<UInt8>) {
         guard let kind = Kind(request.method), let collection = request[.collection], let id = request[.id] else {
             return nil
         }
@@ -68,6 +83,7 @@ package struct Operation {
         value = request[.item] ?? request[.patch]
         ifRevision = request[.ifRevision]
         upserts = request[.upsert]?.kind == .true
+        ttl = TimeToLive(request[.ttl], text)
     }
 
     /// Reads an element of `operations`, whose text has been validated.
@@ -87,8 +103,8 @@ package struct Operation {
                 let name = String(decoding: key.decodedString(text), as: UTF8.self)
                 throw Self.invalid(name, "is not a member of this operation")
             }
-            let isAbsence = kind == .check && parameter == .ifRevision && value.kind == .null
-            if !isAbsence { try parameter.check(value, text) }
+            let takesNull = parameter == .ifRevision ? kind == .check : parameter == .ttl && kind == .patch
+            if !(takesNull && value.kind == .null) { try parameter.check(value, text) }
             if value.depth > maximumDepth { throw .tooDeep(maximum: maximumDepth) }
             given[parameter] = value
         }
@@ -103,6 +119,7 @@ package struct Operation {
         value = given[.item] ?? given[.patch]
         ifRevision = given[.ifRevision]
         upserts = given[.upsert]?.kind == .true
+        ttl = TimeToLive(given[.ttl], text)
     }
 
     private static func members(_ element: JSONSlice, _ text: Span<UInt8>) throws(CRUDError) -> MemberList {

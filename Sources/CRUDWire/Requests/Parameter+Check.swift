@@ -1,4 +1,4 @@
-import CRUDJSON
+package import CRUDJSON
 package import CRUDModel
 
 extension Parameter {
@@ -27,8 +27,26 @@ extension Parameter {
         case .protocolVersion where !value.isInteger(text), .limit where !value.isInteger(text),
             .session where !value.isInteger(text):
             throw invalid("must be an integer")
+        case .ttl: _ = try milliseconds(value, text, atMost: Self.maximumTTLSeconds, isPositive: true)
+        case .wait: _ = try milliseconds(value, text, atMost: Self.maximumWaitSeconds, isPositive: false)
         default: break
         }
+    }
+
+    /// A number of seconds, in milliseconds.
+    ///
+    /// - Parameter isPositive: whether it must be more than 0; what is less than a millisecond counts as one then.
+    /// - Throws: `invalid_params`.
+    package func milliseconds(
+        _ value: JSONSlice, _ text: Span<UInt8>, atMost maximum: Int, isPositive: Bool
+    ) throws(CRUDError) -> Int64 {
+        let digits = String(decoding: value.bytes(text), as: UTF8.self)
+        guard value.kind == .number, let seconds = Double(digits), isPositive ? seconds > 0 : seconds >= 0,
+            seconds <= Double(maximum)
+        else {
+            throw invalid("must be a number of seconds \(isPositive ? "above 0, at most" : "from 0 to") \(maximum)")
+        }
+        return max(isPositive ? 1 : 0, Int64((seconds * 1000).rounded()))
     }
 
     private func checkText(_ value: JSONSlice, _ text: Span<UInt8>, maximum: Int) throws(CRUDError) {

@@ -203,7 +203,8 @@ package struct RequestReader: ~Copyable {
                 let name = String(decoding: member.key.decodedString(text), as: UTF8.self)
                 throw Self.invalid(name, "is not a member of this method's `params`")
             }
-            try parameter.check(member.value, text)
+            let isRemoval = parameter == .ttl && traits.method == .recordPatch && member.value.kind == .null
+            if !isRemoval { try parameter.check(member.value, text) }
             request.set(parameter, member.value)
         }
         if let missing = request.missingParameter { throw Self.invalid(missing.name.description, "is missing") }

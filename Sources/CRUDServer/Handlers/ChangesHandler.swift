@@ -1,0 +1,173 @@
+import CRUDConfiguration
+import CRUDEventLoop
+import CRUDJSON
+import CRUDModel
+import CRUDPluginHost
+import CRUDQuery
+import CRUDStorage
+import CRUDWire
+
+/// `collection.changes`.
+final class ChangesHandler {
+    private let loop: LoopState
+    private let queries: QueryHandler
+
+    /// How much room a page is given at least.
+    static let leastPageBytes = SessionAccount.modestBytes
+
+    init(_ loop: LoopState, _ queries: QueryHandler) {
+        self.loop = loop
+        self.queries = queries
+    }
+
+    func changes(_ call: borrowing Call, _ collection: Collection) throws(CRUDError) {
+        let selection = try queries.selection(call)
+        var query = ChangesQuery()
+        query.filter = selection.filter
+        query.prefix = selection.prefix
+        query.limit = try queries.limit(call)
+        query.fields = try call.fields
+        query.withItems = call[.items]?.kind != .false
+        let start = try start(call)
+        let wait = try wait(call)
+        guard collection.rule.remembersChanges else { throw .changesAreOff }
+        guard call.wantsReply else { return }
+        let limits = loop.limits
+        let most = call.room(limits) - StreamBuffer.responseBytesWithoutItem - (call.request.id?.count ?? 0)
+        let bytes = min(most, call.grant(atLeast: min(Self.leastPageBytes, most), atMost: most))
+        let request = ChangesTask.Request(
+            query, from: start, maximumBytes: bytes, maximumItemBytes: limits.frameBytes,
+            timeout: limits.requestTimeout / 2)
+        let pending = PendingChanges(call, request, on: collection, maximumBytes: most, until: loop.now + wait)
+        pending.start()
+        pending.submit(in: collection)
+    }
+
+    private func start(_ call: borrowing Call) throws(CRUDError) -> ChangesCursor.Start {
+        guard let after = call[.after] else { return .beginning }
+        let text = call.decode(after)
+        if text.elementsEqual("start".utf8) { return .beginning }
+        if text.elementsEqual("now".utf8) { return .now }
+        return .cursor(try ChangesCursor(text: text))
+    }
+
+    /// How long the reply may be held back. The elements of an array are not: those behind them would wait.
+    private func wait(_ call: borrowing Call) throws(CRUDError) -> Duration {
+        guard let wait = call[.wait], call.array == nil else { return .zero }
+        return .milliseconds(
+            try Parameter.wait.milliseconds(
+                wait, call.text.span, atMost: Parameter.maximumWaitSeconds, isPositive: false))
+    }
+}
+
+/// A `collection.changes` in flight: a page is being found, or it waits for one among the loop's ``Followers``.
+///
+/// While it waits it keeps what was asked for, and no page.
+final class PendingChanges: PendingRequest {
+    private var request: ChangesTask.Request
+    private let maximumBytes: Int
+    /// Until when the reply may be held back, on the loop's clock.
+    private let waitEnd: Duration
+    /// Until when it is held back for records that are still being added to the feed.
+    private var completionEnd: Duration?
+    /// The page that had nothing to say: where it ended, whether all records had been added to the feed, and how many
+    /// collections had been opened.
+    private var last = (place: ChangesCursor(), isComplete: true, openings: UInt64(0))
+
+    private static let completionTimeout = Duration.seconds(1)
+
+    /// - Parameters:
+    ///   - maximumBytes: how long the result may be.
+    ///   - end: until when the reply may be held back.
+    init(
+        _ call: borrowing Call, _ request: ChangesTask.Request, on collection: Collection, maximumBytes: Int,
+        until end: Duration
+    ) {
+        self.request = request
+        self.maximumBytes = maximumBytes
+        waitEnd = end
+        super.init(call, .scan, on: collection, replyBytes: request.maximumBytes)
+    }
+
+    func submit(in collection: Collection) {
+        collection.client.submit(
+            ChangesTask(
+                request, in: collection.stored, of: collection.backend, deliver: collection.client.deliver), for: self)
+    }
+
+    // MARK: Following
+
+    override func isRepliedLater(with item: WorkItem, _ range: Range<Int>) -> Bool {
+        guard let task = item as? ChangesTask, task.changes.isEmpty, task.corrupt.isEmpty, !task.hasMore else {
+            return false
+        }
+        let loop = session.loop
+        last = (task.cursor, task.isComplete, task.openings)
+        if !task.isComplete, completionEnd == nil { completionEnd = loop.now + Self.completionTimeout }
+        guard waitDeadline > loop.now, !loop.isDraining, !isInArray, isWanted, canBeginAgain else { return false }
+        request.start = .cursor(task.cursor)
+        follow(givingBack: request.maximumBytes)
+        request.maximumBytes = 0
+        loop.followers.add(self)
+        return true
+    }
+
+    /// Until when it waits.
+    var waitDeadline: Duration { last.isComplete ? waitEnd : completionEnd ?? waitEnd }
+
+    /// Whether there may be something to say.
+    var isDue: Bool {
+        guard let collection, !collection.backend.isStorageDown else { return true }
+        // A collection that is not there is looked for again whenever one has been opened.
+        guard let feed = collection.stored.feed else { return collection.backend.feeds.openings != last.openings }
+        return !feed.isOpen || feed.lastChange > last.place.sequence || feed.isComplete != last.isComplete
+    }
+
+    /// Has the loop told of the next change.
+    func await(onLoop number: Int) { collection?.stored.feed?.await(onLoop: number) }
+
+    /// Looks for changes again.
+    func resume() {
+        resumeFollowing(until: session.loop.deadline, needing: min(ChangesHandler.leastPageBytes, maximumBytes))
+    }
+
+    override func submitAgain(withRoomFor bytes: Int) {
+        request.maximumBytes += bytes
+        if let collection { submit(in: collection) }
+    }
+
+    /// Replies that there is nothing to say.
+    func replyEmpty() {
+        reply { output in
+            output.append(#"{"changes":[],"cursor":""#)
+            output.append(last.place.text.span)
+            output.append(last.isComplete ? #"","more":false}"# : #"","more":true}"#)
+        }
+        session.ended(self)
+    }
+
+    // MARK: Replies
+
+    override func reply(with item: WorkItem, _ range: Range<Int>) {
+        guard let task = item as? ChangesTask else { return }
+        reply { output in
+            output.append(#"{"changes":["#)
+            output.append(task.changes.span)
+            output.append(#"],"cursor":""#)
+            output.append(task.cursor.text.span)
+            output.append(task.hasMore || !task.isComplete ? #"","more":true"# : #"","more":false"#)
+            if !task.corrupt.isEmpty {
+                output.append(#","corrupt":"#)
+                var writer = JSONWriter()
+                writer.array { ids in for id in task.corrupt { ids.string(utf8: id) } }
+                output.append(writer.bytes.span)
+            }
+            output.append("}")
+        }
+    }
+
+    /// Not even one change may have found room.
+    override func bytesMissing(after error: CRUDError) -> Int {
+        error.code == .limitExceeded ? maximumBytes - request.maximumBytes : 0
+    }
+}

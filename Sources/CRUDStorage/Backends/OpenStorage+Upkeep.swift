@@ -1,0 +1,92 @@
+import CRUDModel
+import CRUDPluginABI
+import CRUDPluginHost
+
+// What the host has the plugin do by itself: to remove what has expired, and to forget removals.
+
+extension OpenStorage {
+    /// Removes records that have expired.
+    ///
+    /// - Returns: how many, and when the next one expires, in milliseconds since 1970-01-01 UTC; 0: none does.
+    func removeExpired(
+        from collection: OpaquePointer, atMost limit: Int
+    ) throws(CRUDError) -> (count: Int, next: Int64) {
+        guard let remove = table.pointee.remove_expired else {
+            throw CRUDError(.unsupported, "the plugin does not remove what has expired")
+        }
+        let removals = Removals(from: collection)
+        var next: Int64 = 0
+        var status = crudd_status(CRUDD_OK)
+        funnel.maintain {
+            var request = crudd_expire.sized()
+            request.collection = collection
+            request.limit = limit
+            request.first_sequence = lastSequence + 1
+            // Alive until the call returns.
+            request.context = Unmanaged.passUnretained(removals).toOpaque()
+            request.emit = { context, _, record in
+                guard let context, let record else { return 0 }
+                let removed = crudd_record.read(record)
+                // `context` is the list above.
+                Unmanaged<Removals>.fromOpaque(context).takeUnretainedValue()
+                    .note(removed.id.buffer, sequence: removed.sequence)
+                return 0
+            }
+            status = remove(opened.storage, context.begin(), &request, &next, failure.pointer)
+            return removals.count > 0 ? removals : nil
+        }
+        // Of a call that has failed it is not known how many numbers it has used.
+        lastSequence += UInt64(Int(status) == CRUDD_OK ? removals.count : max(removals.count, limit))
+        if Int(status) != CRUDD_OK { throw failures.report(failure.take(status: status), during: "remove_expired") }
+        return (removals.count, next)
+    }
+
+    /// What the plugin remembers of a collection's removals.
+    func readHistory(of collection: OpaquePointer) throws(CRUDError) -> ChangeFeed.History {
+        try history(of: collection, before: 0, atMost: 0).history
+    }
+
+    /// Forgets removals of before a moment.
+    ///
+    /// - Parameter moment: milliseconds since 1970-01-01 UTC.
+    /// - Returns: how many have been forgotten.
+    func trim(
+        _ feed: ChangeFeed, of collection: OpaquePointer, before moment: Int64, atMost limit: Int
+    ) throws(CRUDError) -> Int {
+        feed.beginTrimming()
+        var outcome: Result<(history: ChangeFeed.History, trimmed: Int), CRUDError>?
+        funnel.maintain {
+            outcome = Result { () throws(CRUDError) in
+                try history(of: collection, before: moment, atMost: limit)
+            }
+            return nil
+        }
+        do throws(CRUDError) {
+            guard let (history, trimmed) = try outcome?.get() else { return 0 }
+            feed.endTrimming(history)
+            return trimmed
+        } catch {
+            // Whether it has taken effect shows when the plugin can be asked again.
+            if let history = try? readHistory(of: collection) { feed.endTrimming(history) }
+            throw error
+        }
+    }
+
+    private func history(
+        of collection: OpaquePointer, before moment: Int64, atMost limit: Int
+    ) throws(CRUDError) -> (history: ChangeFeed.History, trimmed: Int) {
+        guard let trim = table.pointee.trim_history else {
+            throw CRUDError(.unsupported, "the plugin does not remember changes")
+        }
+        var request = crudd_trim.sized()
+        request.collection = collection
+        request.before = moment
+        request.limit = limit
+        var history = crudd_history.sized()
+        let status = trim(opened.storage, context.begin(), &request, &history, failure.pointer)
+        if Int(status) != CRUDD_OK { throw failures.report(failure.take(status: status), during: "trim_history") }
+        return (
+            ChangeFeed.History(identity: history.identity, forgotten: history.forgotten), Int(clamping: history.trimmed)
+        )
+    }
+}

@@ -1,0 +1,75 @@
+import Synchronization
+
+/// What is remembered of the changes of one open collection. Any thread may ask.
+///
+/// The plugin keeps records in the order of their sequence numbers, and with them what was removed. This object knows
+/// how far back that reaches, up to where it has got, and who waits for more.
+package final class ChangeFeed: Sendable {
+    /// What the plugin remembers.
+    package struct History: Sendable, Equatable {
+        /// Another one where the collection has moved or was dropped, or its feed was off meanwhile.
+        package var identity: UInt64
+        /// The highest sequence number of a removal that has been forgotten; 0: none has been.
+        package var forgotten: UInt64
+    }
+
+    private struct State {
+        var history: History
+        var isTrimming = false
+    }
+
+    private let state: Mutex<State>
+    private let isOpenNow = Atomic(true)
+    private let isCompleteNow = Atomic(false)
+    private let lastChangeNumber = Atomic<UInt64>(0)
+    /// A bit for each event loop that has to be told of the next change.
+    private let waitingLoops = Atomic<UInt32>(0)
+
+    init(_ history: History) {
+        state = Mutex(State(history: history))
+    }
+
+    /// What can be asked for; nil while removals are being forgotten: it is another one in a moment.
+    var history: History? { state.withLock { $0.isTrimming ? nil : $0.history } }
+
+    /// Whether the collection is open and has this feed.
+    package var isOpen: Bool { isOpenNow.load(ordering: .acquiring) }
+
+    /// Whether every record has a sequence number, as far as is known.
+    package var isComplete: Bool {
+        get { isCompleteNow.load(ordering: .acquiring) }
+        set { isCompleteNow.store(newValue, ordering: .releasing) }
+    }
+
+    /// The sequence number of the last change since the collection was opened.
+    package var lastChange: UInt64 { lastChangeNumber.load(ordering: .sequentiallyConsistent) }
+
+    // MARK: The writer's side
+
+    func beginTrimming() { state.withLock { $0.isTrimming = true } }
+
+    func endTrimming(_ history: History) { state.withLock { $0 = State(history: history) } }
+
+    /// Notes a change that has been committed.
+    ///
+    /// - Returns: the loops to be told, a bit for each.
+    func changed(_ sequence: UInt64) -> UInt32 {
+        // Only the writer changes it.
+        if sequence > lastChange { lastChangeNumber.store(sequence, ordering: .sequentiallyConsistent) }
+        return takeWaitingLoops()
+    }
+
+    func takeWaitingLoops() -> UInt32 { waitingLoops.exchange(0, ordering: .sequentiallyConsistent) }
+
+    func close() -> UInt32 {
+        isOpenNow.store(false, ordering: .releasing)
+        return takeWaitingLoops()
+    }
+
+    // MARK: The loops' side
+
+    /// Has a loop told of the next change. What has been committed before has to be looked for afterwards.
+    package func await(onLoop loop: Int) {
+        waitingLoops.bitwiseOr(1 << UInt32(loop), ordering: .sequentiallyConsistent)
+    }
+}

@@ -1,0 +1,85 @@
+package import CRUDPluginABI
+import Synchronization
+
+/// The feeds of a backend's open collections: follows commits, and tells event loops whose requests wait for one.
+///
+/// **What is settled.** One writer gives out sequence numbers and has the plugin commit them in their order, so that
+/// everything up to the highest number of the last commit is settled: either committed or never to be. A page is bound
+/// to that number, which is read before its snapshot is taken; so it shows no change whose predecessors may still come.
+package final class ChangeFeeds: CommitObserver {
+    private let feeds = Mutex<[UInt: ChangeFeed]>([:])
+    private let isUsed = Atomic(false)
+    private let settledNumber = Atomic<UInt64>(0)
+    private let openingCount = Atomic<UInt64>(0)
+    /// By the number of the loop.
+    private let wakers = Mutex<[(@Sendable () -> Void)?]>([])
+
+    /// Up to this sequence number everything is settled.
+    package var settled: UInt64 { settledNumber.load(ordering: .acquiring) }
+
+    /// Counts the feeds that have been opened.
+    package var openings: UInt64 { openingCount.load(ordering: .acquiring) }
+
+    /// Has a loop told when a feed that it awaits has changed or ended; replaces what it has registered before.
+    package func register(loop: Int, _ wake: @escaping @Sendable () -> Void) {
+        wakers.withLock { wakers in
+            while wakers.count <= loop { wakers.append(nil) }
+            wakers[loop] = wake
+        }
+    }
+
+    // MARK: The writer's side
+
+    func open(lastSequence: UInt64) { settledNumber.store(lastSequence, ordering: .releasing) }
+
+    /// A collection has been opened; `handle` is what the plugin calls it.
+    func open(_ feed: ChangeFeed, of handle: OpaquePointer) {
+        feeds.withLock { $0[UInt(bitPattern: handle)] = feed }
+        isUsed.store(true, ordering: .releasing)
+        openingCount.add(1, ordering: .acquiringAndReleasing)
+        // Some may have waited for a collection that was not there.
+        wake(.max)
+    }
+
+    func close(_ feed: ChangeFeed) {
+        feeds.withLock { feeds in
+            for (address, known) in feeds where known === feed { feeds[address] = nil }
+            isUsed.store(!feeds.isEmpty, ordering: .releasing)
+        }
+        _ = feed.close()
+        wake(.max)
+    }
+
+    /// Has every loop look after the requests that wait.
+    func wakeAll() { wake(.max) }
+
+    private func wake(_ loops: UInt32) {
+        guard loops != 0 else { return }
+        let wakers = wakers.withLock { $0 }
+        for (loop, wake) in wakers.enumerated() where loops & (1 << UInt32(loop)) != 0 { wake?() }
+    }
+
+    // MARK: Commits
+
+    package func willCommit(_ mutations: UnsafeBufferPointer<crudd_mutation>) {}
+
+    package func committed(_ commit: borrowing Commit) {
+        guard Int(commit.status) == CRUDD_OK else { return }
+        var highest: UInt64 = 0
+        for mutation in commit.mutations { highest = max(highest, mutation.record?.pointee.sequence ?? 0) }
+        if highest > settled { settledNumber.store(highest, ordering: .releasing) }
+        if isUsed.load(ordering: .acquiring) { noteChanges(of: commit) }
+    }
+
+    private func noteChanges(of commit: borrowing Commit) {
+        var last: (address: UInt, feed: ChangeFeed?) = (0, nil)
+        var loops: UInt32 = 0
+        for (index, mutation) in commit.mutations.enumerated() where Int(commit.outcomes[index].status) == CRUDD_OK {
+            guard let sequence = mutation.record?.pointee.sequence, sequence != 0 else { continue }
+            let address = UInt(bitPattern: mutation.collection)
+            if last.address != address { last = (address, feeds.withLock { $0[address] }) }
+            if let feed = last.feed { loops |= feed.changed(sequence) }
+        }
+        wake(loops)
+    }
+}

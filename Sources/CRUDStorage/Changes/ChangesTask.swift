@@ -1,0 +1,128 @@
+import CRUDJSON
+package import CRUDModel
+import CRUDPluginHost
+package import CRUDQuery
+
+/// The page of a `collection.changes`, on a thread that reads.
+package final class ChangesTask: ReadTask, @unchecked Sendable {
+    // @unchecked: as its superclass, one owner at a time.
+
+    /// What is asked for.
+    package struct Request: Sendable {
+        package var query: ChangesQuery
+        package var start: ChangesCursor.Start
+        /// How long the changes of a page may be.
+        package var maximumBytes: Int
+        /// How long the text of one item may be.
+        package var maximumItemBytes: Int
+        /// A page ends early after this.
+        package var timeout: Duration
+
+        package init(
+            _ query: ChangesQuery, from start: ChangesCursor.Start, maximumBytes: Int, maximumItemBytes: Int,
+            timeout: Duration
+        ) {
+            self.query = query
+            self.start = start
+            self.maximumBytes = maximumBytes
+            self.maximumItemBytes = maximumItemBytes
+            self.timeout = timeout
+        }
+    }
+
+    private let request: Request
+    private let feeds: ChangeFeeds
+    /// How many feeds had been opened when it was made.
+    package let openings: UInt64
+    private var execution: ChangesExecution?
+    private var place = ChangesCursor()
+    private var isFound = false
+
+    // MARK: The page
+
+    /// The changes, as JSON text with commas between.
+    package private(set) var changes: [UInt8] = []
+    /// The ids of records that cannot be decoded and were left out.
+    package private(set) var corrupt: [[UInt8]] = []
+    /// Where the next page begins.
+    package private(set) var cursor = ChangesCursor()
+    /// Whether there is more at once.
+    package private(set) var hasMore = false
+    /// Whether records that were there before the feed are still to come.
+    package private(set) var isComplete = true
+
+    package init(
+        _ request: Request, in collection: BackendCollection, of backend: Backend,
+        deliver: @escaping @Sendable (WorkItem) -> Void
+    ) {
+        self.request = request
+        feeds = backend.feeds
+        openings = feeds.openings
+        super.init(on: collection, deliver: deliver)
+    }
+
+    override func advance(with reader: SnapshotReader, child: Child?, _ failures: FailureReporter) -> Bool {
+        defer { reader.releaseSnapshot() }
+        do throws(CRUDError) {
+            return try advance(reader, failures)
+        } catch {
+            failure = error
+            return true
+        }
+    }
+
+    private func advance(_ reader: SnapshotReader, _ failures: FailureReporter) throws(CRUDError) -> Bool {
+        if isAbandoned { throw CRUDError(.unavailable, "nobody waited for the changes any more") }
+        guard let feed = collection.feed else {
+            guard !collection.isOpen else { throw .changesAreOff }
+            // Nothing has ever been written.
+            if case .cursor(let cursor) = request.start, cursor.identity != 0 { throw .cursorExpired }
+            return true
+        }
+        // While removals are being forgotten it is not known which; that takes a moment.
+        guard let history = feed.history else { return false }
+        let execution = if let execution { execution } else { try begin(feed, history) }
+        self.execution = execution
+        if !isFound {
+            isFound = try execution.advance(
+                PluginRecordSource(reader, collection, isAbandoned: { [self] in isAbandoned }))
+        }
+        // What was forgotten meanwhile may have been missing.
+        guard isFound, let history = feed.history else { return false }
+        guard feed.isOpen, place.isValid(in: history) else { throw .cursorExpired }
+        cursor = place.moved(to: execution.end)
+        changes = execution.changes
+        corrupt = execution.corrupt
+        isComplete = feed.isComplete
+        hasMore = !execution.reachesBound
+        failures.note(corrupt: corrupt, in: collection)
+        return true
+    }
+
+    private func begin(_ feed: ChangeFeed, _ history: ChangeFeed.History) throws(CRUDError) -> ChangesExecution {
+        // Before the snapshot is taken.
+        let settled = feeds.settled
+        place =
+            switch request.start {
+            case .beginning: ChangesCursor(identity: history.identity, sequence: 0, base: settled)
+            case .now: ChangesCursor(identity: history.identity, sequence: settled)
+            case .cursor(let cursor) where cursor.identity == 0:
+                // The collection was not there.
+                ChangesCursor(identity: history.identity)
+            case .cursor(let cursor): cursor
+            }
+        guard place.isValid(in: history), place.sequence <= settled else { throw .cursorExpired }
+        return try ChangesExecution(
+            request.query, in: QueryTarget(collection, maximumItemBytes: request.maximumItemBytes),
+            after: place.sequence, through: settled, removalsAfter: place.base, maximumBytes: request.maximumBytes,
+            timeout: request.timeout)
+    }
+
+    override func end() { execution = nil }
+}
+
+extension CRUDError {
+    package static let changesAreOff = CRUDError(.unsupported, "the collection's changes are not remembered")
+    package static let cursorExpired = CRUDError(
+        .cursorExpired, #"what has changed since that cursor is not remembered; begin again at "start""#)
+}

@@ -1,0 +1,119 @@
+import CRUDModel
+import CRUDPluginHost
+import CRUDThreads
+import Glibc
+import Logging
+
+/// Removes records that have expired, on the writer's thread, in steps of about five milliseconds.
+///
+/// Nobody sees a record from the instant on at which it expires, whether or not it has been removed; so there is time.
+/// Clients come first: whatever has queued up is executed between two steps, and a step is followed by a pause as long
+/// as the step was.
+///
+/// When a collection's next record expires is known from the commits (``ExpirySchedule``) and from the plugin. What
+/// somebody else writes beside this daemon, and a clock that is set, are noticed within a minute.
+final class ExpirySweeper: BackgroundWork {
+    private let storage: OpenStorage
+    private let logger: Logger
+    /// Open collections, by the plugin's addresses.
+    private var collections: [OpaquePointer: BackendCollection] = [:]
+    /// Those that are to be asked about whatever is known of them.
+    private var unknown: [OpaquePointer] = []
+    private var nextStep = MonotonicTime.now
+    private var nextLook = MonotonicTime.now + lookPause
+    private var limit = firstLimit
+    /// By how much the clock that people set is ahead of the one that nobody sets.
+    private var clockOffset = ExpirySweeper.currentClockOffset
+    private let isNeeded: Bool
+
+    private static let firstLimit = 200
+    private static let limits = 16...5000
+    private static let stepDuration = Duration.milliseconds(5)
+    private static let lookPause = Duration.seconds(60)
+    private static let retryPause = Duration.seconds(1)
+    /// By how much the clock may be set without a word, in milliseconds.
+    private static let tolerance: Int64 = 60_000
+
+    init(_ storage: OpenStorage, logger: Logger) {
+        self.storage = storage
+        self.logger = logger
+        isNeeded = storage.opened.capabilities.contains(.expiry)
+    }
+
+    /// Adds a collection that has been opened.
+    func add(_ collection: BackendCollection) {
+        guard isNeeded, let handle = collection.handle else { return }
+        if collections.updateValue(collection, forKey: handle) == nil { unknown.append(handle) }
+    }
+
+    var timeUntilDue: Duration? {
+        guard isNeeded, !collections.isEmpty else { return nil }
+        let now = MonotonicTime.now
+        let due = unknown.isEmpty ? storage.expiry.earliest - CallContext.now : 0
+        let wait = min(Self.lookPause, .milliseconds(max(0, due)))
+        return max(.zero, max(nextStep - now, min(wait, nextLook - now)))
+    }
+
+    func advanceIfDue() {
+        guard timeUntilDue == .zero else { return }
+        let begin = MonotonicTime.now
+        if begin >= nextLook { look() }
+        guard let (handle, collection) = next() else { return }
+        do throws(CRUDError) {
+            guard collection.handle == handle else {
+                collections[handle] = nil
+                storage.expiry.forget(handle)
+                return
+            }
+            let removed = try storage.removeExpired(from: handle, atMost: limit)
+            storage.expiry.set(removed.next, for: handle)
+            let duration = MonotonicTime.now - begin
+            adapt(to: duration, removed.count)
+            nextStep = begin + duration + (removed.count > 0 ? min(duration, Self.stepDuration * 2) : .zero)
+        } catch {
+            // It has been logged.
+            unknown.insert(handle, at: 0)
+            nextStep = MonotonicTime.now + Self.retryPause
+        }
+    }
+
+    private func adapt(to duration: Duration, _ count: Int) {
+        if duration > Self.stepDuration * 2 {
+            limit = max(Self.limits.lowerBound, limit / 2)
+        } else if duration < Self.stepDuration, count == limit {
+            limit = min(Self.limits.upperBound, limit * 2)
+        }
+    }
+
+    /// The collection whose turn it is.
+    private func next() -> (OpaquePointer, BackendCollection)? {
+        if let handle = unknown.popLast() { return collections[handle].map { (handle, $0) } }
+        let now = CallContext.now
+        guard let (handle, collection) = collections.first(where: { storage.expiry.time(of: $0.key) <= now }) else {
+            storage.expiry.findEarliest()
+            return nil
+        }
+        return (handle, collection)
+    }
+
+    /// Notes what the commits do not tell: what others have written, and that the clock has been set.
+    private func look() {
+        nextLook = MonotonicTime.now + Self.lookPause
+        unknown = Array(collections.keys)
+        let offset = Self.currentClockOffset
+        if offset - clockOffset > Self.tolerance {
+            logger.warning(
+                """
+                the clock has been set forward by \((offset - clockOffset) / 1000) s; records that expire have expired \
+                earlier by that
+                """)
+        }
+        clockOffset = offset
+    }
+
+    private static var currentClockOffset: Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_BOOTTIME, &time)
+        return CallContext.now - (Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000)
+    }
+}

@@ -1,0 +1,177 @@
+import CRUDModel
+import CRUDPluginHost
+import CRUDQuery
+import CRUDThreads
+
+/// Keeps the feeds of open collections in order, on the writer's thread, in steps of a few milliseconds: gives records
+/// that have no sequence number one, and forgets removals when their time is over.
+///
+/// Records without a number are those that were there before the feed was turned on, and those that somebody else has
+/// written. As with indexes, the to-do list is the storage itself: a step scans some of these records and stores them
+/// again as they are, on condition that they are unchanged. Whatever a kill has left undone is still unnumbered.
+final class FeedKeeper: BackgroundWork {
+    private let storage: OpenStorage
+    private var entries: [Entry] = []
+    private var nextStep = MonotonicTime.now
+    private var nextLook = MonotonicTime.now + lookPause
+    private var stepRecords = minimumStepRecords
+
+    private final class Entry {
+        var collection: BackendCollection
+        let handle: OpaquePointer
+        let feed: ChangeFeed
+        /// Whether records may have no sequence number.
+        var isFilling = true
+        /// The last record that has been looked at.
+        var position: [UInt8] = []
+        var nextTrim = MonotonicTime.now
+
+        init(_ collection: BackendCollection, _ handle: OpaquePointer, _ feed: ChangeFeed) {
+            self.collection = collection
+            self.handle = handle
+            self.feed = feed
+        }
+
+        var isOpen: Bool { feed.isOpen && collection.handle == handle }
+    }
+
+    private static let stepDuration = Duration.milliseconds(2)
+    private static let minimumStepRecords = 32
+    private static let maximumStepRecords = 1024
+    private static let maximumTrimmed = 1000
+    /// How often is looked for what somebody else has written, and for what is to be forgotten.
+    private static let lookPause = Duration.seconds(60)
+    private static let shortestTrimPause = Duration.milliseconds(100)
+    private static let retryPause = Duration.seconds(1)
+
+    init(_ storage: OpenStorage) {
+        self.storage = storage
+    }
+
+    /// Adds a collection that has been opened, if it has a feed.
+    func add(_ collection: BackendCollection) {
+        guard let feed = collection.feed, let handle = collection.handle else { return }
+        if let entry = entries.first(where: { $0.feed === feed }) {
+            entry.collection = collection
+        } else {
+            entries.append(Entry(collection, handle, feed))
+        }
+    }
+
+    var timeUntilDue: Duration? {
+        guard !entries.isEmpty else { return nil }
+        let due = entries.contains(where: \.isFilling) ? .zero : entries.map(\.nextTrim).min() ?? nextLook
+        return max(.zero, max(nextStep, min(due, nextLook)) - MonotonicTime.now)
+    }
+
+    func advanceIfDue() {
+        guard timeUntilDue == .zero else { return }
+        let begin = MonotonicTime.now
+        entries.removeAll { !$0.isOpen }
+        if begin >= nextLook {
+            nextLook = begin + Self.lookPause
+            for entry in entries { entry.isFilling = true }
+        }
+        do throws(CRUDError) {
+            if let entry = entries.first(where: \.isFilling) {
+                try fill(entry)
+            } else if let entry = entries.first(where: { $0.nextTrim <= begin }) {
+                try trim(entry)
+            }
+            let duration = MonotonicTime.now - begin
+            nextStep = begin + duration + min(duration, Self.stepDuration * 2)
+        } catch {
+            // It has been logged. Other collections come first now.
+            entries.append(entries.removeFirst())
+            nextStep = MonotonicTime.now + Self.retryPause
+        }
+    }
+
+    // MARK: Sequence numbers
+
+    private func fill(_ entry: Entry) throws(CRUDError) {
+        let begin = MonotonicTime.now
+        let step = SequenceStep(entry.collection)
+        defer { storage.releaseSnapshot() }
+        var scan = RecordScan(.unsequenced)
+        scan.after = entry.position.isEmpty ? nil : (key: [], id: entry.position)
+        scan.limit = stepRecords
+        try storage.reader().scan(scan, of: entry.collection, into: step)
+        let batch = step.batch
+        // A record that has been changed meanwhile got its number with the change.
+        _ = try storage.apply(batch.mutations.map { PluginMutation(mutation: $0, batch: batch) })
+        entry.position = step.lastID
+        if step.count < stepRecords, !step.isFull {
+            entry.isFilling = false
+            entry.position = []
+            if !entry.feed.isComplete {
+                entry.feed.isComplete = true
+                storage.environment.feeds.wakeAll()
+            }
+        }
+        let duration = MonotonicTime.now - begin
+        if duration > Self.stepDuration * 2 {
+            stepRecords = max(Self.minimumStepRecords, stepRecords / 2)
+        } else if duration < Self.stepDuration {
+            stepRecords = min(Self.maximumStepRecords, stepRecords * 2)
+        }
+    }
+
+    // MARK: Retention
+
+    private func trim(_ entry: Entry) throws(CRUDError) {
+        let retention = entry.collection.retention ?? CollectionRule.Changes.defaultRetention
+        entry.nextTrim = MonotonicTime.now + max(Self.shortestTrimPause, min(Self.lookPause, retention / 10))
+        let moment = CallContext.now - retention.milliseconds
+        let trimmed = try storage.trim(entry.feed, of: entry.handle, before: moment, atMost: Self.maximumTrimmed)
+        if trimmed == Self.maximumTrimmed { entry.nextTrim = MonotonicTime.now }
+    }
+}
+
+extension Duration {
+    fileprivate var milliseconds: Int64 {
+        let (seconds, attoseconds) = components
+        return seconds * 1000 + attoseconds / 1_000_000_000_000_000
+    }
+}
+
+/// The records of one step, and the mutations that store them as they are.
+private final class SequenceStep: RecordVisitor {
+    let batch = MutationBatch { _ in }
+    private(set) var lastID: [UInt8] = []
+    private(set) var count = 0
+    /// Whether the step has ended before its last record, for its items are large.
+    private(set) var isFull = false
+    private let collection: BackendCollection
+    private var keys: RecordKeys
+    private var bytes = 0
+
+    /// The most bytes of items that a step stores.
+    private static let maximumBytes = 1 << 20
+
+    init(_ collection: BackendCollection) {
+        self.collection = collection
+        keys = RecordKeys(collection.indexPaths)
+    }
+
+    func visit(_ record: FoundRecord) -> Bool {
+        lastID = Array(record.id)
+        count += 1
+        bytes += record.item.count
+        isFull = bytes >= Self.maximumBytes
+        // One that is corrupt stays as it is.
+        guard !record.item.isEmpty else { return !isFull }
+        // The buffers are valid during this call.
+        let revision = unsafe batch.store(record.revision.bindMemory(to: UInt8.self).span)
+        let item = unsafe record.item.bindMemory(to: UInt8.self).span
+        var mutation = Mutation(
+            .put, in: collection, id: unsafe batch.store(record.id.bindMemory(to: UInt8.self).span),
+            precondition: .revision(revision), item: batch.store(item), revision: revision)
+        mutation.expiresAt = record.expiresAt
+        if !collection.indexPaths.isEmpty, let keys = keys.keys(ofStored: item, collection.codec) {
+            mutation.keys = batch.store(keys: keys)
+        }
+        batch.append(mutation)
+        return !isFull
+    }
+}

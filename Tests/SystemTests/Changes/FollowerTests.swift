@@ -1,0 +1,135 @@
+import CRUDTestSupport
+import Glibc
+import Testing
+
+/// Requests that wait for changes.
+@Suite struct FollowerTests {
+    private static func follow(
+        _ connection: Connection, _ collection: String, _ cursor: String, id: String = "1"
+    ) throws {
+        try connection.sendFrame(
+            Connection.request(
+                "collection.changes", Connection.changesParams(collection, cursor, #""wait":60"#), id: id))
+    }
+
+    /// Waits until so many requests of other connections have been accepted and wait: what is asked afterwards is.
+    private static func settle(_ connections: [Connection]) throws {
+        // A connection's later request is answered when the earlier one waits: it is no obstacle.
+        for connection in connections { #expect(try connection.isUsable()) }
+    }
+
+    @Test(arguments: ChangesTests.feeds)
+    func areWokenByAWrite(collection: String) throws {
+        let daemon = try Daemon(ChangesTests.configuration())
+        let (writer, follower) = (try daemon.connect(), try daemon.connect())
+        // Even where there is no such collection yet.
+        var cursor = try follower.changes(collection).cursor
+        for round in 0..<20 {
+            try Self.follow(follower, collection, cursor)
+            if round % 2 == 0 { try Self.settle([follower]) }
+            #expect(try writer.upsert(collection, "\(round)", "\(round)").result != nil)
+            let page = try Connection.ChangesPage(follower.receive())
+            #expect(page.ids == ["\(round)"])
+            cursor = page.cursor
+        }
+    }
+
+    @Test func doNotHoldUpTheirOwnSession() throws {
+        let daemon = try Daemon(ChangesTests.configuration())
+        let connection = try daemon.connect()
+        #expect(try connection.create("sqlite", "a", "1").result != nil)
+        let cursor = try connection.changes("sqlite").cursor
+        try Self.follow(connection, "sqlite", cursor, id: "\"f\"")
+        #expect(try connection.item("sqlite", "a") == "1")
+        try connection.sendFrame(
+            Connection.request("record.upsert", Connection.params("sqlite", "a", item: "2"), id: "\"w\""))
+        let replies = [try connection.receive(), try connection.receive()]
+        #expect(Set(replies.map(\.id.text)) == [#""f""#, #""w""#])
+        #expect(replies.allSatisfy { $0.error == nil }, "\(replies)")
+    }
+
+    @Test func endWithTheirTime() throws {
+        let daemon = try Daemon(ChangesTests.configuration())
+        let connection = try daemon.connect()
+        let cursor = try connection.changes("sqlite").cursor
+        for time in ["0", "0.05", "0.3"] {
+            let begin = ContinuousClock.now
+            let page = try connection.changes("sqlite", after: cursor, #""wait":\#(time)"#)
+            #expect(page.changes.isEmpty && !page.more)
+            #expect(begin.duration(to: .now) >= .milliseconds(time == "0" ? 0 : time == "0.3" ? 295 : 45))
+        }
+    }
+
+    @Test func manyAreWokenTogetherAndCostLittle() throws {
+        let daemon = try Daemon(ChangesTests.configuration())
+        let writer = try daemon.connect()
+        #expect(try writer.create("sqlite", "a", "1").result != nil)
+        let cursor = try writer.changes("sqlite").cursor
+        let followers = try (0..<200).map { _ in try daemon.connect() }
+        for follower in followers { #expect(try follower.isUsable()) }
+        let before = try daemon.residentBytes
+        for follower in followers { try Self.follow(follower, "sqlite", cursor) }
+        try Self.settle([writer])
+        for follower in followers { _ = try follower.changes("sqlite", after: "now") }
+        #expect(try daemon.residentBytes - before <= 8 << 20)
+        #expect(try writer.update("sqlite", "a", "2").result != nil)
+        for follower in followers { #expect(try Connection.ChangesPage(follower.receive()).ids == ["a"]) }
+    }
+
+    /// Whatever ends them, they are answered at once.
+    @Test func endWithWhatTheyFollow() throws {
+        let daemon = try Daemon(ChangesTests.configuration())
+        let (administrator, follower) = (try daemon.connect(), try daemon.connect())
+        for collection in ["sqlite", "sqlitechild"] {
+            #expect(try administrator.create(collection, "a", "1").result != nil)
+        }
+        func follow(_ collection: String) throws {
+            let cursor = try follower.changes(collection).cursor
+            try Self.follow(follower, collection, cursor)
+            try Self.settle([follower])
+        }
+        try follow("sqlite")
+        _ = try administrator.reload()
+        #expect(try Connection.ChangesPage(follower.receive()).changes.isEmpty)
+        try follow("sqlite")
+        #expect(try administrator.call("collection.drop", #"{"collection":"sqlite"}"#).result != nil)
+        let dropped = try follower.receive()
+        #expect(dropped.error?.name == "cursor_expired" || dropped.result?["changes"]?.elements?.isEmpty == true)
+        try follow("sqlitechild")
+        let status = try ChildDaemon.status(of: "sqlitechild", administrator)
+        kill(try #require(status.pid), SIGKILL)
+        let lost = try follower.receive()
+        #expect(lost.error?.name == "unavailable" || lost.result?["changes"]?.elements?.isEmpty == true, "\(lost)")
+        try ChildDaemon.awaitReady("sqlitechild", notWith: status.pid, administrator)
+        #expect(try follower.changes("sqlitechild").ids == ["a"])
+    }
+
+    @Test func aDaemonThatStopsAnswersThem() throws {
+        let daemon = try Daemon(ChangesTests.configuration())
+        let followers = try (0..<20).map { _ in try daemon.connect() }
+        let cursor = try followers[0].changes("sqlite").cursor
+        for follower in followers { try Self.follow(follower, "sqlite", cursor) }
+        try Self.settle(followers)
+        let begin = ContinuousClock.now
+        #expect(try daemon.stop() == .exited(0))
+        #expect(begin.duration(to: .now) < .seconds(5))
+        for follower in followers { #expect(try Connection.ChangesPage(follower.receive()).changes.isEmpty) }
+    }
+
+    /// Sessions that go away while they wait leave nothing behind.
+    @Test func goWithTheirSession() throws {
+        let daemon = try Daemon(ChangesTests.configuration())
+        let writer = try daemon.connect()
+        #expect(try writer.create("sqlite", "a", "1").result != nil)
+        let cursor = try writer.changes("sqlite").cursor
+        for _ in 0..<50 {
+            let follower = try daemon.connect()
+            try Self.follow(follower, "sqlite", cursor)
+            follower.close()
+        }
+        #expect(try writer.update("sqlite", "a", "2").result != nil)
+        let deadline = Deadline()
+        while try writer.call("daemon.status").result?["sessions"]?.integer != 1 { try #require(!deadline.hasPassed) }
+        #expect(try daemon.stop() == .exited(0))
+    }
+}

@@ -1,0 +1,158 @@
+import CRUDTestSupport
+import Glibc
+import Testing
+
+/// Records that expire, wherever they are stored: `ttl`, `expiresAt`, and that nobody sees them from that instant on.
+@Suite(.daemon(StorageMatrix.configuration, loops: [2])) struct ExpiryTests {
+    private static let cells = StorageMatrix.cells.filter { cell in
+        cell.format == "json" || cell.isolation == "inline" && ["sqlite", "filesystem"].contains(cell.adapter.name)
+    }
+
+    private static func now() -> Int {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return time.tv_sec * 1000 + time.tv_nsec / 1_000_000
+    }
+
+    /// Whether records of a cell expire; where they do not, the attempt is refused.
+    private static func expire(in cell: StorageMatrix.Cell, _ connection: Connection) throws -> Bool {
+        let described = try connection.call("collection.describe", #"{"collection":"\#(cell.collection)"}"#).result
+        if described?["capabilities"]?.text.contains(#""expiry""#) == true { return true }
+        for more in [#""ttl":1"#, #""ttl":null,"upsert":true,"patch":{}"#] {
+            let method = more.contains("patch") ? "record.patch" : "record.create"
+            let item = more.contains("patch") ? nil : "{}"
+            let reply = try connection.call(method, params(cell.collection, "a", item, more))
+            #expect(reply.error?.name == "unsupported")
+        }
+        #expect(try connection.exists(cell.collection, "a") == false)
+        return false
+    }
+
+    private static func connect() throws -> Connection { try Daemon.shared(loops: 2).connect() }
+
+    /// The parameters of a write, with further members.
+    private static func params(_ collection: String, _ id: String, _ item: String?, _ more: String) -> String {
+        let item = item.map { #","item":\#($0)"# } ?? ""
+        return #"{"collection":\#(JSON.quote(collection)),"id":"\#(id)"\#(item),\#(more)}"#
+    }
+
+    private static func expiry(_ connection: Connection, _ collection: String, _ id: String) throws -> Int? {
+        try connection.read(collection, id).result?["expiresAt"]?.integer
+    }
+
+    @Test(arguments: cells)
+    func writesSetKeepAndRemoveIt(cell: StorageMatrix.Cell) throws {
+        let connection = try Self.connect()
+        guard try Self.expire(in: cell, connection) else { return }
+        let collection = cell.collection + " ttl"
+        let before = Self.now()
+        let created = try connection.call("record.create", Self.params(collection, "a", "{}", #""ttl":100.5"#))
+        try #require(created.result != nil, "\(created)")
+        let after = Self.now()
+        let expiry = try #require(try Self.expiry(connection, collection, "a"))
+        #expect(expiry >= before + 100_500 && expiry <= after + 100_500)
+        // As another connection sees it, and a query.
+        let other = try Self.connect()
+        #expect(try Self.expiry(other, collection, "a") == expiry)
+        let page = try other.call("record.query", #"{"collection":\#(JSON.quote(collection))}"#)
+        #expect(page.result?["records"]?.elements?.first?["expiresAt"]?.integer == expiry)
+        #expect(try other.readMany(collection, ["a"]).result?["records"]?.elements?[0]["expiresAt"]?.integer == expiry)
+        // A patch leaves it, sets it, removes it.
+        func patch(_ more: String) throws -> Reply {
+            try connection.call("record.patch", Self.params(collection, "a", nil, #""patch":{"b":1}\#(more)"#))
+        }
+        #expect(try patch("").result != nil)
+        #expect(try Self.expiry(other, collection, "a") == expiry)
+        #expect(try patch(#","ttl":1000"#).result != nil)
+        #expect(try Self.expiry(other, collection, "a") ?? 0 > expiry)
+        #expect(try patch(#","ttl":null"#).result != nil)
+        #expect(try other.read(collection, "a").result?["expiresAt"] == nil)
+        // An update and an upsert without it remove it.
+        for method in ["record.update", "record.upsert"] {
+            #expect(try connection.call(method, Self.params(collection, "a", "{}", #""ttl":50"#)).result != nil)
+            #expect(try Self.expiry(other, collection, "a") != nil)
+            #expect(try connection.call(method, Connection.params(collection, "a", item: "{}")).result != nil)
+            #expect(try Self.expiry(other, collection, "a") == nil)
+        }
+        // A long item, which is encoded on another thread.
+        let long = #"{"text":""# + String(repeating: "x", count: 100_000) + #""}"#
+        #expect(try connection.call("record.upsert", Self.params(collection, "a", long, #""ttl":70"#)).result != nil)
+        #expect(try Self.expiry(other, collection, "a") != nil)
+        #expect(try connection.upsert(collection, "a", long).result != nil)
+        #expect(try Self.expiry(other, collection, "a") == nil)
+    }
+
+    @Test(arguments: cells)
+    func fromItsInstantOnItIsNotThere(cell: StorageMatrix.Cell) throws {
+        let (connection, reader) = (try Self.connect(), try Self.connect())
+        guard try Self.expire(in: cell, connection) else { return }
+        let collection = cell.collection + " hidden"
+        let name = JSON.quote(collection)
+        #expect(try connection.create(collection, "stays", #"{"n":1}"#).result != nil)
+        for id in ["a", "b", "c", "d", "e"] {
+            let reply = try connection.call("record.create", Self.params(collection, id, #"{"n":1}"#, #""ttl":0.4"#))
+            try #require(reply.result != nil, "\(reply)")
+        }
+        let expiry = try #require(try Self.expiry(reader, collection, "e"))
+        // Around the instant: whatever is read was asked for before it.
+        while true {
+            let asked = Self.now()
+            let isThere = try reader.read(collection, "a").result != nil
+            if asked >= expiry { #expect(!isThere, "\(asked - expiry) ms") }
+            if !isThere {
+                #expect(Self.now() >= expiry - 400)
+                if asked >= expiry { break }
+            }
+        }
+        #expect(try reader.exists(collection, "b") == false)
+        #expect(try reader.readMany(collection, ["b", "stays"]).result?["missing"]?.text == #"["b"]"#)
+        #expect(try reader.call("record.count", #"{"collection":\#(name)}"#).result?["count"]?.integer == 1)
+        let filter = #"{"op":"=","args":[{"property":"n"},1]}"#
+        let found = try reader.call("record.query", #"{"collection":\#(name),"filter":\#(filter)}"#)
+        #expect(found.result?["records"]?.elements?.compactMap { $0["id"]?.string } == ["stays"])
+        #expect(try connection.update(collection, "b", "{}").error?.name == "record_not_found")
+        #expect(try connection.delete(collection, "c").error?.name == "record_not_found")
+        let patch = try connection.call("record.patch", Self.params(collection, "d", nil, #""patch":{"m":2}"#))
+        #expect(patch.error?.name == "record_not_found")
+        let upsert = try connection.call(
+            "record.patch", Self.params(collection, "d", nil, #""patch":{"m":2},"upsert":true"#))
+        #expect(upsert.result?["item"]?.text == #"{"m":2}"#)
+        #expect(try Self.expiry(connection, collection, "d") == nil)
+        #expect(try connection.create(collection, "e", "{}").result != nil)
+        let deleted = try connection.call("record.deleteMatching", #"{"collection":\#(name),"all":true}"#)
+        #expect(deleted.result?["deleted"]?.integer == 3)
+    }
+
+    @Test(arguments: ["0", "-1", "3155760001", #""1""#, "true", "{}", "null", "1e400"])
+    func whatIsNoTimeIsRefused(ttl: String) throws {
+        let connection = try Self.connect()
+        for method in ["record.create", "record.update", "record.upsert", "record.patch"] {
+            let isPatch = method == "record.patch"
+            if isPatch, ttl == "null" { continue }
+            let params = Self.params(
+                "memory-inline-json", "a", isPatch ? nil : "1", #""ttl":\#(ttl)"# + (isPatch ? #","patch":{}"# : ""))
+            let error = try connection.call(method, params).error
+            #expect(error?.name == "invalid_params" && error?.details?["member"]?.string == "ttl", "\(method)")
+        }
+        let batch = try connection.call(
+            "record.batch",
+            #"{"operations":[{"op":"create","collection":"memory-inline-json","id":"a","item":1,"ttl":\#(ttl)}]}"#)
+        #expect(batch.error?.name == "invalid_params" && batch.error?.details?["index"]?.integer == 0)
+    }
+
+    @Test func operationsOfABatchHaveIt() throws {
+        let connection = try Self.connect()
+        let collection = "sqlite-inline-json batch"
+        let operations = ["create", "upsert"].map {
+            #"{"op":"\#($0)","collection":"\#(collection)","id":"\#($0)","item":{},"ttl":60}"#
+        }
+        for isAtomic in [true, false] {
+            let reply = try connection.call(
+                "record.batch", #"{"atomic":\#(isAtomic),"operations":[\#(operations.joined(separator: ","))]}"#)
+            if isAtomic { #expect(reply.result != nil, "\(reply)") }
+            let times = try ["create", "upsert"].map { try Self.expiry(connection, collection, $0) }
+            // By one clock. Where the create was refused, the upsert was later.
+            if isAtomic { #expect(times[0] != nil && times[0] == times[1]) }
+        }
+    }
+}

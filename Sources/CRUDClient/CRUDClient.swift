@@ -121,15 +121,18 @@ public final class CRUDClient: Sendable {
 
     /// Makes a call and waits for its result.
     ///
-    /// - Parameter params: writes the value of the request's `params`.
+    /// - Parameters:
+    ///   - waiting: how long the daemon may hold back its reply, in addition to the timeout.
+    ///   - params: writes the value of the request's `params`.
     /// - Returns: the result as JSON text.
-    func call(_ method: RemoteMethod, _ params: (inout JSONWriter) -> Void = { $0.object { _ in } }) async throws
-        -> [UInt8]
-    {
+    func call(
+        _ method: RemoteMethod, waiting: Duration = .zero,
+        _ params: (inout JSONWriter) -> Void = { $0.object { _ in } }
+    ) async throws -> [UInt8] {
         try Task.checkCancellation()
         let id = lastID.add(1, ordering: .relaxed).newValue
         let frame = RequestEncoder.frame(id: id, method: method.name, params: params)
-        let deadline = NIODeadline.now() + remainingTime
+        let deadline = NIODeadline.now() + remainingTime(waiting)
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 calls.append(
@@ -146,7 +149,7 @@ public final class CRUDClient: Sendable {
 
     private func open() async throws {
         try Task.checkCancellation()
-        let deadline = NIODeadline.now() + remainingTime
+        let deadline = NIODeadline.now() + remainingTime()
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 calls.append(.opening(continuation, deadline: deadline))
@@ -157,8 +160,8 @@ public final class CRUDClient: Sendable {
         }
     }
 
-    private var remainingTime: TimeAmount {
-        TimeAmount(Self.deadline.map { $0 - .now } ?? timeout)
+    private func remainingTime(_ waiting: Duration = .zero) -> TimeAmount {
+        TimeAmount(Self.deadline.map { $0 - .now } ?? timeout + waiting)
     }
 
     /// `$CRUDD_SOCKET`; nil if that is empty or not set.

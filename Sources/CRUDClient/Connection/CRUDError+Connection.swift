@@ -59,6 +59,11 @@ extension CRUDError {
     }
 
     static func closed() -> CRUDError {
-        CRUDError(.unavailable, "the client is closed")
+        CRUDError(.unavailable, "the client is closed", cause: ClientClosed())
     }
+}
+
+/// The cause of an error that no later attempt avoids: the application has closed the client.
+struct ClientClosed: Error, CustomStringConvertible {
+    var description: String { "by the application" }
 }

@@ -35,11 +35,12 @@ struct RemoteMethod: Sendable {
     static let batch = RemoteMethod("record.batch", .writes)
     static let listCollections = RemoteMethod("collection.list", .reads)
     static let describeCollection = RemoteMethod("collection.describe", .reads)
+    static let changes = RemoteMethod("collection.changes", .reads)
     static let hello = RemoteMethod("session.hello", .reads)
     static let ping = RemoteMethod("daemon.ping", .reads)
 
     /// All methods that are known to change nothing.
     private static let reading =
-        [read, exists, readMany, query, count, listCollections, describeCollection, hello, ping]
+        [read, exists, readMany, query, count, listCollections, describeCollection, changes, hello, ping]
         + ["backend.list", "plugin.list", "daemon.status", "rpc.discover"].map { RemoteMethod($0, .reads) }
 }

@@ -14,9 +14,24 @@ extension Repository {
     ///   `LosslessStringConvertible`; a `DecodingError` if the record, which has been stored, is not a `Model`.
     @discardableResult
     public func persist(_ model: some Encodable & Identifiable) async throws -> Model {
+        try await persist(model, expiry: nil)
+    }
+
+    /// Stores the members of a model as ``persist(_:)->Model`` does, which keeps the record's expiry, and determines
+    /// when the record expires.
+    ///
+    /// - Parameter expiresIn: how long the record lives from now on; nil: it does not expire any more.
+    @discardableResult
+    public func persist(_ model: some Encodable & Identifiable, expiresIn: Duration?) async throws -> Model {
+        try await persist(model, expiry: Expiry(expiresIn: expiresIn))
+    }
+
+    private func persist(_ model: some Encodable & Identifiable, expiry: Expiry?) async throws -> Model {
         let patch = try EncodedItem(ModelCoding.storedValue(of: model))
         let id = try ModelCoding.recordID(of: model)
-        return try await store.patch(id: id, with: patch, ifRevision: nil, upsert: true, as: Model.self).item
+        return try await store.patch(
+            id: id, with: patch, ifRevision: nil, upsert: true, expiry: expiry, as: Model.self
+        ).item
     }
 
     /// Stores the members of several models, one after another, as ``persist(_:)->Model`` does.

@@ -58,11 +58,17 @@ public struct Repository<Model: Codable & Sendable>: Sendable {
 
     /// Stores a new record under an id.
     ///
+    /// - Parameters:
+    ///   - model: the contents of the record.
+    ///   - id: the record's id.
+    ///   - expiresIn: how long the record lives, to the millisecond, at most 100 years; nil: it does not expire.
     /// - Returns: the record's revision.
-    /// - Throws: ``CRUDError/Code/recordExists``.
+    /// - Throws: ``CRUDError/Code/recordExists``; ``CRUDError/Code/unsupported`` if the backend cannot expire records.
     @discardableResult
-    public func create(_ model: Model, id: some RecordIDConvertible) async throws -> Revision {
-        try await store.create(id: id.recordID, item: ModelCoding.storedValue(of: model))
+    public func create(
+        _ model: Model, id: some RecordIDConvertible, expiresIn: Duration? = nil
+    ) async throws -> Revision {
+        try await store.create(id: id.recordID, item: ModelCoding.storedValue(of: model), expiresIn: expiresIn)
     }
 
     /// Replaces the record with an id. Nothing of the previous item is kept.
@@ -71,14 +77,16 @@ public struct Repository<Model: Codable & Sendable>: Sendable {
     ///   - model: the new contents of the record.
     ///   - id: the record's id.
     ///   - ifRevision: the record is replaced only if this is its revision; nil: in any case.
+    ///   - expiresIn: how long the record lives from now on; nil: it does not expire.
     /// - Returns: the record's new revision.
     /// - Throws: ``CRUDError/Code/recordNotFound``; ``CRUDError/Code/revisionMismatch``, with the
     ///   record's revision in ``CRUDError/Details/revision``.
     @discardableResult
     public func update(
-        _ model: Model, id: some RecordIDConvertible, ifRevision: Revision? = nil
+        _ model: Model, id: some RecordIDConvertible, ifRevision: Revision? = nil, expiresIn: Duration? = nil
     ) async throws -> Revision {
-        try await store.update(id: id.recordID, item: ModelCoding.storedValue(of: model), ifRevision: ifRevision)
+        let item = try ModelCoding.storedValue(of: model)
+        return try await store.update(id: id.recordID, item: item, ifRevision: ifRevision, expiresIn: expiresIn)
     }
 
     /// Stores a record under an id, whether it exists or not. Nothing of the previous item is kept.
@@ -88,14 +96,16 @@ public struct Repository<Model: Codable & Sendable>: Sendable {
     ///   - id: the record's id.
     ///   - ifRevision: the record is replaced only if this is its revision; nil: in any case, also if it does not
     ///     exist.
+    ///   - expiresIn: how long the record lives from now on; nil: it does not expire.
     /// - Returns: the record's new revision.
     /// - Throws: ``CRUDError/Code/revisionMismatch``, with the record's revision in
     ///   ``CRUDError/Details/revision``; nil if there is no record.
     @discardableResult
     public func upsert(
-        _ model: Model, id: some RecordIDConvertible, ifRevision: Revision? = nil
+        _ model: Model, id: some RecordIDConvertible, ifRevision: Revision? = nil, expiresIn: Duration? = nil
     ) async throws -> Revision {
-        try await store.upsert(id: id.recordID, item: ModelCoding.storedValue(of: model), ifRevision: ifRevision)
+        let item = try ModelCoding.storedValue(of: model)
+        return try await store.upsert(id: id.recordID, item: item, ifRevision: ifRevision, expiresIn: expiresIn)
     }
 
     /// Deletes a record.
@@ -122,6 +132,17 @@ public struct Repository<Model: Codable & Sendable>: Sendable {
     ) async throws -> Model {
         try await store.patch(id: id.recordID, with: change, ifRevision: ifRevision)
     }
+
+    /// Changes some members of a record as ``patch(id:with:ifRevision:)`` does, which keeps its expiry, and determines
+    /// when it expires.
+    ///
+    /// - Parameter expiresIn: how long the record lives from now on; nil: it does not expire any more.
+    @discardableResult
+    public func patch(
+        id: some RecordIDConvertible, with change: some Encodable, ifRevision: Revision? = nil, expiresIn: Duration?
+    ) async throws -> Model {
+        try await store.patch(id: id.recordID, with: change, ifRevision: ifRevision, expiresIn: expiresIn)
+    }
 }
 
 /// Models that determine their record's id.
@@ -131,11 +152,14 @@ public struct Repository<Model: Codable & Sendable>: Sendable {
 extension Repository where Model: Identifiable {
     /// Stores a new record.
     ///
+    /// - Parameters:
+    ///   - model: the contents of the record.
+    ///   - expiresIn: how long the record lives, to the millisecond, at most 100 years; nil: it does not expire.
     /// - Returns: the record's revision.
-    /// - Throws: ``CRUDError/Code/recordExists``.
+    /// - Throws: ``CRUDError/Code/recordExists``; ``CRUDError/Code/unsupported`` if the backend cannot expire records.
     @discardableResult
-    public func create(_ model: Model) async throws -> Revision {
-        try await create(model, id: ModelCoding.recordID(of: model))
+    public func create(_ model: Model, expiresIn: Duration? = nil) async throws -> Revision {
+        try await create(model, id: ModelCoding.recordID(of: model), expiresIn: expiresIn)
     }
 
     /// Replaces the record of a model. Nothing of the previous item is kept.
@@ -143,12 +167,15 @@ extension Repository where Model: Identifiable {
     /// - Parameters:
     ///   - model: the new contents of the record.
     ///   - ifRevision: the record is replaced only if this is its revision; nil: in any case.
+    ///   - expiresIn: how long the record lives from now on; nil: it does not expire.
     /// - Returns: the record's new revision.
     /// - Throws: ``CRUDError/Code/recordNotFound``; ``CRUDError/Code/revisionMismatch``, with the
     ///   record's revision in ``CRUDError/Details/revision``.
     @discardableResult
-    public func update(_ model: Model, ifRevision: Revision? = nil) async throws -> Revision {
-        try await update(model, id: ModelCoding.recordID(of: model), ifRevision: ifRevision)
+    public func update(
+        _ model: Model, ifRevision: Revision? = nil, expiresIn: Duration? = nil
+    ) async throws -> Revision {
+        try await update(model, id: ModelCoding.recordID(of: model), ifRevision: ifRevision, expiresIn: expiresIn)
     }
 
     /// Stores the record of a model, whether it exists or not. Of what was stored nothing stays; ``persist(_:)->Model``
@@ -158,12 +185,15 @@ extension Repository where Model: Identifiable {
     ///   - model: the new contents of the record.
     ///   - ifRevision: the record is replaced only if this is its revision; nil: in any case, also if it does not
     ///     exist.
+    ///   - expiresIn: how long the record lives from now on; nil: it does not expire.
     /// - Returns: the record's new revision.
     /// - Throws: ``CRUDError/Code/revisionMismatch``, with the record's revision in
     ///   ``CRUDError/Details/revision``; nil if there is no record.
     @discardableResult
-    public func upsert(_ model: Model, ifRevision: Revision? = nil) async throws -> Revision {
-        try await upsert(model, id: ModelCoding.recordID(of: model), ifRevision: ifRevision)
+    public func upsert(
+        _ model: Model, ifRevision: Revision? = nil, expiresIn: Duration? = nil
+    ) async throws -> Revision {
+        try await upsert(model, id: ModelCoding.recordID(of: model), ifRevision: ifRevision, expiresIn: expiresIn)
     }
 }
 

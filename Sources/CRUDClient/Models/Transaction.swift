@@ -14,19 +14,23 @@ public struct Transaction<Model: Codable & Sendable> {
     }
 
     /// Stores a new record under an id. If it exists, the transaction fails: ``CRUDError/Code/recordExists``.
-    public mutating func create(_ model: Model, id: some RecordIDConvertible) throws {
-        add(.create(try item(of: model)), id.recordID)
+    public mutating func create(_ model: Model, id: some RecordIDConvertible, expiresIn: Duration? = nil) throws {
+        add(.create(try item(of: model)), id.recordID, Expiry(expiresIn: expiresIn))
     }
 
     /// Replaces the record with an id. If there is none, or it has another revision, the transaction fails:
     /// ``CRUDError/Code/recordNotFound``, ``CRUDError/Code/revisionMismatch``.
-    public mutating func update(_ model: Model, id: some RecordIDConvertible, ifRevision: Revision? = nil) throws {
-        add(.update(try item(of: model), ifRevision: ifRevision), id.recordID)
+    public mutating func update(
+        _ model: Model, id: some RecordIDConvertible, ifRevision: Revision? = nil, expiresIn: Duration? = nil
+    ) throws {
+        add(.update(try item(of: model), ifRevision: ifRevision), id.recordID, Expiry(expiresIn: expiresIn))
     }
 
     /// Stores a record under an id, whether it exists or not.
-    public mutating func upsert(_ model: Model, id: some RecordIDConvertible, ifRevision: Revision? = nil) throws {
-        add(.upsert(try item(of: model), ifRevision: ifRevision), id.recordID)
+    public mutating func upsert(
+        _ model: Model, id: some RecordIDConvertible, ifRevision: Revision? = nil, expiresIn: Duration? = nil
+    ) throws {
+        add(.upsert(try item(of: model), ifRevision: ifRevision), id.recordID, Expiry(expiresIn: expiresIn))
     }
 
     /// Changes some members of a record, as ``Repository/patch(id:with:ifRevision:)`` does. If there is none, or it has
@@ -37,9 +41,24 @@ public struct Transaction<Model: Codable & Sendable> {
         add(.patch(try EncodedItem(change), ifRevision: ifRevision), id.recordID)
     }
 
+    /// Changes some members of a record, and determines when it expires, as
+    /// ``Repository/patch(id:with:ifRevision:expiresIn:)`` does.
+    public mutating func patch(
+        id: some RecordIDConvertible, with change: some Encodable, ifRevision: Revision? = nil, expiresIn: Duration?
+    ) throws {
+        add(.patch(try EncodedItem(change), ifRevision: ifRevision), id.recordID, Expiry(expiresIn: expiresIn))
+    }
+
     /// Stores the members of a model, as ``Repository/persist(_:)->Model`` does.
     public mutating func persist(_ model: some Encodable & Identifiable) throws {
         add(.patch(try item(of: model), upsert: true), try ModelCoding.recordID(of: model))
+    }
+
+    /// Stores the members of a model, and determines when the record expires, as
+    /// ``Repository/persist(_:expiresIn:)`` does.
+    public mutating func persist(_ model: some Encodable & Identifiable, expiresIn: Duration?) throws {
+        let expiry = Expiry(expiresIn: expiresIn)
+        add(.patch(try item(of: model), upsert: true), try ModelCoding.recordID(of: model), expiry)
     }
 
     /// Stores the members of several models, in their order.
@@ -79,8 +98,8 @@ public struct Transaction<Model: Codable & Sendable> {
         self.operations += transaction.operations
     }
 
-    private mutating func add(_ action: RecordOperation.Action, _ id: String) {
-        operations.append(RecordOperation(action, id: id, in: collection))
+    private mutating func add(_ action: RecordOperation.Action, _ id: String, _ expiry: Expiry? = nil) {
+        operations.append(RecordOperation(action, id: id, in: collection, expiry: expiry))
     }
 
     private func item(of model: some Encodable) throws -> EncodedItem {
@@ -90,19 +109,19 @@ public struct Transaction<Model: Codable & Sendable> {
 
 extension Transaction where Model: Identifiable {
     /// Stores a new record. If it exists, the transaction fails: ``CRUDError/Code/recordExists``.
-    public mutating func create(_ model: Model) throws {
-        try create(model, id: ModelCoding.recordID(of: model))
+    public mutating func create(_ model: Model, expiresIn: Duration? = nil) throws {
+        try create(model, id: ModelCoding.recordID(of: model), expiresIn: expiresIn)
     }
 
     /// Replaces the record of a model. If there is none, or it has another revision, the transaction fails:
     /// ``CRUDError/Code/recordNotFound``, ``CRUDError/Code/revisionMismatch``.
-    public mutating func update(_ model: Model, ifRevision: Revision? = nil) throws {
-        try update(model, id: ModelCoding.recordID(of: model), ifRevision: ifRevision)
+    public mutating func update(_ model: Model, ifRevision: Revision? = nil, expiresIn: Duration? = nil) throws {
+        try update(model, id: ModelCoding.recordID(of: model), ifRevision: ifRevision, expiresIn: expiresIn)
     }
 
     /// Stores the record of a model, whether it exists or not.
-    public mutating func upsert(_ model: Model, ifRevision: Revision? = nil) throws {
-        try upsert(model, id: ModelCoding.recordID(of: model), ifRevision: ifRevision)
+    public mutating func upsert(_ model: Model, ifRevision: Revision? = nil, expiresIn: Duration? = nil) throws {
+        try upsert(model, id: ModelCoding.recordID(of: model), ifRevision: ifRevision, expiresIn: expiresIn)
     }
 }
 

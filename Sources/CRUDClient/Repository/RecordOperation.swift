@@ -16,11 +16,15 @@ public struct RecordOperation: Sendable {
     public var collection: String?
     public var id: String
     public var action: Action
+    /// Nil: a patch keeps the record's expiry, other writes store a record that does not expire. Deletions and checks
+    /// ignore it.
+    public var expiry: Expiry?
 
-    public init(_ action: Action, id: String, in collection: String? = nil) {
+    public init(_ action: Action, id: String, in collection: String? = nil, expiry: Expiry? = nil) {
         self.action = action
         self.id = id
         self.collection = collection
+        self.expiry = expiry
     }
 }
 

@@ -55,7 +55,8 @@ public struct RecordQuery: Sendable {
     }
 }
 
-/// A position between two pages of a query's records. It remains valid when the daemon restarts.
+/// A position between two pages of a query's records, or of a collection's changes. It remains valid when the daemon
+/// restarts, so that its text may be stored.
 public struct Cursor: Sendable {
     /// The store's text of the cursor; opaque to others.
     public let text: String
@@ -63,6 +64,11 @@ public struct Cursor: Sendable {
     public init(_ text: String) {
         self.text = text
     }
+
+    /// Of changes: every record that is there, and then what changes.
+    public static let start = Cursor("start")
+    /// Of changes: only what changes from the moment on in which the first page is asked for.
+    public static let now = Cursor("now")
 }
 
 /// A page of the records that a query selects.

@@ -8,6 +8,49 @@ public protocol RecordStore: CRUDRepository {
     /// The name of the collection.
     var collection: String { get }
 
+    /// Stores a new record that expires: from that instant on it is not there, and soon after it is deleted.
+    ///
+    /// - Parameters:
+    ///   - id: the record's id.
+    ///   - item: the item.
+    ///   - expiresIn: how long the record lives, to the millisecond, at most 100 years; nil: it does not expire.
+    /// - Returns: the record's revision.
+    /// - Throws: ``CRUDError/Code/recordExists``; ``CRUDError/Code/unsupported`` if the backend cannot expire records.
+    @discardableResult
+    func create<Item: Encodable>(id: String, item: Item, expiresIn: Duration?) async throws -> Revision
+
+    /// Replaces an existing record by one that expires.
+    ///
+    /// - Parameters:
+    ///   - id: the record's id.
+    ///   - item: the new item.
+    ///   - ifRevision: the record is replaced only if this is its revision; nil: in any case.
+    ///   - expiresIn: how long the record lives from now on; nil: it does not expire.
+    /// - Returns: the record's new revision.
+    /// - Throws: ``CRUDError/Code/recordNotFound``; ``CRUDError/Code/revisionMismatch``, with the
+    ///   record's revision in ``CRUDError/Details/revision``; ``CRUDError/Code/unsupported`` if the backend cannot
+    ///   expire records.
+    @discardableResult
+    func update<Item: Encodable>(
+        id: String, item: Item, ifRevision: Revision?, expiresIn: Duration?
+    ) async throws -> Revision
+
+    /// Stores a record that expires, whether it exists or not.
+    ///
+    /// - Parameters:
+    ///   - id: the record's id.
+    ///   - item: the new item.
+    ///   - ifRevision: the record is replaced only if this is its revision; nil: in any case, also if it does not
+    ///     exist.
+    ///   - expiresIn: how long the record lives from now on; nil: it does not expire.
+    /// - Returns: the record's new revision.
+    /// - Throws: ``CRUDError/Code/revisionMismatch``, with the record's revision in ``CRUDError/Details/revision``, nil
+    ///   if there is no record; ``CRUDError/Code/unsupported`` if the backend cannot expire records.
+    @discardableResult
+    func upsert<Item: Encodable>(
+        id: String, item: Item, ifRevision: Revision?, expiresIn: Duration?
+    ) async throws -> Revision
+
     /// Stores a record, if it has the expected revision.
     ///
     /// - Parameters:
@@ -38,6 +81,15 @@ public protocol RecordStore: CRUDRepository {
         id: String, with patch: EncodedItem, ifRevision: Revision?, upsert: Bool, as type: Item.Type
     ) async throws -> Versioned<Item>
 
+    /// Applies a JSON Merge Patch as ``patch(id:with:ifRevision:upsert:as:)`` does, and determines when the record
+    /// expires.
+    ///
+    /// - Parameter expiry: nil: as before.
+    /// - Throws: ``CRUDError/Code/unsupported`` if the backend cannot expire records; otherwise the same.
+    func patch<Item: Decodable>(
+        id: String, with patch: EncodedItem, ifRevision: Revision?, upsert: Bool, expiry: Expiry?, as type: Item.Type
+    ) async throws -> Versioned<Item>
+
     /// Reads one page of the records that a query selects.
     ///
     /// - Returns: at most ``RecordQuery/limit`` records, and where the next page begins.
@@ -45,6 +97,15 @@ public protocol RecordStore: CRUDRepository {
     ///   ``CRUDError/Code/limitExceeded`` for a limit or a filter that is too large; a `DecodingError` if an item is
     ///   not an `Item`.
     func query<Item: Decodable>(_ query: RecordQuery, as type: Item.Type) async throws -> RecordPage<Item>
+
+    /// Reads one page of changes, and waits until there are any.
+    ///
+    /// ``changes(after:in:fields:)`` reads page after page.
+    ///
+    /// - Throws: ``CRUDError/Code/cursorExpired`` if deletions since the cursor are no longer remembered, or the
+    ///   collection was moved or dropped: begin again at ``Cursor/start``; ``CRUDError/Code/invalidQuery`` for an
+    ///   invalid filter or cursor; ``CRUDError/Code/unsupported`` if the collection does not remember its changes.
+    func changes(_ query: ChangeQuery) async throws -> ChangePage
 
     /// Counts the selected records.
     ///

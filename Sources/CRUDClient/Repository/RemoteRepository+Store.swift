@@ -7,11 +7,18 @@ extension RemoteRepository {
     public func patch<Item: Decodable>(
         id: String, with patch: EncodedItem, ifRevision: Revision?, upsert: Bool, as type: Item.Type
     ) async throws -> Versioned<Item> {
+        try await self.patch(id: id, with: patch, ifRevision: ifRevision, upsert: upsert, expiry: nil, as: type)
+    }
+
+    public func patch<Item: Decodable>(
+        id: String, with patch: EncodedItem, ifRevision: Revision?, upsert: Bool, expiry: Expiry?, as type: Item.Type
+    ) async throws -> Versioned<Item> {
         let result = try await call(.patch) { params in
             params.member("id", id)
             params.member("patch", json: patch.bytes)
             if let ifRevision { params.member("ifRevision", ifRevision.text) }
             if upsert { params.member("upsert", true) }
+            params.expiryOfPatch(expiry)
         }
         guard let item = result.value("item"), let revision = result.string("revision") else {
             throw CRUDError.malformed(.patch)
@@ -116,7 +123,9 @@ extension Versioned where Item: Decodable {
         guard let id = object?.string("id"), let item = object?.value("item"),
             let revision = object?.string("revision")
         else { throw CRUDError.malformed(method) }
-        self.init(id: id, item: try ItemCoding.item(from: item), revision: Revision(revision))
+        self.init(
+            id: id, item: try ItemCoding.item(from: item), revision: Revision(revision),
+            expiresAt: object?.integer("expiresAt"))
     }
 }
 
@@ -127,7 +136,7 @@ extension JSONWriter {
         raw(json)
     }
 
-    fileprivate mutating func selection(_ selection: RecordSelection) {
+    mutating func selection(_ selection: RecordSelection) {
         if let filter = selection.filter {
             key("filter")
             filter.write(to: &self)
@@ -135,11 +144,34 @@ extension JSONWriter {
         if let prefix = selection.prefix { member("prefix", prefix) }
     }
 
+    /// The `ttl` of a write; none where it is nil.
+    mutating func timeToLive(_ duration: Duration?) {
+        guard let duration else { return }
+        key("ttl")
+        raw(duration.secondsText.utf8)
+    }
+
+    fileprivate mutating func expiryOfPatch(_ expiry: Expiry?) {
+        switch expiry {
+        case nil: break
+        case .never:
+            key("ttl")
+            null()
+        case .after(let duration): timeToLive(duration)
+        }
+    }
+
     fileprivate mutating func operation(_ operation: RecordOperation, in collection: String) {
         object { params in
             params.member("op", operation.action.name)
             params.member("collection", collection)
             params.member("id", operation.id)
+            switch operation.action {
+            case .create, .update, .upsert:
+                if case .after(let duration) = operation.expiry { params.timeToLive(duration) }
+            case .patch: params.expiryOfPatch(operation.expiry)
+            case .delete, .check: break
+            }
             switch operation.action {
             case .create(let item):
                 params.member("item", json: item.bytes)

@@ -14,10 +14,16 @@ public struct RemoteRepository: RecordStore {
 
     @discardableResult
     public func create<Item: Encodable>(id: String, item: Item) async throws -> Revision {
+        try await create(id: id, item: item, expiresIn: nil)
+    }
+
+    @discardableResult
+    public func create<Item: Encodable>(id: String, item: Item, expiresIn: Duration?) async throws -> Revision {
         let item = try ItemCoding.text(of: item)
         return try await write(.create) { params in
             params.member("id", id)
             params.member("item", json: item)
+            params.timeToLive(expiresIn)
         }
     }
 
@@ -27,12 +33,14 @@ public struct RemoteRepository: RecordStore {
 
     @discardableResult
     public func update<Item: Encodable>(id: String, item: Item, ifRevision: Revision?) async throws -> Revision {
-        let item = try ItemCoding.text(of: item)
-        return try await write(.update) { params in
-            params.member("id", id)
-            params.member("item", json: item)
-            if let ifRevision { params.member("ifRevision", ifRevision.text) }
-        }
+        try await update(id: id, item: item, ifRevision: ifRevision, expiresIn: nil)
+    }
+
+    @discardableResult
+    public func update<Item: Encodable>(
+        id: String, item: Item, ifRevision: Revision?, expiresIn: Duration?
+    ) async throws -> Revision {
+        try await replace(.update, id, item, ifRevision, expiresIn)
     }
 
     public func delete(id: String, ifRevision: Revision?) async throws {
@@ -44,12 +52,14 @@ public struct RemoteRepository: RecordStore {
 
     @discardableResult
     public func upsert<Item: Encodable>(id: String, item: Item, ifRevision: Revision?) async throws -> Revision {
-        let item = try ItemCoding.text(of: item)
-        return try await write(.upsert) { params in
-            params.member("id", id)
-            params.member("item", json: item)
-            if let ifRevision { params.member("ifRevision", ifRevision.text) }
-        }
+        try await upsert(id: id, item: item, ifRevision: ifRevision, expiresIn: nil)
+    }
+
+    @discardableResult
+    public func upsert<Item: Encodable>(
+        id: String, item: Item, ifRevision: Revision?, expiresIn: Duration?
+    ) async throws -> Revision {
+        try await replace(.upsert, id, item, ifRevision, expiresIn)
     }
 
     public func exists(id: String) async throws -> Bool {
@@ -64,8 +74,11 @@ public struct RemoteRepository: RecordStore {
         return try records.map { try Versioned(ResultObject(Array($0)), .readMany) }
     }
 
-    func call(_ method: RemoteMethod, _ members: (inout JSONWriter) -> Void) async throws -> ResultObject {
-        let text = try await client.call(method) { request in
+    /// - Parameter waiting: how long the daemon may hold back its reply.
+    func call(
+        _ method: RemoteMethod, waiting: Duration = .zero, _ members: (inout JSONWriter) -> Void
+    ) async throws -> ResultObject {
+        let text = try await client.call(method, waiting: waiting) { request in
             request.object { params in
                 params.member("collection", collection)
                 members(&params)
@@ -73,6 +86,18 @@ public struct RemoteRepository: RecordStore {
         }
         guard let result = ResultObject(text) else { throw CRUDError.malformed(method) }
         return result
+    }
+
+    private func replace(
+        _ method: RemoteMethod, _ id: String, _ item: some Encodable, _ ifRevision: Revision?, _ expiresIn: Duration?
+    ) async throws -> Revision {
+        let item = try ItemCoding.text(of: item)
+        return try await write(method) { params in
+            params.member("id", id)
+            params.member("item", json: item)
+            if let ifRevision { params.member("ifRevision", ifRevision.text) }
+            params.timeToLive(expiresIn)
+        }
     }
 
     private func write(_ method: RemoteMethod, _ members: (inout JSONWriter) -> Void) async throws -> Revision {

@@ -1,0 +1,102 @@
+import CRUDModel
+
+/// The changes of a collection, one after another, without an end: after those that have happened it waits for others.
+///
+/// Changes are read in pages during iteration: nothing is asked for before the previous page has been consumed, and one
+/// page is in memory. Each iterator begins again.
+///
+/// It survives lost connections and restarts of the daemon: while the daemon, or the collection's backend, is
+/// unavailable, it retries with pauses that grow from 10 milliseconds to some seconds. It ends by an error, or with the
+/// task: a cancelled task gets a `CancellationError` at once. A deadline of ``CRUDClient/withDeadline(in:_:)`` ends it,
+/// too.
+public struct ChangeSequence<Item: Sendable>: AsyncSequence, Sendable {
+    let store: any RecordStore
+    let query: Result<ChangeQuery, any Error>
+    let decode: @Sendable (EncodedItem) throws -> Item
+
+    /// How long a store holds back its reply while nothing changes. A request whose task was cancelled occupies the
+    /// daemon as long.
+    static var wait: Duration { .seconds(15) }
+
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(store: store, query: query.map(Self.waiting), decode: decode)
+    }
+
+    private static func waiting(_ query: ChangeQuery) -> ChangeQuery {
+        var query = query
+        query.wait = wait
+        return query
+    }
+
+    public struct Iterator: AsyncIteratorProtocol {
+        fileprivate let store: any RecordStore
+        /// For the next page; nil after an error.
+        fileprivate var query: Result<ChangeQuery, any Error>?
+        fileprivate let decode: @Sendable (EncodedItem) throws -> Item
+        /// What is left of the page, and its cursor.
+        private var page: ArraySlice<Change<EncodedItem>.Kind> = []
+        private var pageCursor: Cursor?
+
+        fileprivate init(
+            store: any RecordStore, query: Result<ChangeQuery, any Error>,
+            decode: @escaping @Sendable (EncodedItem) throws -> Item
+        ) {
+            self.store = store
+            self.query = query
+            self.decode = decode
+        }
+
+        /// The next change; waits until there is one. Nil only after an error.
+        ///
+        /// - Throws: ``CRUDError/Code/cursorExpired``: begin again at ``Cursor/start``;
+        ///   ``CRUDError/Code/unsupported`` if the collection does not remember its changes;
+        ///   ``CRUDError/Code/invalidQuery``; a `DecodingError` if an item is not an `Item`.
+        public mutating func next() async throws -> Change<Item>? {
+            guard let result = query.take() else { return nil }
+            var query = try result.get()
+            while page.isEmpty {
+                let next = try await Self.page(of: store, query)
+                page = next.changes[...]
+                pageCursor = next.cursor
+                if page.isEmpty { query.after = next.cursor }
+            }
+            let kind = try page.removeFirst().map(decode)
+            // Behind the last change of the page, and only there, none of it would come again.
+            if page.isEmpty, let pageCursor { query.after = pageCursor }
+            self.query = .success(query)
+            return Change(kind, cursor: query.after)
+        }
+
+        /// The next page, retried while the store is unavailable.
+        private static func page(of store: any RecordStore, _ query: ChangeQuery) async throws -> ChangePage {
+            var failures = 0
+            while true {
+                do {
+                    return try await store.changes(query)
+                } catch let error as CRUDError where error.code == .unavailable && !(error.cause is ClientClosed) {
+                    if let deadline = CRUDClient.deadline, deadline <= .now { throw error }
+                    // Random, lest all followers of a daemon that has restarted come back at the same moment.
+                    let longest = Duration.milliseconds(10 << Swift.min(failures, 8))
+                    try await Task.sleep(for: longest * Double.random(in: 0.5...1))
+                    failures += 1
+                }
+            }
+        }
+    }
+}
+
+extension RecordStore {
+    /// The changes of the collection, with items of any type: ``EncodedItem/decoded(as:)`` decodes one.
+    ///
+    /// - Parameters:
+    ///   - cursor: ``Change/cursor`` of the last change that was processed, ``Cursor/start`` or ``Cursor/now``.
+    ///   - selection: which records. A change of one that the prefix excludes is left out; one that the filter excludes
+    ///     is ``Change/Kind/unmatched(_:)``.
+    ///   - fields: the items have these properties only, nested as they were; nil: all of them.
+    public func changes(
+        after cursor: Cursor = .start, in selection: RecordSelection = .all, fields: [PropertyPath]? = nil
+    ) -> ChangeSequence<EncodedItem> {
+        ChangeSequence(
+            store: self, query: .success(ChangeQuery(selection, after: cursor, fields: fields)), decode: { $0 })
+    }
+}

@@ -1,0 +1,43 @@
+import CRUDJSON
+import CRUDModel
+import CRUDWire
+
+extension RemoteRepository {
+    public func changes(_ query: ChangeQuery) async throws -> ChangePage {
+        let result = try await call(.changes, waiting: query.wait) { params in
+            params.member("after", query.after.text)
+            params.selection(query.selection)
+            if let fields = query.fields { params.member("fields", strings: fields.map(\.text)) }
+            if let limit = query.limit { params.member("limit", limit) }
+            if query.wait > .zero {
+                params.key("wait")
+                params.raw(query.wait.secondsText.utf8)
+            }
+        }
+        guard let changes = result.elements("changes"), let cursor = result.string("cursor") else {
+            throw CRUDError.malformed(.changes)
+        }
+        return ChangePage(
+            changes: try changes.map { try Change.Kind(ResultObject(Array($0))) }, cursor: Cursor(cursor),
+            hasMore: result.bool("more") ?? false)
+    }
+}
+
+extension Change<EncodedItem>.Kind {
+    /// The change that is an element of `changes`.
+    fileprivate init(_ object: ResultObject?) throws {
+        guard let object, let id = object.string("id") else { throw CRUDError.malformed(.changes) }
+        if object.bool("deleted") == true {
+            self = .removed(id)
+        } else if object.bool("matches") == false {
+            self = .unmatched(id)
+        } else if let item = object.value("item"), let revision = object.string("revision") {
+            self = .saved(
+                Versioned(
+                    id: id, item: EncodedItem(bytes: Array(item)), revision: Revision(revision),
+                    expiresAt: object.integer("expiresAt")))
+        } else {
+            throw CRUDError.malformed(.changes)
+        }
+    }
+}

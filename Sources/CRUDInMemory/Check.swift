@@ -44,11 +44,31 @@ enum Check {
         throw exceeded("json_depth", maximumDepth, "the item nests deeper than \(maximumDepth)")
     }
 
+    static func expiry(_ expiry: Expiry?) throws(CRUDError) {
+        guard case .after(let duration) = expiry else { return }
+        guard let milliseconds = duration.wholeMilliseconds, (1...maximumLifetime).contains(milliseconds) else {
+            throw CRUDError(
+                .invalidParams, "`ttl` must be a number of seconds above 0, at most 100 years",
+                details: CRUDError.Details(member: "ttl"))
+        }
+    }
+
+    /// 100 years, in milliseconds.
+    private static let maximumLifetime = 36_525 * 86_400_000
+
+    static func wait(_ wait: Duration) throws(CRUDError) {
+        guard wait < .zero || wait > .seconds(300) else { return }
+        throw CRUDError(
+            .invalidParams, "`wait` must be from 0 to 300 seconds", details: CRUDError.Details(member: "wait"))
+    }
+
     static func operation(_ operation: RecordOperation, in collection: String) throws(CRUDError) {
         try Self.collection(operation.collection ?? collection)
         try id(operation.id)
         switch operation.action {
-        case .create(let item), .update(let item, _), .upsert(let item, _), .patch(let item, _, _): try Self.item(item)
+        case .create(let item), .update(let item, _), .upsert(let item, _), .patch(let item, _, _):
+            try Self.item(item)
+            try expiry(operation.expiry)
         case .delete, .check: break
         }
     }

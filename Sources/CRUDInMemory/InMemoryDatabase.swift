@@ -15,9 +15,16 @@ import Synchronization
 /// several collections.
 public final class InMemoryDatabase: Sendable {
     private let tables = Mutex(Tables())
+    private let clock: DatabaseClock
+    private let signal = ChangeSignal()
 
     /// A database without records.
-    public init() {}
+    ///
+    /// - Parameter clock: determines when records expire, and how long a request for changes waits. A test passes a
+    ///   clock that it moves itself, so that it need not wait.
+    public init(clock: any Clock<Duration> = ContinuousClock()) {
+        self.clock = DatabaseClock(clock)
+    }
 
     /// The records of the collection `name`.
     ///
@@ -52,7 +59,7 @@ public final class InMemoryDatabase: Sendable {
         try Check.count(ids.count, member)
         for id in ids { try Check.id(id, member) }
         var seen: Set<[UInt8]> = []
-        return tables.withLock { tables in
+        return access { tables in
             ids.compactMap { id in
                 let id = Array(id.utf8)
                 return seen.insert(id).inserted ? tables[collection][id] : nil
@@ -81,32 +88,33 @@ public final class InMemoryDatabase: Sendable {
     }
 
     private func snapshot(_ collection: String) -> TableSnapshot {
-        tables.withLock { $0[collection].snapshot() }
+        access { $0[collection].snapshot() }
     }
 
     // MARK: Writing
 
-    /// Changes one record, once its names and the item or patch that it is given have been checked.
+    /// Changes one record, once its names, its expiry and the item or patch that it is given have been checked.
     func write<Result>(
-        _ id: String, in collection: String, _ item: EncodedItem? = nil,
+        _ id: String, in collection: String, _ item: EncodedItem? = nil, _ expiry: Expiry? = nil,
         _ change: (inout Tables) throws(CRUDError) -> Result
     ) throws -> Result {
         try Check.collection(collection)
         try Check.id(id)
         if let item { try Check.item(item) }
-        return try tables.withLock { tables in try change(&tables) }
+        try Check.expiry(expiry)
+        return try access(change)
     }
 
     func delete(_ selection: RecordSelection, in collection: String) throws -> Int {
         try Check.collection(collection)
         let execution = try MatchExecution(Query(selection), in: QueryTarget(name: []))
-        return try tables.withLock { tables in
+        return try access { tables in
             let table = tables[collection].snapshot()
             var count = 0
             var isLast = false
             while !isLast {
                 isLast = try execution.find(table, isAbandoned: { false })
-                for match in execution.found { tables[collection][match.id] = nil }
+                for match in execution.found { tables.remove(match.id, collection) }
                 count += execution.found.count
             }
             return count
@@ -115,7 +123,7 @@ public final class InMemoryDatabase: Sendable {
 
     func batch(_ operations: [RecordOperation], in collection: String) throws -> [Result<RecordOutcome, CRUDError>] {
         try Check.operations(operations, in: collection)
-        return tables.withLock { tables in
+        return access { tables in
             operations.map { operation in
                 Result { () throws(CRUDError) in try tables.execute(operation, in: collection) }
             }
@@ -124,7 +132,7 @@ public final class InMemoryDatabase: Sendable {
 
     func transaction(_ operations: [RecordOperation], in collection: String) throws -> [RecordOutcome] {
         try Check.operations(operations, in: collection)
-        return try tables.withLock { tables in
+        return try access { tables in
             var changed = tables
             let outcomes = try operations.enumerated().map { index, operation in
                 do throws(CRUDError) {
@@ -135,6 +143,37 @@ public final class InMemoryDatabase: Sendable {
             }
             tables = changed
             return outcomes
+        }
+    }
+
+    // MARK: Time and changes
+
+    /// Calls `body` with the records as they are now: those that have expired are gone.
+    func access<Value, Failure: Error>(_ body: (inout Tables) throws(Failure) -> Value) throws(Failure) -> Value {
+        var sequence: UInt64 = 0
+        defer { signal.send(sequence) }
+        return try tables.withLock { tables throws(Failure) in
+            defer { sequence = tables.sequence }
+            tables.advance(to: clock.now())
+            return try body(&tables)
+        }
+    }
+
+    /// Reads a page of changes; waits for the first one, or until the query's time is over.
+    func changes(_ query: ChangeQuery, in collection: String) async throws -> ChangePage {
+        try Check.collection(collection)
+        try Check.wait(query.wait)
+        var search = try ChangeSearch(query, in: collection)
+        let end = clock.now() + (query.wait.wholeMilliseconds ?? 0)
+        while true {
+            let found = try access { tables in
+                (page: try search.page(tables), sequence: tables.sequence, expiry: tables[collection].earliestExpiry)
+            }
+            guard found.page.changes.isEmpty, !search.isPlaced, clock.now() < end else { return found.page }
+            try await clock.race(until: min(end, found.expiry ?? end)) { [signal] in
+                await signal.wait(beyond: found.sequence)
+            }
+            try Task.checkCancellation()
         }
     }
 }

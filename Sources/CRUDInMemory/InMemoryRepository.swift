@@ -25,9 +25,11 @@ public struct InMemoryRepository: RecordStore {
 
     /// Records of their own.
     ///
-    /// - Parameter collection: what the collection is called; it shows in nothing but ``collection``.
-    public init(collection: String = "records") {
-        self.init(database: InMemoryDatabase(), collection: collection)
+    /// - Parameters:
+    ///   - collection: what the collection is called; it shows in nothing but ``collection``.
+    ///   - clock: determines when records expire; see ``InMemoryDatabase/init(clock:)``.
+    public init(collection: String = "records", clock: any Clock<Duration> = ContinuousClock()) {
+        self.init(database: InMemoryDatabase(clock: clock), collection: collection)
     }
 
     init(database: InMemoryDatabase, collection: String) {
@@ -57,6 +59,11 @@ public struct InMemoryRepository: RecordStore {
         return try RecordPage(json: database.page(query, in: collection))
     }
 
+    public func changes(_ query: ChangeQuery) async throws -> ChangePage {
+        try await yield()
+        return try await database.changes(query, in: collection)
+    }
+
     public func count(_ selection: RecordSelection) async throws -> Int {
         try await yield()
         return try database.count(selection, in: collection)
@@ -70,13 +77,32 @@ public struct InMemoryRepository: RecordStore {
     }
 
     @discardableResult
+    public func create<Item: Encodable>(id: String, item: Item, expiresIn: Duration?) async throws -> Revision {
+        try await put(item, id, if: .absent, expiresIn)
+    }
+
+    @discardableResult
     public func update<Item: Encodable>(id: String, item: Item, ifRevision: Revision?) async throws -> Revision {
         try await put(item, id, if: .present(ifRevision))
     }
 
     @discardableResult
+    public func update<Item: Encodable>(
+        id: String, item: Item, ifRevision: Revision?, expiresIn: Duration?
+    ) async throws -> Revision {
+        try await put(item, id, if: .present(ifRevision), expiresIn)
+    }
+
+    @discardableResult
     public func upsert<Item: Encodable>(id: String, item: Item, ifRevision: Revision?) async throws -> Revision {
         try await put(item, id, if: .unchanged(ifRevision))
+    }
+
+    @discardableResult
+    public func upsert<Item: Encodable>(
+        id: String, item: Item, ifRevision: Revision?, expiresIn: Duration?
+    ) async throws -> Revision {
+        try await put(item, id, if: .unchanged(ifRevision), expiresIn)
     }
 
     public func delete(id: String, ifRevision: Revision?) async throws {
@@ -89,11 +115,19 @@ public struct InMemoryRepository: RecordStore {
     public func patch<Item: Decodable>(
         id: String, with patch: EncodedItem, ifRevision: Revision?, upsert: Bool, as type: Item.Type
     ) async throws -> Versioned<Item> {
+        try await self.patch(id: id, with: patch, ifRevision: ifRevision, upsert: upsert, expiry: nil, as: type)
+    }
+
+    public func patch<Item: Decodable>(
+        id: String, with patch: EncodedItem, ifRevision: Revision?, upsert: Bool, expiry: Expiry?, as type: Item.Type
+    ) async throws -> Versioned<Item> {
         try await yield()
         let precondition: Tables.Precondition = upsert ? .unchanged(ifRevision) : .present(ifRevision)
-        let record = try database.write(id, in: collection, patch) { tables throws(CRUDError) in
-            try tables.patch(patch, id, collection, if: precondition)
+        var record = try database.write(id, in: collection, patch, expiry) { tables throws(CRUDError) in
+            try tables.patch(patch, id, collection, if: precondition, expiry)
         }
+        // The daemon's reply to a patch does not have it either.
+        record.expiresAt = nil
         return try record.versioned()
     }
 
@@ -116,12 +150,13 @@ public struct InMemoryRepository: RecordStore {
     }
 
     private func put(
-        _ item: some Encodable, _ id: String, if precondition: Tables.Precondition
+        _ item: some Encodable, _ id: String, if precondition: Tables.Precondition, _ expiresIn: Duration? = nil
     ) async throws -> Revision {
         let item = try EncodedItem(item)
+        let expiry = expiresIn.map(Expiry.after)
         try await yield()
-        return try database.write(id, in: collection, item) { tables throws(CRUDError) in
-            try tables.put(item, id, collection, if: precondition).revision
+        return try database.write(id, in: collection, item, expiry) { tables throws(CRUDError) in
+            try tables.put(item, id, collection, if: precondition, expiry).revision
         }
     }
 

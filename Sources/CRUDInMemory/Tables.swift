@@ -3,10 +3,14 @@ import CRUDJSON
 
 /// The records of all collections, and how they are changed.
 struct Tables {
+    /// Distinguishes its cursors from those of other databases.
+    let number = UInt64.random(in: 0...(.max))
     /// By name, in UTF-8: String's own equality takes canonically equivalent texts for one.
     private var tables: [[UInt8]: Table] = [:]
-    /// The last revision that was given; none is given twice.
-    private var revisions: UInt64 = 0
+    /// The number of the last change, which is also the last revision that was given; none is given twice.
+    private(set) var sequence: UInt64 = 0
+    /// In milliseconds since 1970-01-01 UTC.
+    private var now = 0
 
     /// The records of a collection.
     subscript(collection: String) -> Table {
@@ -15,9 +19,12 @@ struct Tables {
     }
 
     /// A record, if it is there.
-    subscript(id: String, collection: String) -> Record? {
-        get { self[collection][Array(id.utf8)] }
-        set { self[collection][Array(id.utf8)] = newValue }
+    subscript(id: String, collection: String) -> Record? { self[collection][Array(id.utf8)] }
+
+    /// Sets the time of the operations that follow, and deletes the records that have expired.
+    mutating func advance(to now: Int) {
+        self.now = max(now, self.now)
+        for index in tables.values.indices { tables.values[index].expire(at: self.now, sequence: &sequence) }
     }
 
     /// What must be so before a record is written.
@@ -33,20 +40,32 @@ struct Tables {
 
     /// Stores a record's item.
     mutating func put(
-        _ item: EncodedItem, _ id: String, _ collection: String, if precondition: Precondition
+        _ item: EncodedItem, _ id: String, _ collection: String, if precondition: Precondition, _ expiry: Expiry?
     ) throws(CRUDError) -> Record {
         try expect(precondition, id, collection)
-        revisions += 1
+        return put(item, id, collection, expiresAt: instant(expiry))
+    }
+
+    private mutating func put(_ item: EncodedItem, _ id: String, _ collection: String, expiresAt: Int?) -> Record {
+        sequence += 1
         var normalization = ItemNormalization()
         let item = normalization.normalized(item.bytes.span).map(EncodedItem.init(bytes:)) ?? item
-        let record = Record(id: Array(id.utf8), item: item, revision: Revision(String(revisions)))
-        self[id, collection] = record
+        let record = Record(
+            id: Array(id.utf8), item: item, revision: Revision(String(sequence)), expiresAt: expiresAt,
+            sequence: sequence)
+        self[collection].put(record)
         return record
+    }
+
+    /// When a record expires that is written now; nil: never.
+    private func instant(_ expiry: Expiry?) -> Int? {
+        guard case .after(let duration) = expiry, let milliseconds = duration.wholeMilliseconds else { return nil }
+        return now + milliseconds
     }
 
     /// Applies a merge patch to a record's item.
     mutating func patch(
-        _ patch: EncodedItem, _ id: String, _ collection: String, if precondition: Precondition
+        _ patch: EncodedItem, _ id: String, _ collection: String, if precondition: Precondition, _ expiry: Expiry?
     ) throws(CRUDError) -> Record {
         let current = self[id, collection]
         try expect(precondition, id, collection)
@@ -59,27 +78,35 @@ struct Tables {
             throw CRUDError(.internalError, "an item or a patch is not JSON")
         }
         try Check.item(patched)
-        return try put(patched, id, collection, if: .unchanged(nil))
+        return put(patched, id, collection, expiresAt: expiry == nil ? current?.expiresAt : instant(expiry))
     }
 
     mutating func delete(_ id: String, _ collection: String, ifRevision: Revision?) throws(CRUDError) {
         try expect(.present(ifRevision), id, collection)
-        self[id, collection] = nil
+        remove(Array(id.utf8), collection)
+    }
+
+    /// Deletes a record that is there.
+    mutating func remove(_ id: [UInt8], _ collection: String) {
+        sequence += 1
+        self[collection].remove(id, sequence: sequence)
     }
 
     /// Executes an operation of a batch.
     mutating func execute(_ operation: RecordOperation, in collection: String) throws(CRUDError) -> RecordOutcome {
         let id = operation.id
         let collection = operation.collection ?? collection
+        let expiry = operation.expiry
         switch operation.action {
         case .create(let item):
-            return RecordOutcome(revision: try put(item, id, collection, if: .absent).revision)
+            return RecordOutcome(revision: try put(item, id, collection, if: .absent, expiry).revision)
         case .update(let item, let revision):
-            return RecordOutcome(revision: try put(item, id, collection, if: .present(revision)).revision)
+            return RecordOutcome(revision: try put(item, id, collection, if: .present(revision), expiry).revision)
         case .upsert(let item, let revision):
-            return RecordOutcome(revision: try put(item, id, collection, if: .unchanged(revision)).revision)
+            return RecordOutcome(revision: try put(item, id, collection, if: .unchanged(revision), expiry).revision)
         case .patch(let patch, let revision, let upsert):
-            let record = try self.patch(patch, id, collection, if: upsert ? .unchanged(revision) : .present(revision))
+            let record = try self.patch(
+                patch, id, collection, if: upsert ? .unchanged(revision) : .present(revision), expiry)
             return RecordOutcome(revision: record.revision, item: record.item)
         case .delete(let revision):
             try delete(id, collection, ifRevision: revision)

@@ -6,13 +6,16 @@ enum Backing: CaseIterable {
     case inMemory, daemon
 
     /// Fresh collections.
-    func open() async throws -> Collections {
+    ///
+    /// - Parameter changes: whether the collections remember their changes.
+    func open(changes: Bool = false) async throws -> Collections {
         switch self {
         case .inMemory:
             let database = InMemoryDatabase()
             return Collections(keeper: nil) { database.repository($0) }
         case .daemon:
-            let daemon = try Daemon()
+            let collections = "\"*\": {backend: main\(changes ? ", changes: true" : "")}"
+            let daemon = try Daemon(Configuration(collections: collections))
             let client = try await CRUDClient.connect(path: daemon.socketPath)
             return Collections(keeper: daemon) { client.repository($0) }
         }

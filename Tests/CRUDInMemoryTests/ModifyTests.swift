@@ -115,7 +115,7 @@ import Testing
 }
 
 /// Changes a record between every read and the write that follows.
-private struct RivalledStore: RecordStore {
+struct RivalledStore: RecordStore {
     let base: InMemoryRepository
 
     var collection: String { base.collection }

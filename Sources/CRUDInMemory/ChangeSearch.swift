@@ -1,0 +1,96 @@
+import CRUDClient
+import CRUDJSON
+import CRUDModel
+import CRUDQuery
+
+/// Finds pages of a collection's changes.
+///
+/// A cursor is `DATABASE-SEQUENCE-START`: the changes up to SEQUENCE have been read. A follower that began at the start
+/// is not told of deletions up to START, the last change at that time: it has never seen these records.
+struct ChangeSearch: ~Copyable {
+    private let collection: String
+    private let query: ChangeQuery
+    private let limit: Int
+    private let prefix: [UInt8]
+    private var filter: FilterEvaluator?
+    private let fields: FieldProjection?
+    /// Whether the cursor is ``Cursor/now``, whose page is empty and does not wait.
+    let isPlaced: Bool
+
+    /// - Throws: `invalid_query` for a filter that cannot be evaluated, `limit_exceeded` for a wrong limit.
+    init(_ query: ChangeQuery, in collection: String) throws(CRUDError) {
+        let limit = query.limit ?? DefaultLimits.pageRecords
+        try Check.limit(limit)
+        let fields = try query.fields.map { fields throws(CRUDError) in try FieldProjection(fields) }
+        filter = if let filter = query.selection.filter { try FilterEvaluator(filter) } else { nil }
+        self.fields = fields
+        self.limit = limit
+        self.collection = collection
+        self.query = query
+        prefix = Array((query.selection.prefix ?? "").utf8)
+        isPlaced = query.after.text == Cursor.now.text
+    }
+
+    mutating func page(_ tables: Tables) throws(CRUDError) -> ChangePage {
+        let place = try place(in: tables)
+        if isPlaced { return ChangePage(changes: [], cursor: cursor(tables, place), hasMore: false) }
+        let table = tables[collection]
+        var changes: [Change<EncodedItem>.Kind] = []
+        var reached = place
+        for change in table.changes(after: place.sequence) {
+            guard changes.count < limit else {
+                return ChangePage(changes: changes, cursor: cursor(tables, reached), hasMore: true)
+            }
+            reached.sequence = change.sequence
+            guard change.id.starts(with: prefix) else { continue }
+            if let record = table[change.id] {
+                changes.append(try kind(of: record))
+            } else if change.sequence > place.start {
+                changes.append(.removed(String(decoding: change.id, as: UTF8.self)))
+            }
+        }
+        reached.sequence = tables.sequence
+        return ChangePage(changes: changes, cursor: cursor(tables, reached), hasMore: false)
+    }
+
+    private mutating func kind(of record: Record) throws(CRUDError) -> Change<EncodedItem>.Kind {
+        var record = record
+        do throws(JSONSyntaxError) {
+            if let matches = try filter?.matches(record.item.bytes.span), !matches {
+                return .unmatched(String(decoding: record.id, as: UTF8.self))
+            }
+            if let fields {
+                var item: [UInt8] = []
+                try fields.append(of: record.item.bytes.span, to: &item)
+                record.item = EncodedItem(bytes: item)
+            }
+        } catch {
+            // It was checked when it came.
+            throw CRUDError(.internalError, "an item is not JSON")
+        }
+        return .saved(record.versioned())
+    }
+
+    // MARK: Cursors
+
+    private typealias Place = (sequence: UInt64, start: UInt64)
+
+    /// - Throws: `cursor_expired` for a cursor of another database, `invalid_query` for what is none.
+    private func place(in tables: Tables) throws(CRUDError) -> Place {
+        let cursor = query.after.text
+        if isPlaced { return (tables.sequence, 0) }
+        if cursor == Cursor.start.text { return (0, tables.sequence) }
+        let numbers = cursor.split(separator: "-", omittingEmptySubsequences: false).map { UInt64($0) }
+        guard numbers.count == 3, let database = numbers[0], let sequence = numbers[1], let start = numbers[2] else {
+            throw CRUDError(.invalidQuery, "`after` is not a cursor of changes")
+        }
+        guard database == tables.number, sequence <= tables.sequence else {
+            throw CRUDError(.cursorExpired, "`after` is a cursor of another collection: begin again at \"start\"")
+        }
+        return (sequence, start)
+    }
+
+    private func cursor(_ tables: Tables, _ place: Place) -> Cursor {
+        Cursor("\(tables.number)-\(place.sequence)-\(place.start)")
+    }
+}

@@ -1,0 +1,31 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The time of a database: that of its creation, and what a clock of any kind says has passed since.
+struct DatabaseClock: Sendable {
+    /// In milliseconds since 1970-01-01 UTC.
+    let now: @Sendable () -> Int
+    private let sleep: @Sendable (_ end: Int) async throws -> Void
+
+    init<Source: Clock<Duration>>(_ clock: Source) {
+        let start = clock.now
+        let origin = Int(Date().timeIntervalSince1970 * 1000)
+        now = { origin + Int(start.duration(to: clock.now) / .milliseconds(1)) }
+        sleep = { end in
+            try await clock.sleep(until: start.advanced(by: .milliseconds(end - origin)), tolerance: nil)
+        }
+    }
+
+    /// Waits until `event` has returned, which honours cancellation, or the time `end` has come.
+    func race(until end: Int, _ event: @escaping @Sendable () async -> Void) async throws {
+        try await withThrowingTaskGroup { group in
+            group.addTask { await event() }
+            group.addTask { try await sleep(end) }
+            try await group.next()
+            group.cancelAll()
+        }
+    }
+}

@@ -26,7 +26,8 @@ struct Crudctl: AsyncParsableCommand {
             CommandGroup(
                 name: "Collection",
                 subcommands: [
-                    Collections.self, Describe.self, Dump.self, Load.self, Drop.self, Reindex.self,
+                    Collections.self, Describe.self, Watch.self, Dump.self, Load.self, Drop.self,
+                    Reindex.self,
                 ]),
             CommandGroup(
                 name: "Daemon",

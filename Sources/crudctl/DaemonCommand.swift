@@ -74,7 +74,9 @@ struct Client {
     fileprivate let timeout: Duration
 
     /// Calls `method` and returns the result's text.
-    func call(_ method: String, json params: [UInt8]) async throws -> [UInt8] {
-        try await CRUDClient.withDeadline(in: timeout) { try await client.call(method, json: params) }
+    ///
+    /// - Parameter waiting: how long the daemon may hold back its reply, in addition to the timeout.
+    func call(_ method: String, json params: [UInt8], waiting: Duration = .zero) async throws -> [UInt8] {
+        try await CRUDClient.withDeadline(in: timeout + waiting) { try await client.call(method, json: params) }
     }
 }

@@ -30,7 +30,8 @@ extension CRUDError {
         switch code {
         case .outcomeUnknown: 74
         case _ where cause is DeadlineExceeded: 75
-        case .parseError, .invalidRequest, .invalidParams, .invalidQuery, .unsupported, .limitExceeded, .methodNotFound:
+        case .parseError, .invalidRequest, .invalidParams, .invalidQuery, .unsupported, .limitExceeded, .methodNotFound,
+            .cursorExpired:
             65
         case .recordNotFound, .collectionNotFound: 66
         case .unavailable: 69

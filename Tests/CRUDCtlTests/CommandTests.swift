@@ -10,6 +10,10 @@ import Testing
             ["create", "Clients Database", "x", #"{"a":1.0e+5}"#],
             #"record.create","params":{"collection":"Clients Database","id":"x","item":{"a":1.0e+5}}}"#
         ),
+        (
+            ["create", "c", "x", "1", "--ttl", "60"],
+            #"record.create","params":{"collection":"c","id":"x","item":1,"ttl":60}}"#
+        ),
         (["read", "c", "x"], #"record.read","params":{"collection":"c","id":"x"}}"#),
         (
             ["read", "c", "x", "--fields", "a,b.c"],
@@ -23,6 +27,22 @@ import Testing
         (
             ["upsert", "--if-revision=r", "c", "x", "[]"],
             #"record.upsert","params":{"collection":"c","id":"x","item":[],"ifRevision":"r"}}"#
+        ),
+        (
+            ["upsert", "--ttl=0.25", "c", "x", "1"],
+            #"record.upsert","params":{"collection":"c","id":"x","item":1,"ttl":0.25}}"#
+        ),
+        (
+            ["update", "c", "x", "1", "--ttl", "9", "--if-revision", "r"],
+            #"record.update","params":{"collection":"c","id":"x","item":1,"ifRevision":"r","ttl":9}}"#
+        ),
+        (
+            ["patch", "c", "x", "{}", "--ttl", "86400"],
+            #"record.patch","params":{"collection":"c","id":"x","patch":{},"ttl":86400}}"#
+        ),
+        (
+            ["patch", "c", "x", "{}", "--no-ttl"],
+            #"record.patch","params":{"collection":"c","id":"x","patch":{},"ttl":null}}"#
         ),
         (["upsert", "c", "--", "-x", "-1"], #"record.upsert","params":{"collection":"c","id":"-x","item":-1}}"#),
         (["delete", "c", "\""], #"record.delete","params":{"collection":"c","id":"\""}}"#),
@@ -194,7 +214,7 @@ import Testing
         for command in [
             "create", "read", "update", "upsert", "delete", "collections", "backends", "plugins", "ping", "status",
             "reload", "call", "check-config", "check-plugin", "exists", "describe", "drop", "reindex", "batch",
-            "dump", "load",
+            "dump", "load", "watch",
         ] {
             #expect(help.output.contains("  \(command) "))
             let own = try CrudctlProgram.run([command, "--help"])

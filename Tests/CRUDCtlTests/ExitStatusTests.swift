@@ -11,6 +11,7 @@ import Testing
         (-32005, "permission_denied", 77), (-32006, "unsupported", 65), (-32007, "limit_exceeded", 65),
         (-32008, "unavailable", 69), (-32009, "outcome_unknown", 74), (-32010, "invalid_query", 65),
         (-32011, "corrupt", 70), (-32012, "no_space", 75), (-32013, "invalid_configuration", 78),
+        (-32014, "cursor_expired", 65),
     ])
     func saysWhatHappened(_ code: Int, _ name: String, _ status: Int32) async throws {
         let error = #"{"code":\#(code),"message":"so\nit is","data":{"name":"\#(name)","retryable":false}}"#

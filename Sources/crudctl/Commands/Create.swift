@@ -6,8 +6,9 @@ struct Create: DaemonCommand {
     @OptionGroup(title: "Global options") var options: GlobalOptions
     @OptionGroup var record: RecordArguments
     @Argument(help: .item) var item: String?
+    @OptionGroup var expiry: ExpiryArguments
 
     func run() async throws {
-        try await write("record.create", record, item)
+        try await write("record.create", record, item) { expiry.write(to: &$0) }
     }
 }

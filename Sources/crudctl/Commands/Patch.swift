@@ -6,19 +6,30 @@ struct Patch: DaemonCommand {
         abstract: "Changes members of a record's item and prints the new item.",
         discussion: """
             ITEM is a JSON Merge Patch (RFC 7396): a member sets the member with its name, null removes it, and \
-            members that ITEM lacks are kept.
+            members that ITEM lacks are kept. So is the record's expiry without --ttl and --no-ttl.
             """)
 
     @OptionGroup(title: "Global options") var options: GlobalOptions
     @OptionGroup var record: RecordArguments
     @Argument(help: .item) var item: String?
     @OptionGroup var precondition: Precondition
+    @OptionGroup var expiry: ExpiryArguments
+    @Flag(name: .customLong("no-ttl"), help: "The record does not expire any more.") var noExpiry = false
     @Flag(help: "Start with {} if there is no such record.") var upsert = false
+
+    func validate() throws {
+        if noExpiry, expiry.ttl != nil { throw ValidationError("Give either --ttl or --no-ttl.") }
+    }
 
     func run() async throws {
         try await write("record.patch", record, item, as: "patch") { params in
             precondition.write(to: &params)
             if upsert { params.member("upsert", true) }
+            expiry.write(to: &params)
+            if noExpiry {
+                params.key("ttl")
+                params.null()
+            }
         }
     }
 }

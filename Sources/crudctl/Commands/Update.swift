@@ -8,8 +8,12 @@ struct Update: DaemonCommand {
     @OptionGroup var record: RecordArguments
     @Argument(help: .item) var item: String?
     @OptionGroup var precondition: Precondition
+    @OptionGroup var expiry: ExpiryArguments
 
     func run() async throws {
-        try await write("record.update", record, item) { precondition.write(to: &$0) }
+        try await write("record.update", record, item) { params in
+            precondition.write(to: &params)
+            expiry.write(to: &params)
+        }
     }
 }

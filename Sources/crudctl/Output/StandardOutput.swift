@@ -5,14 +5,22 @@ import Glibc
 enum StandardOutput {
     static func write(_ bytes: some Collection<UInt8>) throws {
         guard !FileOutput.write(bytes, to: STDOUT_FILENO) else { return }
-        if errno == EPIPE {
-            // The reader has closed the pipe, as in `crudctl … | head`: end by SIGPIPE, as other programs do. NIO
-            // ignores the signal.
-            signal(SIGPIPE, SIG_DFL)
-            raise(SIGPIPE)
-        }
+        if errno == EPIPE { endByBrokenPipe() }
         StandardError.write("crudctl: cannot write the result: \(ErrorNumber.message)\n")
         throw ExitCode(EX_IOERR)
+    }
+
+    /// Ends the process if the output is a pipe whose reader has closed it, although there is nothing to write.
+    static func endIfNobodyReads() {
+        var output = pollfd(fd: STDOUT_FILENO, events: 0, revents: 0)
+        if poll(&output, 1, 0) == 1, output.revents & Int16(POLLERR) != 0 { endByBrokenPipe() }
+    }
+
+    /// The reader has closed the pipe, as in `crudctl … | head`: ends by SIGPIPE, as other programs do. NIO ignores the
+    /// signal.
+    private static func endByBrokenPipe() {
+        signal(SIGPIPE, SIG_DFL)
+        raise(SIGPIPE)
     }
 }
 

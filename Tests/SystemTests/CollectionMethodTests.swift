@@ -80,7 +80,7 @@ import Testing
         let result = try #require(
             try connection.call("collection.describe", #"{"collection":"clients"}"#).result)
         let names = result.members?.map(\.name).sorted()
-        #expect(names == ["backend", "capabilities", "count", "format", "indexes", "name"])
+        #expect(names == ["backend", "capabilities", "changes", "count", "format", "indexes", "name"])
         #expect(result["name"]?.string == "clients")
         #expect(result["backend"]?.string == "main")
         #expect(result["format"]?.string == "json")

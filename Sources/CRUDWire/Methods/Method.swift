@@ -4,10 +4,9 @@ package enum Method: Int, CaseIterable, Sendable {
     case recordExists, recordReadMany, recordQuery, recordCount, recordDeleteMatching, recordBatch
     case collectionList, collectionDescribe, collectionChanges, collectionDrop, collectionReindex
     case backendList, pluginList
-    case sessionHello, daemonPing, daemonStatus, daemonReload
-    case daemonMetrics, daemonSlowLog
+    case sessionHello, daemonPing, daemonStatus, daemonMetrics, daemonSlowLog
     case sessionList, sessionClose
-    case discover
+    case daemonReload, discover
 
     /// Its row of the table.
     package var definition: MethodDefinition { MethodTable.definitions[rawValue] }

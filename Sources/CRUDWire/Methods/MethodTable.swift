@@ -91,10 +91,6 @@ package enum MethodTable {
         MethodDefinition(
             .daemonStatus, "daemon.status", .admin, "Returns the state of the daemon.", result: #"{"type":"object"}"#),
         MethodDefinition(
-            .daemonReload, "daemon.reload", .admin, "Reads the configuration again and returns what has changed.",
-            optional: [.force, .move], result: object(["changes": array(string), "moves": array(string)]),
-            errors: ["invalid_configuration"]),
-        MethodDefinition(
             .daemonMetrics, "daemon.metrics", .admin, "Returns the daemon's metrics in OpenMetrics 1.0 text format.",
             result: object(["text": string])),
         MethodDefinition(
@@ -106,6 +102,10 @@ package enum MethodTable {
         MethodDefinition(
             .sessionClose, "session.close", .admin, "Closes a session, after replies to what it has sent.",
             required: [.session], result: #"{"type":"object"}"#),
+        MethodDefinition(
+            .daemonReload, "daemon.reload", .admin, "Reads the configuration again and returns what has changed.",
+            optional: [.force, .move], result: object(["changes": array(string), "moves": array(string)]),
+            errors: ["invalid_configuration"]),
         MethodDefinition(
             .discover, "rpc.discover", .everybody, "Returns this document.", result: #"{"type":"object"}"#),
     ]

@@ -223,17 +223,16 @@ extension CollectionStatement.Scan {
             case .key: "\(key(scope))\(direction), id\(direction)"
             case .sequence: "sequence\(direction)"
             }
-        let columns = "id, revision, expires_at, sequence, \(withItems ? "item" : "CAST(NULL AS text)")"
-        // Of the types of the records' columns, so that the two are merged in the order of their indexes.
-        let removals = """
-            UNION ALL SELECT id, CAST(NULL AS text), CAST(NULL AS bigint), sequence,
-            CAST(NULL AS \(withItems ? "\(scope.itemType)" : "text")) FROM \(scope.removals) WHERE \(condition)
-            """
+        let columns = "id, revision, expires_at, sequence, \(withItems ? "item" : "NULL")"
+        func select(_ columns: String, from table: String) -> String {
+            "SELECT \(columns) FROM \(table) WHERE \(condition) ORDER BY \(order) LIMIT $\(types.count + 1)"
+        }
+        let records = select(columns + (self.order == .key ? ", \(key(scope))" : ""), from: scope.table)
+        if self.order != .sequence { return StatementDefinition(sql: records, parameters: types + [.int8]) }
+        // Both parts are in order, by their indexes, and the server merges them.
+        let removals = select("id, NULL, NULL, sequence, NULL", from: scope.removals)
         return StatementDefinition(
-            sql: """
-                SELECT \(columns)\(self.order == .key ? ", \(key(scope))" : "") FROM \(scope.table)
-                WHERE \(condition) \(self.order == .sequence ? removals : "") ORDER BY \(order) LIMIT $\(types.count + 1)
-                """,
+            sql: "(\(records)) UNION ALL (\(removals)) ORDER BY \(order) LIMIT $\(types.count + 1)",
             parameters: types + [.int8])
     }
 

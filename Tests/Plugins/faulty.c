@@ -401,6 +401,7 @@ const crudd_plugin *crudd_plugin_entry(void) {
     if (FAULT == SHORT_TABLE) {
         plugin->struct_size = offsetof(crudd_plugin, end_snapshot);
         plugin->end_snapshot = (void (*)(crudd_reader *))abort;
+        plugin->capabilities &= ~(uint64_t)(CRUDD_HAS_EXPIRY | CRUDD_HAS_SEQUENCES);
     }
     if (FAULT == LONG_TABLE) plugin->struct_size = sizeof table;
     if (FAULT == UNKNOWN_CAPABILITY) plugin->capabilities |= UINT64_C(1) << 40;

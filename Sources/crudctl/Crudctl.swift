@@ -33,6 +33,7 @@ struct Crudctl: AsyncParsableCommand {
                 name: "Daemon",
                 subcommands: [
                     Backends.self, Plugins.self, Ping.self, Status.self, Sessions.self, Slow.self, Metrics.self,
+                    Top.self,
                     Reload.self, CallCommand.self,
                     CheckConfig.self, CheckPlugin.self,
                 ]),

@@ -21,8 +21,12 @@ extension DaemonCommand {
     }
 
     /// Connects and runs `body`. Each call has the timeout of `--timeout`.
-    func withClient<Result: Sendable>(_ body: (Client) async throws -> Result) async throws -> Result {
-        let timeout = Duration.seconds(options.timeout ?? 30)
+    ///
+    /// - Parameter timeout: in place of `--timeout`, in seconds.
+    func withClient<Result: Sendable>(
+        timeout: Double? = nil, _ body: (Client) async throws -> Result
+    ) async throws -> Result {
+        let timeout = Duration.seconds(timeout ?? options.timeout ?? 30)
         let client = try await CRUDClient.withDeadline(in: timeout) {
             try await CRUDClient.connect(
                 path: options.socket, options: CRUDClient.Options(name: Client.name))

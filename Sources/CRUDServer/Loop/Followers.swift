@@ -21,6 +21,9 @@ final class Followers {
         loopNumber = number
     }
 
+    /// How many wait.
+    var count: Int { waiting.count }
+
     func add(_ request: PendingChanges) {
         waiting.append(request)
         request.await(onLoop: loopNumber)

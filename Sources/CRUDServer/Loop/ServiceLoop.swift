@@ -170,6 +170,7 @@ final class ServiceLoop: IterationHandler, LoopContext {
 
     private func measure() -> LoopMeasurement {
         var measurement = LoopMeasurement(requests: state.meter.counts)
+        measurement.followers = state.followers.count
         sessions.measure(into: &measurement)
         for (name, count) in collections.table.requestCounts { measurement.collections[name] = count }
         return measurement

@@ -63,6 +63,8 @@ enum MetricsText {
         writer.sample(sessions.opened)
         writer.begin("crudd_sessions_refused", .counter, "Connections that were refused because of a limit.")
         writer.sample(sessions.refused)
+        writer.begin("crudd_changes_followers", .gauge, "Requests that are held back until a collection changes.")
+        writer.sample(loops.followers)
         writer.begin("crudd_buffer_bytes", .gauge, "What the daemon holds for its peers: requests, pages and replies.")
         writer.sample(loops.heldBytes)
         writer.begin("crudd_buffer_limit_bytes", .gauge, "How much that may be (limits.buffer_bytes).")

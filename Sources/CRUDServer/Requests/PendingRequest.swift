@@ -12,7 +12,8 @@ class PendingRequest: RequestCompletion {
     final let session: Session
     /// The request's id as it was sent; nil for a notification.
     final let id: [UInt8]?
-    final let arrival: Duration
+    /// When it has come, on the loop's clock; nil while its reply is held back, which is no time that it takes.
+    private var arrival: Duration?
     final private(set) var deadline: Duration
     private let method: Method
     final private(set) var kind: RequestKind
@@ -76,6 +77,7 @@ class PendingRequest: RequestCompletion {
     final func follow(givingBack bytes: Int) {
         session.ended(counting: self)
         kind = .follow
+        arrival = nil
         chargedBytes -= bytes
         session.started(self)
     }
@@ -83,6 +85,7 @@ class PendingRequest: RequestCompletion {
     /// Has something to reply, and until then so much time.
     final func resumeFollowing(until deadline: Duration, needing bytes: Int) {
         self.deadline = deadline
+        arrival = session.loop.now
         missingBytes = bytes
         isBeingMade = false
         session.beginAgainIfThereIsRoom(self)
@@ -180,6 +183,7 @@ class PendingRequest: RequestCompletion {
         let outcome =
             if let id { session.reply(to: id.span, in: array, reply) } else { StreamBuffer.outcome(of: reply) }
         guard let outcome else { return }
+        let arrival = arrival ?? session.loop.now
         session.count(method, outcome, arrival: arrival)
         guard let duration = session.loop.slow?.duration(since: arrival) else { return }
         let start = begun ?? (outcome == .ok ? session.loop.now : arrival + duration)

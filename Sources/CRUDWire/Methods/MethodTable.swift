@@ -100,7 +100,7 @@ package enum MethodTable {
             .sessionList, "session.list", .admin, "Lists the sessions of all clients.",
             result: object(["sessions": array(session)])),
         MethodDefinition(
-            .sessionClose, "session.close", .admin, "Closes a session, after replies to what it has sent.",
+            .sessionClose, "session.close", .admin, "Closes a session, after replies to its requests in flight.",
             required: [.session], result: #"{"type":"object"}"#),
         MethodDefinition(
             .daemonReload, "daemon.reload", .admin, "Reads the configuration again and returns what has changed.",

@@ -105,7 +105,7 @@ import Testing
         #expect(lines.contains { $0.hasPrefix("record.read") && $0.hasSuffix("1010    999 µs     56 µs        10") })
         #expect(!lines.contains { $0.hasPrefix("daemon.ping") }, "nobody has called it")
         #expect(lines.contains { $0.hasPrefix(#"a"b\c\nd "#) }, "no control character gets to the terminal")
-        #expect(lines.contains { $0.hasPrefix("main") && $0.hasSuffix("ready       7         -    10.0         0") })
+        #expect(lines.contains { $0.hasPrefix("main") && $0.hasSuffix("ready       7         -      10         0") })
         #expect(lines.contains { $0.hasPrefix("old") && $0.contains("down") && $0.hasSuffix("3") })
         #expect(lines.contains { $0.hasPrefix("moving") && $0.contains("suspended    25 %       200") })
     }
@@ -130,11 +130,11 @@ import Testing
 
     @Test func numbersAreShort() {
         #expect(
-            [0, 0.04, 0.5, 9.94, 10, 9999, 12_345, 999_949, 1_234_567].map(TopScreen.count)
-                == ["0", "0", "0.5", "9.9", "10", "9999", "12.3k", "999.9k", "1.23M"])
+            [0, 0.04, 0.5, 3, 9.94, 10, 9999, 12_345, 999_949, 1_234_567].map(TopScreen.count)
+                == ["0", "0", "0.5", "3", "9.9", "10", "9999", "12.3k", "999.9k", "1.23M"])
         #expect(
             [0.0000124, 0.0009994, 0.0034, 0.0999, 0.25, 1.25, nil].map(TopScreen.time)
-                == ["12 µs", "999 µs", "3.4 ms", "100 ms", "250 ms", "1.3 s", "-"])
+                == ["12 µs", "999 µs", "3.4 ms", "99.9 ms", "250 ms", "1.3 s", "-"])
         #expect([59, 61, 3700, 90_000].map(TopScreen.duration) == ["59 s", "1 min 1 s", "1 h 1 min", "1 d 1 h"])
         #expect([10, 2048, 20_971_520, 2e9].map(TopScreen.bytes) == ["10 B", "2 KiB", "20.0 MiB", "1.9 GiB"])
         #expect(TopScreen.sparkline([nil, 0, 4, 8], width: 6) == "   ▁▅█")

@@ -110,6 +110,27 @@ import Testing
         #expect(samples["process_start_time_seconds{}"] ?? 0 > 1_700_000_000)
     }
 
+    @Test func whoWaitsForChangesIsCounted() throws {
+        let daemon = try Daemon(Configuration(collections: "c: {backend: main, changes: true}"))
+        let (connection, follower) = (try daemon.connect(), try daemon.connect())
+        #expect(try Self.scrape(connection)["crudd_changes_followers{}"] == 0)
+        let request = Connection.request(
+            "collection.changes", #"{"collection":"c","after":"now","wait":300}"#, id: "1")
+        try follower.sendFrame(request)
+        let deadline = Deadline()
+        while try Self.scrape(connection)["crudd_changes_followers{}"] != 1 {
+            try #require(!deadline.hasPassed, "it does not wait")
+        }
+        let waited = ContinuousClock.now
+        #expect(try connection.upsert("c", "a", "1").result != nil)
+        #expect(try follower.receive().result != nil)
+        let samples = try Self.scrape(connection)
+        #expect(samples["crudd_changes_followers{}"] == 0)
+        #expect(samples[#"crudd_request_duration_seconds_count{method="collection.changes"}"#] == 1)
+        let seconds = samples[#"crudd_request_duration_seconds_sum{method="collection.changes"}"#] ?? .infinity
+        #expect(seconds < (ContinuousClock.now - waited) / .seconds(1), "what it waited does not count")
+    }
+
     /// The table of the operations page has every metric, and nothing else.
     @Test func everyMetricIsDocumented() throws {
         let daemon = try Daemon()

@@ -38,7 +38,7 @@ import Testing
         let daemon = try Daemon()
         let terminal = try Tmux(width: 80, height: 24, environment: Self.variables)
         try terminal.enter(Self.command(daemon))
-        try terminal.wait(for: "a screen") { $0.first?.hasPrefix("crudd ") == true && $0[0].contains("in buffers") }
+        try terminal.wait(for: "a screen") { $0.first?.hasPrefix("crudd ") == true && $0[0].contains("session") }
         try terminal.resize(width: 30, height: 6)
         try terminal.wait(for: "a small screen") { $0.first?.hasPrefix("crudd ") == true && $0[0].hasSuffix("…") }
         try terminal.resize(width: 150, height: 40)

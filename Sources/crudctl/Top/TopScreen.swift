@@ -46,7 +46,8 @@ struct TopScreen {
 
     private var title: Line {
         let parts = [
-            "crudd \(state.version)", "up \(Self.duration(state.uptime))", "\(Int(state.sessions)) sessions",
+            "crudd \(state.version)", "up \(Self.duration(state.uptime))",
+            state.sessions == 1 ? "1 session" : "\(Int(state.sessions)) sessions",
             "\(Self.bytes(state.residentBytes)) memory", state.cpu.map { "\(Int(($0 * 100).rounded())) % CPU" },
             "\(Self.bytes(state.heldBytes)) in buffers", "q quits",
         ]
@@ -62,7 +63,8 @@ struct TopScreen {
         let available = width - 2 * Self.gap.count - 10 - 8
         return rows.prefix(max(0, height - 2)).map { name, values, maximum, latest in
             let graph = Self.sparkline(values, width: min(available, TopState.historyLength), maximum: maximum)
-            let text = [Self.left(name, 10), Self.right(latest, 8), graph].joined(separator: Self.gap)
+            let parts = [Self.left(name, 10), Self.right(latest, 8), graph]
+            let text = parts.filter { !$0.isEmpty }.joined(separator: Self.gap)
             return [Span(text: text)]
         }
     }
@@ -202,11 +204,11 @@ struct TopScreen {
         String(repeating: " ", count: max(0, width - text.displayWidth)) + text
     }
 
-    /// At most six characters: `0.4`, `12`, `12.3k`, `1.23M`.
+    /// At most six characters: `0.4`, `3`, `12`, `12.3k`, `1.23M`.
     static func count(_ number: Double) -> String {
         switch number {
         case ..<0.05: "0"
-        case ..<9.95: decimal(number, 1)
+        case ..<9.95 where number != number.rounded(): decimal(number, 1)
         case ..<9999.5: String(Int(number.rounded()))
         case ..<999_950: decimal(number / 1e3, 1) + "k"
         default: decimal(number / 1e6, 2) + "M"

@@ -296,7 +296,8 @@ private let levels = #""trace", "debug", "info", "notice", "warning", "error", "
 
     @Test(arguments: [
         DiagnosticCase("[a]", "2:14: expected a mapping of names or globs to collections, found a list"),
-        DiagnosticCase("{a: main}", #"2:18: expected a mapping (backend, format, indexes, move, changes), found "main""#),
+        DiagnosticCase(
+            "{a: main}", #"2:18: expected a mapping (backend, format, indexes, move, changes), found "main""#),
         DiagnosticCase("{a: {}}", #"2:18: collection "a" lacks the key "backend""#),
         DiagnosticCase("{a: {backend: [main]}}", "2:28: expected the name of a backend, found a list"),
         DiagnosticCase("{a: {backend: other-one}}", #"2:28: unknown backend "other-one", known are "main""#),

@@ -70,9 +70,19 @@ final class PendingChanges: PendingRequest {
     private let waitEnd: Duration
     /// Until when it is held back for records that are still being added to the feed.
     private var completionEnd: Duration?
-    /// The page that had nothing to say: where it ended, whether all records had been added to the feed, and how many
-    /// collections had been opened.
-    private var last = (place: ChangesCursor(), isComplete: true, openings: UInt64(0))
+    /// The page that had nothing to say.
+    private var last = LastPage()
+
+    private struct LastPage {
+        /// Where it ended.
+        var place = ChangesCursor()
+        /// The feed that it was a page of; nil: the collection was not there.
+        var feed: ChangeFeed?
+        /// Whether all records had been added to the feed.
+        var isComplete = true
+        /// How many feeds of the backend had been opened.
+        var openings: UInt64 = 0
+    }
 
     private static let completionTimeout = Duration.seconds(1)
 
@@ -102,7 +112,8 @@ final class PendingChanges: PendingRequest {
             return false
         }
         let loop = session.loop
-        last = (task.cursor, task.isComplete, task.openings)
+        last = LastPage(
+            place: task.cursor, feed: task.feed, isComplete: task.isComplete, openings: task.openings)
         if !task.isComplete, completionEnd == nil { completionEnd = loop.now + Self.completionTimeout }
         guard waitDeadline > loop.now, !loop.isDraining, !isInArray, isWanted, canBeginAgain else { return false }
         request.start = .cursor(task.cursor)
@@ -119,12 +130,15 @@ final class PendingChanges: PendingRequest {
     var isDue: Bool {
         guard let collection, !collection.backend.isStorageDown else { return true }
         // A collection that is not there is looked for again whenever one has been opened.
-        guard let feed = collection.stored.feed else { return collection.backend.feeds.openings != last.openings }
+        guard let feed = last.feed else { return collection.backend.feeds.openings != last.openings }
         return !feed.isOpen || feed.lastChange > last.place.sequence || feed.isComplete != last.isComplete
     }
 
+    /// Whether what it follows has been closed: the collection was dropped or moved, or its backend was lost.
+    var isCutShort: Bool { last.feed?.isOpen == false }
+
     /// Has the loop told of the next change.
-    func await(onLoop number: Int) { collection?.stored.feed?.await(onLoop: number) }
+    func await(onLoop number: Int) { last.feed?.await(onLoop: number) }
 
     /// Looks for changes again.
     func resume() {

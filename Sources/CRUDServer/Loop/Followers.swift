@@ -46,7 +46,9 @@ final class Followers {
             if isDue { due.append(request) }
             return isDue
         }
-        for request in due { request.resume() }
+        for request in due {
+            if request.isCutShort { request.replyEmpty() } else { request.resume() }
+        }
     }
 
     /// Replies to those whose collection is about to be exchanged.

@@ -41,7 +41,8 @@ final class BackendWorker {
         let feeds = FeedKeeper(storage)
         background = [CollectionOpener(storage, backend.kept), builder, feeds, sweeper]
         storage.openedIndexes = { builder.add($0, $1) }
-        storage.openedCollection = { collection in
+        storage.openedCollection = { [kept = backend.kept] collection in
+            kept.add(collection)
             sweeper.add(collection)
             feeds.add(collection)
         }
@@ -210,6 +211,7 @@ final class BackendWorker {
         do throws(CRUDError) {
             if !task.collection.isOpen { try storage.open(task.collection) }
             task.isPrepared = true
+            task.isAbsent = !task.collection.isOpen
             if task is ReadTask, !backend.hasReadQueues { _ = try storage.reader() }
         } catch {
             guard task.claim() else { return }

@@ -44,6 +44,8 @@ package final class ChangesTask: ReadTask, @unchecked Sendable {
     package private(set) var changes: [UInt8] = []
     /// The ids of records that cannot be decoded and were left out.
     package private(set) var corrupt: [[UInt8]] = []
+    /// The feed that it is a page of; nil: the collection is not there.
+    package private(set) var feed: ChangeFeed?
     /// Where the next page begins.
     package private(set) var cursor = ChangesCursor()
     /// Whether there is more at once.
@@ -75,10 +77,12 @@ package final class ChangesTask: ReadTask, @unchecked Sendable {
         if isAbandoned { throw CRUDError(.unavailable, "nobody waited for the changes any more") }
         guard let feed = collection.feed else {
             guard !collection.isOpen else { throw .changesAreOff }
+            guard isAbsent else { throw CRUDError(.unavailable, "the collection has been closed meanwhile") }
             // Nothing has ever been written.
             if case .cursor(let cursor) = request.start, cursor.identity != 0 { throw .cursorExpired }
             return true
         }
+        self.feed = feed
         // While removals are being forgotten it is not known which; that takes a moment.
         guard let history = feed.history else { return false }
         let execution = if let execution { execution } else { try begin(feed, history) }

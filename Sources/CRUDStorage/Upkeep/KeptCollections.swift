@@ -4,6 +4,8 @@ import Synchronization
 final class KeptCollections: Sendable {
     private struct State {
         var collections: [BackendCollection] = []
+        /// Of these collections: a name has one place in a backend.
+        var names: Set<[UInt8]> = []
         var version = 0
     }
 
@@ -12,7 +14,16 @@ final class KeptCollections: Sendable {
     func replace(_ collections: [BackendCollection]) {
         state.withLock { state in
             state.collections = collections
+            state.names = Set(collections.map(\.name))
             state.version += 1
+        }
+    }
+
+    /// Adds a collection that somebody has opened, so that it is looked after when its storage is opened again.
+    func add(_ collection: BackendCollection) {
+        state.withLock { state in
+            let isKnown = state.names.insert(collection.name).inserted == false
+            if !isKnown { state.collections.append(collection) }
         }
     }
 

@@ -8,6 +8,8 @@ package class SlicedTask: WorkItem, @unchecked Sendable {
 
     package let collection: BackendCollection
     private let abandoned = Atomic(false)
+    /// Whether the writer has found that there is no such collection.
+    var isAbsent = false
 
     init(on collection: BackendCollection, deliver: @escaping @Sendable (WorkItem) -> Void) {
         self.collection = collection

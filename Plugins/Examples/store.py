@@ -75,8 +75,7 @@ class Store:
         return self.database.execute(sql, arguments)
 
     def last_sequence(self):
-        (last,) = self.query("SELECT last_sequence FROM state").fetchone()
-        return last
+        return self.query("SELECT last_sequence FROM state").fetchone()[0]
 
     # Collections: one for each name and format
 
@@ -150,8 +149,7 @@ class Store:
     def count(self, payload, collection, order, limit, now, **bounds):
         _, where, values = self.condition(payload, collection, order, now, **bounds)
         rows = f"SELECT 1 FROM records WHERE {where} LIMIT ?"
-        (count,) = self.query(f"SELECT count(*) FROM ({rows})", *values, limit or -1).fetchone()
-        return {"count": count}
+        return {"count": self.query(f"SELECT count(*) FROM ({rows})", *values, limit or -1).fetchone()[0]}
 
     def condition(self, payload, collection, order, now, **bounds):
         """The column that a range orders by, its condition in SQL, and the values in it."""
@@ -233,15 +231,15 @@ class Store:
         if precondition == "revision" and found[2] != expected:
             output.append(found[2])
             return {"status": "mismatch", "revision": len(found[2])}
-        key = self.key(collection)
         if kind == "put":
-            self.query("REPLACE INTO records VALUES (?, ?, ?, ?, ?, ?)", key, id, item, revision, expiresAt, sequence)
+            values = self.key(collection), id, item, revision, expiresAt, sequence
+            self.query("REPLACE INTO records VALUES (?, ?, ?, ?, ?, ?)", *values)
             return {"status": "ok", "replaced": found is not None}
         if kind == "remove":
-            self.remove(key, id, sequence, now)
+            self.remove(self.key(collection), id, sequence, now)
         return {"status": "ok"}
 
-    # Expiry and removals. A collection with a row in `history` remembers what was removed.
+    # Expiry and removals. A collection with a row in `history` remembers what was removed
 
     def remove(self, key, id, sequence, now):
         self.query("DELETE FROM records WHERE collection = ? AND id = ?", key, id)
@@ -252,14 +250,12 @@ class Store:
         expiring = f"FROM records WHERE collection = {self.key(collection)} AND expires > 0"
         expired = self.query(f"SELECT id {expiring} AND expires <= ? ORDER BY expires, id LIMIT ?", now, limit)
         removed = [(id, firstSequence + number) for number, (id,) in enumerate(expired.fetchall())]
-        if removed:
-            self.query("BEGIN IMMEDIATE")
-            for id, sequence in removed:
-                self.remove(self.key(collection), id, sequence, now)
-            self.commit(removed[-1][1])
-        (next,) = self.query(f"SELECT min(expires) {expiring}").fetchone()
+        self.query("BEGIN IMMEDIATE")
+        for id, sequence in removed:
+            self.remove(self.key(collection), id, sequence, now)
+        self.commit(removed[-1][1] if removed else 0)
         records = (({"id": len(id), "removed": True, "sequence": sequence}, [id]) for id, sequence in removed)
-        return {"nextExpiry": next or 0}, records
+        return {"nextExpiry": self.query(f"SELECT min(expires) {expiring}").fetchone()[0] or 0}, records
 
     def history(self, key):
         return self.query("SELECT identity, forgotten FROM history WHERE collection = ?", key).fetchone()
@@ -270,11 +266,11 @@ class Store:
             raise Failure("unsupported", "the collection was not opened with sequences")
         first = "SELECT sequence, at FROM removed WHERE collection = ? ORDER BY sequence LIMIT ?"
         old = [sequence for sequence, at in self.query(first, key, limit) if at < before]
-        if old:
-            self.query("BEGIN IMMEDIATE")
-            self.query("DELETE FROM removed WHERE collection = ? AND sequence <= ? AND at < ?", key, old[-1], before)
-            self.query("UPDATE history SET forgotten = max(forgotten, ?) WHERE collection = ?", old[-1], key)
-            self.commit()
+        self.query("BEGIN IMMEDIATE")
+        for sequence in old:
+            self.query("DELETE FROM removed WHERE collection = ? AND sequence = ?", key, sequence)
+        self.query("UPDATE history SET forgotten = max(forgotten, ?) WHERE collection = ?", max(old, default=0), key)
+        self.commit()
         identity, forgotten = self.history(key)
         return {"identity": identity, "forgotten": forgotten, "trimmed": len(old)}
 
@@ -334,6 +330,12 @@ class Channel:
 
 
 class Plugin:
+    # The methods whose result is an object without records.
+    RESULTS = {
+        "openCollection": Store.open_collection, "dropCollection": Store.drop_collection,
+        "listCollections": Store.list_collections, "count": Store.count, "trimHistory": Store.trim_history,
+    }
+
     def __init__(self):
         self.channel = Channel()
         self.store = None
@@ -363,26 +365,16 @@ class Plugin:
         elif method == "open":
             self.store = Store(checked_path(params["options"]))
             self.channel.send(id=id, result={"lastSequence": self.store.last_sequence()})
-        elif method == "openCollection":
-            self.channel.send(id=id, result=self.store.open_collection(payload, **params))
-        elif method == "dropCollection":
-            self.channel.send(id=id, result=self.store.drop_collection(payload, **params))
-        elif method == "listCollections":
-            self.channel.send(id=id, result=self.store.list_collections(payload))
-        elif method == "read":
-            self.channel.send_records(id, self.store.read(payload, **params))
-        elif method == "scan":
-            self.channel.send_records(id, self.store.scan(payload, **params))
-        elif method == "count":
-            self.channel.send(id=id, result=self.store.count(payload, **params))
+        elif method in self.RESULTS:
+            self.channel.send(id=id, result=self.RESULTS[method](self.store, payload, **params))
+        elif method in ("read", "scan"):
+            self.channel.send_records(id, getattr(self.store, method)(payload, **params))
         elif method == "write":
             result, output = self.store.write(payload, **params)
             self.channel.send(output, id=id, result=result)
         elif method == "removeExpired":
             others, records = self.store.remove_expired(payload, **params)
             self.channel.send_records(id, records, **others)
-        elif method == "trimHistory":
-            self.channel.send(id=id, result=self.store.trim_history(payload, **params))
         else:
             raise Failure("unsupported", f"there is no method {method}")
 

@@ -4,7 +4,8 @@ import Glibc
 /// Writes that continue until the process is killed, and what must be there afterwards.
 ///
 /// Batch n puts `a`, one of `k0` to `k9` by the last digit of n, and `b`, all with revision n, an item whose size
-/// depends on n as well, and n as their key. It is reported on standard output once it has been acknowledged.
+/// depends on n as well, and n as their key. Where removals are remembered it also puts `x` and the number n, and removes
+/// what the batch before has put there. It is reported on standard output once it has been acknowledged.
 package enum CrashWorkload {
     private static let slots = 10
     private static let index = "n"
@@ -36,15 +37,20 @@ package enum CrashWorkload {
         let backend = try PluginBackend(plugin, options: options)
         let isAtomic = backend.has(CRUDD_HAS_TRANSACTIONS)
         let isIndexed = backend.has(CRUDD_HAS_INDEXES)
-        let collection = try backend.open(name, format: format, indexes: isIndexed ? [index] : [])
+        let remembers = remembersRemovals(backend)
+        let collection = try backend.open(
+            name, format: format, indexes: isIndexed ? [index] : [], hasSequences: remembers)
         var progress = Progress()
         progress.batch = first - 1
         while true {
             progress.batch += 1
-            let records = ["a", "k\(progress.batch % slots)", "b"].map { record($0, progress.batch, format) }
-            let outcomes = try backend.write(
-                records.map { .put($0, keys: isIndexed ? [key(progress.batch)] : [], in: collection) },
-                isAtomic: isAtomic)
+            let ids = ["a", "k\(progress.batch % slots)", "b"] + (remembers ? ["x\(progress.batch)"] : [])
+            var mutations = ids.map { id in
+                PluginMutation.put(
+                    record(id, progress.batch, format), keys: isIndexed ? [key(progress.batch)] : [], in: collection)
+            }
+            if remembers, progress.batch > first { mutations.append(.remove("x\(progress.batch - 1)", in: collection)) }
+            let outcomes = try backend.write(mutations, isAtomic: isAtomic)
             for outcome in outcomes where outcome != .created && outcome != .replaced {
                 throw .violation("the outcome of a put was \(outcome)")
             }
@@ -54,6 +60,11 @@ package enum CrashWorkload {
                 exit(1)
             }
         }
+    }
+
+    /// Whether an atomic batch has its removals remembered with it.
+    private static func remembersRemovals(_ backend: PluginBackend) -> Bool {
+        backend.has(CRUDD_HAS_TRANSACTIONS) && backend.has(CRUDD_HAS_SEQUENCES)
     }
 
     private static func record(_ id: String, _ number: Int, _ format: String) -> PluginRecord {
@@ -77,7 +88,9 @@ package enum CrashWorkload {
         let isThere = try backend.collections().contains(name)
         guard backend.has(CRUDD_IS_DURABLE) || isThere else { return nil }
         let indexes = backend.has(CRUDD_HAS_INDEXES) ? [index] : []
-        let collection = try backend.open(name, format: context.format, indexes: indexes, creates: false)
+        let remembers = remembersRemovals(backend)
+        let collection = try backend.open(
+            name, format: context.format, indexes: indexes, creates: false, hasSequences: remembers)
         let reader = try backend.reader()
         let records = try reader.scan(collection)
         let numbers = records.map { Int($0.revision) ?? -1 }
@@ -93,6 +106,7 @@ package enum CrashWorkload {
         if backend.has(CRUDD_HAS_TRANSACTIONS) {
             context.expect(a, is: b, "the last record of the last atomic batch, compared with its first")
         }
+        if remembers, a > 0 { try verifyRemovals(upTo: a, collection, reader, context) }
         var progress = Progress()
         progress.sequence = max(acknowledged.sequence, backend.storedLastSequence)
         progress.batch = min(a, b)
@@ -109,6 +123,19 @@ package enum CrashWorkload {
         }
         progress.batch = max(progress.batch, batch)
         return progress
+    }
+
+    /// What each batch has put under its own number is there, or its removal is remembered, and not both.
+    private static func verifyRemovals(
+        upTo batch: Int, _ collection: PluginCollection, _ reader: PluginReader, _ context: CheckContext
+    ) throws(CallError) {
+        let found = try reader.scan(collection, .sequences(), withItems: false).filter { $0.id.hasPrefix("x") }
+        var seen: [String: Int] = [:]
+        for record in found { seen[record.id, default: 0] += 1 }
+        for number in 1..<(batch + 1) where seen["x\(number)"] != 1 {
+            let count = seen["x\(number)"] ?? 0
+            context.add("record x\(number), or its removal, is found \(count) times in a scan by sequence")
+        }
     }
 
     /// Numbers rise with the batches, and none is above `last_sequence`, or it would be given again.

@@ -47,12 +47,33 @@ import Testing
         #expect(read == records.map { "-1 \(text($0))" } + ["7 =@r 0 0"])
     }
 
+    /// Nothing but its id and its sequence number.
+    @Test func removalsComeBack() throws {
+        var removal = record("ab", "{}", expiresAt: 5, sequence: 9)
+        removal.flags = UInt32(CRUDD_RECORD_REMOVED)
+        let bytes = writtenFrame { writer in
+            writer.raw(#"{"records":["#)
+            writer.record(removal, withItem: true)
+            writer.raw(#"],"nextExpiry":7}"#)
+        }
+        var read: [String] = []
+        try readFrame(bytes) { reader throws(ProtocolViolation) in
+            try reader.records { (_, record) throws(ProtocolViolation) in
+                read.append("\(text(record)) \(record.isRemoved)")
+            } member: { (reader, key) throws(ProtocolViolation) in
+                read.append("\(key.text) \(try reader.count())")
+            }
+        }
+        #expect(read == ["ab=@ 0 9 true", "nextExpiry 7"])
+    }
+
     @Test(arguments: [
         #"{"records":[{}]}"#, #"{"records":[{"index":0,"revision":0}]}"#, #"{"records":[{"index":0,"revision":65}]}"#,
         #"{"records":[{"index":0,"item":1,"revision":200}]}"#, #"{"records":[{"index":2,"revision":1}]}"#,
         #"{"records":[{"revision":1}]}"#, #"{"records":[{"index":-1,"revision":1}]}"#, #"{"records":{}}"#,
         #"{"records":[{"index":0,"revision":1,"expiresAt":9223372036854775808}]}"#,
         #"{"records":[{"index":0,"revision":1,"sequence":18446744073709551616}]}"#,
+        #"{"records":[{"index":0,"removed":true,"sequence":1}]}"#,
     ])
     func wrongRecordsAreViolations(head: String) {
         #expect(throws: ProtocolViolation.self) {
@@ -114,7 +135,9 @@ import Testing
         bySequence.lower_sequence = 1
         bySequence.upper_sequence = .max
         let unkeyed = range(CRUDD_BY_KEY, flags: CRUDD_RANGE_UNKEYED)
-        for range in [range(CRUDD_BY_ID), range(CRUDD_BY_ID, lower: "a", upper: "b"), byKey, unkeyed, bySequence] {
+        let unsequenced = range(CRUDD_BY_SEQUENCE, lower: "a", upper: "b", flags: CRUDD_RANGE_UNSEQUENCED)
+        let byID = [range(CRUDD_BY_ID), range(CRUDD_BY_ID, lower: "a", upper: "b")]
+        for range in byID + [byKey, unkeyed, bySequence, unsequenced] {
             let bytes = writtenFrame { writer in
                 writer.raw(#"{"collection":1"#)
                 writer.range(range)

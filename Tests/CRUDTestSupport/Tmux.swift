@@ -1,5 +1,3 @@
-import CRUDTestSupport
-
 /// A terminal in which a shell runs, as a person would have it: tmux without anybody's configuration.
 package final class Tmux {
     private let directory: TemporaryDirectory

@@ -41,6 +41,9 @@ extension OpenStorage {
         return (removals.count, next)
     }
 
+    /// Every write has an outcome by now.
+    func settleFeeds() { environment.feeds.settle(lastSequence) }
+
     /// What the plugin remembers of a collection's removals.
     func readHistory(of collection: OpaquePointer) throws(CRUDError) -> ChangeFeed.History {
         try history(of: collection, before: 0, atMost: 0).history

@@ -10,6 +10,8 @@ package final class ChangeFeeds: CommitObserver {
     private let feeds = Mutex<[UInt: ChangeFeed]>([:])
     private let isUsed = Atomic(false)
     private let settledNumber = Atomic<UInt64>(0)
+    /// Whether the outcome of a write is unknown. Used by the writer alone.
+    private let isUncertain = Atomic(false)
     private let openingCount = Atomic<UInt64>(0)
     /// By the number of the loop.
     private let wakers = Mutex<[(@Sendable () -> Void)?]>([])
@@ -30,7 +32,17 @@ package final class ChangeFeeds: CommitObserver {
 
     // MARK: The writer's side
 
-    func open(lastSequence: UInt64) { settledNumber.store(lastSequence, ordering: .releasing) }
+    func open(lastSequence: UInt64) {
+        isUncertain.store(false, ordering: .relaxed)
+        settledNumber.store(lastSequence, ordering: .releasing)
+    }
+
+    /// The storage has been asked for something else since a write whose outcome is unknown: by now it has an outcome.
+    func settle(_ lastSequence: UInt64) {
+        guard isUncertain.exchange(false, ordering: .relaxed) else { return }
+        settledNumber.store(max(settled, lastSequence), ordering: .releasing)
+        for feed in feeds.withLock({ Array($0.values) }) { wake(feed.changed(lastSequence)) }
+    }
 
     /// A collection has been opened; `handle` is what the plugin calls it.
     func open(_ feed: ChangeFeed, of handle: OpaquePointer) {
@@ -64,9 +76,14 @@ package final class ChangeFeeds: CommitObserver {
     package func willCommit(_ mutations: UnsafeBufferPointer<crudd_mutation>) {}
 
     package func committed(_ commit: borrowing Commit) {
+        if Int(commit.status) == CRUDD_OUTCOME_UNKNOWN { isUncertain.store(true, ordering: .relaxed) }
         guard Int(commit.status) == CRUDD_OK else { return }
+        if commit.isAtomic, commit.outcomes.contains(where: { Int($0.status) != CRUDD_OK }) { return }
+        // What has been refused leaves no trace in the storage: after a restart its number may be given out again.
         var highest: UInt64 = 0
-        for mutation in commit.mutations { highest = max(highest, mutation.record?.pointee.sequence ?? 0) }
+        for (index, mutation) in commit.mutations.enumerated() where Int(commit.outcomes[index].status) == CRUDD_OK {
+            highest = max(highest, mutation.record?.pointee.sequence ?? 0)
+        }
         if highest > settled { settledNumber.store(highest, ordering: .releasing) }
         if isUsed.load(ordering: .acquiring) { noteChanges(of: commit) }
     }

@@ -111,6 +111,31 @@ import Testing
         #expect(off?["changes"]?.text == "false")
     }
 
+    @Test func aBackendThatCannotIsAnErrorOfTheFile() throws {
+        let marked = MarkedText(
+            """
+            state_directory: $DIRECTORY/state
+            socket: {path: $DIRECTORY/crudd.sock}
+            plugins: {directories: [$DIRECTORY/plugins]}
+            backends:
+              files: {plugin: filesystem, options: {directory: $DIRECTORY/files}}
+              main: {plugin: sqlite, options: {path: $DIRECTORY/main.sqlite}}
+            collections:
+              a: {backend: files, changes: ¶true}
+              b: {backend: files, changes: false}
+              "*": {backend: files, changes: ¶{retention: 1d}}
+              c: {backend: main, changes: {retention: 1d}}
+            """)
+        let installation = try Installation(text: marked.text)
+        let outcome = try installation.check()
+        #expect(outcome.status == .exited(78))
+        #expect(outcome.errorLines.count == 2, "\(outcome.errors)")
+        for position in marked.positions {
+            let start = "\(installation.configurationFile):\(position): "
+            #expect(outcome.errorLines.contains { $0.hasPrefix(start) }, "\(outcome.errors)")
+        }
+    }
+
     // MARK: Cursors
 
     @Test(arguments: [true, false])

@@ -207,8 +207,8 @@ private final class FeedLoad {
         repeat {
             let end = Deadline(.milliseconds(200))
             try run { end.hasPassed }
-            let records = try connection.call("record.query", #"{"collection":"c"}"#).result?["records"]?.elements
-            let there = try #require(records)
+            let reply = try connection.call("record.query", #"{"collection":"c"}"#)
+            let there = try #require(reply.result?["records"]?.elements, "\(reply)")
             wrong = followers.indices.filter { index in
                 var expected: [String: String] = [:]
                 for record in there {

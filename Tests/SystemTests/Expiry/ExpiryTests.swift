@@ -156,3 +156,68 @@ import Testing
         }
     }
 }
+
+/// What has expired is deleted soon, whoever looks.
+@Suite struct ExpirySweepTests {
+    private static let configuration = Configuration(
+        backends: """
+            main: {plugin: sqlite, options: {path: $DIRECTORY/main.sqlite}}
+            kid: {plugin: memory, isolation: process}
+            """,
+        collections: "c: {backend: main, changes: true}\nd: {backend: kid, changes: true}\ne: {backend: main}")
+
+    /// Twenty batches of a thousand records that expire at once, with other clients at work beside.
+    @Test(arguments: ["c", "d"])
+    func manyAtOnce(collection: String) throws {
+        let daemon = try Daemon(Self.configuration)
+        let (connection, follower) = (try daemon.connect(), try daemon.connect())
+        #expect(try connection.create(collection, "stays", "0").result != nil)
+        for batch in 0..<20 {
+            let operations = (0..<1000).map {
+                #"{"op":"create","collection":"\#(collection)","id":"\#(batch) \#($0)","item":\#($0),"ttl":0.3}"#
+            }
+            let reply = try connection.call(
+                "record.batch", #"{"operations":[\#(operations.joined(separator: ","))]}"#)
+            try #require(reply.result != nil, "\(reply)")
+        }
+        // The feed tells of every one.
+        var live: Set<String> = []
+        var cursor = "start"
+        let deadline = Deadline()
+        repeat {
+            let page = try follower.changes(collection, after: cursor, #""wait":1,"items":false,"limit":10000"#)
+            for change in page.changes {
+                let id = try #require(change["id"]?.string)
+                if change["deleted"] != nil { live.remove(id) } else { live.insert(id) }
+            }
+            cursor = page.cursor
+            #expect(try connection.item(collection, "stays") == "0")
+            #expect(try connection.upsert("e", "a", "1").result != nil)
+            try #require(!deadline.hasPassed, "\(live.count) are left")
+        } while live != ["stays"]
+        #expect(try daemon.stop() == .exited(0))
+    }
+
+    /// Nobody uses the collection after the start.
+    @Test func alsoWhereNobodyLooks() throws {
+        var daemon = try Daemon(Self.configuration)
+        let connection = try daemon.connect()
+        let params = #"{"collection":"e","id":"a","item":1,"ttl":0.2}"#
+        #expect(try connection.call("record.create", params).result != nil)
+        try daemon.kill()
+        daemon = try daemon.restarted()
+        let inspector = "\(daemon.installation.path)/main.sqlite"
+        let deadline = Deadline()
+        while try Self.rows(in: inspector) != "0" { try #require(!deadline.hasPassed) }
+        #expect(try daemon.stop() == .exited(0))
+    }
+
+    private static func rows(in database: String) throws -> String {
+        let script = """
+            import sqlite3
+            print(sqlite3.connect("file:\(database)?mode=ro", uri=True).execute("select count(*) from e").fetchone()[0])
+            """
+        let outcome = try Command.run("python3", ["-c", script])
+        return outcome.output.filter(\.isNumber)
+    }
+}

@@ -20,6 +20,10 @@ import Testing
         try check(CheckedPlugin(example: file), options, inChild: inChild)
     }
 
+    @Test func conformsAsItIsDocumented() throws {
+        try check(CheckedPlugin(documented: "Sources/CRUDPluginABI/README.md"), "", inChild: false)
+    }
+
     /// Options that take something away.
     @Test(arguments: [
         ("filesystem", "{directory: $DIRECTORY/files, fsync: false}"),

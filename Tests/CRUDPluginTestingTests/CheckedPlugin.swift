@@ -37,6 +37,30 @@ struct CheckedPlugin {
             to: path)
     }
 
+    /// The adapter at the end of the page for authors of plugins, compiled from there.
+    init(documented page: String) throws {
+        directory = try TemporaryDirectory()
+        path = "\(directory.path)/plugin.so"
+        let text = String(decoding: try Files.read("\(BuildProducts.packageDirectory)/\(page)"), as: UTF8.self)
+        let code = text.split(separator: "\n```swift\n").last?.split(separator: "\n```").first ?? ""
+        let source = "\(directory.path)/Adapter.swift"
+        try Files.write(String(code), to: source)
+        let products = try BuildProducts.path(of: "crudd").split(separator: "/").dropLast().map { "/\($0)" }.joined()
+        let objects = try ["CRUDPluginKit", "CRUDPluginABI", "CRUDJSON", "CRUDModel"].flatMap { module in
+            try Files.names(in: "\(products)/\(module).build").filter { $0.hasSuffix(".o") }
+                .map { "\(products)/\(module).build/\($0)" }
+        }
+        let outcome = try Command.run(
+            "swiftc",
+            [
+                "-swift-version", "6", "-parse-as-library", "-emit-library", "-module-name", "Adapter", "-I",
+                "\(products)/Modules", "-Xcc", "-fmodule-map-file=\(products)/CRUDPluginABI.build/module.modulemap",
+                source, "-o", path,
+            ] + objects)
+        guard outcome.status == .exited(0) else { throw Failure("swiftc: \(outcome.errors)") }
+        try Files.setMode(0o755, of: path)
+    }
+
     /// Runs the suite; `$DIRECTORY` in the options stands for the directory.
     func check(options: String = "", inChild: Bool = false) throws -> Command.Outcome {
         let pieces = options.split(separator: "$DIRECTORY", omittingEmptySubsequences: false)

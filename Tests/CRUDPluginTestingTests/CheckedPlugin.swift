@@ -53,7 +53,7 @@ struct CheckedPlugin {
         let outcome = try Command.run(
             "swiftc",
             [
-                "-swift-version", "6", "-parse-as-library", "-emit-library", "-module-name", "Adapter", "-I",
+                "-O", "-swift-version", "6", "-parse-as-library", "-emit-library", "-module-name", "Adapter", "-I",
                 "\(products)/Modules", "-Xcc", "-fmodule-map-file=\(products)/CRUDPluginABI.build/module.modulemap",
                 source, "-o", path,
             ] + objects)

@@ -158,7 +158,10 @@ install: ## Install what was built (DESTDIR, PREFIX)
 	    $(call install_text,$$page,$(MANDIR)/man$${page##*.}/$${page##*/})
 	done
 	rm -r "$$pages"
-	completion() { $(BUILD)/crudctl --generate-completion-script "$$1" | install -D -m 644 /dev/stdin "$(DESTDIR)$$2"; }
+	completion() {
+	    $(BUILD)/crudctl --generate-completion-script "$$1" | sed '1{/^#!/d}' |
+	        install -D -m 644 /dev/stdin "$(DESTDIR)$$2"
+	}
 	completion bash $(BASH_COMPLETION)
 	completion zsh $(ZSH_COMPLETION)
 	completion fish $(FISH_COMPLETION)

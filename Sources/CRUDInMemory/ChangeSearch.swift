@@ -9,13 +9,12 @@ import CRUDQuery
 /// is not told of deletions up to START, the last change at that time: it has never seen these records.
 struct ChangeSearch: ~Copyable {
     private let collection: String
-    private let query: ChangeQuery
+    /// Where the next page begins.
+    private var after: Cursor
     private let limit: Int
     private let prefix: [UInt8]
     private var filter: FilterEvaluator?
     private let fields: FieldProjection?
-    /// Whether the cursor is ``Cursor/now``, whose page is empty and does not wait.
-    let isPlaced: Bool
 
     /// - Throws: `invalid_query` for a filter that cannot be evaluated, `limit_exceeded` for a wrong limit.
     init(_ query: ChangeQuery, in collection: String) throws(CRUDError) {
@@ -26,20 +25,20 @@ struct ChangeSearch: ~Copyable {
         self.fields = fields
         self.limit = limit
         self.collection = collection
-        self.query = query
+        after = query.after
         prefix = Array((query.selection.prefix ?? "").utf8)
-        isPlaced = query.after.text == Cursor.now.text
     }
 
+    /// The next page, which may be empty.
     mutating func page(_ tables: Tables) throws(CRUDError) -> ChangePage {
         let place = try place(in: tables)
-        if isPlaced { return ChangePage(changes: [], cursor: cursor(tables, place), hasMore: false) }
         let table = tables[collection]
         var changes: [Change<EncodedItem>.Kind] = []
         var reached = place
         for change in table.changes(after: place.sequence) {
             guard changes.count < limit else {
-                return ChangePage(changes: changes, cursor: cursor(tables, reached), hasMore: true)
+                after = cursor(tables, reached)
+                return ChangePage(changes: changes, cursor: after, hasMore: true)
             }
             reached.sequence = change.sequence
             guard change.id.starts(with: prefix) else { continue }
@@ -50,7 +49,8 @@ struct ChangeSearch: ~Copyable {
             }
         }
         reached.sequence = tables.sequence
-        return ChangePage(changes: changes, cursor: cursor(tables, reached), hasMore: false)
+        after = cursor(tables, reached)
+        return ChangePage(changes: changes, cursor: after, hasMore: false)
     }
 
     private mutating func kind(of record: Record) throws(CRUDError) -> Change<EncodedItem>.Kind {
@@ -77,8 +77,8 @@ struct ChangeSearch: ~Copyable {
 
     /// - Throws: `cursor_expired` for a cursor of another database, `invalid_query` for what is none.
     private func place(in tables: Tables) throws(CRUDError) -> Place {
-        let cursor = query.after.text
-        if isPlaced { return (tables.sequence, 0) }
+        let cursor = after.text
+        if cursor == Cursor.now.text { return (tables.sequence, 0) }
         if cursor == Cursor.start.text { return (0, tables.sequence) }
         let numbers = cursor.split(separator: "-", omittingEmptySubsequences: false).map { UInt64($0) }
         guard numbers.count == 3, let database = numbers[0], let sequence = numbers[1], let start = numbers[2] else {

@@ -169,7 +169,7 @@ public final class InMemoryDatabase: Sendable {
             let found = try access { tables in
                 (page: try search.page(tables), sequence: tables.sequence, expiry: tables[collection].earliestExpiry)
             }
-            guard found.page.changes.isEmpty, !search.isPlaced, clock.now() < end else { return found.page }
+            guard found.page.changes.isEmpty, clock.now() < end else { return found.page }
             try await clock.race(until: min(end, found.expiry ?? end)) { [signal] in
                 await signal.wait(beyond: found.sequence)
             }

@@ -70,19 +70,22 @@ import Testing
     @Test func asksForNoPageBeforeItIsNeeded() async throws {
         let daemon = try ScriptedDaemon { listener in
             let peer = try listener.accept()
+            let place = try peer.request()
+            try peer.reply(to: place, Self.page("c1"))
             let request = try peer.request()
             let deleted = #"{"id":"a","deleted":true}"#
-            try peer.reply(to: request, Self.page("c1", deleted, deleted))
+            try peer.reply(to: request, Self.page("c2", deleted, deleted))
             try peer.awaitClosing()
-            return request.text
+            return [place.text, request.text]
         }
         let client = try await CRUDClient.connect(path: daemon.path)
         let query = Query<[Int]>().withIDs(startingWith: "p")
         var changes = client.repository("things", of: [Int].self).changes(query, after: .now).makeAsyncIterator()
         for _ in 0..<2 { #expect(try await changes.next()?.id == "a") }
         await client.close()
-        let params = #""params":{"collection":"things","after":"now","prefix":"p","wait":15}}"#
-        #expect(try await daemon.finish().hasSuffix(params))
+        let requests = try await daemon.finish()
+        #expect(requests[0].hasSuffix(#""params":{"collection":"things","after":"now","prefix":"p"}}"#))
+        #expect(requests[1].hasSuffix(#""params":{"collection":"things","after":"c1","prefix":"p","wait":15}}"#))
         // A closed client is not waited for.
         let error = await #expect(throws: CRUDError.self) { try await changes.next() }
         #expect(error?.code == .unavailable)

@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ([], #""after":"start","wait":5"#), (["--after", "now"], #""after":"now","wait":5"#),
+        ([], #""after":"start","wait":5"#), (["--after", "now"], #""after":"now""#),
         (["--after=k", "--no-items", "--prefix", "p"], #""prefix":"p","items":false,"after":"k","wait":5"#),
         (
             ["--where", "a = 1", "--cursor-file", "/nonexistent/cursor"],

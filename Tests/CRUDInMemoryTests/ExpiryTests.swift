@@ -5,7 +5,7 @@ import Testing
 
 /// Records that expire.
 @Suite(.timeLimit(.minutes(1))) struct ExpiryTests {
-    @Test(arguments: [Backing.inMemory])
+    @Test(arguments: Backing.allCases)
     func everyWriteDeterminesTheExpiry(_ backing: Backing) async throws {
         let collections = try await backing.open()
         let users = collections.repository("users", of: User.self)
@@ -46,7 +46,7 @@ import Testing
         try await expectLifetime(nil)
     }
 
-    @Test(arguments: [Backing.inMemory])
+    @Test(arguments: Backing.allCases)
     func refusesLifetimesThatAreNone(_ backing: Backing) async throws {
         let collections = try await backing.open()
         let store = collections.store("c")
@@ -60,7 +60,7 @@ import Testing
         try await store.create(id: "x", item: 1, expiresIn: .nanoseconds(1))
     }
 
-    @Test(arguments: [Backing.inMemory])
+    @Test(arguments: Backing.allCases)
     func aFollowerIsToldOfAnExpiry(_ backing: Backing) async throws {
         let collections = try await backing.open(changes: true)
         let store = collections.store("c")

@@ -19,13 +19,7 @@ public struct ChangeSequence<Item: Sendable>: AsyncSequence, Sendable {
     static var wait: Duration { .seconds(15) }
 
     public func makeAsyncIterator() -> Iterator {
-        Iterator(store: store, query: query.map(Self.waiting), decode: decode)
-    }
-
-    private static func waiting(_ query: ChangeQuery) -> ChangeQuery {
-        var query = query
-        query.wait = wait
-        return query
+        Iterator(store: store, query: query, decode: decode)
     }
 
     public struct Iterator: AsyncIteratorProtocol {
@@ -55,6 +49,8 @@ public struct ChangeSequence<Item: Sendable>: AsyncSequence, Sendable {
             guard let result = query.take() else { return nil }
             var query = try result.get()
             while page.isEmpty {
+                // A `now` that waited and was sent again, after a lost connection, would be a later one.
+                query.wait = query.after.text == Cursor.now.text ? .zero : ChangeSequence.wait
                 let next = try await Self.page(of: store, query)
                 page = next.changes[...]
                 pageCursor = next.cursor
@@ -77,7 +73,8 @@ public struct ChangeSequence<Item: Sendable>: AsyncSequence, Sendable {
                     if let deadline = CRUDClient.deadline, deadline <= .now { throw error }
                     // Random, lest all followers of a daemon that has restarted come back at the same moment.
                     let longest = Duration.milliseconds(10 << Swift.min(failures, 8))
-                    try await Task.sleep(for: longest * Double.random(in: 0.5...1))
+                    let end = ContinuousClock.now + longest * Double.random(in: 0.5...1)
+                    try await Task.sleep(until: Swift.min(end, CRUDClient.deadline ?? end), clock: .continuous)
                     failures += 1
                 }
             }

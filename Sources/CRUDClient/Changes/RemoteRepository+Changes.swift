@@ -9,7 +9,7 @@ extension RemoteRepository {
             params.selection(query.selection)
             if let fields = query.fields { params.member("fields", strings: fields.map(\.text)) }
             if let limit = query.limit { params.member("limit", limit) }
-            if query.wait > .zero {
+            if query.wait != .zero {
                 params.key("wait")
                 params.raw(query.wait.secondsText.utf8)
             }

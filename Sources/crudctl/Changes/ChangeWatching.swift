@@ -50,7 +50,8 @@ struct ChangeWatching {
         params.object { params in
             members(&params)
             params.member("after", cursor)
-            params.member("wait", Self.wait)
+            // A `now` that waited and was sent again, after a lost connection, would be a later one.
+            if cursor != "now" { params.member("wait", Self.wait) }
         }
         var pause = Self.pauses.lowerBound
         while true {

@@ -6,6 +6,7 @@ enum Finding: Codable {
     case start(Start)
     case size(Size)
     case scan(Scan)
+    case following(Following)
     case note(Note)
 
     /// One run of one workload.
@@ -60,6 +61,16 @@ enum Finding: Codable {
         var recordsPerSecond: Double
     }
 
+    /// How soon after the reply to a write the followers of its collection get it.
+    struct Following: Codable {
+        var followers: Int
+        var writes: Int
+        var p50Microseconds: Double
+        var p99Microseconds: Double
+        /// Of the slowest follower of each write.
+        var lastP99Microseconds: Double
+    }
+
     /// A circumstance of the measurement.
     struct Note: Codable {
         var name: String
@@ -71,7 +82,7 @@ enum Finding: Codable {
     }
 
     private enum Kind: String, Codable {
-        case measurement, start, size, scan, note
+        case measurement, start, size, scan, following, note
     }
 
     init(from decoder: any Decoder) throws {
@@ -80,6 +91,7 @@ enum Finding: Codable {
         case .start: self = .start(try Start(from: decoder))
         case .size: self = .size(try Size(from: decoder))
         case .scan: self = .scan(try Scan(from: decoder))
+        case .following: self = .following(try Following(from: decoder))
         case .note: self = .note(try Note(from: decoder))
         }
     }
@@ -99,6 +111,9 @@ enum Finding: Codable {
         case .scan(let scan):
             try container.encode(Kind.scan, forKey: .kind)
             try scan.encode(to: encoder)
+        case .following(let following):
+            try container.encode(Kind.following, forKey: .kind)
+            try following.encode(to: encoder)
         case .note(let note):
             try container.encode(Kind.note, forKey: .kind)
             try note.encode(to: encoder)

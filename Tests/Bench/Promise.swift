@@ -66,6 +66,8 @@ struct Promise {
         Promise("read", "random", 16, 1, "crudd", 0.7, target: "isolated"),
         Promise("create", "rising", 1, 1, "crudd", 0.5, target: "isolated"),
         Promise("create", "rising", 16, 1, "crudd", 0.7, target: "isolated"),
+        // The cost of remembered changes.
+        Promise("create", "rising", 16, 1, "crudd", 0.85, target: "changes"),
     ]
 
     /// The ratio by which latencies of other backends may grow while a child is killed repeatedly.

@@ -25,10 +25,10 @@ struct Report {
         }
     }
 
-    private static let targets = ["echo", "crudd", "isolated", "redis", "postgresql", "adapter"]
+    private static let targets = ["echo", "crudd", "changes", "isolated", "redis", "postgresql", "adapter"]
     private static let names = [
-        "echo": "echo", "crudd": "crudd", "isolated": "crudd, plugin in a child", "redis": "Redis",
-        "postgresql": "PostgreSQL", "adapter": "crudd on PostgreSQL",
+        "echo": "echo", "crudd": "crudd", "changes": "crudd with changes", "isolated": "crudd, plugin in a child",
+        "redis": "Redis", "postgresql": "PostgreSQL", "adapter": "crudd on PostgreSQL",
     ]
 
     private var rows: [Row] = []
@@ -38,6 +38,7 @@ struct Report {
     private var starts: [Finding.Start] = []
     private var sizes: [Finding.Size] = []
     private var scans: [Finding.Scan] = []
+    private var followings: [Finding.Following] = []
     private var notes: [Finding.Note] = []
 
     init(_ findings: [Finding]) {
@@ -49,6 +50,7 @@ struct Report {
             case .start(let start): starts.append(start)
             case .size(let size): sizes.append(size)
             case .scan(let scan): scans.append(scan)
+            case .following(let following): followings.append(following)
             case .note(let note): notes.append(note)
             }
         }
@@ -76,7 +78,7 @@ struct Report {
             ? []
             : present.filter { $0 != "crudd" }.map { target in
                 switch target {
-                case "isolated": (target, "crudd")
+                case "isolated", "changes": (target, "crudd")
                 case "adapter": (target, "postgresql")
                 default: ("crudd", target)
                 }
@@ -154,6 +156,7 @@ struct Report {
                 + "filter without an index (promised ≥ \((promised / 1000).text(digits: 0)), "
                 + "kept: \(Self.verdict(scan.recordsPerSecond >= promised)))"
         }
+        lines += followings.map { "- \($0.summary)" }
         lines += sizes.map { "- \($0.name): \((Double($0.bytes) / 1_048_576).text(digits: 1)) MiB" }
         return lines.joined(separator: "\n")
     }

@@ -1,0 +1,143 @@
+import ArgumentParser
+import CLinux
+import FoundationEssentials
+import Glibc
+
+/// Measures how soon after a write's reply those who follow the collection get theirs.
+///
+/// In each round all followers wait; then one record is created. A ping behind the request of a follower shows that the
+/// daemon has come to it. Replies are only stamped with the time while others are awaited, and decoded afterwards.
+struct FollowCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "follow", abstract: "Measure how soon followers of a collection get a write.")
+
+    @Option(help: "Path of crudd's socket; waits for a server that is starting.")
+    var socket: String
+    @Option(help: "A collection that remembers its changes.")
+    var collection = "changed"
+    @Option(help: "Connections that follow it.")
+    var followers = 200
+    @Option(help: "Writes.")
+    var rounds = 100
+    @Option(help: "First record of creates.")
+    var first: UInt64 = 0
+
+    private struct Reply: Decodable {
+        struct Result: Decodable { var cursor: String? }
+        var result: Result?
+    }
+
+    func validate() throws {
+        guard followers >= 1, rounds >= 1 else { throw ValidationError("--followers and --rounds must be at least 1") }
+    }
+
+    func run() throws {
+        var exchange = try FrameExchange(socket, connections: followers + 1)
+        let writer = followers
+        var cursors = [String](repeating: "now", count: followers)
+        var (all, last) = (Histogram(), Histogram())
+        for round in -1..<rounds {
+            for follower in 0..<followers {
+                let wait = round < 0 ? "" : #","wait":60"#
+                let params = #"{"collection":"\#(collection)","after":"\#(cursors[follower])"\#(wait)}"#
+                try exchange.send("collection.changes", params, on: follower)
+                if round >= 0 { try exchange.send("daemon.ping", "{}", on: follower) }
+            }
+            let replies = try exchange.receive(followers)
+            if round >= 0 {
+                let id = "\(RequestTemplate.base + first + UInt64(round))"
+                let params = #"{"collection":"\#(collection)","id":"\#(id)","item":{"number":\#(round)}}"#
+                try exchange.send("record.create", params, on: writer)
+            }
+            let changes = round < 0 ? replies : try exchange.receive(followers + 1)
+            let written = changes.first { $0.connection == writer }?.time ?? 0
+            var slowest: UInt64 = 0
+            for change in changes where change.connection != writer {
+                let reply = try JSONDecoder().decode(Reply.self, from: Data(change.text))
+                guard let cursor = reply.result?.cursor else {
+                    throw BenchError("no changes: \(String(decoding: change.text, as: UTF8.self))")
+                }
+                cursors[change.connection] = cursor
+                let latency = change.time > written ? change.time - written : 0
+                slowest = max(slowest, latency)
+                if round >= 0 { all.record(nanoseconds: latency) }
+            }
+            if round >= 0 { last.record(nanoseconds: slowest) }
+        }
+        let finding = Finding.Following(
+            followers: followers, writes: rounds, p50Microseconds: all.quantile(0.5),
+            p99Microseconds: all.quantile(0.99), lastP99Microseconds: last.quantile(0.99))
+        print(try Finding.following(finding).line())
+        StandardError.print(finding.summary)
+    }
+}
+
+/// Several connections with few frames at a time.
+private struct FrameExchange {
+    struct Frame {
+        let connection: Int
+        let text: [UInt8]
+        /// When it was read.
+        let time: UInt64
+    }
+
+    private let poller: Poller
+    private let sockets: [Int32]
+    private var input: [[UInt8]]
+    private var frames: [Frame] = []
+
+    private static let timeoutSeconds: UInt64 = 60
+
+    init(_ path: String, connections: Int) throws {
+        poller = try Poller()
+        sockets = try (0..<connections).map { _ in try UnixSocket.connect(path) }
+        input = Array(repeating: [], count: connections)
+        for (number, socket) in sockets.enumerated() { try poller.add(socket, number: number) }
+    }
+
+    /// A short request, which the socket's buffer takes.
+    func send(_ method: String, _ params: String, on connection: Int) throws {
+        let text = Array(#"{"jsonrpc":"2.0","id":1,"method":"\#(method)","params":\#(params)}"#.utf8)
+        let frame = withUnsafeBytes(of: UInt32(text.count).bigEndian, Array.init) + text
+        let count = Glibc.send(sockets[connection], frame, frame.count, Int32(MSG_NOSIGNAL))
+        guard count == frame.count else { throw BenchError.system("send") }
+    }
+
+    /// The next frames, from whatever connections.
+    mutating func receive(_ count: Int) throws -> [Frame] {
+        let end = MonotonicClock.now() + Self.timeoutSeconds * 1_000_000_000
+        var chunk = [UInt8](repeating: 0, count: 64 << 10)
+        while frames.count < count {
+            let ready = try poller.wait(milliseconds: 1000)
+            for index in 0..<ready {
+                let number = poller.number(at: index)
+                let size = recv(sockets[number], &chunk, chunk.count, 0)
+                guard size > 0 else { throw BenchError("crudd has closed a connection") }
+                input[number] += chunk[..<size]
+                split(number, MonotonicClock.now())
+            }
+            guard MonotonicClock.now() < end else { throw BenchError("no reply for \(Self.timeoutSeconds) s") }
+        }
+        defer { frames.removeFirst(count) }
+        return Array(frames.prefix(count))
+    }
+
+    private mutating func split(_ connection: Int, _ time: UInt64) {
+        while input[connection].count >= 4 {
+            let length = input[connection].prefix(4).reduce(0) { $0 << 8 | Int($1) }
+            guard input[connection].count >= 4 + length else { return }
+            frames.append(
+                Frame(connection: connection, text: Array(input[connection][4..<(4 + length)]), time: time))
+            input[connection].removeFirst(4 + length)
+        }
+    }
+}
+
+extension Finding.Following {
+    /// One line for people.
+    var summary: String {
+        "\(followers) followers get a write after \(p50Microseconds.text(digits: 0)) µs (p50), "
+            + "\(p99Microseconds.text(digits: 0)) µs (p99); the last of them after "
+            + "\(lastP99Microseconds.text(digits: 0)) µs (p99)"
+    }
+}

@@ -169,7 +169,7 @@ install: ## Install what was built (DESTDIR, PREFIX)
 
 deb: build ## Build Debian packages into .build/deb
 	@$(call apt_install,dpkg-dev)
-	$(MAKE) --no-print-directory -f debian/rules binary CONFIGURATION=$(CONFIGURATION) OUTPUT=.build/deb
+	$(MAKE) --no-print-directory -f etc/debian/rules binary CONFIGURATION=$(CONFIGURATION) OUTPUT=$(CURDIR)/.build/deb
 
 uninstall: ## Remove the installed files; configuration and data stay
 	@cd "$(DESTDIR)/"

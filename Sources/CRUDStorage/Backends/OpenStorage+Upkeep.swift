@@ -35,8 +35,8 @@ extension OpenStorage {
             status = remove(opened.storage, context.begin(), &request, &next, failure.pointer)
             return removals.count > 0 ? removals : nil
         }
-        // Of a call that has failed it is not known how many numbers it has used.
-        lastSequence += UInt64(Int(status) == CRUDD_OK ? removals.count : max(removals.count, limit))
+        // A call that has failed, or has removed what has no valid id, has used more numbers than it has told.
+        lastSequence += UInt64(limit)
         if Int(status) != CRUDD_OK { throw failures.report(failure.take(status: status), during: "remove_expired") }
         return (removals.count, next)
     }

@@ -56,7 +56,8 @@ struct Top: DaemonCommand {
         let deadline = ContinuousClock.now + interval
         while true {
             let size = terminal.size
-            try terminal.draw(TopScreen(state: state, width: size.width, height: size.height).lines)
+            let screen = TopScreen(state: state, width: size.width, height: size.height)
+            try terminal.draw(screen.lines, height: size.height)
             switch terminal.wait(until: deadline) {
             case .none: return true
             case .quit: return false

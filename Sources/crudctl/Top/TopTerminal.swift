@@ -62,11 +62,14 @@ struct TopTerminal {
     }
 
     /// Replaces what is on the screen, in one write.
-    func draw(_ lines: [TopScreen.Line]) throws {
+    ///
+    /// - Parameter height: of the screen.
+    func draw(_ lines: [TopScreen.Line], height: Int) throws {
         let hasColor = Terminal(allowsColor: allowsColor).hasColor
         var text = "\u{1B}[H"
         for (index, line) in lines.enumerated() {
-            if index > 0 { text += "\r\n" }
+            // A line is erased before it is written: afterwards its last column would be erased with the rest.
+            text += index > 0 ? "\r\n\u{1B}[K" : "\u{1B}[K"
             for span in line {
                 switch span.style {
                 case .plain: text += span.text
@@ -74,9 +77,9 @@ struct TopTerminal {
                 case .alarm: text += hasColor ? "\u{1B}[1;31m\(span.text)\u{1B}[0m" : span.text
                 }
             }
-            text += "\u{1B}[K"
         }
-        try StandardOutput.write((text + "\u{1B}[J").utf8)
+        if lines.count < height { text += "\r\n\u{1B}[J" }
+        try StandardOutput.write(text.utf8)
     }
 
     /// Waits for a key or a signal, at most until `deadline`.

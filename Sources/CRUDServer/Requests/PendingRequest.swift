@@ -26,7 +26,7 @@ class PendingRequest: RequestCompletion {
     /// Whether another thread is making the reply.
     private var isBeingMade = false
     private let array: BatchArray?
-    /// When its backend began with it, on the loop's clock; nil where it has not, or not on a thread of its own.
+    /// When it was begun, on the loop's clock: by its backend's thread, if that has it; nil where it never was.
     private var begun: Duration?
 
     /// - Parameters:
@@ -64,6 +64,7 @@ class PendingRequest: RequestCompletion {
 
     /// Counts it; to be called before it is handed over.
     final func start() {
+        begun = session.loop.now
         session.started(self)
         array?.started(kind, on: collection?.client)
     }
@@ -102,7 +103,7 @@ class PendingRequest: RequestCompletion {
     }
 
     final func complete(with item: WorkItem, _ range: Range<Int>) {
-        begun = item.begun
+        begun = item.begun ?? begun
         missingBytes = bytesMissing(after: item, range)
         guard missingBytes == 0 else { return }
         isBeingMade = isRepliedLater(with: item, range)
@@ -186,7 +187,7 @@ class PendingRequest: RequestCompletion {
         let arrival = arrival ?? session.loop.now
         session.count(method, outcome, arrival: arrival)
         guard let duration = session.loop.slow?.duration(since: arrival) else { return }
-        let start = begun ?? (outcome == .ok ? session.loop.now : arrival + duration)
+        let start = begun ?? arrival + duration
         session.noteSlow(
             SlowRequest(
                 method, on: otherCollections.isEmpty ? collection?.name : nil, records: recordCount,

@@ -16,6 +16,8 @@ struct MoveFollowing {
         /// Its status when it was listed last.
         var status: MoveStatus?
         var isOver = false
+        /// How many records the collection has now that it is over, if that is known.
+        var records: Int?
         /// The reload has cancelled it: that it does not reach its new place is no error.
         var isBeingUndone = false
     }
@@ -75,6 +77,7 @@ struct MoveFollowing {
             let status = byName[Array(moves[index].name.utf8)]
             moves[index].status = status ?? moves[index].status
             moves[index].isOver = status == nil
+            if status == nil { moves[index].records = try await describe(moves[index])?.integer("count") }
         }
         let known = Set(moves.map { Array($0.name.utf8) })
         for status in listed where !known.contains(Array(status.collection.utf8)) {
@@ -86,11 +89,14 @@ struct MoveFollowing {
     /// Checks that a move that is over was not cancelled, as far as that is known.
     private func check(_ move: Followed) async throws {
         guard let status = move.status, !move.isBeingUndone else { return }
+        guard try await describe(move).flatMap(MoveStatus.place) != status.target else { return }
+        throw CRUDError(.unavailable, "\(Self.title(status)) was cancelled; the collection stays where it is")
+    }
+
+    private func describe(_ move: Followed) async throws -> ResultObject? {
         var params = JSONWriter()
         params.object { $0.member("collection", move.name) }
-        let description = ResultObject(try await client.call("collection.describe", json: params.bytes))
-        guard description.flatMap(MoveStatus.place) != status.target else { return }
-        throw CRUDError(.unavailable, "\(Self.title(status)) was cancelled; the collection stays where it is")
+        return ResultObject(try await client.call("collection.describe", json: params.bytes))
     }
 
     private static func title(_ status: MoveStatus) -> String {
@@ -98,6 +104,9 @@ struct MoveFollowing {
     }
 
     private static func line(_ move: Followed) -> ProgressLine {
+        if move.isOver, !move.isBeingUndone, let records = move.records {
+            return ProgressLine(name: move.name, phase: "moved", records: records, total: records)
+        }
         guard let status = move.status else {
             return ProgressLine(name: move.name, phase: move.isOver ? "moved" : "pending", records: 0, fraction: nil)
         }

@@ -17,7 +17,7 @@ import Testing
 
     @Test(arguments: [1, 2] as [UInt64])
     func everyFollowerEndsWithTheCollection(seed: UInt64) throws {
-        let writes = MovePlaces.number("CRUDD_FEED_WRITES", default: 2500)
+        let writes = MovePlaces.number("CRUDD_FEED_WRITES", default: 1500)
         var random = SeededGenerator(seed: seed)
         var daemon = try Daemon(Self.configuration(0))
         var administrator = try daemon.connect()

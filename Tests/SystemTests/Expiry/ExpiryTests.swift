@@ -166,13 +166,13 @@ import Testing
             """,
         collections: "c: {backend: main, changes: true}\nd: {backend: kid, changes: true}\ne: {backend: main}")
 
-    /// Twenty batches of a thousand records that expire at once, with other clients at work beside.
+    /// Batches of a thousand records that expire at once, with other clients at work beside.
     @Test(arguments: ["c", "d"])
     func manyAtOnce(collection: String) throws {
         let daemon = try Daemon(Self.configuration)
         let (connection, follower) = (try daemon.connect(), try daemon.connect())
         #expect(try connection.create(collection, "stays", "0").result != nil)
-        for batch in 0..<20 {
+        for batch in 0..<MovePlaces.number("CRUDD_EXPIRING_BATCHES", default: 5) {
             let operations = (0..<1000).map {
                 #"{"op":"create","collection":"\#(collection)","id":"\#(batch) \#($0)","item":\#($0),"ttl":0.3}"#
             }

@@ -25,7 +25,7 @@ import Testing
                 static crudd_plugin plugin = {
                     sizeof plugin, CRUDD_ABI_VERSION, "p", "1", 127, (void *)any, open, (void *)any, (void *)any,
                     (void *)any, (void *)any, (void *)any, (void *)any, (void *)any, (void *)any, (void *)any,
-                    (void *)any};
+                    (void *)any, .remove_expired = (void *)any, .trim_history = (void *)any};
                 return &plugin;
             }
             """

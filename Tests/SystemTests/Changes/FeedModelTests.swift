@@ -21,6 +21,7 @@ import Testing
         var random = SeededGenerator(seed: seed)
         var daemon = try Daemon(Self.configuration(0))
         var administrator = try daemon.connect()
+        var place = 0
         let load = FeedLoad(seed: seed &* 77)
         try load.connect(to: daemon)
         while load.writes < writes {
@@ -36,13 +37,17 @@ import Testing
             case 1:
                 if let child = try daemon.children.first.flatMap({ pid_t($0) }) { kill(child, SIGKILL) }
             case 2, 3:
-                let place = Int(random.next() % 3)
-                try daemon.installation.configure(Self.configuration(place))
-                let reply = try administrator.call("daemon.reload", #"{"move":true}"#)
-                if reply.result != nil, random.next() % 2 == 0 {
-                    try load.run { try administrator.moves().isEmpty }
-                    _ = try administrator.dropOriginals()
+                let next = Int(random.next() % UInt64(Self.places.count))
+                try daemon.installation.configure(Self.configuration(next))
+                guard try administrator.call("daemon.reload", #"{"move":true}"#).result != nil else {
+                    // It does not go back to where originals are. A restart must not find that file.
+                    try daemon.installation.configure(Self.configuration(place))
+                    continue
                 }
+                place = next
+                guard random.next() % 2 == 0 else { continue }
+                try load.run { try administrator.moves().isEmpty }
+                _ = try administrator.dropOriginals()
             case 4:
                 load.disconnect()
                 try load.connect(to: daemon)

@@ -10,6 +10,8 @@ package final class Tmux {
         try tmux(
             ["-u", "-f", "/dev/null", "new-session", "-d", "-x", "\(width)", "-y", "\(height)"]
                 + variables.flatMap { ["-e", "\($0)=\($1)"] } + [shell])
+        // What is typed before it can be lost.
+        try wait(for: "the shell's prompt") { $0 == ["$"] }
     }
 
     deinit { _ = try? tmux(["kill-server"]) }

@@ -7,8 +7,9 @@
 //
 // A collection is one sorted array of entries, in which each record stands once for each order: by id, by sequence
 // number, by expiry and by each index. An entry is sorted by its order, then by the record's key in that order, then by
-// id. In ID_ORDER the key is the id, in SEQUENCE_ORDER and EXPIRY_ORDER the number in eight bytes. A record without a key
-// has the empty one, so that the unkeyed records are the first entries of an index. removals.h has what was removed.
+// id. In ID_ORDER the key is the id, in SEQUENCE_ORDER and EXPIRY_ORDER the number in eight bytes. A record without a
+// key has the empty one, so that the unkeyed records are the first entries of an index. removals.h has what was
+// removed.
 
 #include "entries.h"
 

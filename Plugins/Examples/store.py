@@ -61,7 +61,8 @@ class Store:
     """A database with the records of all collections. Ids, items and revisions are bytes, compared as such.
 
     A method gets a request's payload and its parameters. It returns the result, and for `write` the reply's payload;
-    `remove_expired` returns what else the result has, and records; `read` and `scan` yield records: their members, and the bytes that their lengths stand for.
+    `remove_expired` returns what else the result has, and records; `read` and `scan` yield records: their members, and
+    the bytes that their lengths stand for.
     """
 
     def __init__(self, path):

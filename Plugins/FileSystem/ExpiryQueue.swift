@@ -5,8 +5,8 @@ import CRUDPluginKit
 ///
 /// A heap of at most ``capacity`` entries, in memory. Puts add theirs; what the files held before is read from all of
 /// them, once and in slices, when it is first asked for. An entry is no more than a hint: its record may have been
-/// written again or removed since, so whoever takes one looks at the file. Where there are more than fit, the later half
-/// is dropped and ``horizon`` remembers when the first of these expires; at that time all files are read again.
+/// written again or removed since, so whoever takes one looks at the file. Where there are more than fit, the later
+/// half is dropped and ``horizon`` remembers when the first of these expires; at that time all files are read again.
 final class ExpiryQueue {
     private static let capacity = 1 << 16
     /// How long one call reads files.

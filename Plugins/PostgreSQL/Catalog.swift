@@ -164,7 +164,8 @@ struct Catalog {
             let number = try query(
                 """
                 INSERT INTO \(indexes) (number, collection, path)
-                SELECT \(Self.numberStep(attempt)) + coalesce(max(number), 0), \(collection.number), $1 FROM \(indexes) RETURNING number
+                SELECT \(Self.numberStep(attempt)) + coalesce(max(number), 0), \(collection.number), $1
+                FROM \(indexes) RETURNING number
                 """, [path], what
             ).integer(0, 0)
             let key = keyColumn(number)

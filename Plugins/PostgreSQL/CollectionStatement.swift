@@ -21,8 +21,8 @@ enum CollectionStatement: Hashable {
     /// One record, the clock, and the expected revision if there is one. With a revision it returns how many were
     /// changed and the revision that was there.
     case update(ifRevision: Bool)
-    /// Id, clock and expected revision, likewise. One that is remembered has a sequence number behind these, and returns
-    /// how many were removed even without a revision.
+    /// Id, clock and expected revision, likewise. One that is remembered has a sequence number behind these, and
+    /// returns how many were removed even without a revision.
     case remove(ifRevision: Bool, isRemembered: Bool)
     /// Clock, limit and, if they are remembered, the first sequence number: removes what has expired and returns the
     /// ids.

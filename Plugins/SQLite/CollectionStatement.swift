@@ -114,7 +114,8 @@ extension CollectionStatement {
 extension CollectionStatement {
     private func expirySQL(_ scope: StatementScope) -> String {
         let expiring = """
-            FROM \(scope.table) INDEXED BY \(expiryIndex(scope.collection)) WHERE expires_at IS NOT NULL AND expires_at <> 0
+            FROM \(scope.table) INDEXED BY \(expiryIndex(scope.collection))
+            WHERE expires_at IS NOT NULL AND expires_at <> 0
             """
         switch self {
         case .remember:

@@ -19,8 +19,8 @@ public struct Capabilities: OptionSet, Sendable {
     /// Index keys are stored and kept in order: ``RecordRange/Order/key(_:)``, ``RecordRange/isUnkeyed`` and
     /// ``Mutation/Kind/setKeys`` are supported.
     public static let indexes = Capabilities(rawValue: UInt64(CRUDD_HAS_INDEXES))
-    /// ``RecordRange/Order/sequence`` and ``StorageBackend/trimHistory(_:)`` are supported: a collection that was opened
-    /// to keep sequence numbers remembers what was removed.
+    /// ``RecordRange/Order/sequence`` and ``StorageBackend/trimHistory(_:)`` are supported: a collection that was
+    /// opened to keep sequence numbers remembers what was removed.
     public static let sequences = Capabilities(rawValue: UInt64(CRUDD_HAS_SEQUENCES))
     /// The time at which a record expires is stored, and ``StorageBackend/removeExpired(_:)`` is supported.
     public static let expiry = Capabilities(rawValue: UInt64(CRUDD_HAS_EXPIRY))

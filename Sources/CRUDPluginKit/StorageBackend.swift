@@ -73,8 +73,8 @@ public protocol StorageBackend: AnyObject {
     /// - Throws: ``StorageFailure`` if no mutation was applied (`outcomeUnknown`: if some may have been).
     func write(_ batch: borrowing WriteBatch<Collection>) throws(StorageFailure)
 
-    /// Removes records that have expired, those that expired first first, as one batch, and then emits each of them. In a
-    /// collection that keeps sequence numbers it remembers the removals. With ``Capabilities/expiry``.
+    /// Removes records that have expired, those that expired first first, as one batch, and then emits each of them. In
+    /// a collection that keeps sequence numbers it remembers the removals. With ``Capabilities/expiry``.
     ///
     /// - Returns: the lowest `expiresAt` of the records that are stored after it; nil where none expires. It may be too
     ///   low.

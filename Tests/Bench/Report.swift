@@ -93,7 +93,8 @@ struct Report {
             return "| \(row.title) | \(cells.joined(separator: " | ")) |"
         }
         return
-            "k requests/s (p50 / p99, µs; processor time of the server for each, µs); c connections, d requests in flight on each; medians of the rounds.\n\n"
+            "k requests/s (p50 / p99, µs; processor time of the server for each, µs); c connections, d requests in "
+            + "flight on each; medians of the rounds.\n\n"
             + "| \(head.joined(separator: " | ")) |\n|\(String(repeating: " --- |", count: head.count))\n"
             + lines.joined(separator: "\n")
     }

@@ -4,8 +4,8 @@ import Glibc
 /// Writes that continue until the process is killed, and what must be there afterwards.
 ///
 /// Batch n puts `a`, one of `k0` to `k9` by the last digit of n, and `b`, all with revision n, an item whose size
-/// depends on n as well, and n as their key. Where removals are remembered it also puts `x` and the number n, and removes
-/// what the batch before has put there. It is reported on standard output once it has been acknowledged.
+/// depends on n as well, and n as their key. Where removals are remembered it also puts `x` and the number n, and
+/// removes what the batch before has put there. It is reported on standard output once it has been acknowledged.
 package enum CrashWorkload {
     private static let slots = 10
     private static let index = "n"

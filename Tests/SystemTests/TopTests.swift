@@ -29,7 +29,7 @@ import Testing
             #expect(screen.contains { $0.contains("BACKEND") } && screen.contains { $0.contains("ready") })
         }
         try terminal.press("q")
-        try terminal.wait(for: "the former screen") { $0.contains("before") }
+        try terminal.wait(for: "the former screen") { $0.contains("before") && $0.last == "$" }
         try terminal.enter("stty -g | cmp - \(daemon.installation.path)/before && echo 'as'  'before'")
         try terminal.wait(for: "the former mode") { $0.contains("as before") }
     }

@@ -51,8 +51,9 @@ struct TopTerminal {
 
     /// Leaves the terminal as it was.
     func restore() {
+        // What has been typed ahead is the shell's.
+        if var former { tcsetattr(STDIN_FILENO, TCSADRAIN, &former) }
         _ = FileOutput.write(Self.leave.utf8, to: STDOUT_FILENO)
-        if var former { tcsetattr(STDIN_FILENO, TCSAFLUSH, &former) }
     }
 
     /// Its columns and lines now.

@@ -40,6 +40,7 @@ import Testing
     func aSessionIsClosedAfterItsReplies(loops: Int) throws {
         let daemon = try Daemon(Configuration(loops: loops))
         let admin = try daemon.connect()
+        #expect(try admin.call("daemon.ping").result != nil, "it is the first session")
         let other = try daemon.connect()
         #expect(try other.upsert("c", "a", "1").result != nil)
         let session = try #require(try Self.list(admin).last?["id"]?.integer)
@@ -64,6 +65,7 @@ import Testing
     @Test func whoDoesNotReadIsClosedAllTheSame() throws {
         let daemon = try Daemon()
         let admin = try daemon.connect()
+        #expect(try admin.call("daemon.ping").result != nil, "it is the first session")
         let stuck = try daemon.connect()
         let item = #""\#(String(repeating: "x", count: 1 << 20))""#
         #expect(try stuck.upsert("c", "a", item).result != nil)

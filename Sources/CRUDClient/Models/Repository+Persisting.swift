@@ -20,7 +20,9 @@ extension Repository {
     /// Stores the members of a model as ``persist(_:)->Model`` does, which keeps the record's expiry, and determines
     /// when the record expires.
     ///
-    /// - Parameter expiresIn: how long the record lives from now on; nil: it does not expire any more.
+    /// - Parameters:
+    ///   - model: the model, which determines the record's id.
+    ///   - expiresIn: how long the record lives from now on; nil: it does not expire any more.
     @discardableResult
     public func persist(_ model: some Encodable & Identifiable, expiresIn: Duration?) async throws -> Model {
         try await persist(model, expiry: Expiry(expiresIn: expiresIn))

@@ -136,7 +136,11 @@ public struct Repository<Model: Codable & Sendable>: Sendable {
     /// Changes some members of a record as ``patch(id:with:ifRevision:)`` does, which keeps its expiry, and determines
     /// when it expires.
     ///
-    /// - Parameter expiresIn: how long the record lives from now on; nil: it does not expire any more.
+    /// - Parameters:
+    ///   - id: the record's id.
+    ///   - change: what is encoded to the patch.
+    ///   - ifRevision: the record is patched only if this is its revision; nil: in any case.
+    ///   - expiresIn: how long the record lives from now on; nil: it does not expire any more.
     @discardableResult
     public func patch(
         id: some RecordIDConvertible, with change: some Encodable, ifRevision: Revision? = nil, expiresIn: Duration?

@@ -84,7 +84,13 @@ public protocol RecordStore: CRUDRepository {
     /// Applies a JSON Merge Patch as ``patch(id:with:ifRevision:upsert:as:)`` does, and determines when the record
     /// expires.
     ///
-    /// - Parameter expiry: nil: as before.
+    /// - Parameters:
+    ///   - id: the record's id.
+    ///   - patch: the patch.
+    ///   - ifRevision: the record is patched only if this is its revision; nil: in any case.
+    ///   - upsert: whether a missing record starts as `{}`.
+    ///   - expiry: nil: as before.
+    ///   - type: the type of the patched item.
     /// - Throws: ``CRUDError/Code/unsupported`` if the backend cannot expire records; otherwise the same.
     func patch<Item: Decodable>(
         id: String, with patch: EncodedItem, ifRevision: Revision?, upsert: Bool, expiry: Expiry?, as type: Item.Type
@@ -100,7 +106,7 @@ public protocol RecordStore: CRUDRepository {
 
     /// Reads one page of changes, and waits until there are any.
     ///
-    /// ``changes(after:in:fields:)`` reads page after page.
+    /// `changes(after:in:fields:)` reads page after page.
     ///
     /// - Throws: ``CRUDError/Code/cursorExpired`` if deletions since the cursor are no longer remembered, or the
     ///   collection was moved or dropped: begin again at ``Cursor/start``; ``CRUDError/Code/invalidQuery`` for an

@@ -58,7 +58,8 @@ struct MoveFollowing {
             throw CRUDError(
                 .unsupported, "\(Self.title(failed)) has failed: \(failed.reason); the collection stays where it is")
         }
-        for move in moves where move.isOver { try await check(move) }
+        for index in moves.indices where moves[index].isOver { try await check(index) }
+        display?.show(moves.map(Self.line))
         guard let suspended = moves.first(where: { !$0.isOver })?.status else { return nil }
         return CRUDError(
             .unavailable, "\(Self.title(suspended)) is suspended: \(suspended.reason); the daemon retries it")
@@ -77,7 +78,6 @@ struct MoveFollowing {
             let status = byName[Array(moves[index].name.utf8)]
             moves[index].status = status ?? moves[index].status
             moves[index].isOver = status == nil
-            if status == nil { moves[index].records = try await describe(moves[index])?.integer("count") }
         }
         let known = Set(moves.map { Array($0.name.utf8) })
         for status in listed where !known.contains(Array(status.collection.utf8)) {
@@ -86,17 +86,16 @@ struct MoveFollowing {
         }
     }
 
-    /// Checks that a move that is over was not cancelled, as far as that is known.
-    private func check(_ move: Followed) async throws {
-        guard let status = move.status, !move.isBeingUndone else { return }
-        guard try await describe(move).flatMap(MoveStatus.place) != status.target else { return }
-        throw CRUDError(.unavailable, "\(Self.title(status)) was cancelled; the collection stays where it is")
-    }
-
-    private func describe(_ move: Followed) async throws -> ResultObject? {
+    /// Checks that a move that is over was not cancelled, as far as that is known, and finds out how many records the
+    /// collection has.
+    private mutating func check(_ index: Int) async throws {
+        guard let status = moves[index].status, !moves[index].isBeingUndone else { return }
         var params = JSONWriter()
-        params.object { $0.member("collection", move.name) }
-        return ResultObject(try await client.call("collection.describe", json: params.bytes))
+        params.object { $0.member("collection", moves[index].name) }
+        let description = ResultObject(try await client.call("collection.describe", json: params.bytes))
+        moves[index].records = description?.integer("count")
+        guard description.flatMap(MoveStatus.place) != status.target else { return }
+        throw CRUDError(.unavailable, "\(Self.title(status)) was cancelled; the collection stays where it is")
     }
 
     private static func title(_ status: MoveStatus) -> String {

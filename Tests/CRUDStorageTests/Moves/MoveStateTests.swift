@@ -38,7 +38,7 @@ import Testing
             _ = try storage.write([PluginMutation(mutation: copied, batch: batch)])
         }
         let records = try moved.records(of: 0, original)
-        #expect(records.last == #"x {"n":1} r7 4102444800000 4"#)
+        #expect(records.last?.hasPrefix(#"x {"n":1} r7 4102444800000 "#) == true)
         try moved.begin()
         #expect(try moved.switchOver())
         _ = try moved.await(nil)
@@ -47,7 +47,10 @@ import Testing
         #expect(copy.indexes?.usable.count == 1, "the index is complete")
         // What is written from now on comes after what was copied.
         #expect(try other.write([.put("0", "{}", "r9")], in: copy).outcomeTexts == ["replaced"])
-        #expect(try moved.records(of: 1, copy).first == "0 {} r9 0 5")
+        func sequence(_ record: String?) -> Int? { record?.split(separator: " ").last.flatMap { Int($0) } }
+        let written = try #require(try moved.records(of: 1, copy).first)
+        #expect(written.hasPrefix("0 {} r9 0 "))
+        #expect(try #require(sequence(written)) > #require(sequence(records.last)))
     }
 
     @Test func statesAreRememberedBeforeTheyAct() throws {

@@ -7,6 +7,7 @@ struct ProgressPace {
     }
 
     private static let window = Duration.seconds(10)
+    private static let shortest = Duration.milliseconds(100)
     /// More is not shown.
     private static let longestSeconds = 360_000.0
 
@@ -22,7 +23,7 @@ struct ProgressPace {
         samples.append(Sample(time: time, done: line.done, fraction: line.fraction))
     }
 
-    /// Nil until there are two samples.
+    /// Nil until there are two samples that are far enough apart.
     var unitsPerSecond: Double? {
         guard let (first, last, seconds) = ends else { return nil }
         return Double(last.done - first.done) / seconds
@@ -38,7 +39,9 @@ struct ProgressPace {
     }
 
     private var ends: (first: Sample, last: Sample, seconds: Double)? {
-        guard let first = samples.first, let last = samples.last, first.time < last.time else { return nil }
+        guard let first = samples.first, let last = samples.last, last.time - first.time >= Self.shortest else {
+            return nil
+        }
         return (first, last, (last.time - first.time) / .seconds(1))
     }
 }

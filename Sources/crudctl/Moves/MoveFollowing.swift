@@ -16,7 +16,7 @@ struct MoveFollowing {
         /// Its status when it was listed last.
         var status: MoveStatus?
         var isOver = false
-        /// How many records the collection has now that it is over, if that is known.
+        /// How many records the collection has now that all moves are over, if that is known.
         var records: Int?
         /// The reload has cancelled it: that it does not reach its new place is no error.
         var isBeingUndone = false
@@ -103,17 +103,16 @@ struct MoveFollowing {
     }
 
     private static func line(_ move: Followed) -> ProgressLine {
-        if move.isOver, !move.isBeingUndone, let records = move.records {
-            return ProgressLine(name: move.name, phase: "moved", records: records, total: records)
-        }
         guard let status = move.status else {
             return ProgressLine(name: move.name, phase: move.isOver ? "moved" : "pending", records: 0, fraction: nil)
         }
         guard !move.isBeingUndone else {
             return ProgressLine(name: move.name, phase: move.isOver ? "removed" : status.phase, records: status.copied)
         }
+        // One that was over before it had counted its records.
+        let total = status.total > 0 ? status.total : move.records ?? 0
         return ProgressLine(
             name: move.name, phase: move.isOver ? "moved" : status.phase,
-            records: move.isOver ? status.total : status.copied, total: status.total)
+            records: move.isOver ? total : status.copied, total: total)
     }
 }

@@ -39,10 +39,10 @@ import Testing
     private func write(_ ids: [String], through funnel: CommitFunnel, _ call: () -> Int) -> Int {
         let batch = MutationBatch { _ in }
         let clients = collection()
-        let mutations = ids.map { PluginMutation(mutation: batch.mutation(.put($0), in: clients), batch: batch) }
+        for id in ids { batch.append(batch.mutation(.put(id), in: clients)) }
         let records = UnsafeMutablePointer<crudd_record>.allocate(capacity: ids.count)
         defer { records.deallocate() }
-        let raw = mutations.enumerated().map { $1.raw(sequence: 1, record: records + $0, keys: nil) }
+        let raw = batch.pluginMutations.enumerated().map { $1.raw(sequence: 1, record: records + $0, keys: nil) }
         let outcomes = [crudd_outcome](repeating: .sized(), count: ids.count)
         return raw.withUnsafeBufferPointer { raw in
             outcomes.withUnsafeBufferPointer { outcomes in

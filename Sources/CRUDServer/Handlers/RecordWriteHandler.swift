@@ -25,7 +25,7 @@ final class RecordWriteHandler {
         let pending = PendingWrite(
             call, collection, operation, item, replyBytes: operation.kind == .patch ? loop.limits.itemBytes : 0)
         pending.start()
-        client.append(CollectionOfOne(mutation), for: pending)
+        client.append(mutation, for: pending)
     }
 }
 

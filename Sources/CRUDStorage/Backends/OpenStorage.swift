@@ -184,7 +184,7 @@ final class OpenStorage {
                     .remove, in: collection, id: batch.store(record.id.span),
                     precondition: .revision(batch.store(record.revision.span))))
         }
-        return try apply(batch.mutations.map { PluginMutation(mutation: $0, batch: batch) })
+        return try apply(batch.pluginMutations)
     }
 
     /// Has the plugin apply mutations, in calls of their own where one of them may be why a call fails.

@@ -25,7 +25,8 @@ package final class Collection {
     @exclusivity(unchecked) private(set) var requestCount: UInt64 = 0
     private var keys: RecordKeysBox?
     /// How many requests for it this loop has in flight; while there are any it is not forgotten.
-    package var requestsInFlight = 0
+    // As above.
+    @exclusivity(unchecked) package var requestsInFlight = 0
 
     /// Boxes what cannot be copied.
     private final class RecordKeysBox {

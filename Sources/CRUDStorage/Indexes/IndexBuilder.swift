@@ -160,7 +160,7 @@ final class IndexBuilder: BackgroundWork {
         let batch = step.batch
         guard !batch.mutations.isEmpty else { return }
         // A record that has been changed meanwhile got its keys with the change.
-        _ = try storage.write(batch.mutations.map { PluginMutation(mutation: $0, batch: batch) })
+        _ = try storage.write(batch.pluginMutations)
         build.indexes.advance(by: batch.mutations.count)
     }
 }

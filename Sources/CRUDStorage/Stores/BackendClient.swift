@@ -11,7 +11,8 @@ package final class BackendClient {
     package let deliver: @Sendable (WorkItem) -> Void
     /// How collections of the backend are read.
     package private(set) lazy var store: any Store = makeStore()
-    private var mutations: MutationBatch?
+    // Used by the loop's thread alone, at no time by two functions.
+    @exclusivity(unchecked) private var mutations: MutationBatch?
     /// What comes before the batch of mutations that is being gathered.
     private var pending: [WorkItem] = []
     private var inFlight: [WorkItem] = []
@@ -36,6 +37,13 @@ package final class BackendClient {
         let batch = MutationBatch(deliver: deliver)
         mutations = batch
         return batch
+    }
+
+    /// Adds the mutation of a request, whose bytes stand in ``pendingMutations``.
+    package func append(_ mutation: Mutation, for completion: any RequestCompletion) {
+        let batch = pendingMutations
+        batch.append(mutation)
+        batch.append(completion, batch.mutations.count - 1..<batch.mutations.count)
     }
 
     /// Adds mutations of one request, whose bytes stand in ``pendingMutations``; they take effect in order.

@@ -99,7 +99,7 @@ final class FeedKeeper: BackgroundWork {
         try storage.reader().scan(scan, of: entry.collection, into: step)
         let batch = step.batch
         // A record that has been changed meanwhile got its number with the change.
-        _ = try storage.apply(batch.mutations.map { PluginMutation(mutation: $0, batch: batch) })
+        _ = try storage.apply(batch.pluginMutations)
         entry.position = step.lastID
         if step.count < stepRecords, !step.isFull {
             entry.isFilling = false

@@ -110,7 +110,7 @@ struct AtomicCommit {
         // In a collection that does not exist, only checks that a record does not exist have got this far.
         let asked = batch.mutations.indices.filter { batch.mutations[$0].collection.isOpen }
         let mutations = asked.map {
-            PluginMutation(mutation: batch.mutations[$0], batch: batch, resolved: resolved[$0])
+            PluginMutation(batch: batch, position: $0, resolved: resolved[$0])
         }
         let outcomes = asked.isEmpty ? [] : try storage.write(mutations, isAtomic: true)
         var all = Array(repeating: MutationOutcome.applied(replaced: false), count: batch.mutations.count)

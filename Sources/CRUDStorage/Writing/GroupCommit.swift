@@ -8,16 +8,8 @@ import CRUDPluginHost
 /// the condition fails only where somebody else writes the same storage; then the mutation is retried. That presumes
 /// that nothing else in the commit is about the same record: a mutation that would be begins the next commit.
 struct GroupCommit {
-    /// A mutation that the plugin is going to be asked for.
-    private struct Entry {
-        var mutation: PluginMutation
-        let position: Int
-
-        var batch: MutationBatch { mutation.batch }
-    }
-
     private let storage: OpenStorage
-    private var entries: [Entry] = []
+    private var entries: [PluginMutation] = []
     /// Batches that are complete when the commit is.
     private var batches: [MutationBatch] = []
     /// The records of the commit, as soon as a transformation is among its mutations.
@@ -38,49 +30,49 @@ struct GroupCommit {
     mutating func append(_ batch: MutationBatch) {
         // A mutation of a collection that does not exist is one of a record that does not exist.
         batch.outcomes = Array(repeating: .notFound, count: batch.mutations.count)
-        for (position, mutation) in batch.mutations.enumerated() {
+        for position in batch.mutations.indices {
             if let refusal = batch.refusals[position] {
                 batch.outcomes[position] = .refused(refusal)
-            } else if mutation.collection.isOpen {
-                append(Entry(mutation: PluginMutation(mutation: mutation, batch: batch), position: position))
+            } else if batch.mutations[position].collection.isOpen {
+                append(PluginMutation(batch: batch, position: position))
             }
         }
         batches.append(batch)
     }
 
-    private mutating func append(_ entry: Entry) {
-        let mutation = entry.mutation.mutation
-        guard records != nil || mutation.needsRecord else { return entries.append(entry) }
-        let key = RecordKey(mutation, in: entry.batch)
-        var records = self.records ?? Set(entries.map { RecordKey($0.mutation.mutation, in: $0.batch) })
+    private mutating func append(_ entry: PluginMutation) {
+        let needsRecord = entry.mutation.needsRecord
+        guard records != nil || needsRecord else { return entries.append(entry) }
+        let key = RecordKey(entry)
+        var records = self.records ?? Set(entries.map(RecordKey.init))
         if !records.insert(key).inserted || resolvedBytes > Self.maximumResolvedBytes {
             execute()
             records = [key]
         }
-        guard mutation.needsRecord else {
+        guard needsRecord else {
             self.records = records
             return entries.append(entry)
         }
         if let entry = resolved(entry) {
             self.records = records
             entries.append(entry)
-            resolvedBytes += entry.mutation.resolved?.item.count ?? 0
+            resolvedBytes += entry.resolved?.item.count ?? 0
         }
     }
 
     /// Reads the record that a mutation depends on; nil where that decides its outcome already.
-    private func resolved(_ entry: Entry) -> Entry? {
+    private func resolved(_ entry: PluginMutation) -> PluginMutation? {
         do throws(CRUDError) {
-            switch try storage.resolve(entry.mutation.mutation, at: entry.position, in: entry.batch) {
+            switch try storage.resolve(entry.mutation, at: entry.position, in: entry.batch) {
             case .decided(let outcome): entry.batch.outcomes[entry.position] = outcome
             case .put(let put):
                 var entry = entry
-                entry.mutation.resolved = put
+                entry.resolved = put
                 return entry
             }
         } catch {
             entry.batch.outcomes[entry.position] = .refused(error)
-            storage.noteIfCorrupt(entry.mutation.mutation, in: entry.batch, error)
+            storage.noteIfCorrupt(entry.mutation, in: entry.batch, error)
         }
         return nil
     }
@@ -97,17 +89,17 @@ struct GroupCommit {
         resolvedBytes = 0
     }
 
-    private func write(_ entries: [Entry], attempt: Int) {
+    private func write(_ entries: [PluginMutation], attempt: Int) {
         guard !entries.isEmpty else { return }
         let outcomes: [MutationOutcome]
         do throws(CRUDError) {
-            outcomes = try storage.write(entries.map(\.mutation))
+            outcomes = try storage.write(entries)
         } catch {
             return fail(entries, error, attempt)
         }
-        var outdated: [Entry] = []
+        var outdated: [PluginMutation] = []
         for (entry, outcome) in zip(entries, outcomes) {
-            if entry.mutation.resolved != nil, outcome.isRefusal {
+            if entry.resolved != nil, outcome.isRefusal {
                 outdated.append(entry)
             } else {
                 entry.batch.outcomes[entry.position] = outcome
@@ -122,7 +114,7 @@ struct GroupCommit {
 
     /// The call has failed: nothing was applied, or the outcome is unknown. Where one batch alone may be the cause,
     /// each is tried by itself.
-    private func fail(_ entries: [Entry], _ error: CRUDError, _ attempt: Int) {
+    private func fail(_ entries: [PluginMutation], _ error: CRUDError, _ attempt: Int) {
         var rest = entries[...]
         while let batch = rest.first?.batch {
             let own = rest.prefix { $0.batch === batch }

@@ -4,16 +4,17 @@ package import CRUDPluginHost
 /// Mutations for one backend, which take effect in order: those that one event loop has gathered in one iteration, or
 /// those of one atomic request.
 package final class MutationBatch: WorkItem, @unchecked Sendable {
-    // @unchecked: as its superclass, one owner at a time.
+    // @unchecked: as its superclass, one owner at a time. So what every mutation touches is not checked for exclusive
+    // access at run time either.
 
-    package private(set) var mutations: [Mutation] = []
+    @exclusivity(unchecked) package private(set) var mutations: [Mutation] = []
     /// One for each mutation. Of an atomic batch: up to the first that fails.
-    package internal(set) var outcomes: [MutationOutcome] = []
+    @exclusivity(unchecked) package internal(set) var outcomes: [MutationOutcome] = []
     /// Whether all mutations take effect or none does.
     package let isAtomic: Bool
     /// Why single mutations cannot be made, by their position: their collection could not be opened.
     var refusals: [Int: CRUDError] = [:]
-    package private(set) var arena = ByteArena()
+    @exclusivity(unchecked) package private(set) var arena = ByteArena()
     /// The index keys of all mutations, one after the other.
     private var keys: [ByteArena.Place] = []
     /// The items that transformations have made, as clients see them, by the position of their mutation.
@@ -44,6 +45,9 @@ package final class MutationBatch: WorkItem, @unchecked Sendable {
     func keys(_ range: Range<Int>) -> ArraySlice<ByteArena.Place> { keys[range] }
 
     func append(_ mutation: Mutation) { mutations.append(mutation) }
+
+    /// The mutations as the plugin is asked for them.
+    var pluginMutations: [PluginMutation] { mutations.indices.map { PluginMutation(batch: self, position: $0) } }
 
     // MARK: Transformed items
 
@@ -125,5 +129,5 @@ package enum MutationOutcome: Sendable {
     /// The plugin's status; ``Backend/error(status:)`` tells what it means for a client.
     case failed(status: Int)
     /// The plugin was not asked, or could not tell: its collection could not be opened or created, its item not made.
-    case refused(CRUDError)
+    indirect case refused(CRUDError)
 }

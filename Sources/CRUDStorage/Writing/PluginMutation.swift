@@ -3,10 +3,13 @@ import CRUDPluginHost
 
 /// A mutation on its way to the plugin.
 struct PluginMutation {
-    let mutation: Mutation
     let batch: MutationBatch
+    /// Its position in the batch.
+    let position: Int
     /// What a transformation has made of it.
     var resolved: ResolvedPut?
+
+    var mutation: Mutation { batch.mutations[position] }
 
     /// How many index keys the plugin gets: one for each index of the collection, as it has been opened.
     var keyCount: Int {

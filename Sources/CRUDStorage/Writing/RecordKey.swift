@@ -6,6 +6,10 @@ struct RecordKey: Hashable {
     private let collection: OpaquePointer?
     private let id: [UInt8]
 
+    init(_ mutation: PluginMutation) {
+        self.init(mutation.mutation, in: mutation.batch)
+    }
+
     init(_ mutation: Mutation, in batch: MutationBatch) {
         collection = mutation.collection.handle
         id = Array(batch.arena.bytes(mutation.id))

@@ -1,8 +1,8 @@
 import CRUDJSON
 import CRUDModel
 
-/// Reads a request of the most frequent form in one pass: one that names a collection and an id and nothing else, as
-/// reads and deletes do, without white space and escapes, in any order of the members.
+/// Reads a request of the most frequent form in one pass: one that concerns a single record by its id, without white
+/// space around its members and without escapes outside of the item, in any order of the members.
 ///
 /// It accepts nothing that ``RequestReader`` would not, and understands it alike; of any other text, valid or not, it
 /// says nothing, and the general way is taken.
@@ -10,13 +10,19 @@ struct CompactRequest {
     private let text: UnsafeRawBufferPointer
     private var position = 0
 
+    /// - Parameters:
+    ///   - scanner: reads items and patches.
+    ///   - maximumDepth: how deep these may nest.
+    ///   - request: says nothing if the request has not been read.
     /// - Returns: whether the request has been read.
     static func read(
-        _ text: Span<UInt8>, _ methods: borrowing [MethodTraits], into request: inout Request
+        _ text: Span<UInt8>, _ methods: borrowing [MethodTraits], _ scanner: inout JSONScanner, maximumDepth: Int,
+        into request: inout Request
     ) -> Bool {
-        text.withUnsafeBytes { bytes in
+        request.reset()
+        return text.withUnsafeBytes { bytes in
             var compact = CompactRequest(text: bytes)
-            return compact.read(methods, text, into: &request)
+            return compact.read(methods, text, &scanner, maximumDepth, into: &request)
         }
     }
 
@@ -25,47 +31,72 @@ struct CompactRequest {
     }
 
     private mutating func read(
-        _ methods: borrowing [MethodTraits], _ text: Span<UInt8>, into request: inout Request
+        _ methods: borrowing [MethodTraits], _ text: Span<UInt8>, _ scanner: inout JSONScanner, _ maximumDepth: Int,
+        into request: inout Request
     ) -> Bool {
         var hasVersion = false
-        var (id, method, collection, record): (JSONSlice?, JSONSlice?, JSONSlice?, JSONSlice?)
+        var method: JSONSlice?
         guard take("{") else { return false }
         repeat {
             if !hasVersion, take(#""jsonrpc":"2.0""#) {
                 hasVersion = true
-            } else if id == nil, take(#""id":"#) {
-                id = identity()
-                if id == nil { return false }
+            } else if request.id == nil, take(#""id":"#) {
+                guard let id = identity() else { return false }
+                request.id = id
             } else if method == nil, take(#""method":"#) {
                 method = string(maximum: .max)
                 if method == nil { return false }
-            } else if collection == nil, take(#""params":{"#) {
-                repeat {
-                    if collection == nil, take(#""collection":"#) {
-                        collection = string(maximum: Naming.maximumCollectionNameBytes)
-                        if collection == nil { return false }
-                    } else if record == nil, take(#""id":"#) {
-                        record = string(maximum: Naming.maximumIDBytes)
-                        if record == nil { return false }
-                    } else {
-                        return false
-                    }
-                } while take(",")
-                guard take("}"), collection != nil else { return false }
+            } else if request[.collection] == nil, take(#""params":{"#) {
+                guard readParameters(text, &scanner, maximumDepth, into: &request) else { return false }
             } else {
                 return false
             }
         } while take(",")
-        guard take("}"), position == self.text.count, hasVersion, let id, let method, let collection, let record,
-            let row = methods.firstIndex(where: { method.equals($0.name, text) }),
-            methods[row].required == Parameter.collection.mask | Parameter.id.mask
+        guard take("}"), position == self.text.count, hasVersion, !request.isNotification, let method,
+            let row = methods.firstIndex(where: { method.equals($0.name, text) })
         else { return false }
-        request.reset()
-        request.id = id
         request.traits = methods[row]
-        request.set(.collection, collection)
-        request.set(.id, record)
-        return true
+        return request.hasParametersOfMethod
+    }
+
+    /// Reads the members of `params`, and the brace behind them; `collection` must be one of them.
+    private mutating func readParameters(
+        _ text: Span<UInt8>, _ scanner: inout JSONScanner, _ maximumDepth: Int, into request: inout Request
+    ) -> Bool {
+        repeat {
+            let parameter: Parameter
+            let value: JSONSlice?
+            if take(#""collection":"#) {
+                (parameter, value) = (.collection, string(maximum: Naming.maximumCollectionNameBytes))
+            } else if take(#""id":"#) {
+                (parameter, value) = (.id, string(maximum: Naming.maximumIDBytes))
+            } else if take(#""item":"#) {
+                (parameter, value) = (.item, self.value(text, &scanner, maximumDepth))
+            } else if take(#""ifRevision":"#) {
+                (parameter, value) = (.ifRevision, string(maximum: Naming.maximumRevisionBytes))
+            } else if take(#""patch":"#) {
+                (parameter, value) = (.patch, self.value(text, &scanner, maximumDepth))
+            } else {
+                return false
+            }
+            guard let value, request[parameter] == nil else { return false }
+            request.set(parameter, value)
+        } while take(",")
+        return take("}") && request[.collection] != nil
+    }
+
+    /// Takes any value, up to a depth.
+    private mutating func value(
+        _ text: Span<UInt8>, _ scanner: inout JSONScanner, _ maximumDepth: Int
+    ) -> JSONSlice? {
+        scanner.reset(at: position)
+        do throws(JSONSyntaxError) {
+            let value = try scanner.value(text)
+            position = scanner.position
+            return value.depth <= maximumDepth ? value : nil
+        } catch {
+            return nil
+        }
     }
 
     /// Takes a literal, if it comes next.

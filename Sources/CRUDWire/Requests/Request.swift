@@ -37,6 +37,9 @@ package struct Request: ~Copyable {
         slots[parameter.rawValue] = slice
     }
 
+    /// Whether it has all parameters that the method requires, and none that the method does not know.
+    var hasParametersOfMethod: Bool { present & ~traits.allowed == 0 && traits.required & ~present == 0 }
+
     /// The first parameter that the method requires and the request lacks.
     var missingParameter: Parameter? {
         let missing = traits.required & ~present

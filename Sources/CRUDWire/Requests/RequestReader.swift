@@ -36,7 +36,9 @@ package struct RequestReader: ~Copyable {
     /// - Throws: `parse_error` for what is not valid JSON, `invalid_request` for an empty array, and all that
     ///   ``read(element:of:into:)`` throws.
     package mutating func read(frame text: Span<UInt8>, into request: inout Request) throws(RequestError) -> Frame {
-        if CompactRequest.read(text, methods, into: &request) { return .request }
+        if CompactRequest.read(text, methods, &scanner, maximumDepth: maximumDepth, into: &request) {
+            return .request
+        }
         scanner.reset()
         let elements: [JSONSlice]?
         do throws(JSONSyntaxError) {

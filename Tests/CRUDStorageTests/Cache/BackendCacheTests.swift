@@ -40,10 +40,10 @@ import Testing
         during call: () throws -> Void = {}
     ) throws {
         let batch = MutationBatch { _ in }
-        let mutations = changes.map { PluginMutation(mutation: batch.mutation($0, in: clients), batch: batch) }
+        for change in changes { batch.append(batch.mutation(change, in: clients)) }
         let records = UnsafeMutablePointer<crudd_record>.allocate(capacity: changes.count)
         defer { records.deallocate() }
-        let raw = mutations.enumerated().map { $1.raw(sequence: 1, record: records + $0, keys: nil) }
+        let raw = batch.pluginMutations.enumerated().map { $1.raw(sequence: 1, record: records + $0, keys: nil) }
         let results = outcomes.map { status in
             var outcome = crudd_outcome.sized()
             outcome.status = crudd_status(status)

@@ -35,7 +35,8 @@ import Testing
         try main.perform(within: .seconds(30)) { storage throws(CRUDError) in
             var copied = batch.mutations[0]
             copied.collection = original
-            _ = try storage.write([PluginMutation(mutation: copied, batch: batch)])
+            batch.append(copied)
+            _ = try storage.write([PluginMutation(batch: batch, position: 1)])
         }
         let records = try moved.records(of: 0, original)
         #expect(records.last?.hasPrefix(#"x {"n":1} r7 4102444800000 "#) == true)

@@ -31,6 +31,11 @@ package struct JSONWriter {
         bytes.appendJSONString(value.utf8)
     }
 
+    package mutating func string(utf8 value: [UInt8]) {
+        separate()
+        bytes.appendJSONString(value.span)
+    }
+
     package mutating func string(utf8 value: some Sequence<UInt8>) {
         separate()
         bytes.appendJSONString(value)
@@ -43,12 +48,18 @@ package struct JSONWriter {
 
     package mutating func bool(_ value: Bool) {
         separate()
-        bytes.append(contentsOf: (value ? "true" : "false").utf8)
+        bytes.append(value ? "true" : "false")
     }
 
     package mutating func null() {
         separate()
-        bytes.append(contentsOf: "null".utf8)
+        bytes.append("null")
+    }
+
+    /// A value that is JSON text already.
+    package mutating func raw(_ value: [UInt8]) {
+        separate()
+        bytes.append(contentsOf: value)
     }
 
     /// A value that is JSON text already.
@@ -120,19 +131,24 @@ extension [UInt8] {
         bytes.withUnsafeBufferPointer { append(contentsOf: $0) }
     }
 
+    /// Appends the bytes of a literal.
+    package mutating func append(_ text: StaticString) {
+        text.withUTF8Buffer { append(contentsOf: $0) }
+    }
+
     /// Appends one byte of a JSON string's content, escaped if JSON requires it.
     package mutating func appendJSONEscaped(_ byte: UInt8) {
         switch byte {
         case UInt8(ascii: "\""), UInt8(ascii: "\\"):
             append(UInt8(ascii: "\\"))
             append(byte)
-        case 0x08: append(contentsOf: "\\b".utf8)
-        case 0x0C: append(contentsOf: "\\f".utf8)
-        case 0x0A: append(contentsOf: "\\n".utf8)
-        case 0x0D: append(contentsOf: "\\r".utf8)
-        case 0x09: append(contentsOf: "\\t".utf8)
+        case 0x08: append("\\b")
+        case 0x0C: append("\\f")
+        case 0x0A: append("\\n")
+        case 0x0D: append("\\r")
+        case 0x09: append("\\t")
         case 0..<0x20:
-            append(contentsOf: "\\u00".utf8)
+            append("\\u00")
             append(byte < 0x10 ? UInt8(ascii: "0") : UInt8(ascii: "1"))
             let digit = byte & 0x0F
             append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)

@@ -13,10 +13,13 @@ struct FirstRecords {
         var content: [UInt8]
         /// Of two records with different ranks the one with the lesser rank comes first.
         fileprivate var rank: UInt64 = 0
+        /// How long a cursor behind it is at the most.
+        fileprivate let cursorBytes: Int
 
         init(position: SortPosition, content: [UInt8]) {
             self.position = position
             self.content = content
+            cursorBytes = position.maximumCursorBytes
         }
     }
 
@@ -41,6 +44,7 @@ struct FirstRecords {
         self.order = order
         self.limit = limit
         self.maximumBytes = maximumBytes
+        entries.reserveCapacity(min(limit, 64))
     }
 
     var count: Int { entries.count }
@@ -49,7 +53,7 @@ struct FirstRecords {
     var threshold: SortPosition? { entries.count == limit ? last?.position : bound }
 
     /// Whether the contents exceed the page, which only a single record can.
-    var isOverfull: Bool { isTooLong(last) }
+    var isOverfull: Bool { isTooLong }
 
     /// The records, first to last, each once.
     var sorted: [Entry] {
@@ -83,8 +87,8 @@ struct FirstRecords {
         var entry = entry
         entry.rank = rank(entry.position)
         if let threshold, order.compare(entry.position, threshold) >= 0 { return leaveOut() }
-        if !isHeap, let last = entries.last {
-            let order = order.compare(entry.position, last.position)
+        if !isHeap, !entries.isEmpty {
+            let order = order.compare(entry.position, entries[entries.count - 1].position)
             if order == 0 { return }
             if order < 0 {
                 // A list in descending order is a heap.
@@ -105,13 +109,13 @@ struct FirstRecords {
     var last: Entry? { isHeap ? entries.first : entries.last }
 
     private mutating func shrink() {
-        while entries.count > limit || entries.count > 1 && isTooLong(last) { removeLast() }
+        while entries.count > limit || entries.count > 1 && isTooLong { removeLast() }
     }
 
-    private func isTooLong(_ last: Entry?) -> Bool {
-        guard let last else { return false }
-        return contentBytes + reservedBytes + last.position.maximumCursorBytes > maximumBytes
-            || valueBytes > maximumBytes
+    private var isTooLong: Bool {
+        guard !entries.isEmpty else { return false }
+        let cursorBytes = entries[isHeap ? 0 : entries.count - 1].cursorBytes
+        return contentBytes + reservedBytes + cursorBytes > maximumBytes || valueBytes > maximumBytes
     }
 
     private mutating func removeLast() {

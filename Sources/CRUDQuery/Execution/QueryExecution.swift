@@ -79,11 +79,14 @@ package final class QueryExecution {
     package var corrupt: [[UInt8]] { search.corrupt }
 
     private func finish() {
-        var writer = JSONWriter()
+        let found = search.records
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(found.reduce(256) { $0 + $1.content.count + 1 })
+        var writer = JSONWriter(into: bytes)
         writer.object { result in
             result.key("records")
             result.array { records in
-                for record in search.records { records.raw(record.content) }
+                for record in found { records.raw(record.content) }
             }
             if let cursor {
                 result.key("cursor")

@@ -19,12 +19,12 @@ struct RecordText: ~Copyable {
     ) throws(JSONSyntaxError) -> [UInt8] {
         var text: [UInt8] = []
         text.reserveCapacity(64 + record.id.count + (fields == nil ? item.count : 0) + record.revision.count)
-        text.append(contentsOf: #"{"id":"#.utf8)
+        text.append(#"{"id":"#)
         // The buffers are valid during this call.
         text.appendJSONString(unsafe record.id.bindMemory(to: UInt8.self).span)
-        text.append(contentsOf: #","item":"#.utf8)
+        text.append(#","item":"#)
         if let fields, fields.isEmpty {
-            text.append(contentsOf: "{}".utf8)
+            text.append("{}")
         } else {
             if !isValid { try scanner.document(item) }
             if let fields { try fields.append(of: item, to: &text) } else { text.append(item) }
@@ -36,16 +36,17 @@ struct RecordText: ~Copyable {
     /// The record without its item.
     ///
     /// - Parameter suffix: further members, behind a comma.
-    func write(withoutItemOf record: FoundRecord, suffix: String = "") -> [UInt8] {
-        var text = Array(#"{"id":"#.utf8)
+    func write(withoutItemOf record: FoundRecord, suffix: StaticString = "") -> [UInt8] {
+        var text: [UInt8] = []
+        text.append(#"{"id":"#)
         // As above.
         text.appendJSONString(unsafe record.id.bindMemory(to: UInt8.self).span)
         appendEnd(of: record, suffix: suffix, to: &text)
         return text
     }
 
-    private func appendEnd(of record: FoundRecord, suffix: String = "", to text: inout [UInt8]) {
-        text.append(contentsOf: #","revision":"#.utf8)
+    private func appendEnd(of record: FoundRecord, suffix: StaticString = "", to text: inout [UInt8]) {
+        text.append(#","revision":"#)
         if record.revision.allSatisfy({ $0 < 0x80 }) {
             text.appendJSONString(unsafe record.revision.bindMemory(to: UInt8.self).span)
         } else {
@@ -53,10 +54,10 @@ struct RecordText: ~Copyable {
             text.appendJSONString(String(decoding: record.revision, as: UTF8.self).utf8)
         }
         if record.expiresAt != 0 {
-            text.append(contentsOf: #","expiresAt":"#.utf8)
+            text.append(#","expiresAt":"#)
             text.append(contentsOf: record.expiresAt.description.utf8)
         }
-        text += suffix.utf8
+        text.append(suffix)
         text.append(UInt8(ascii: "}"))
     }
 }

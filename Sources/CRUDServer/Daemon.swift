@@ -88,7 +88,6 @@ package struct Daemon {
             configuration: configuration, plugins: plugins.all, backends: backends, catalog: catalog, cache: cache,
             mover: Mover(catalog, logger: logger) { [reloader] in reloader.switchOver($0) },
             loopCount: configuration.loopCount, logger: logger, decoding: try startDecoding(cache),
-            inspector: Inspector(),
             reload: { [reloader] options, completion in reloader.reload(options, completion: completion) },
             drop: { [reloader] in reloader.drop($0) })
         let hasFinished = try serve(service, listening, shutdown)
@@ -186,9 +185,10 @@ package struct Daemon {
         do {
             let interval = manager.watchdogInterval
             let heartbeat = interval.map { $0 / Watchdog.beatsPerInterval }
-            let first = try ServiceLoop(service, number: 0, heartbeatInterval: heartbeat)
+            let inspector = Inspector()
+            let first = try ServiceLoop(service, inspector, number: 0, heartbeatInterval: heartbeat)
             let others = try (1..<service.loopCount).map {
-                try LoopThread(service, number: $0, heartbeatInterval: heartbeat)
+                try LoopThread(service, inspector, number: $0, heartbeatInterval: heartbeat)
             }
             let mailboxes = [first.mailbox] + others.map(\.mailbox)
             try first.listen(at: listening.descriptors, Acceptor(mailboxes, logger: logger))
@@ -202,7 +202,7 @@ package struct Daemon {
                 socket: listening.isOwn ? configuration.socket : nil, stateDirectory: configuration.stateDirectory,
                 loops: configuration.loops)
             try reloader.start(service, mailboxes, fixed: fixed)
-            try service.inspector.start(LoopGroup(mailboxes))
+            try inspector.start(LoopGroup(mailboxes))
             service.mover.follow(service.backends, service.rules)
             service.keepCollections()
             let hasFinished = first.run()

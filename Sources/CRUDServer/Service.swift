@@ -17,7 +17,6 @@ final class Service: Sendable {
     let mover: Mover
     let sessions: SessionLimiter
     let decoding: DecodingThread
-    let inspector: Inspector
     let slowLog: SlowLog
     let reload: Reloading
     /// Executes a request to drop a collection, on another thread; callable on any thread.
@@ -38,8 +37,7 @@ final class Service: Sendable {
     init(
         configuration: Configuration, plugins: [Plugin], backends: [Backend], catalog: CollectionCatalog,
         cache: RecordCache, mover: Mover, loopCount: Int, logger: Logger, decoding: DecodingThread,
-        inspector: Inspector, reload: @escaping Reloading,
-        drop: @escaping @Sendable (DropRequest) -> Void
+        reload: @escaping Reloading, drop: @escaping @Sendable (DropRequest) -> Void
     ) {
         self.configuration = configuration
         self.plugins = plugins
@@ -49,7 +47,6 @@ final class Service: Sendable {
         rules = configuration.collections.placing(catalog.placesOfMoving)
         self.mover = mover
         self.decoding = decoding
-        self.inspector = inspector
         slowLog = SlowLog()
         self.reload = reload
         self.drop = drop
@@ -70,7 +67,6 @@ final class Service: Sendable {
         mover = service.mover
         sessions = service.sessions
         decoding = service.decoding
-        inspector = service.inspector
         slowLog = service.slowLog
         reload = service.reload
         drop = service.drop

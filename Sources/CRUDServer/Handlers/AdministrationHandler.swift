@@ -11,10 +11,12 @@ import Glibc
 final class AdministrationHandler {
     private let loop: LoopState
     private let delegated: DelegatedCalls
+    private let inspector: Inspector
 
-    init(_ loop: LoopState, _ delegated: DelegatedCalls) {
+    init(_ loop: LoopState, _ delegated: DelegatedCalls, _ inspector: Inspector) {
         self.loop = loop
         self.delegated = delegated
+        self.inspector = inspector
     }
 
     func listBackends(_ call: borrowing Call) {
@@ -105,7 +107,7 @@ final class AdministrationHandler {
     func inspect(_ request: Inspection.Request, _ call: borrowing Call) {
         let completion = delegated.begin(
             call, overdue: CRUDError(.unavailable, "an event loop of the daemon takes long to reply"))
-        loop.service.inspector.append(Inspection(request, loop.service, completion))
+        inspector.append(Inspection(request, loop.service, completion))
     }
 
     /// How many slow requests are wanted.

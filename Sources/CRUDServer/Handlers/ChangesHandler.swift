@@ -63,7 +63,7 @@ final class ChangesHandler {
 /// A `collection.changes` in flight: a page is being found, or it waits for one among the loop's ``Followers``.
 ///
 /// While it waits it keeps what was asked for, and no page.
-final class PendingChanges: PendingRequest {
+final class PendingChanges: PendingRequest, Follower {
     private var request: ChangesTask.Request
     private let maximumBytes: Int
     /// Until when the reply may be held back, on the loop's clock.
@@ -123,10 +123,8 @@ final class PendingChanges: PendingRequest {
         return true
     }
 
-    /// Until when it waits.
     var waitDeadline: Duration { last.isComplete ? waitEnd : completionEnd ?? waitEnd }
 
-    /// Whether there may be something to say.
     var isDue: Bool {
         guard let collection, !collection.backend.isStorageDown else { return true }
         // A collection that is not there is looked for again whenever one has been opened.
@@ -134,13 +132,10 @@ final class PendingChanges: PendingRequest {
         return !feed.isOpen || feed.lastChange > last.place.sequence || feed.isComplete != last.isComplete
     }
 
-    /// Whether what it follows has been closed: the collection was dropped or moved, or its backend was lost.
     var isCutShort: Bool { last.feed?.isOpen == false }
 
-    /// Has the loop told of the next change.
     func await(onLoop number: Int) { last.feed?.await(onLoop: number) }
 
-    /// Looks for changes again.
     func resume() {
         resumeFollowing(until: session.loop.deadline, needing: min(ChangesHandler.leastPageBytes, maximumBytes))
     }
@@ -150,7 +145,6 @@ final class PendingChanges: PendingRequest {
         if let collection { submit(in: collection) }
     }
 
-    /// Replies that there is nothing to say.
     func replyEmpty() {
         reply { output in
             output.append(#"{"changes":[],"cursor":""#)

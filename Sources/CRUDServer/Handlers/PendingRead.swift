@@ -93,11 +93,11 @@ final class PendingRecordRead: PendingRead {
         let loop = session.loop
         loop.service.decoding.append(
             LongResult(
-                result, records, of: batch, for: self, maximumBytes: loop.limits.frameBytes, deliver: deliver))
+                result, records, of: batch, maximumBytes: loop.limits.frameBytes, reply: finish, deliver: deliver))
         return true
     }
 
-    func finish(with outcome: Result<[UInt8], CRUDError>) {
+    private func finish(with outcome: Result<[UInt8], CRUDError>) {
         reply { output throws(CRUDError) in
             let result = try outcome.get()
             output.append(result.span)

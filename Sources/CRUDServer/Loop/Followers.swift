@@ -1,5 +1,25 @@
 import CRUDEventLoop
-import CRUDStorage
+
+/// A request that waits for a collection to change.
+protocol Follower: AnyObject {
+    /// Whether anybody still waits for the reply.
+    var isWanted: Bool { get }
+    /// Whether its collection may be read now.
+    var canBeginAgain: Bool { get }
+    /// Whether there may be something to say.
+    var isDue: Bool { get }
+    /// Whether what it follows has been closed: the collection was dropped or moved, or its backend was lost.
+    var isCutShort: Bool { get }
+    /// Until when it waits.
+    var waitDeadline: Duration { get }
+
+    /// Has the loop told of the next change.
+    func await(onLoop number: Int)
+    /// Looks for changes again.
+    func resume()
+    /// Replies that there is nothing to say.
+    func replyEmpty()
+}
 
 /// The requests of one event loop that wait for a collection to change.
 ///
@@ -8,7 +28,7 @@ import CRUDStorage
 /// When the place of a collection is exchanged, the backend is lost or the daemon stops, all are replied to at once.
 final class Followers {
     private let eventLoop: EventLoop
-    private var waiting: [PendingChanges] = []
+    private var waiting: [any Follower] = []
     private lazy var timer = Timer(on: eventLoop) { [unowned self] in expire() }
     /// When the timer fires; nil: it does not.
     private var timerDeadline: Duration?
@@ -24,7 +44,7 @@ final class Followers {
     /// How many wait.
     var count: Int { waiting.count }
 
-    func add(_ request: PendingChanges) {
+    func add(_ request: any Follower) {
         waiting.append(request)
         request.await(onLoop: loopNumber)
         if request.isDue { mustLook = true }
@@ -38,7 +58,7 @@ final class Followers {
     func resume() {
         guard mustLook else { return }
         mustLook = false
-        var due: [PendingChanges] = []
+        var due: [any Follower] = []
         waiting.removeAll { request in
             // First this: what changes from now on is told.
             request.await(onLoop: loopNumber)
@@ -57,10 +77,10 @@ final class Followers {
     /// Replies to all.
     func endAll() { end { _ in true } }
 
-    /// Forgets those of a session that has been closed.
-    func end(of session: Session) { end { $0.session === session } }
+    /// Forgets those whose session has been closed.
+    func endUnwanted() { end { !$0.isWanted } }
 
-    private func end(where isOver: (PendingChanges) -> Bool) {
+    private func end(where isOver: (any Follower) -> Bool) {
         let over = waiting.filter(isOver)
         guard !over.isEmpty else { return }
         waiting.removeAll(where: isOver)

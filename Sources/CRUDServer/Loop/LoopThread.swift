@@ -8,13 +8,14 @@ struct LoopThread {
     private let finished: OneShot<Bool>
     private let thread: Thread
 
-    init(_ service: Service, number: Int, heartbeatInterval: Duration?) throws {
+    init(_ service: Service, _ inspector: Inspector, number: Int, heartbeatInterval: Duration?) throws {
         let finished = OneShot<Bool>()
         self.finished = finished
         let made = OneShot<Result<(Mailbox, Watchdog.Heartbeat), SystemCallError>>()
         thread = try Thread(named: "loop \(number)") {
             do throws(SystemCallError) {
-                let loop = try ServiceLoop(service, number: number, heartbeatInterval: heartbeatInterval)
+                let loop = try ServiceLoop(
+                    service, inspector, number: number, heartbeatInterval: heartbeatInterval)
                 made.resolve(.success((loop.mailbox, loop.heartbeat)))
                 finished.resolve(loop.run())
             } catch {

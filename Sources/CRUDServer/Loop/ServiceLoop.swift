@@ -50,7 +50,9 @@ final class ServiceLoop: IterationHandler, LoopContext {
     /// - Parameters:
     ///   - number: from 0, different for each loop of the daemon.
     ///   - heartbeatInterval: how often the watchdog is to be told; nil: there is none.
-    init(_ service: Service, number: Int, heartbeatInterval: Duration?) throws(SystemCallError) {
+    init(
+        _ service: Service, _ inspector: Inspector, number: Int, heartbeatInterval: Duration?
+    ) throws(SystemCallError) {
         self.number = number
         self.heartbeatInterval = heartbeatInterval
         eventLoop = try EventLoop()
@@ -59,7 +61,7 @@ final class ServiceLoop: IterationHandler, LoopContext {
         state = LoopState(service, on: eventLoop, number: number)
         collections = CollectionDirectory(CollectionTable(rules: service.rules, clients: []))
         delegated = DelegatedCalls(mailbox)
-        router = Router(state, collections, delegated, mailbox)
+        router = Router(state, collections, delegated, inspector, mailbox)
         sessions = SessionSet(state, handler: router)
         serve(service)
         beat()

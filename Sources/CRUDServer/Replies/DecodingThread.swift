@@ -27,13 +27,13 @@ final class DecodingThread: Sendable {
 /// A result that a ``DecodingThread`` makes.
 final class LongResult: QueueItem, @unchecked Sendable {
     // @unchecked: it belongs to the loop until it is queued, to the thread until it is delivered, then to the loop
-    // again; the thread does not touch the request.
+    // again; the thread does not touch `reply`.
 
     let maximumBytes: Int
-    private let request: PendingRecordRead
     private let result: RecordsResult
     private let batch: ReadBatch
     private let records: [StoredRecord?]
+    private let reply: (Result<[UInt8], CRUDError>) -> Void
     private let deliver: @Sendable (LongResult) -> Void
     private var outcome: Result<[UInt8], CRUDError> = .success([])
 
@@ -42,16 +42,17 @@ final class LongResult: QueueItem, @unchecked Sendable {
 
     /// - Parameters:
     ///   - maximumBytes: how long an item may be.
+    ///   - reply: replies with the result; called on the loop.
     ///   - deliver: called on the thread.
     init(
-        _ result: RecordsResult, _ records: [StoredRecord?], of batch: ReadBatch, for request: PendingRecordRead,
-        maximumBytes: Int, deliver: @escaping @Sendable (LongResult) -> Void
+        _ result: RecordsResult, _ records: [StoredRecord?], of batch: ReadBatch, maximumBytes: Int,
+        reply: @escaping (Result<[UInt8], CRUDError>) -> Void, deliver: @escaping @Sendable (LongResult) -> Void
     ) {
         self.result = result
         self.records = records
         self.batch = batch
-        self.request = request
         self.maximumBytes = maximumBytes
+        self.reply = reply
         self.deliver = deliver
     }
 
@@ -67,5 +68,5 @@ final class LongResult: QueueItem, @unchecked Sendable {
     }
 
     /// Replies; called on the loop.
-    func finish() { request.finish(with: outcome) }
+    func finish() { reply(outcome) }
 }

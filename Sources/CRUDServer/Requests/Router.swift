@@ -17,7 +17,10 @@ final class Router: CallHandler {
     private let administration: AdministrationHandler
     private let loop: LoopState
 
-    init(_ loop: LoopState, _ collections: CollectionDirectory, _ delegated: DelegatedCalls, _ mailbox: Mailbox) {
+    init(
+        _ loop: LoopState, _ collections: CollectionDirectory, _ delegated: DelegatedCalls, _ inspector: Inspector,
+        _ mailbox: Mailbox
+    ) {
         let encoder = MutationEncoder(loop)
         self.collections = collections
         reads = RecordReadHandler(loop, mailbox)
@@ -26,7 +29,7 @@ final class Router: CallHandler {
         changes = ChangesHandler(loop, queries)
         batches = BatchHandler(loop, collections, encoder)
         descriptions = CollectionHandler(loop)
-        administration = AdministrationHandler(loop, delegated)
+        administration = AdministrationHandler(loop, delegated, inspector)
         self.loop = loop
     }
 

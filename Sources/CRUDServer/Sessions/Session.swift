@@ -113,6 +113,14 @@ final class Session: StreamHandler {
         _modify { yield &state.authority }
     }
 
+    /// What an administrator is told of it.
+    var description: SessionDescription {
+        SessionDescription(
+            number: number, uid: peer.uid, client: client, connectedAt: connectedAt, inflight: state.requestsInFlight,
+            requests: state.requestCount, receivedBytes: state.stream?.receivedBytes ?? 0,
+            sentBytes: state.stream?.sentBytes ?? 0, heldBytes: account.held)
+    }
+
     // MARK: Logging
 
     /// Logs what happens to the session; never what is in its records.
@@ -285,7 +293,7 @@ final class Session: StreamHandler {
             ended(read)
         }
         state.unfinishedReads.removeAll()
-        loop.followers.end(of: self)
+        loop.followers.endUnwanted()
         sessions.hasClosed(self, stream)
     }
 

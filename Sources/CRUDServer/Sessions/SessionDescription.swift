@@ -1,4 +1,3 @@
-import CRUDEventLoop
 import CRUDJSON
 import Glibc
 
@@ -14,18 +13,6 @@ struct SessionDescription: Sendable {
     let receivedBytes: UInt64
     let sentBytes: UInt64
     let heldBytes: Int
-
-    init(_ session: Session) {
-        number = session.number
-        uid = session.peer.uid
-        client = session.client
-        connectedAt = session.connectedAt
-        inflight = session.state.requestsInFlight
-        requests = session.state.requestCount
-        receivedBytes = session.state.stream?.receivedBytes ?? 0
-        sentBytes = session.state.stream?.sentBytes ?? 0
-        heldBytes = session.account.held
-    }
 
     func describe(to description: inout JSONWriter, user: String) {
         description.member("id", number)

@@ -130,7 +130,7 @@ final class SessionSet {
 
     // MARK: Inspection
 
-    var descriptions: [SessionDescription] { sessions.values.map(SessionDescription.init) }
+    var descriptions: [SessionDescription] { sessions.values.map(\.description) }
 
     func measure(into measurement: inout LoopMeasurement) {
         measurement.heldBytes = buffers.held

@@ -5,15 +5,11 @@ import CRUDStorage
 /// The methods for expiry and removals.
 extension ChannelService {
     func removeExpired(_ request: inout FrameReader) throws(PluginFailure) {
-        var number = 0
         var call = crudd_expire.sized()
-        var now: Int64 = 0
-        try request.parameters { (request, key) throws(ProtocolViolation) in
+        let target = try parameters(of: &request) { (request, key) throws(ProtocolViolation) in
             switch key {
-            case "collection": number = try request.count()
             case "limit": call.limit = try request.count()
             case "firstSequence": call.first_sequence = try request.integer()
-            case "now": now = Int64(try request.count())
             default: try request.skip()
             }
         }
@@ -21,14 +17,14 @@ extension ChannelService {
             throw PluginFailure(status: CRUDD_UNSUPPORTED, message: "the plugin does not remove what has expired")
         }
         let backend = try backend()
-        call.collection = try collection(number).handle
+        call.collection = target.collection
         var nextExpiry: Int64 = 0
         try emitRecords(Emission(withItems: false, areRemovals: true)) { (emit, context) throws(PluginFailure) in
             call.emit = emit
             call.context = context
             try failure.check(
                 storage.clock.write {
-                    removeExpired(backend, self.context.begin(now: now), &call, &nextExpiry, failure.pointer)
+                    removeExpired(backend, self.context.begin(now: target.now), &call, &nextExpiry, failure.pointer)
                 })
         }
         if nextExpiry > 0 {
@@ -37,15 +33,11 @@ extension ChannelService {
     }
 
     func trimHistory(_ request: inout FrameReader) throws(PluginFailure) {
-        var number = 0
         var call = crudd_trim.sized()
-        var now: Int64 = 0
-        try request.parameters { (request, key) throws(ProtocolViolation) in
+        let target = try parameters(of: &request) { (request, key) throws(ProtocolViolation) in
             switch key {
-            case "collection": number = try request.count()
             case "before": call.before = Int64(try request.count())
             case "limit": call.limit = try request.count()
-            case "now": now = Int64(try request.count())
             default: try request.skip()
             }
         }
@@ -53,11 +45,11 @@ extension ChannelService {
             throw PluginFailure(status: CRUDD_UNSUPPORTED, message: "the plugin does not remember what was removed")
         }
         let backend = try backend()
-        call.collection = try collection(number).handle
+        call.collection = target.collection
         var history = crudd_history.sized()
         try failure.check(
             storage.clock.write {
-                trimHistory(backend, context.begin(now: now), &call, &history, failure.pointer)
+                trimHistory(backend, context.begin(now: target.now), &call, &history, failure.pointer)
             })
         reply.raw(#""identity":"#, history.identity)
         reply.raw(#","forgotten":"#, history.forgotten)

@@ -172,6 +172,25 @@ final class ChannelService {
         return collection
     }
 
+    /// Reads the members of `params` of a method on one collection.
+    ///
+    /// - Parameter member: takes the value of each member that only this method has, or passes over it.
+    /// - Returns: the collection, and the time of the call.
+    func parameters(
+        of request: inout FrameReader, _ member: (inout FrameReader, FrameString) throws(ProtocolViolation) -> Void
+    ) throws(PluginFailure) -> (collection: OpaquePointer?, now: Int64) {
+        var number = 0
+        var now: Int64 = 0
+        try request.parameters { (request, key) throws(ProtocolViolation) in
+            switch key {
+            case "collection": number = try request.count()
+            case "now": now = Int64(try request.count())
+            default: try member(&request, key)
+            }
+        }
+        return (try collection(number).handle, now)
+    }
+
     // MARK: The snapshot
 
     /// The channel's own reader, for one call.

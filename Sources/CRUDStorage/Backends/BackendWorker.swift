@@ -193,7 +193,7 @@ final class BackendWorker {
                 execute(&reads)
                 guard item.claim() else { continue }
                 if let request = item as? ReindexRequest { builder.rebuild(request) }
-                if let call = item as? StorageCall { call.execute(with: storage) }
+                if let call = item as? StorageCall { execute(call) }
                 if let call = item as? ReadCall { execute(call) }
             }
         }
@@ -202,8 +202,14 @@ final class BackendWorker {
         storage.releaseSnapshot()
     }
 
+    private func execute(_ call: StorageCall) {
+        call.execute(with: storage)
+        call.finish()
+    }
+
     private func execute(_ call: ReadCall) {
         do throws(CRUDError) { call.execute(with: try storage.reader()) } catch { call.failure = error }
+        storage.releaseSnapshot()
         call.finish()
     }
 

@@ -44,6 +44,7 @@ enum ReaderThread {
         reader.releaseSnapshot()
         for call in calls {
             call.execute(with: reader)
+            reader.releaseSnapshot()
             queue.completed(1)
             call.finish()
         }

@@ -12,20 +12,15 @@ import CRUDThreads
 /// remembered over restarts: whatever a kill has left undone is still unkeyed. A rebuild forgets all keys, and is a
 /// build then.
 ///
-/// Clients come first: a step is as long as ``stepDuration`` allows, and is followed by a pause as long as the step
-/// was, unless it was much longer.
+/// Clients come first: how long a step is, and the pause after it, is the ``StepPacer``'s to say.
 final class IndexBuilder: BackgroundWork {
     private let storage: OpenStorage
     private var builds: [Build] = []
-    private var nextStep = MonotonicTime.now
-    /// How many records a step takes.
-    private var stepRecords = minimumStepRecords
+    // With fewer records in a step the commits take most of the time.
+    private var pacer = StepPacer(stepDuration: .milliseconds(2), records: 32, within: 32...1024)
 
-    /// A request that comes during a step may have to wait for as long, be it for the thread or for a CPU.
-    private static let stepDuration = Duration.milliseconds(2)
-    /// With fewer the commits take most of the time.
-    private static let minimumStepRecords = 32
-    private static let maximumStepRecords = 1024
+    /// The most bytes of items that a step looks at.
+    private static let maximumStepBytes = 4 << 20
     /// With fewer unkeyed records an index serves before they have been looked at.
     private static let fewRecords = 64
 
@@ -51,7 +46,7 @@ final class IndexBuilder: BackgroundWork {
     }
 
     /// How long until the next step; nil where there is nothing to do.
-    var timeUntilDue: Duration? { builds.isEmpty ? nil : max(.zero, nextStep - MonotonicTime.now) }
+    var timeUntilDue: Duration? { builds.isEmpty ? nil : max(.zero, pacer.nextStep - MonotonicTime.now) }
 
     /// Adds the indexes of a collection that has been opened. Those that lack only a few keys serve at once.
     func add(_ collection: BackendCollection, _ indexes: IndexSet) {
@@ -107,9 +102,8 @@ final class IndexBuilder: BackgroundWork {
 
     /// Executes a step if it is time for one.
     func advanceIfDue() {
-        guard !builds.isEmpty, nextStep <= MonotonicTime.now else { return }
+        guard !builds.isEmpty, pacer.nextStep <= MonotonicTime.now else { return }
         let build = builds.removeFirst()
-        let begin = MonotonicTime.now
         do throws(CRUDError) {
             let isDone = build.indexes.generation != build.generation ? true : try advance(build)
             if !isDone { builds.insert(build, at: 0) }
@@ -117,28 +111,22 @@ final class IndexBuilder: BackgroundWork {
             // The failure has been logged. Other collections come first now.
             builds.append(build)
             try? storage.restoreIndexes(of: build.collection)
-            nextStep = MonotonicTime.now + .seconds(1)
-            return
+            pacer.failed()
         }
-        let duration = MonotonicTime.now - begin
-        if duration > Self.stepDuration * 2 {
-            stepRecords = max(Self.minimumStepRecords, stepRecords / 2)
-        } else if duration < Self.stepDuration {
-            stepRecords = min(Self.maximumStepRecords, stepRecords * 2)
-        }
-        nextStep = begin + duration + min(duration, Self.stepDuration * 2)
     }
 
     /// Looks at some records; true when the build is complete.
     private func advance(_ build: Build) throws(CRUDError) -> Bool {
-        let step = IndexStep(build.collection)
+        let begin = MonotonicTime.now
+        let step = RecordStep(.setKeys, in: build.collection, maximumBytes: Self.maximumStepBytes)
         defer { storage.releaseSnapshot() }
         var scan = RecordScan(.unkeyed(index: build.number))
         scan.after = build.position.isEmpty ? nil : (key: [], id: build.position)
-        scan.limit = stepRecords
+        scan.limit = pacer.records
         try storage.reader().scan(scan, of: build.collection, into: step)
-        let isLast = step.count < stepRecords && !step.isFull
+        let isLast = step.count < pacer.records && !step.isFull
         try write(step, of: build)
+        pacer.ended(begun: begin, records: step.count)
         guard isLast else {
             build.position = step.lastID
             return false
@@ -156,7 +144,7 @@ final class IndexBuilder: BackgroundWork {
             total: try count(collection, .id), indexed: try count(collection, .key(index: indexes.usable.count)))
     }
 
-    private func write(_ step: IndexStep, of build: Build) throws(CRUDError) {
+    private func write(_ step: RecordStep, of build: Build) throws(CRUDError) {
         let batch = step.batch
         guard !batch.mutations.isEmpty else { return }
         // A record that has been changed meanwhile got its keys with the change.

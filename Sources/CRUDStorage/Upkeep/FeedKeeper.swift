@@ -12,9 +12,8 @@ import CRUDThreads
 final class FeedKeeper: BackgroundWork {
     private let storage: OpenStorage
     private var entries: [Entry] = []
-    private var nextStep = MonotonicTime.now
+    private var pacer = StepPacer(stepDuration: .milliseconds(2), records: 32, within: 32...1024)
     private var nextLook = MonotonicTime.now + lookPause
-    private var stepRecords = minimumStepRecords
 
     private final class Entry {
         var collection: BackendCollection
@@ -35,14 +34,12 @@ final class FeedKeeper: BackgroundWork {
         var isOpen: Bool { feed.isOpen && collection.handle == handle }
     }
 
-    private static let stepDuration = Duration.milliseconds(2)
-    private static let minimumStepRecords = 32
-    private static let maximumStepRecords = 1024
+    /// The most bytes of items that a step stores.
+    private static let maximumStepBytes = 1 << 20
     private static let maximumTrimmed = 1000
     /// How often is looked for what somebody else has written, and for what is to be forgotten.
     private static let lookPause = Duration.seconds(60)
     private static let shortestTrimPause = Duration.milliseconds(100)
-    private static let retryPause = Duration.seconds(1)
 
     init(_ storage: OpenStorage) {
         self.storage = storage
@@ -61,7 +58,7 @@ final class FeedKeeper: BackgroundWork {
     var timeUntilDue: Duration? {
         guard !entries.isEmpty else { return nil }
         let due = entries.contains(where: \.isFilling) ? .zero : entries.map(\.nextTrim).min() ?? nextLook
-        return max(.zero, max(nextStep, min(due, nextLook)) - MonotonicTime.now)
+        return max(.zero, max(pacer.nextStep, min(due, nextLook)) - MonotonicTime.now)
     }
 
     func advanceIfDue() {
@@ -77,13 +74,12 @@ final class FeedKeeper: BackgroundWork {
                 try fill(entry)
             } else if let entry = entries.first(where: { $0.nextTrim <= begin }) {
                 try trim(entry)
+                pacer.ended(begun: begin)
             }
-            let duration = MonotonicTime.now - begin
-            nextStep = begin + duration + min(duration, Self.stepDuration * 2)
         } catch {
             // It has been logged. Other collections come first now.
             entries.append(entries.removeFirst())
-            nextStep = MonotonicTime.now + Self.retryPause
+            pacer.failed()
         }
     }
 
@@ -91,17 +87,17 @@ final class FeedKeeper: BackgroundWork {
 
     private func fill(_ entry: Entry) throws(CRUDError) {
         let begin = MonotonicTime.now
-        let step = SequenceStep(entry.collection)
+        let step = RecordStep(.put, in: entry.collection, maximumBytes: Self.maximumStepBytes)
         defer { storage.releaseSnapshot() }
         var scan = RecordScan(.unsequenced)
         scan.after = entry.position.isEmpty ? nil : (key: [], id: entry.position)
-        scan.limit = stepRecords
+        scan.limit = pacer.records
         try storage.reader().scan(scan, of: entry.collection, into: step)
         let batch = step.batch
         // A record that has been changed meanwhile got its number with the change.
         _ = try storage.apply(batch.pluginMutations)
         entry.position = step.lastID
-        if step.count < stepRecords, !step.isFull {
+        if step.count < pacer.records, !step.isFull {
             entry.isFilling = false
             entry.position = []
             if !entry.feed.isComplete {
@@ -109,12 +105,7 @@ final class FeedKeeper: BackgroundWork {
                 storage.environment.feeds.wakeAll()
             }
         }
-        let duration = MonotonicTime.now - begin
-        if duration > Self.stepDuration * 2 {
-            stepRecords = max(Self.minimumStepRecords, stepRecords / 2)
-        } else if duration < Self.stepDuration {
-            stepRecords = min(Self.maximumStepRecords, stepRecords * 2)
-        }
+        pacer.ended(begun: begin, records: step.count)
     }
 
     // MARK: Retention
@@ -132,46 +123,5 @@ extension Duration {
     fileprivate var milliseconds: Int64 {
         let (seconds, attoseconds) = components
         return seconds * 1000 + attoseconds / 1_000_000_000_000_000
-    }
-}
-
-/// The records of one step, and the mutations that store them as they are.
-private final class SequenceStep: RecordVisitor {
-    let batch = MutationBatch { _ in }
-    private(set) var lastID: [UInt8] = []
-    private(set) var count = 0
-    /// Whether the step has ended before its last record, for its items are large.
-    private(set) var isFull = false
-    private let collection: BackendCollection
-    private var keys: RecordKeys
-    private var bytes = 0
-
-    /// The most bytes of items that a step stores.
-    private static let maximumBytes = 1 << 20
-
-    init(_ collection: BackendCollection) {
-        self.collection = collection
-        keys = RecordKeys(collection.indexPaths)
-    }
-
-    func visit(_ record: FoundRecord) -> Bool {
-        lastID = Array(record.id)
-        count += 1
-        bytes += record.item.count
-        isFull = bytes >= Self.maximumBytes
-        // One that is corrupt stays as it is.
-        guard !record.item.isEmpty else { return !isFull }
-        // The buffers are valid during this call.
-        let revision = unsafe batch.store(record.revision.bindMemory(to: UInt8.self).span)
-        let item = unsafe record.item.bindMemory(to: UInt8.self).span
-        var mutation = Mutation(
-            .put, in: collection, id: unsafe batch.store(record.id.bindMemory(to: UInt8.self).span),
-            precondition: .revision(revision), item: batch.store(item), revision: revision)
-        mutation.expiresAt = record.expiresAt
-        if !collection.indexPaths.isEmpty, let keys = keys.keys(ofStored: item, collection.codec) {
-            mutation.keys = batch.store(keys: keys)
-        }
-        batch.append(mutation)
-        return !isFull
     }
 }

@@ -72,9 +72,6 @@ struct ScanBounds {
         if order == .key || order == .sequence { scan.hasUpper = false }
     }
 
-    /// Whether every record of the collection is in the range.
-    var isUnbounded: Bool { scan.order == .id && ids.lower.isEmpty && !scan.hasUpper }
-
     var parameters: Parameters {
         var parameters = Parameters()
         switch scan.order {

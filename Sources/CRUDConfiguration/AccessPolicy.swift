@@ -79,12 +79,6 @@ package struct AccessPolicy: Sendable {
         return []
     }
 
-    /// Whether a peer may do all of `needed` with a collection; parameters as of
-    /// ``permissions(uid:groups:collection:)``.
-    package func allows(_ needed: Permissions, uid: UInt32, groups: [UInt32], collection: Span<UInt8>) -> Bool {
-        permissions(uid: uid, groups: groups, collection: collection).isSuperset(of: needed)
-    }
-
     /// The permissions of peers that no rule applies to; nil where the rules decide.
     private func permissionsWithoutRules(uid: UInt32) -> Permissions? {
         if uid == 0 || uid == daemonUID { return .all }

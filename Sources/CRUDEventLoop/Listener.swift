@@ -32,7 +32,6 @@ package final class Listener {
     private var handler: (any ListenerHandler)?
     private var reserve: CInt
     private var isOpen = true
-    private var isPaused = false
     private var isWatched = true
     /// Set while accepting is suspended.
     private var suspensionTimer: Timer?
@@ -52,17 +51,6 @@ package final class Listener {
 
     deinit {
         if reserve >= 0 { Glibc.close(reserve) }
-    }
-
-    /// Accepts no connection until ``resume()``; new ones wait in the socket's queue.
-    package func pause() {
-        isPaused = true
-        watchIfWanted()
-    }
-
-    package func resume() {
-        isPaused = false
-        watchIfWanted()
     }
 
     /// Stops accepting and closes the descriptor at the end of this iteration.
@@ -134,7 +122,7 @@ package final class Listener {
 
     /// A listener that does not accept is not registered: a socket that has failed would be reported for ever.
     private func watchIfWanted() {
-        let isWanted = isOpen && !isPaused && suspensionTimer == nil
+        let isWanted = isOpen && suspensionTimer == nil
         guard isWanted != isWatched else { return }
         do {
             try loop.watch(descriptor, for: isWanted ? .readable : nil, insteadOf: isWatched ? .readable : nil)

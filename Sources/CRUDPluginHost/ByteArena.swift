@@ -40,15 +40,6 @@ package struct ByteArena: ~Copyable {
         return place
     }
 
-    /// Empties the arena, keeping a modest allocation.
-    package mutating func removeAll() {
-        count = 0
-        guard capacity > 1 << 20 else { return }
-        free(base)
-        base = nil
-        capacity = 0
-    }
-
     /// The bytes at a place. They stay where they are until the arena is appended to or goes away.
     package func bytes(_ place: Place) -> UnsafeRawBufferPointer {
         // A place is made by `append` alone and lies within the allocation.

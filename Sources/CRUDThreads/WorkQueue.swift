@@ -66,11 +66,6 @@ package final class WorkQueue<Item: QueueItem>: @unchecked Sendable {
         changeState { isClosed = true }
     }
 
-    /// Accepts items again.
-    package func reopen() {
-        changeState { isClosed = false }
-    }
-
     /// Makes the present or else the next ``take(timeout:)`` return ``Taken/woken``.
     package func wake() {
         changeState { isWoken = true }

@@ -88,25 +88,11 @@ private final class Reception: ListenerHandler {
         #expect(listener.descriptor == reception.descriptor)
     }
 
-    @Test func leavesCallersInTheQueueWhilePaused() throws {
-        let test = try TestLoop()
-        defer { test.finish() }
-        let reception = try Reception()
-        let listener = try Listener(reception.descriptor, on: test.loop, handler: reception)
-        reception.onAccepted = { $0.pause() }
-        let callers = try (0..<3).map { _ in try reception.connect() }
-        for count in 1...callers.count {
-            #expect(try test.iterateUntilIdle() <= 3)
-            #expect(reception.guests.count == count)
-            listener.resume()
-        }
-    }
-
     @Test func acceptsNobodyOnceClosed() throws {
         let test = try TestLoop()
         defer { test.finish() }
         let reception = try Reception()
-        let listener = try Listener(reception.descriptor, on: test.loop, handler: reception)
+        _ = try Listener(reception.descriptor, on: test.loop, handler: reception)
         reception.onAccepted = { $0.close() }
         let callers = try (0..<2).map { _ in try reception.connect() }
         #expect(try test.iterateUntilIdle() <= 3)
@@ -114,7 +100,6 @@ private final class Reception: ListenerHandler {
         // The kernel closes the one in the queue.
         callers[1].receive()
         #expect(callers[1].hasReachedEnd)
-        listener.resume()
         #expect(throws: SystemCallError.self) { try reception.connect() }
     }
 

@@ -15,10 +15,6 @@ import Testing
             #expect(place.count == number)
             #expect(arena.bytes(place).allSatisfy { $0 == UInt8(truncatingIfNeeded: number) })
         }
-        arena.removeAll()
-        #expect(arena.count == 0)
-        let place = arena.append(Array("new".utf8).span)
-        #expect(Array(arena.bytes(place)) == Array("new".utf8))
     }
 
     @Test func nothingIsNoBytes() {

@@ -20,7 +20,9 @@ import Testing
 
     private func value(_ item: String) throws -> SortValue {
         var reader = SortValueReader(Self.order)
-        return try reader.values(of: Array(item.utf8).span)[0]
+        let item = Array(item.utf8)
+        try reader.find(in: item.span)
+        return reader.value(0, in: item.span)
     }
 
     private static let longText = String(repeating: "x", count: 511)

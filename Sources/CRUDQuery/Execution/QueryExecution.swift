@@ -67,9 +67,6 @@ package final class QueryExecution {
     /// Whether a larger page would have had more records.
     package var isCutShort: Bool { search.continuation != nil && search.records.count < search.query.limit }
 
-    /// The ids of the page's records, in their order.
-    package var ids: [[UInt8]] { search.records.map(\.position.id) }
-
     /// Where the next page begins; nil: there is none.
     package var cursor: [UInt8]? {
         search.continuation.map { search.query.cursor(behind: $0, in: collection) }

@@ -25,7 +25,6 @@ package final class ReadBatch: WorkItem, @unchecked Sendable {
     package override var byteCount: Int { state.arena.count }
     override var isReadable: Bool { state.reads.allSatisfy(\.collection.isOpen) }
 
-    var isEmpty: Bool { state.reads.isEmpty }
     var reads: [Read] { state.reads }
 
     /// Copies bytes that a read is going to refer to.

@@ -28,8 +28,6 @@ package final class MutationBatch: WorkItem, @unchecked Sendable {
     package override var byteCount: Int { arena.count }
     override var isWrite: Bool { true }
 
-    package var isEmpty: Bool { mutations.isEmpty }
-
     /// Copies bytes that a mutation is going to refer to.
     package func store(_ bytes: Span<UInt8>) -> ByteArena.Place { arena.append(bytes) }
 

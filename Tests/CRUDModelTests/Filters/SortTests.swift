@@ -9,7 +9,9 @@ import Testing
 
     private func position(_ order: SortOrder, _ item: String, _ id: String = "") throws -> SortPosition {
         var reader = SortValueReader(order)
-        return SortPosition(values: try reader.values(of: Array(item.utf8).span), id: Array(id.utf8))
+        let item = Array(item.utf8)
+        try reader.find(in: item.span)
+        return reader.position(id: Array(id.utf8).span, in: item.span)
     }
 
     /// Each group ties, and precedes the next one.

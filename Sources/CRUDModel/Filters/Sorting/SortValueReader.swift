@@ -11,16 +11,6 @@ package struct SortValueReader: ~Copyable {
         isDescending = order.keys.map(\.isDescending)
     }
 
-    /// The values of an item, one for each key.
-    ///
-    /// - Throws: `JSONSyntaxError` where the item is not valid JSON.
-    package mutating func values(of item: Span<UInt8>) throws(JSONSyntaxError) -> [SortValue] {
-        try find(in: item)
-        return isDescending.indices.map { value($0, in: item) }
-    }
-
-    // MARK: In two steps
-
     /// Finds the values of an item, for the functions below, which are given the same item.
     ///
     /// - Throws: `JSONSyntaxError` where the item is not valid JSON; with an empty order nothing is looked at.

@@ -155,7 +155,7 @@ final class RecordSearch: RecordVisitor {
 
     /// Ends the page where the scan has stopped, if it is time to.
     private func endEarly(_ planned: PlannedScan) -> Bool {
-        guard let end, limits.now() >= end, let position = settledPosition(planned),
+        guard let end, limits.now() >= end, let position = completePosition(planned),
             query.position.map({ query.sort.compare(position, $0) > 0 }) ?? true
         else { return false }
         visitor.first.removeAll(behind: position)
@@ -164,7 +164,7 @@ final class RecordSearch: RecordVisitor {
     }
 
     /// A position up to which all records have been found; nil where the scan has another order.
-    private func settledPosition(_ planned: PlannedScan) -> SortPosition? {
+    private func completePosition(_ planned: PlannedScan) -> SortPosition? {
         let (id, value, _) = visitor.last
         switch planned.ordering {
         case .none: return nil

@@ -1,4 +1,4 @@
-/// How long a search continues before it lets other work have its turn.
+/// How long a search continues before it yields to other work.
 ///
 /// The time counts from the slice's first record, and is at least as long as it took to get there: where beginning is
 /// costly, at most half of the time goes into it.

@@ -67,8 +67,8 @@ final class Inspection: QueueItem, Sendable {
                 result.member("sessions", objects: sessions) { $0.describe(to: &$1, user: users.name(of: $0.uid)) }
             }
         case .closing(let session):
-            let answers = try loops.ask(within: timeout) { .closeSession(session, $0) }
-            guard answers.contains(true) else {
+            let replies = try loops.ask(within: timeout) { .closeSession(session, $0) }
+            guard replies.contains(true) else {
                 throw CRUDError(
                     .invalidParams, "there is no session \(session)", details: CRUDError.Details(member: "session"))
             }

@@ -28,28 +28,28 @@ struct LoopGroup: Sendable {
     ///
     /// - Parameter message: to be resolved by the loop.
     /// - Throws: `unavailable` if that takes longer than `timeout`.
-    func ask<Answer>(
-        within timeout: Duration, _ message: (OneShot<Answer>) -> Mailbox.Message
-    ) throws(CRUDError) -> [Answer] {
+    func ask<Reply>(
+        within timeout: Duration, _ message: (OneShot<Reply>) -> Mailbox.Message
+    ) throws(CRUDError) -> [Reply] {
         let deadline = ContinuousClock.now + timeout
-        var answers: [Answer] = []
-        for answer in post(message) {
-            guard let answer = answer.wait(atMost: deadline - .now) else {
+        var replies: [Reply] = []
+        for reply in post(message) {
+            guard let reply = reply.wait(atMost: deadline - .now) else {
                 throw CRUDError(.unavailable, "an event loop of the daemon takes long to reply")
             }
-            answers.append(answer)
+            replies.append(reply)
         }
-        return answers
+        return replies
     }
 
     /// Posts a message to every loop.
     ///
     /// - Returns: what each loop will resolve.
-    private func post<Answer>(_ message: (OneShot<Answer>) -> Mailbox.Message) -> [OneShot<Answer>] {
+    private func post<Reply>(_ message: (OneShot<Reply>) -> Mailbox.Message) -> [OneShot<Reply>] {
         mailboxes.map { mailbox in
-            let answer = OneShot<Answer>()
-            mailbox.post(message(answer))
-            return answer
+            let reply = OneShot<Reply>()
+            mailbox.post(message(reply))
+            return reply
         }
     }
 }

@@ -110,7 +110,7 @@ final class BackendWorker {
             case .timedOut where !isDown && (isBusy || backgroundDue == .zero): break
             case .timedOut:
                 storage.idle()
-                if !backend.isStorageDown { storage.settleFeeds() }
+                if !backend.isStorageDown { storage.raiseHighWaterMark() }
                 idlePeriods += 1
             case .woken: continue
             case .closed: return nil

@@ -42,7 +42,7 @@ extension OpenStorage {
     }
 
     /// Every write has an outcome by now.
-    func settleFeeds() { environment.feeds.settle(lastSequence) }
+    func raiseHighWaterMark() { environment.feeds.raise(to: lastSequence) }
 
     /// What the plugin remembers of a collection's removals.
     func readHistory(of collection: OpaquePointer) throws(CRUDError) -> ChangeFeed.History {

@@ -4,7 +4,7 @@ import Glibc
 ///
 /// **Eviction.** S3-FIFO (Yang, Zhang, Qiu, Yue, Vinayak: FIFO queues are all you need for cache eviction, SOSP '23,
 /// https://dl.acm.org/doi/10.1145/3600006.3613147) keeps three queues. A new entry goes to the *small* one, a tenth of
-/// the memory. At its end it goes on to the *main* one if it has been hit, or if that has room; else it is evicted, and
+/// the memory. At its end it moves to the *main* one if it has been hit, or if that has room; else it is evicted, and
 /// the *ghosts*, a table of hashes, remember it for a while: if it comes again, it goes to the main queue at once. At
 /// the end of the main queue an entry that has been hit gets another chance for each of up to three hits. So a scan
 /// passes through a tenth of the memory and leaves the rest alone.

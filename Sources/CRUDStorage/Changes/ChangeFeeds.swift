@@ -3,21 +3,22 @@ import Synchronization
 
 /// The feeds of a backend's open collections: follows commits, and tells event loops whose requests wait for one.
 ///
-/// **What is settled.** One writer gives out sequence numbers and has the plugin commit them in their order, so that
-/// everything up to the highest number of the last commit is settled: either committed or never to be. A page is bound
-/// to that number, which is read before its snapshot is taken; so it shows no change whose predecessors may still come.
+/// **The high-water mark.** One writer gives out sequence numbers and has the plugin commit them in their order, so
+/// that the fate of everything up to the highest number of the last commit is known: it is committed, or never will
+/// be. A page ends at that number, which is read before its snapshot is taken; so it shows no change whose
+/// predecessors may still come.
 package final class ChangeFeeds: CommitObserver {
     private let feeds = Mutex<[UInt: ChangeFeed]>([:])
     private let isUsed = Atomic(false)
-    private let settledNumber = Atomic<UInt64>(0)
+    private let committedNumber = Atomic<UInt64>(0)
     /// Whether the outcome of a write is unknown. Used by the writer alone.
     private let isUncertain = Atomic(false)
     private let openingCount = Atomic<UInt64>(0)
     /// By the number of the loop.
     private let wakers = Mutex<[(@Sendable () -> Void)?]>([])
 
-    /// Up to this sequence number everything is settled.
-    package var settled: UInt64 { settledNumber.load(ordering: .acquiring) }
+    /// Up to this sequence number everything is committed, or never will be.
+    package var highWaterMark: UInt64 { committedNumber.load(ordering: .acquiring) }
 
     /// Counts the feeds that have been opened.
     package var openings: UInt64 { openingCount.load(ordering: .acquiring) }
@@ -34,13 +35,13 @@ package final class ChangeFeeds: CommitObserver {
 
     func open(lastSequence: UInt64) {
         isUncertain.store(false, ordering: .relaxed)
-        settledNumber.store(lastSequence, ordering: .releasing)
+        committedNumber.store(lastSequence, ordering: .releasing)
     }
 
     /// The storage has been asked for something else since a write whose outcome is unknown: by now it has an outcome.
-    func settle(_ lastSequence: UInt64) {
+    func raise(to lastSequence: UInt64) {
         guard isUncertain.exchange(false, ordering: .relaxed) else { return }
-        settledNumber.store(max(settled, lastSequence), ordering: .releasing)
+        committedNumber.store(max(highWaterMark, lastSequence), ordering: .releasing)
         for feed in feeds.withLock({ Array($0.values) }) { wake(feed.changed(lastSequence)) }
     }
 
@@ -84,7 +85,7 @@ package final class ChangeFeeds: CommitObserver {
         for (index, mutation) in commit.mutations.enumerated() where Int(commit.outcomes[index].status) == CRUDD_OK {
             highest = max(highest, mutation.record?.pointee.sequence ?? 0)
         }
-        if highest > settled { settledNumber.store(highest, ordering: .releasing) }
+        if highest > highWaterMark { committedNumber.store(highest, ordering: .releasing) }
         if isUsed.load(ordering: .acquiring) { noteChanges(of: commit) }
     }
 

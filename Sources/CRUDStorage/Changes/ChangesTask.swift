@@ -105,20 +105,20 @@ package final class ChangesTask: ReadTask, @unchecked Sendable {
 
     private func begin(_ feed: ChangeFeed, _ history: ChangeFeed.History) throws(CRUDError) -> ChangesExecution {
         // Before the snapshot is taken.
-        let settled = feeds.settled
+        let end = feeds.highWaterMark
         place =
             switch request.start {
-            case .beginning: ChangesCursor(identity: history.identity, sequence: 0, base: settled)
-            case .now: ChangesCursor(identity: history.identity, sequence: settled)
+            case .beginning: ChangesCursor(identity: history.identity, sequence: 0, base: end)
+            case .now: ChangesCursor(identity: history.identity, sequence: end)
             case .cursor(let cursor) where cursor.identity == 0:
                 // The collection was not there.
                 ChangesCursor(identity: history.identity)
             case .cursor(let cursor): cursor
             }
-        guard place.isValid(in: history), place.sequence <= settled else { throw .cursorExpired }
+        guard place.isValid(in: history), place.sequence <= end else { throw .cursorExpired }
         return try ChangesExecution(
             request.query, in: QueryTarget(collection, maximumItemBytes: request.maximumItemBytes),
-            after: place.sequence, through: settled, removalsAfter: place.base, maximumBytes: request.maximumBytes,
+            after: place.sequence, through: end, removalsAfter: place.base, maximumBytes: request.maximumBytes,
             timeout: request.timeout)
     }
 

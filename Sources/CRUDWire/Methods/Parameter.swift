@@ -102,7 +102,7 @@ package enum Parameter: Int, CaseIterable, Sendable {
 
     /// The longest time after which a record expires: a hundred years.
     package static let maximumTTLSeconds = 3_155_760_000
-    /// The longest time for which an answer is held back.
+    /// The longest time for which a reply is held back.
     package static let maximumWaitSeconds = 300
 
     /// Its bit in a set of parameters.

@@ -7,9 +7,10 @@ struct Reload: DaemonCommand {
     static let configuration = CommandConfiguration(
         abstract: "Makes the daemon read its configuration again and prints the changes.",
         discussion: """
-            With --move, collections that the file maps to another backend or format are moved while the daemon serves \
-            them; the command shows how far they are and waits until they are over. The daemon goes on without it. The \
-            exit status is 75 if a move is suspended, which the daemon retries, and 65 if one has failed.
+            With --move, collections that the file maps to another backend or format are moved while the daemon \
+            serves them; the command shows how far they are and waits until they are over. The moves continue \
+            without it. The exit status is 75 if a move is suspended, which the daemon retries, and 65 if one has \
+            failed.
             """)
 
     @OptionGroup(title: "Global options") var options: GlobalOptions

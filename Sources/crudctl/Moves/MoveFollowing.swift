@@ -8,8 +8,8 @@ import Glibc
 ///
 /// `daemon.status` lists moves that are not over. One that is not listed any more has ended: the collection is in its
 /// new place, or where it was if somebody has cancelled the move. One that has failed stays listed and does not
-/// continue. One that is suspended is retried by the daemon, in most cases in vain until somebody has repaired a
-/// backend; so when nothing else is left, following ends soon.
+/// continue. One that is suspended is retried by the daemon, but in most cases fails until somebody has repaired
+/// a backend; so when nothing else is left, following ends soon.
 struct MoveFollowing {
     private struct Followed {
         let name: String

@@ -14,7 +14,7 @@ struct ProgressPace {
     private var phase = ""
     private var samples: [Sample] = []
 
-    /// Takes note of how far the job is at `time`; a new phase begins anew.
+    /// Takes note of how far the job is at `time`; a new phase starts over.
     mutating func note(_ line: ProgressLine, at time: ContinuousClock.Instant) {
         if phase != line.phase || line.done < samples.last?.done ?? 0 { samples.removeAll() }
         phase = line.phase

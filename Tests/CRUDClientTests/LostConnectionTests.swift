@@ -30,7 +30,7 @@ import Testing
         #expect(lost == again)
     }
 
-    @Test func saysThatAWriteWasLostSightOf() async throws {
+    @Test func saysThatTheOutcomeOfAWriteIsUnknown() async throws {
         let daemon = try ScriptedDaemon { listener in
             let first = try listener.accept()
             _ = try first.request()
@@ -211,7 +211,7 @@ import Testing
         try await daemon.finish()
     }
 
-    @Test func closingFailsWhatIsUnderWay() async throws {
+    @Test func closingFailsWhatIsInFlight() async throws {
         let received = Signal()
         let daemon = try ScriptedDaemon { listener in
             let peer = try listener.accept()

@@ -175,7 +175,7 @@ import Testing
     }
 
     @Test(arguments: Backing.allCases)
-    func aWalkOutlivesWrites(_ backing: Backing) async throws {
+    func aQueryOutlivesWrites(_ backing: Backing) async throws {
         let collections = try await backing.open()
         let numbers = collections.repository("numbers", of: Int.self)
         try await numbers.store.batch((0..<1000).map { RecordOperation(.create(try EncodedItem($0)), id: "k\($0)") })

@@ -126,7 +126,7 @@ import Testing
 
     // MARK: Changes between slices
 
-    /// What a record has been, while a walk was in progress, as far as the query can tell.
+    /// What a record has been, while pages were being read, as far as the query can tell.
     private struct History {
         var versions: [String]
         var wasAbsent = false

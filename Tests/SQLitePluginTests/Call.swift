@@ -7,7 +7,7 @@ final class Call {
     static let now: Int64 = 1_000_000
 
     private let now: Int64
-    /// How often the plugin may ask whether anybody waits before the answer is no.
+    /// How often the plugin may ask whether anybody waits before it is told that nobody does.
     private let maximumQuestions: Int
     private let questions = Atomic(0)
 

@@ -15,12 +15,12 @@ import Testing
         let count = 20_000
         let bytes = Array(repeatElement(Connection.frame(request), count: count).joined())
         let sent = try connection.sendUntilBlocked(bytes)
-        #expect(sent < bytes.count, "the daemon took \(count) requests whose answers nobody reads")
+        #expect(sent < bytes.count, "the daemon took \(count) requests whose replies nobody reads")
         #expect(try daemon.residentBytes - before < 32 << 20)
         #expect(try witness.create("c", "a", "1").result != nil)
         #expect(try witness.item("c", "a") == "1")
 
-        // Reading again sets it free: every answer comes, whole.
+        // Reading again sets it free: every reply comes, whole.
         let last = sent / (bytes.count / count)
         try connection.send(bytes[sent..<min(bytes.count, (last + 1) * (bytes.count / count))])
         let replies = try connection.finish()
@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test(arguments: [1, 2, 256])
-    func whatIsUnderWayIsBoundedAndNothingIsRefused(inflight: Int) throws {
+    func requestsInFlightAreBoundedAndNoneIsRefused(inflight: Int) throws {
         let daemon = try Daemon(Configuration(limits: "inflight_per_session: \(inflight)"))
         let connection = try daemon.connect()
         let replies = try connection.pipeline(

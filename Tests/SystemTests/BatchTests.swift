@@ -106,7 +106,7 @@ import Testing
         #expect(try connection.exists("too many", "0") == false)
     }
 
-    @Test func largerThanWhatMayBeUnderWayIsServed() throws {
+    @Test func largerThanWhatMayBeInFlightIsServed() throws {
         let daemon = try Daemon(Configuration(limits: "inflight_per_session: 2"))
         let connection = try daemon.connect()
         for _ in 0..<3 {

@@ -1,7 +1,7 @@
 import CRUDTestSupport
 
 extension Connection {
-    /// `daemon.reload`, which must be carried out; answers what has changed.
+    /// `daemon.reload`, which must succeed; returns what has changed.
     func reload(force: Bool = false) throws -> [String] {
         let reply = try call("daemon.reload", force ? #"{"force":true}"# : "{}")
         guard let changes = reply.result?["changes"]?.elements else { throw Failure("no reload: \(reply)") }

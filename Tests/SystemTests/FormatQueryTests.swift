@@ -37,7 +37,7 @@ import Testing
             (#"{"sort":[{"property":"n","order":"desc"}],"prefix":"b"}"#, "bb b ba"),
         ] {
             for limit in [1, 4, 100] {
-                let records = try connection.walk(collection, members, limit: limit)
+                let records = try connection.allRecords(collection, members, limit: limit)
                 #expect(records.compactMap { $0["id"]?.string }.joined(separator: " ") == ids, "\(members)")
                 for record in records {
                     let item = try JSON(parsing: items[record["id"]?.string ?? ""] ?? "")
@@ -65,7 +65,7 @@ import Testing
         let above = #"{"filter":{"op":">","args":[{"property":"n"},2]}}"#
         let deleted = try connection.call("record.deleteMatching", Connection.selection(collection, above))
         #expect(deleted.result?["deleted"]?.integer == 3)
-        let rest = try connection.walk(collection, "{}", limit: 100).compactMap { $0["id"]?.string }
+        let rest = try connection.allRecords(collection, "{}", limit: 100).compactMap { $0["id"]?.string }
         #expect(rest == ["b", "ba", "bb", "e", "f", "é"])
     }
 }

@@ -12,7 +12,7 @@ import Testing
         let frame = Connection.frame(create)
         for boundary in 1..<frame.count {
             try connection.send(frame[..<boundary])
-            // By the time of this answer the daemon has had its turn with the first part.
+            // By the time of this reply the daemon has received the first part.
             #expect(try witness.isUsable())
             try connection.send(frame[boundary...])
             #expect(try connection.receive().result != nil, "split at \(boundary)")
@@ -129,7 +129,7 @@ import Testing
         }
     }
 
-    /// The farewell: `limit_exceeded` without an id, then the end.
+    /// The last reply: `limit_exceeded` without an id, then the end.
     private func expectTooLong(_ connection: Connection, maximum: Int) throws {
         let reply = try connection.receive()
         #expect(reply.id.isNull)

@@ -1,7 +1,7 @@
 import CRUDTestSupport
 import Testing
 
-/// Broken frames by the thousand. The daemon answers or closes; it never dies, and nobody else notices.
+/// Broken frames by the thousand. The daemon replies or closes; it never dies, and nobody else notices.
 @Suite struct FuzzTests {
     private static let seeds = [
         Connection.request("daemon.ping", id: "1"),
@@ -42,15 +42,15 @@ import Testing
             let connection = try daemon.connect()
             var bytes: [UInt8] = []
             for _ in 0..<40 { bytes += mutated(&random) }
-            // The daemon may have closed already: that is an answer too.
+            // The daemon may have closed already: that is a reply too.
             try connection.send(bytes)
             if random.next() % 4 == 0 {
                 connection.close()
             } else {
                 try connection.shutDownWriting()
                 while let frame = try connection.receiveFrame() {
-                    let answer = try JSON(parsing: frame)
-                    for reply in answer.elements ?? [answer] {
+                    let message = try JSON(parsing: frame)
+                    for reply in message.elements ?? [message] {
                         #expect(try Reply(reply).error?.name != "internal_error", "\(reply.text)")
                     }
                 }

@@ -3,17 +3,17 @@ import Testing
 
 /// Searches and deletions that nobody waits for any more, or that something cuts short.
 @Suite struct InterruptedWorkTests {
-    /// A collection of the unruly backend that has no end, so that whatever walks through it does so until it is told
+    /// A collection of the unruly backend that has no end, so that whatever scans it does so until it is told
     /// to stop.
     private static let endless = #""prefix":"do:endless""#
 
-    private static let walks = [
+    private static let scans = [
         ("record.count", #"{"filter":{"op":"=","args":[{"property":"n"},1]},\#(endless)}"#, "unavailable"),
         ("record.query", #"{"sort":[{"property":"n"}],\#(endless)}"#, "unavailable"),
         ("record.deleteMatching", "{\(endless)}", "outcome_unknown"),
     ]
 
-    @Test(arguments: walks.prefix(2))
+    @Test(arguments: scans.prefix(2))
     func aSearchEndsWhenItsClientHasGone(method: String, members: String, error: String) throws {
         let daemon = try ChildDaemon(["unruly"], serverLimits: "request_timeout: 1h").daemon
         let witness = try daemon.connect()
@@ -27,7 +27,7 @@ import Testing
         #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
     }
 
-    @Test(arguments: walks)
+    @Test(arguments: scans)
     func whatTakesTooLongEnds(method: String, members: String, error: String) throws {
         let daemon = try ChildDaemon(["unruly"], serverLimits: "request_timeout: 500ms").daemon
         let connection = try daemon.connect()
@@ -45,13 +45,13 @@ import Testing
         try #require(try connection.item("unruly", "do:endless").flatMap { Int($0) })
     }
 
-    /// Waits until the backend is not asked for more. Work that is going on does a slice between any two reads.
+    /// Waits until the backend is not asked for more. Work in progress does a slice between any two reads.
     private func awaitRest(_ connection: Connection) throws {
         let deadline = Deadline(.seconds(10))
         var last = try asked(connection)
         var repetitions = 0
         while repetitions < 20 {
-            try #require(!deadline.hasPassed, "it goes on")
+            try #require(!deadline.hasPassed, "it continues")
             let now = try asked(connection)
             repetitions = now == last ? repetitions + 1 : 0
             last = now
@@ -99,7 +99,7 @@ import Testing
 
     // MARK: Backends that query
 
-    /// A backend that looks for too long is interrupted, and the search goes on without it from where it was.
+    /// A backend that looks for too long is interrupted, and the search continues without it from where it was.
     @Test(arguments: ["inline", "sqlite"])
     func aSearchOutlivesTheInterruptionOfItsBackend(backend: String) throws {
         let daemon = try ChildDaemon([backend]).daemon

@@ -21,8 +21,8 @@ import Testing
         for text in JSONCorpus.valid {
             try connection.sendFrame(text)
             let frame = try #require(try connection.receiveFrame())
-            let answer = try JSON(parsing: frame)
-            let replies = try (answer.elements ?? [answer]).map(Reply.init)
+            let message = try JSON(parsing: frame)
+            let replies = try (message.elements ?? [message]).map(Reply.init)
             for reply in replies {
                 let name = reply.error?.name
                 #expect(name == "invalid_request" || name == "limit_exceeded", "\(text.prefix(60).debugDescription)")

@@ -21,7 +21,7 @@ import Testing
     }
 
     @Test(arguments: [1, 4])
-    func answersWhatIsUnderWayBeforeItEnds(loops: Int) throws {
+    func repliesToWhatIsInFlightBeforeItEnds(loops: Int) throws {
         var daemon = try Daemon(Configuration(loops: loops))
         let connection = try daemon.connect()
         #expect(try connection.create("c", "first", "0").result != nil)

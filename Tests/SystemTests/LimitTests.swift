@@ -1,7 +1,7 @@
 import CRUDTestSupport
 import Testing
 
-/// The limits on one request and its answer.
+/// The limits on one request and its reply.
 @Suite struct LimitTests {
     @Test(arguments: [("", 128), ("json_depth: 8", 8), ("json_depth: 1000", 1000)])
     func itemsNestSoDeepAndNoDeeper(limits: String, depth: Int) throws {

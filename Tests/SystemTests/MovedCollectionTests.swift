@@ -1,7 +1,7 @@
 import CRUDTestSupport
 import Testing
 
-/// A configuration under which a collection would lose sight of its records.
+/// A configuration under which records of a collection would be orphaned.
 @Suite struct MovedCollectionTests {
     private static func configuration(_ collections: String) -> Configuration {
         Configuration(

@@ -1,7 +1,7 @@
 import CRUDTestSupport
 import Testing
 
-/// Notifications are executed and never answered.
+/// Notifications are executed and have no reply.
 @Suite(.daemon) struct NotificationTests {
     @Test func areExecutedInOrderAndNotAnswered() throws {
         let connection = try Daemon.shared.connect()
@@ -42,16 +42,16 @@ import Testing
         var bytes: [UInt8] = []
         for number in 0..<100 {
             bytes += Connection.frame(
-                Connection.notification("record.create", Connection.params("farewell", "\(number)", item: "1")))
+                Connection.notification("record.create", Connection.params("last", "\(number)", item: "1")))
         }
         try leaving.send(bytes)
         leaving.close()
         let connection = try daemon.connect()
         let deadline = Deadline()
-        while try connection.exists("farewell", "99") != true {
+        while try connection.exists("last", "99") != true {
             try #require(!deadline.hasPassed, "the last notification was not executed")
         }
-        let result = try connection.readMany("farewell", (0..<100).map(String.init)).result
+        let result = try connection.readMany("last", (0..<100).map(String.init)).result
         #expect(result?["records"]?.elements?.count == 100)
     }
 }

@@ -158,7 +158,7 @@ import Testing
         #expect(try connection.batch(Array(many.dropFirst())).results?.count == 1000)
     }
 
-    // MARK: All or none
+    // MARK: Atomic requests
 
     @Test(arguments: ["main", "memory"])
     func takesEffectWholeOrNotAtAll(backend: String) throws {

@@ -173,7 +173,7 @@ struct PatchLimitTests {
         #expect(try connection.item("c", "b") == #"{"a":1}"#)
     }
 
-    /// Of several answers in one frame those that fit are given; what is not answered has not been done.
+    /// Of several replies in one frame those that fit are sent; what has none was not executed.
     @Test func whatWouldNotFitTheAnswerIsNotDone() throws {
         let connection = try Daemon.shared.connect()
         let text = String(repeating: "x", count: 15_000)

@@ -35,11 +35,11 @@ struct PostgreSQLLoad {
         }
     }
 
-    /// Waits until every request has been answered.
+    /// Waits until every request has its reply.
     mutating func drain() throws {
         let deadline = Deadline(Self.timeout)
         while readAt != nil || creators.contains(where: { !$0.isIdle }) {
-            guard !deadline.hasPassed else { throw Failure("requests are not answered: \(fates)") }
+            guard !deadline.hasPassed else { throw Failure("requests have no reply: \(fates)") }
             try takeIn(until: Deadline(Self.beat))
         }
     }
@@ -70,7 +70,7 @@ struct PostgreSQLLoad {
         Dictionary(creators.flatMap(\.fates).map { ($0, 1) }, uniquingKeysWith: +)
     }
 
-    /// Compares what is there with what was answered.
+    /// Compares what is there with what was replied.
     func check(_ connection: Connection) throws {
         for creator in creators { try creator.check(connection) }
     }

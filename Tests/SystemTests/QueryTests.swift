@@ -52,7 +52,7 @@ import Testing
             #expect(record["item"]?.text == items[record["id"]?.string ?? ""])
         }
         // The same, one record at a time.
-        let ids = try connection.walk(collection, query.members, limit: 1).map { $0["id"]?.string }
+        let ids = try connection.allRecords(collection, query.members, limit: 1).map { $0["id"]?.string }
         #expect(ids.compactMap { $0 }.joined(separator: " ") == query.ids)
         if !query.members.contains("sort") {
             let count = try connection.call("record.count", Connection.selection(collection, query.members))
@@ -148,7 +148,7 @@ import Testing
         #expect(try connection.query("main/cursor2", #"{\#(same),"cursor":\#(cursor)}"#).error != nil)
     }
 
-    // MARK: Walks
+    // MARK: Pages
 
     /// Records that are there throughout are met once each, whatever is written meanwhile.
     @Test(
@@ -157,7 +157,7 @@ import Testing
             #","sort":[{"property":"none"}]"#, #","filter":{"op":">=","args":[{"property":"n"},0]}"#,
         ], Backends.collections)
     func meetsEveryRecordOnce(members: String, backend: String) async throws {
-        let collection = "\(backend)/walk\(members.utf8.count)"
+        let collection = "\(backend)/pages\(members.utf8.count)"
         let count = 300
         _ = try Daemon.shared.connect().pipeline(
             (0..<count).map {
@@ -169,7 +169,7 @@ import Testing
             group.addTask {
                 let connection = try Daemon.shared.connect()
                 for limit in [7, 50, 299] {
-                    let records = try connection.walk(collection, "{\(members.dropFirst())}", limit: limit)
+                    let records = try connection.allRecords(collection, "{\(members.dropFirst())}", limit: limit)
                     let kept = records.filter { $0["item"]?["kept"] != nil }.compactMap { $0["id"]?.string }
                     #expect(kept.count == count)
                     #expect(Set(kept).count == count)
@@ -219,7 +219,7 @@ import Testing
             let first = try connection.query("c", members).result
             #expect((1...3).contains(first?["records"]?.elements?.count ?? 0))
             #expect(first?["cursor"] != nil)
-            let ids = try connection.walk("c", members, limit: 1000).compactMap { $0["id"]?.string }
+            let ids = try connection.allRecords("c", members, limit: 1000).compactMap { $0["id"]?.string }
             #expect(ids.sorted() == (0..<10).map(String.init))
         }
         try daemon.stop()
@@ -288,7 +288,7 @@ extension Connection {
     }
 
     /// The records of all pages.
-    func walk(_ collection: String, _ members: String, limit: Int) throws -> [JSON] {
+    func allRecords(_ collection: String, _ members: String, limit: Int) throws -> [JSON] {
         var records: [JSON] = []
         var cursor: String?
         repeat {

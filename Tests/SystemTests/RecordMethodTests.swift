@@ -1,7 +1,7 @@
 import CRUDTestSupport
 import Testing
 
-/// What each record method answers.
+/// What each record method replies.
 @Suite(.daemon) struct RecordMethodTests {
     @Test func createAnswersARevision() throws {
         let connection = try Daemon.shared.connect()

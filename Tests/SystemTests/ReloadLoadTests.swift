@@ -54,8 +54,8 @@ import Testing
         #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
     }
 
-    /// What a read has found in one format is answered from that format, though the collection has another by then.
-    @Test func readsUnderWayKeepTheirFormat() throws {
+    /// What a read has found in one format is decoded as that format, though the collection has another by then.
+    @Test func readsInFlightKeepTheirFormat() throws {
         func configuration(_ format: String) -> Configuration {
             Configuration(
                 backends: "main: {plugin: filesystem, options: {directory: $DIRECTORY/files, fsync: false}}",
@@ -162,7 +162,7 @@ import Testing
                 let reply = try Reply(JSON(parsing: frame))
                 let number = try #require(reply.id.integer)
                 let known = expected.removeValue(forKey: number)
-                let written = try #require(known, "an answer to nothing: \(reply)")
+                let written = try #require(known, "a reply to nothing: \(reply)")
                 try #require(reply.result != nil, "\(reply)")
                 if !number.isMultiple(of: 2) { try #require(reply.result?["item"]?.integer == written, "\(reply)") }
                 answered += 1
@@ -172,7 +172,7 @@ import Testing
         mutating func drain() throws {
             let deadline = Deadline()
             while !expected.isEmpty {
-                try #require(!deadline.hasPassed, "\(expected.count) requests are not answered")
+                try #require(!deadline.hasPassed, "\(expected.count) requests have no reply")
                 _ = try Descriptor.wait(for: [(connection.pollDescriptor, POLLIN)], until: deadline)
                 try takeIn()
             }

@@ -46,7 +46,7 @@ import Testing
         (collections: "c: {backend: other}", place: "now mapped to backend other as json"),
         (collections: "d: {backend: main}", place: "now mapped nowhere"),
     ])
-    func noCollectionLosesSightOfItsRecords(collections: String, place: String) throws {
+    func noCollectionOrphansItsRecords(collections: String, place: String) throws {
         let backends = "\(Self.main)\n\(Self.other)"
         let daemon = try Daemon(Configuration(backends: backends))
         let connection = try daemon.connect()
@@ -67,7 +67,7 @@ import Testing
         #expect(try again.connect().item("c", "0") == "1", "untouched in the old place")
     }
 
-    @Test func aBackendThatIsRemovedKeepsItsRecordsInSight() throws {
+    @Test func noRecordsOfARemovedBackendAreOrphaned() throws {
         let daemon = try Daemon(
             Configuration(
                 backends: "\(Self.main)\n\(Self.other)", collections: "c: {backend: other}\n\"*\": {backend: main}"))

@@ -44,11 +44,11 @@ import Testing
         #expect(try connection.create("d", "a", "2").error?.name == "collection_not_found")
         #expect(try connection.call("collection.list").result?["collections"]?.elements?.count == 1)
         #expect(try daemon.stop() == .exited(0))
-        // What a reload has let go is not asked about again.
+        // What a reload has closed is not asked about again.
         #expect(try daemon.restarted().connect().item("c", "a") == "1")
     }
 
-    @Test func aChangedBackendIsOpenedAnew() throws {
+    @Test func aChangedBackendIsReopened() throws {
         let daemon = try Daemon()
         let connection = try daemon.connect()
         #expect(try connection.create("c", "a", "1").result != nil)
@@ -287,7 +287,7 @@ import Testing
         #expect(replies[0].error?.name == "collection_not_found")
         #expect(replies[1].result?["changes"]?.elements?.count == 2)
         #expect(replies[2].result != nil)
-        // As a notification it is carried out and not answered.
+        // As a notification it is executed and has no reply.
         try daemon.installation.configure(Configuration(collections: "d: {backend: main}\ne: {backend: main}"))
         try connection.sendFrame(Connection.notification("daemon.reload"))
         let deadline = Deadline()

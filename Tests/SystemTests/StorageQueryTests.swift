@@ -29,7 +29,7 @@ import Testing
         let deleted = try connection.call(
             "record.deleteMatching", Connection.selection(cell.collection, deletion.selection))
         #expect(deleted.result?["deleted"]?.integer == deletion.expected.count, "\(deleted)")
-        let rest = try connection.walk(cell.collection, "{}", limit: 1000).compactMap { $0["id"]?.string }
+        let rest = try connection.allRecords(cell.collection, "{}", limit: 1000).compactMap { $0["id"]?.string }
         #expect(rest == last.ids.filter { !deletion.expected.contains($0) })
     }
 

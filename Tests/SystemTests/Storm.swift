@@ -29,10 +29,10 @@ final class Storm {
         var number: Int
     }
 
-    /// One connection's requests that are under way, by id on the wire.
+    /// One connection's requests that are in flight, by id on the wire.
     private struct Lane {
         var connection: Connection
-        var underWay: [Int: Write] = [:]
+        var inFlight: [Int: Write] = [:]
     }
 
     private static let idsPerLane = 40
@@ -54,7 +54,7 @@ final class Storm {
     func blow(on daemon: Daemon, acknowledgements count: Int) throws {
         var lanes = try write(on: daemon, acknowledgements: count)
         try daemon.kill()
-        // Answers that were on their way count as well.
+        // Replies that were on their way count as well.
         for lane in lanes.indices { _ = try takeIn(&lanes[lane]) }
     }
 
@@ -73,9 +73,9 @@ final class Storm {
 
     private func drain(_ lanes: inout [Lane], expecting outcome: Outcome) throws {
         let deadline = Deadline()
-        while let lane = lanes.firstIndex(where: { !$0.underWay.isEmpty }) {
+        while let lane = lanes.firstIndex(where: { !$0.inFlight.isEmpty }) {
             _ = try Descriptor.wait(for: [(lanes[lane].connection.pollDescriptor, POLLIN)], until: deadline)
-            try #require(!deadline.hasPassed, "requests are not answered after the power cut")
+            try #require(!deadline.hasPassed, "requests have no reply after the power cut")
             _ = try takeIn(&lanes[lane], expecting: outcome)
         }
     }
@@ -96,7 +96,7 @@ final class Storm {
         return lanes
     }
 
-    /// Compares every record with what its history allows, and goes on from there.
+    /// Compares every record with what its history allows, and continues from there.
     func check(on daemon: Daemon) throws {
         let connection = try daemon.connect()
         for lane in 0..<laneCount {
@@ -118,7 +118,7 @@ final class Storm {
 
     private func fill(_ lane: inout Lane, number: Int) throws {
         var bytes: [UInt8] = []
-        while lane.underWay.count < Self.depth {
+        while lane.inFlight.count < Self.depth {
             let id = Int(random.next() % UInt64(Self.idsPerLane))
             nextRequest += 1
             let last = histories[number][id].states.last ?? nil
@@ -134,7 +134,7 @@ final class Storm {
                 request = Connection.request(method, params, id: "\(nextRequest)")
                 histories[number][id].states.append(nextRequest)
             }
-            lane.underWay[nextRequest] = Write(lane: number, id: id, number: histories[number][id].states.count - 1)
+            lane.inFlight[nextRequest] = Write(lane: number, id: id, number: histories[number][id].states.count - 1)
             bytes += Connection.frame(request)
         }
         try lane.connection.send(bytes)
@@ -153,8 +153,8 @@ final class Storm {
         var count = 0
         while let frame = try lane.connection.bufferedFrame() {
             let reply = try Reply(JSON(parsing: frame))
-            let answered = lane.underWay.removeValue(forKey: reply.id.integer ?? 0)
-            let write = try #require(answered, "an answer to nothing: \(reply)")
+            let replied = lane.inFlight.removeValue(forKey: reply.id.integer ?? 0)
+            let write = try #require(replied, "a reply to nothing: \(reply)")
             if let error = reply.error {
                 // What follows a write that has failed may meet another record than it expects.
                 let expected = ["unavailable", "outcome_unknown", "record_not_found", "record_exists"]

@@ -29,7 +29,7 @@ import Testing
         tracker.commitPause = .milliseconds(30)
         let begin = ContinuousClock.now
         for number in 0..<5 { try main.write([.put("\(number)")], in: collection) }
-        // The last one is answered before it.
+        // The last one is replied to before it.
         #expect(ContinuousClock.now - begin >= .milliseconds(4 * 30))
         #expect(Set(tracker.take(atMost: 9)).count == 5)
         main.environment.trackers.remove(tracker)

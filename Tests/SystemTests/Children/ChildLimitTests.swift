@@ -19,7 +19,7 @@ import Testing
         for id in ["a", "z"] { #expect(try connection.create("c", id, #"{"id":"\#(id)"}"#).result != nil) }
         let pid = try ChildDaemon.status(of: "files", connection).pid
         let path = "\(daemon.installation.path)/files/c/item_"
-        // Longer than an answer, though not than what a child may send; and longer than that, as JSON and not.
+        // Longer than a reply, though not than what a child may send; and longer than that, as JSON and not.
         try Files.write("\"" + String(repeating: "x", count: 256 << 10) + "\"", to: path + "long.json")
         try Files.write("\"" + String(repeating: "x", count: 20 << 20) + "\"", to: path + "longer.json")
         try Files.write(String(repeating: "x", count: 20 << 20), to: path + "noise.json")

@@ -4,7 +4,7 @@ import Glibc
 /// Load on a backend whose child is killed now and then, and on others beside it.
 ///
 /// One thread sends at the beat of a clock, so that the load is the same whether the child is there or not; a backend
-/// that is down answers at once.
+/// that is down replies at once.
 struct ChildLossLoad {
     private let killed: String
     private let administrator: Connection
@@ -19,7 +19,7 @@ struct ChildLossLoad {
 
     private static let beat = Duration.milliseconds(4)
     private static let killInterval = Duration.milliseconds(500)
-    private static let patience = Duration.seconds(30)
+    private static let timeout = Duration.seconds(30)
 
     init(on daemon: Daemon, killed: String, others: [String]) throws {
         self.killed = killed
@@ -30,7 +30,7 @@ struct ChildLossLoad {
         creators = try (0..<4).map { Creator(try daemon.connect(), killed, $0) }
     }
 
-    /// Keeps the load up; answers the latency of each other backend that one in a hundred requests exceeds.
+    /// Keeps the load up; returns the latency of each other backend that one in a hundred requests exceeds.
     mutating func run(for duration: Duration, killing: Bool) throws -> [String: Duration] {
         let end = ContinuousClock.now + duration
         var nextBeat = ContinuousClock.now
@@ -54,17 +54,17 @@ struct ChildLossLoad {
             latencies[bystanders[index].collection, default: []] += bystanders[index].takeLatencies()
         }
         return try latencies.mapValues { latencies in
-            guard !latencies.isEmpty else { throw Failure("another backend has not answered at all") }
+            guard !latencies.isEmpty else { throw Failure("another backend has not replied at all") }
             return latencies.sorted()[latencies.count * 99 / 100]
         }
     }
 
-    /// Waits until every request has been answered, and another create after the last kill acknowledged.
+    /// Waits until every request has its reply, and another create after the last kill acknowledged.
     mutating func drain() throws {
-        let deadline = Deadline(Self.patience)
+        let deadline = Deadline(Self.timeout)
         while killedAt != nil || creators.contains(where: { !$0.isIdle }) || bystanders.contains(where: { !$0.isIdle })
         {
-            guard !deadline.hasPassed else { throw Failure("requests are not answered: \(fates)") }
+            guard !deadline.hasPassed else { throw Failure("requests have no reply: \(fates)") }
             if killedAt != nil { try creators[0].fill() }
             try takeIn(until: Deadline(Self.beat))
         }
@@ -100,7 +100,7 @@ struct ChildLossLoad {
         Dictionary(creators.flatMap(\.fates).map { ($0, 1) }, uniquingKeysWith: +)
     }
 
-    /// Compares what is there with what was answered.
+    /// Compares what is there with what was replied.
     func check(_ connection: Connection) throws {
         for creator in creators { try creator.check(connection) }
     }
@@ -152,9 +152,9 @@ private struct Bystander {
 
 /// Creates records, each under an id of its own, and notes what it is told of each.
 struct Creator {
-    /// What was answered.
+    /// What was replied.
     enum Fate {
-        case underWay, acknowledged, unavailable, unknown
+        case inFlight, acknowledged, unavailable, unknown
     }
 
     let connection: Connection
@@ -174,27 +174,27 @@ struct Creator {
 
     var isIdle: Bool { sentAt.isEmpty }
 
-    /// Sends as much as may be under way.
+    /// Sends as much as may be in flight.
     mutating func fill() throws {
         var bytes: [UInt8] = []
         while sentAt.count < Self.depth {
             let number = fates.count
             let params = Connection.params(collection, "\(prefix)\(number)", item: "\(number)")
             bytes += Connection.frame(Connection.request("record.create", params, id: "\(number)"))
-            fates.append(.underWay)
+            fates.append(.inFlight)
             sentAt[number] = .now
         }
         if !bytes.isEmpty { try connection.send(bytes) }
     }
 
-    /// Takes replies in; answers when the last that was acknowledged had been sent.
+    /// Receives replies; returns when the last that was acknowledged had been sent.
     mutating func takeIn() throws -> ContinuousClock.Instant? {
         try connection.takeIn()
         var last: ContinuousClock.Instant?
         while let frame = try connection.bufferedFrame() {
             let reply = try Reply(JSON(parsing: frame))
             guard let number = reply.id.integer, let sentAt = sentAt.removeValue(forKey: number) else {
-                throw Failure("an answer to nothing: \(reply)")
+                throw Failure("a reply to nothing: \(reply)")
             }
             switch reply.error?.name {
             case nil:

@@ -40,7 +40,7 @@ import Testing
         let fates = load.fates
         #expect(fates[.acknowledged, default: 0] > 1000, "\(fates)")
         #expect(fates[.unavailable, default: 0] + fates[.unknown, default: 0] > 0, "\(fates)")
-        #expect(fates[.underWay] == nil, "\(fates)")
+        #expect(fates[.inFlight] == nil, "\(fates)")
         try load.check(daemon.connect())
         #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
     }

@@ -26,7 +26,7 @@ import Testing
     }
 
     /// Every write has a number of its own. What an id holds at last is the write that was acknowledged last, or one
-    /// behind it whose outcome nobody knows; never one that was answered `unavailable`.
+    /// behind it whose outcome nobody knows; never one whose reply was `unavailable`.
     @Test(arguments: ["sqlite", "store"])
     func noAcknowledgedWriteIsLost(backend: String) throws {
         let daemon = try ChildDaemon(["inline", backend]).daemon
@@ -53,7 +53,7 @@ import Testing
         for lane in lanes.indices { try lanes[lane].drain(until: deadline) }
         #expect(longest < .seconds(1), "who asks another backend waits")
         #expect(lanes.reduce(0) { $0 + $1.acknowledged } > 0)
-        #expect(lanes.reduce(0) { $0 + $1.unanswered } > 0, "nothing was under way when the child was killed")
+        #expect(lanes.reduce(0) { $0 + $1.unanswered } > 0, "nothing was in flight when the child was killed")
         try ChildDaemon.awaitReady(backend, notWith: nil, administrator)
         for lane in lanes { try lane.check(administrator) }
         #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
@@ -71,7 +71,7 @@ private struct KilledLane {
     let collection: String
     let number: Int
     private var histories: [String: History] = [:]
-    private var underWay: [Int: String] = [:]
+    private var inFlight: [Int: String] = [:]
     private var next = 1
     private(set) var acknowledged = 0
     private(set) var unanswered = 0
@@ -84,11 +84,11 @@ private struct KilledLane {
 
     mutating func fill() throws {
         var bytes: [UInt8] = []
-        while underWay.count < 64 {
+        while inFlight.count < 64 {
             let id = "\(number)/\(next % 10)"
             let params = Connection.params(collection, id, item: "\(next)")
             bytes += Connection.frame(Connection.request("record.upsert", params, id: "\(next)"))
-            underWay[next] = id
+            inFlight[next] = id
             next += 1
         }
         try connection.send(bytes)
@@ -99,12 +99,12 @@ private struct KilledLane {
         for _ in 0..<count {
             let reply = try connection.receive(until: deadline)
             try take(reply)
-            if underWay.count < 32 { try fill() }
+            if inFlight.count < 32 { try fill() }
         }
     }
 
     mutating func drain(until deadline: Deadline) throws {
-        while !underWay.isEmpty {
+        while !inFlight.isEmpty {
             let reply = try connection.receive(until: deadline)
             try take(reply)
         }
@@ -112,8 +112,8 @@ private struct KilledLane {
 
     private mutating func take(_ reply: Reply) throws {
         let write = try #require(reply.id.integer)
-        let sent = underWay.removeValue(forKey: write)
-        let id = try #require(sent, "an answer to nothing: \(reply)")
+        let sent = inFlight.removeValue(forKey: write)
+        let id = try #require(sent, "a reply to nothing: \(reply)")
         switch reply.error?.name {
         case nil:
             histories[id, default: History()].allowed = [write]

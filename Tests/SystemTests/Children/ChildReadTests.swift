@@ -26,8 +26,8 @@ import Testing
         return try Daemon(on: installation)
     }
 
-    private static func hasAnswer(_ connection: Connection, within patience: Duration) throws -> Bool {
-        try Descriptor.wait(for: [(connection.pollDescriptor, POLLIN)], until: Deadline(patience))[0] != 0
+    private static func hasReply(_ connection: Connection, within timeout: Duration) throws -> Bool {
+        try Descriptor.wait(for: [(connection.pollDescriptor, POLLIN)], until: Deadline(timeout))[0] != 0
     }
 
     // MARK: Hanging
@@ -106,7 +106,7 @@ import Testing
             // The child knows no collection before the first call that needs one.
             #expect(try administrator.item("sqlite", "0") == "0")
             for connection in connections { try connection.send(reads) }
-            // Lookups are under way.
+            // Reads are in flight.
             take(try connections[0].receive())
             kill(pid, SIGKILL)
             victim = pid
@@ -116,7 +116,7 @@ import Testing
         }
         #expect(found + unavailable == rounds * 16 * 64)
         #expect(found >= rounds)
-        #expect(unavailable > 0, "nothing was under way when the child was killed")
+        #expect(unavailable > 0, "nothing was in flight when the child was killed")
         try ChildDaemon.awaitReady("sqlite", notWith: victim, administrator)
         for connection in connections { #expect(try connection.item("sqlite", "1") == "1") }
         #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
@@ -153,7 +153,7 @@ import Testing
 
     // MARK: Long replies
 
-    /// A child's reply goes on in another frame after each mebibyte.
+    /// A child's reply continues in another frame after each mebibyte.
     @Test func longRepliesComeInSeveralFrames() throws {
         let daemon = try Self.daemon(Self.configuration(limits: "frame_bytes: 8MiB\nitem_bytes: 1MiB"))
         let connection = try daemon.connect()
@@ -207,7 +207,7 @@ import Testing
         let deadline = Deadline()
         let read = Connection.request("record.read", Connection.params("scripted", "a"), id: "1")
         try neighbour.sendFrame(read)
-        while try Self.hasAnswer(neighbour, within: .milliseconds(500)) {
+        while try Self.hasReply(neighbour, within: .milliseconds(500)) {
             #expect(try neighbour.receive().result?["item"]?.text == "1")
             try #require(!deadline.hasPassed, "the reload does not begin")
             try neighbour.sendFrame(read)

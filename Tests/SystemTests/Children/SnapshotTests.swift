@@ -2,8 +2,8 @@ import CRUDTestSupport
 import Glibc
 import Testing
 
-/// Views of the data are kept from one read to the next, in the daemon and in children; nobody must notice.
-@Suite struct ViewTests {
+/// Snapshots are kept from one read to the next, in the daemon and in children; nobody must notice.
+@Suite struct SnapshotTests {
     private static let isolations = ["inline", "process"]
     private static let collection = "c"
 
@@ -15,7 +15,7 @@ import Testing
     }
 
     /// A record's number as each of several connections is told it, in its own way.
-    private struct Onlookers {
+    private struct Readers {
         let connections: [Connection]
 
         init(_ daemon: Daemon) throws {
@@ -25,19 +25,19 @@ import Testing
         /// Asks one connection after the other, the last for a query.
         func numbers(_ take: (Int) throws -> Void) throws {
             for connection in connections.dropLast() {
-                try take(try #require(try connection.read(ViewTests.collection, "n").result?["item"]?.integer))
+                try take(try #require(try connection.read(SnapshotTests.collection, "n").result?["item"]?.integer))
             }
-            guard let reply = try connections.last?.query(ViewTests.collection, #"{"prefix":"n"}"#) else { return }
+            guard let reply = try connections.last?.query(SnapshotTests.collection, #"{"prefix":"n"}"#) else { return }
             try take(try #require(reply.result?["records"]?.elements?.first?["item"]?.integer, "\(reply)"))
         }
     }
 
-    /// From the moment when anybody is told of a write, nobody is told of what was before, be it answered or not.
+    /// Once anybody has seen a write, nobody sees the state before it, whether or not it has its reply.
     @Test(arguments: isolations)
     func whatOneHasSeenAllSee(isolation: String) throws {
         let daemon = try Self.daemon(isolation)
         let writer = try daemon.connect()
-        let onlookers = try Onlookers(daemon)
+        let readers = try Readers(daemon)
         #expect(try writer.create(Self.collection, "n", "0").result != nil)
         var known = 0
         for number in 1...500 {
@@ -45,25 +45,25 @@ import Testing
                 Connection.request("record.update", Connection.params(Self.collection, "n", item: "\(number)"), id: "1")
             )
             repeat {
-                try onlookers.numbers { seen in
+                try readers.numbers { seen in
                     try #require(known...number ~= seen, "a write that was seen is gone")
                     known = seen
                 }
             } while try !writer.hasSomethingToRead()
             #expect(try writer.receive().result != nil)
             known = number
-            try onlookers.numbers { try #require($0 == number, "a write that was answered is not there") }
+            try readers.numbers { try #require($0 == number, "a write that has its reply is not there") }
         }
         #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
     }
 
-    /// Nobody tells the daemon of what others write: it is there when views are let go, a tenth of a second after they
-    /// were taken, though reads go on all the time.
+    /// Nobody tells the daemon of what others write: it is seen when snapshots are released, a tenth of a second after
+    /// they were taken, though there is always a read in flight.
     @Test(arguments: isolations)
     func whatOthersWriteIsSeenSoon(isolation: String) throws {
         let daemon = try Self.daemon(isolation)
-        let onlookers = try Onlookers(daemon)
-        #expect(try onlookers.connections[0].create(Self.collection, "n", "0").result != nil)
+        let readers = try Readers(daemon)
+        #expect(try readers.connections[0].create(Self.collection, "n", "0").result != nil)
         let writer = try self.writer(
             """
             while time.monotonic() < end:
@@ -72,7 +72,7 @@ import Testing
         var ages: [Duration] = []
         while try writer.isRunning {
             var now = Self.monotonicTime
-            try onlookers.numbers { written in
+            try readers.numbers { written in
                 if written > 0 { ages.append(.nanoseconds(now - written)) }
                 now = Self.monotonicTime
             }
@@ -86,24 +86,24 @@ import Testing
         #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
     }
 
-    /// A log can be written anew only when no view is in it.
+    /// A log can be truncated only while no snapshot needs it.
     @Test(arguments: isolations)
-    func noViewIsHeldWhileNobodyAsks(isolation: String) throws {
+    func noSnapshotIsHeldWhileNobodyReads(isolation: String) throws {
         let daemon = try Self.daemon(isolation)
-        let onlookers = try (0..<8).map { _ in try Onlookers(daemon) }
-        #expect(try onlookers[0].connections[0].create(Self.collection, "n", "1").result != nil)
+        let readers = try (0..<8).map { _ in try Readers(daemon) }
+        #expect(try readers[0].connections[0].create(Self.collection, "n", "1").result != nil)
         for _ in 0..<20 {
-            for onlooker in onlookers { try onlooker.numbers { #expect($0 == 1) } }
+            for reader in readers { try reader.numbers { #expect($0 == 1) } }
         }
         let writer = try self.writer(
             """
             while database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
-                if time.monotonic() > end: sys.exit("a view is held")
+                if time.monotonic() > end: sys.exit("a snapshot is held")
             """, daemon)
         #expect(try writer.waitForExit() == .exited(0))
         let log = "\(daemon.installation.path)/main.sqlite-wal"
         #expect(Files.status(log)?.st_size == 0)
-        for onlooker in onlookers { try onlooker.numbers { #expect($0 == 1) } }
+        for reader in readers { try reader.numbers { #expect($0 == 1) } }
         #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
     }
 

@@ -31,7 +31,7 @@ PLUGINS = $(shell ls Plugins/*/Entry.swift | cut -d / -f 2 | tr '[:upper:]' '[:l
 
 SWIFT_NEEDED = 6.3
 PACKAGES = python3 libpq-dev libsqlite3-dev libyaml-dev pkg-config patchelf binutils git ca-certificates
-PACKAGE_TEST_PACKAGES = lintian man-db mandoc sqlite3 systemd systemd-container
+PACKAGE_TEST_PACKAGES = iproute2 lintian man-db mandoc postgresql sqlite3 systemd systemd-container
 TEST_PACKAGES = postgresql tmux python3-prometheus-client
 BENCH_PACKAGES = redis-server postgresql
 
@@ -118,7 +118,9 @@ check: deps lint ## Lint, build with warnings as errors, check documentation, li
 
 lint:
 	@git ls-files -z '*.swift' | xargs -0 swift format lint --strict --configuration .swift-format
-	for script in .ci/run Sources/*/run Tests/*/run Tests/Systemd/{checks,documents,mutants}; do bash -n "$$script"; done
+	for script in .ci/run {Sources,Tests}/*/run Tests/Systemd/{checks,documents,cluster,mutants}; do
+	    bash -n "$$script"
+	done
 	# swift format does not check comments. Columns are characters, not bytes.
 	long=$$(git ls-files -z '*.swift' '*.c' '*.h' '*.py' '*/run' Makefile |
 	    LC_ALL=C.UTF-8 xargs -0 grep -snHE '^.{121}' | cut -c 1-160) || true

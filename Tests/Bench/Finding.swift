@@ -7,6 +7,7 @@ enum Finding: Codable {
     case size(Size)
     case scan(Scan)
     case following(Following)
+    case move(Move)
     case note(Note)
 
     /// One run of one workload.
@@ -40,6 +41,8 @@ enum Finding: Codable {
         var unavailable: Int?
         var outcomeUnknown: Int?
         var longestPauseMilliseconds: Double?
+        /// Of a run on a collection that may be moved: whether it was.
+        var isBesideMove: Bool?
     }
 
     /// Several starts of a daemon.
@@ -71,6 +74,14 @@ enum Finding: Codable {
         var lastP99Microseconds: Double
     }
 
+    /// How many records of a move were copied in how much time.
+    struct Move: Codable {
+        var records: Int
+        var seconds: Double
+        /// The concurrent load; nil: none.
+        var beside: String?
+    }
+
     /// A circumstance of the measurement.
     struct Note: Codable {
         var name: String
@@ -82,7 +93,7 @@ enum Finding: Codable {
     }
 
     private enum Kind: String, Codable {
-        case measurement, start, size, scan, following, note
+        case measurement, start, size, scan, following, move, note
     }
 
     init(from decoder: any Decoder) throws {
@@ -92,6 +103,7 @@ enum Finding: Codable {
         case .size: self = .size(try Size(from: decoder))
         case .scan: self = .scan(try Scan(from: decoder))
         case .following: self = .following(try Following(from: decoder))
+        case .move: self = .move(try Move(from: decoder))
         case .note: self = .note(try Note(from: decoder))
         }
     }
@@ -114,6 +126,9 @@ enum Finding: Codable {
         case .following(let following):
             try container.encode(Kind.following, forKey: .kind)
             try following.encode(to: encoder)
+        case .move(let move):
+            try container.encode(Kind.move, forKey: .kind)
+            try move.encode(to: encoder)
         case .note(let note):
             try container.encode(Kind.note, forKey: .kind)
             try note.encode(to: encoder)

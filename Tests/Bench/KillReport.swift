@@ -6,27 +6,17 @@ struct KillReport {
         let operation: String
     }
 
-    /// The runs of a row, by round.
-    private struct Runs {
-        var quiet: [Int: Finding.Measurement] = [:]
-        var disturbed: [Int: Finding.Measurement] = [:]
-    }
-
     private static let names = [
         "inline": "crudd", "isolated": "crudd, plugin in another child", "killed": "crudd, plugin in the child",
     ]
 
     private var rows: [Row] = []
-    private var runs: [Row: Runs] = [:]
+    private var runs: [Row: DisturbedRuns] = [:]
 
     mutating func add(_ run: Finding.Measurement) {
         let row = Row(target: run.target, operation: run.operation)
         if runs[row] == nil { rows.append(row) }
-        if run.kills == 0 {
-            runs[row, default: Runs()].quiet[run.round] = run
-        } else {
-            runs[row, default: Runs()].disturbed[run.round] = run
-        }
+        runs[row, default: DisturbedRuns()].add(run, isDisturbed: run.kills != 0)
     }
 
     var markdown: String {
@@ -42,23 +32,10 @@ struct KillReport {
     }
 
     private func line(_ row: Row) -> String? {
-        guard let runs = runs[row], !runs.quiet.isEmpty, !runs.disturbed.isEmpty else { return nil }
-        let ratios = runs.disturbed.compactMap { round, run in
-            runs.quiet[round].map { run.p99Microseconds / $0.p99Microseconds }
-        }
-        let ratio = Report.median(ratios)
-        let cells = [
-            Self.names[row.target] ?? row.target, row.operation, Self.latencies(runs.quiet.values),
-            Self.latencies(runs.disturbed.values), ratio.text(digits: 2),
-            Report.verdict(ratio <= Promise.slowdownBesideKills),
-        ]
+        guard let runs = runs[row], runs.isComplete else { return nil }
+        let verdict = Report.verdict(runs.ratio <= Promise.slowdownBesideKills)
+        let cells = [Self.names[row.target] ?? row.target, row.operation] + runs.cells + [verdict]
         return "| \(cells.joined(separator: " | ")) |"
-    }
-
-    private static func latencies(_ runs: some Sequence<Finding.Measurement>) -> String {
-        let p50 = Report.median(runs.map(\.p50Microseconds))
-        let p99 = Report.median(runs.map(\.p99Microseconds))
-        return "\(p50.text(digits: 0)) / \(p99.text(digits: 0))"
     }
 
     /// The effect on its own clients.

@@ -56,6 +56,9 @@ struct LoadCommand: ParsableCommand {
     @Option(help: "How often the child of a backend is killed during this run, for the results.")
     var kills: Int?
 
+    @Option(help: "Whether the collection is moved during this run (0 or 1), for the results.")
+    var move: Int?
+
     func validate() throws {
         guard !mayFail || (language == .crudd && operation == .create) else {
             throw ValidationError("--may-fail is for crudd's creates")
@@ -103,7 +106,8 @@ struct LoadCommand: ParsableCommand {
             watchedBytesMaximum: watch == nil ? nil : outcome.watchedBytesMaximum, kills: kills,
             unavailable: mayFail ? outcome.failures[.unavailable, default: 0] : nil,
             outcomeUnknown: mayFail ? outcome.failures[.outcomeUnknown, default: 0] : nil,
-            longestPauseMilliseconds: mayFail ? outcome.longestPauseSeconds * 1e3 : nil)
+            longestPauseMilliseconds: mayFail ? outcome.longestPauseSeconds * 1e3 : nil,
+            isBesideMove: move.map { $0 != 0 })
         print(try Finding.measurement(measurement).line())
         StandardError.print(measurement.summary)
     }

@@ -76,6 +76,7 @@ struct Promise {
     static let readyMilliseconds = 50.0
     static let residentMiB = 20.0
     static let writeAheadLogMiB = 64.0
+    static let movedPerSecond = 20_000.0
     /// By target.
     static let scannedPerSecond = ["crudd": 2_000_000.0, "isolated": 1_000_000.0]
 }

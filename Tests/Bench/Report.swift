@@ -35,6 +35,7 @@ struct Report {
     private var runs: [Row: [String: [Finding.Measurement]]] = [:]
     private var longRuns: [Finding.Measurement] = []
     private var kills = KillReport()
+    private var moves = MoveReport()
     private var starts: [Finding.Start] = []
     private var sizes: [Finding.Size] = []
     private var scans: [Finding.Scan] = []
@@ -46,11 +47,13 @@ struct Report {
             switch finding {
             case .measurement(let run) where run.beside != nil: longRuns.append(run)
             case .measurement(let run) where run.kills != nil: kills.add(run)
+            case .measurement(let run) where run.isBesideMove != nil: moves.add(run)
             case .measurement(let run): add(run)
             case .start(let start): starts.append(start)
             case .size(let size): sizes.append(size)
             case .scan(let scan): scans.append(scan)
             case .following(let following): followings.append(following)
+            case .move(let move): moves.add(move)
             case .note(let note): notes.append(note)
             }
         }
@@ -63,7 +66,8 @@ struct Report {
     }
 
     var markdown: String {
-        [title, figures, promises, others, longRun, kills.markdown].filter { !$0.isEmpty }.joined(separator: "\n\n")
+        [title, figures, promises, others, moves.markdown, longRun, kills.markdown]
+            .filter { !$0.isEmpty }.joined(separator: "\n\n")
     }
 
     private var title: String {

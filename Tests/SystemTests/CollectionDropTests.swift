@@ -10,8 +10,11 @@ import Testing
         userdefaults: {plugin: userdefaults, options: {suite: drop}}
         memory: {plugin: memory}
         memory-child: {plugin: memory, isolation: process}
+        postgresql: {plugin: postgresql, options: \(PostgreSQLServer.options("main"))}
         """
-    private static let names = ["sqlite", "sqlite-child", "filesystem", "userdefaults", "memory", "memory-child"]
+    private static let names = [
+        "sqlite", "sqlite-child", "filesystem", "userdefaults", "memory", "memory-child", "postgresql",
+    ]
     private static let configuration = Configuration(
         backends: backends,
         collections: names.map { "\"\($0)*\": {backend: \($0), indexes: [n]}" }.joined(separator: "\n"),

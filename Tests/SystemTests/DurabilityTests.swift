@@ -3,9 +3,12 @@ import Testing
 
 /// What was acknowledged is there, whatever happens.
 @Suite struct DurabilityTests {
-    @Test(arguments: [(1, 30), (4, 20)])
-    func acknowledgedWritesSurviveKills(loops: Int, kills: Int) throws {
-        let installation = try Installation(Configuration(loops: loops))
+    private static let sqlite = "plugin: sqlite, options: {path: $DIRECTORY/main.sqlite}"
+    private static let postgresql = "plugin: postgresql, options: \(PostgreSQLServer.options("main"))"
+
+    @Test(arguments: [(sqlite, 1, 30), (sqlite, 4, 20), (postgresql, 2, 10)])
+    func acknowledgedWritesSurviveKills(backend: String, loops: Int, kills: Int) throws {
+        let installation = try Installation(Configuration(backends: "main: {\(backend)}", loops: loops))
         let storm = Storm(lanes: 4, seed: 3)
         var random = SeededGenerator(seed: 7)
         for _ in 0..<kills {

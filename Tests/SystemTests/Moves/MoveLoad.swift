@@ -37,9 +37,10 @@ final class MoveLoad {
     private var lanes: [Lane] = []
     private var random: SeededGenerator
     private var nextNumber = 0
+    /// Whether requests may fail.
+    private var isAfterLoss = false
     private(set) var replies = 0
-    /// The longest that a request has taken.
-    private(set) var longest = Duration.zero
+    private var longest = Duration.zero
 
     init(_ collection: String = "c", records: Int, depth: Int = 8, seed: UInt64) {
         self.collection = collection
@@ -111,6 +112,12 @@ final class MoveLoad {
         }
     }
 
+    /// The longest that a request has taken since the last call.
+    func takeLongest() -> Duration {
+        defer { longest = .zero }
+        return longest
+    }
+
     private func send(_ lane: Int) throws {
         var bytes: [UInt8] = []
         while lanes[lane].inFlight.count < depth {
@@ -158,6 +165,7 @@ final class MoveLoad {
         let request = try #require(known, "a reply to nothing: \(reply)")
         longest = max(longest, request.sent.duration(to: .now))
         replies += 1
+        if isAfterLoss { return try checkAfterLoss(reply, request) }
         guard request.method == "record.read" else {
             try #require(reply.result != nil, "\(request): \(reply)")
             histories[request.id].settled = histories[request.id].pending.removeFirst()
@@ -168,6 +176,28 @@ final class MoveLoad {
             try #require(reply.result?["item"]?.means(JSON(parsing: Self.item(number))) == true, "\(request): \(reply)")
         } else {
             try #require(reply.error?.name == "record_not_found", "\(request): \(reply)")
+        }
+    }
+
+    /// Waits for all replies, of which those to requests that a killed child or server had may be errors: such a write
+    /// may have been applied.
+    func drainAfterLoss() throws {
+        isAfterLoss = true
+        defer { isAfterLoss = false }
+        try drain()
+    }
+
+    private func checkAfterLoss(_ reply: Reply, _ request: Request) throws {
+        if let error = reply.error {
+            // The last two: a write before this one has failed, or has not.
+            let names = ["unavailable", "outcome_unknown", "record_not_found", "record_exists"]
+            try #require(names.contains(error.name), "\(request): \(reply)")
+        } else if request.method != "record.read" {
+            let number = request.method == "record.delete" ? nil : request.number
+            let position = try #require(histories[request.id].pending.firstIndex(of: number))
+            histories[request.id].settled = number
+            histories[request.id].pending.removeSubrange(...position)
+            histories[request.id].revision = reply.result?["revision"]?.string
         }
     }
 

@@ -6,26 +6,33 @@ import Testing
 @Suite struct MoveLoadTests {
     @Test func noRequestFailsOnTheWayThroughEveryPlace() throws {
         let records = MovePlaces.number("CRUDD_MOVE_RECORDS", default: 600)
-        let loops = 2
-        var configuration = MovePlaces.configuration(MovePlaces.all[0])
-        configuration.loops = loops
-        let daemon = try Daemon(configuration)
+        let cluster = "cluster: {plugin: postgresql, options: \(PostgreSQLServer.options("moved"))}"
+        let home = "{backend: main, indexes: [n]}"
+        let way = [
+            "{backend: kid, format: plist, indexes: [n]}", "{backend: files, format: xml}",
+            "{backend: cluster, indexes: [n]}", home,
+        ]
+        func configuration(_ place: String) -> Configuration {
+            var configuration = MovePlaces.configuration(place, backends: cluster)
+            configuration.loops = 2
+            return configuration
+        }
+        let daemon = try Daemon(configuration(home))
         let administrator = try daemon.connect()
         let load = MoveLoad(records: records, seed: 1)
         try load.connect(8, to: daemon)
         try load.fill()
-        for place in MovePlaces.all.dropFirst() + [MovePlaces.all[0]] {
-            var configuration = MovePlaces.configuration(place)
-            configuration.loops = loops
-            try daemon.installation.configure(configuration)
+        for place in way {
+            try daemon.installation.configure(configuration(place))
             #expect(try administrator.reloadMoving() == ["c"])
-            let before = load.replies
+            let (before, start) = (load.replies, ContinuousClock.now)
             var phases: Set<String> = []
             try load.run(administrator, within: .seconds(600)) { status in
                 let moves = try #require(status["moves"]?.elements)
                 phases.formUnion(moves.compactMap { $0["phase"]?.string })
                 return moves.isEmpty
             }
+            let duration = start.duration(to: .now)
             // Behind the switch too.
             let after = load.replies + 500
             try load.run(administrator) { _ in load.replies >= after }
@@ -35,37 +42,92 @@ import Testing
             try load.check(on: administrator)
             #expect(try administrator.dropOriginals() == true)
             _ = daemon.notifications.received
+            let longest = load.takeLongest()
+            if getenv("CRUDD_MOVE_RECORDS") != nil {
+                print("\(place): moved in \(duration), longest of \(load.replies - before) requests: \(longest)")
+            }
         }
-        if getenv("CRUDD_MOVE_RECORDS") != nil { print("longest request: \(load.longest), \(load.replies) requests") }
         #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
     }
 
-    /// The daemon is killed at random moments: what was acknowledged is there, in one place.
-    @Test func aKilledMoveContinues() throws {
+    /// Who is killed at random moments of moves, and where the collection is meanwhile.
+    enum Victim: String, CaseIterable {
+        case daemon, child, server
+
+        fileprivate var places: [String] {
+            switch self {
+            case .daemon: MovePlaces.all
+            case .child: ["{backend: main}", "{backend: kid, format: plist}"]
+            case .server: ["{backend: main}", "{backend: cluster}"]
+            }
+        }
+    }
+
+    /// What was acknowledged is there, in one place.
+    @Test(arguments: Victim.allCases)
+    func aKilledMoveContinues(victim: Victim) throws {
         let rounds = MovePlaces.number("CRUDD_MOVE_KILLS", default: 4)
         var random = SeededGenerator(seed: UInt64(rounds))
+        let server = victim == .server ? try PostgreSQLServer() : nil
+        let cluster = server.map { #"cluster: {plugin: postgresql, options: {connection: "\#($0.connection)"}}"# } ?? ""
         let load = MoveLoad(records: 300, depth: 4, seed: 5)
-        var daemon = try Daemon(MovePlaces.configuration(MovePlaces.all[0]))
+        var daemon = try Daemon(MovePlaces.configuration(victim.places[0], backends: cluster))
         try load.connect(4, to: daemon)
         try load.fill()
         for round in 1...rounds {
-            let administrator = try daemon.connect()
-            try daemon.installation.configure(MovePlaces.configuration(MovePlaces.all[round % MovePlaces.all.count]))
+            var administrator = try daemon.connect()
+            let place = victim.places[round % victim.places.count]
+            try daemon.installation.configure(MovePlaces.configuration(place, backends: cluster))
             #expect(try administrator.reloadMoving() == ["c"])
             let delay = load.replies + Int(random.next() % 400)
             try load.run(administrator) { _ in load.replies >= delay }
-            try daemon.kill()
-            try load.forgetInFlight()
-
-            daemon = try daemon.restarted()
-            let again = try daemon.connect()
-            try again.awaitMoves()
-            try load.check(on: again)
-            #expect(try again.dropOriginals() == true)
-            try load.check(on: again)
-            try load.connect(4, to: daemon)
+            switch victim {
+            case .daemon:
+                try daemon.kill()
+                try load.forgetInFlight()
+                daemon = try daemon.restarted()
+                administrator = try daemon.connect()
+            case .child:
+                if let child = try daemon.children.first.flatMap({ pid_t($0) }) { kill(child, SIGKILL) }
+                try load.drainAfterLoss()
+            case .server:
+                try server?.kill()
+                try server?.start()
+                try load.drainAfterLoss()
+            }
+            try administrator.awaitMoves()
+            // What was killed may still be starting.
+            let deadline = Deadline()
+            while try administrator.exists("c", "none") == nil { try #require(!deadline.hasPassed) }
+            try load.check(on: administrator)
+            while try administrator.dropOriginals() != true { try #require(!deadline.hasPassed) }
+            try load.check(on: administrator)
+            if victim == .daemon { try load.connect(4, to: daemon) }
         }
         #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
+        // More lines than reloads: so many moves were continued.
+        if getenv("CRUDD_MOVE_KILLS") != nil {
+            print("\(victim): \(daemon.log.ranges(of: "are to be copied").count) copies in \(rounds) rounds")
+        }
+    }
+
+    /// A reload of the old file in the middle of a copy.
+    @Test func aReloadBackInTheMiddleCancels() throws {
+        let daemon = try Daemon(MovePlaces.configuration("{backend: main}"))
+        let administrator = try daemon.connect()
+        let load = MoveLoad(records: 4000, seed: 9)
+        try load.connect(2, to: daemon)
+        try load.fill()
+        try daemon.installation.configure(MovePlaces.configuration("{backend: files, format: xml}"))
+        #expect(try administrator.reloadMoving() == ["c"])
+        try load.run(administrator) { ($0["moves"]?.elements?.first?["copied"]?.integer ?? 0) > 0 }
+        try daemon.installation.configure(MovePlaces.configuration("{backend: main}"))
+        #expect(try !administrator.reload().isEmpty)
+        try load.run(administrator) { try #require($0["moves"]?.elements).isEmpty }
+        try load.drain()
+        try load.check(on: administrator)
+        #expect(try administrator.describe()["backend"]?.string == "main")
+        #expect((try? Files.names(in: "\(daemon.installation.path)/files/c").count) ?? 0 == 0, "no copies stay")
     }
 
     /// A child that is killed while records are copied to it, and from it.

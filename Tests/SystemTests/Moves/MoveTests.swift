@@ -263,28 +263,4 @@ import Testing
         #expect(try connection.describe()["count"]?.integer == 10)
         #expect(try connection.describe()["backend"]?.string == "kid")
     }
-
-    // MARK: Databases
-
-    @Test func toPostgreSQLAndBack() throws {
-        let server = try PostgreSQLServer.shared()
-        let backend = """
-            cluster: {plugin: postgresql, options: {connection: "\(server.connection)", schema: moved}}
-            """
-        let daemon = try Daemon(MovePlaces.configuration("{backend: main, indexes: [n]}", backends: backend))
-        let connection = try daemon.connect()
-        let load = MoveLoad(records: 300, seed: 11)
-        try load.connect(4, to: daemon)
-        try load.fill()
-        for rule in ["{backend: cluster, indexes: [n]}", "{backend: main, indexes: [n]}"] {
-            try file(of: daemon, rule, backends: backend)
-            #expect(try connection.reloadMoving() == ["c"])
-            try load.run(connection) { try #require($0["moves"]?.elements).isEmpty }
-            try load.drain()
-            try load.check(on: connection)
-            #expect(try connection.dropOriginals() == true)
-        }
-        #expect(try connection.describe()["backend"]?.string == "main")
-        #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
-    }
 }

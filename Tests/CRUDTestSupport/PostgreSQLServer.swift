@@ -29,7 +29,7 @@ package final class PostgreSQLServer: Sendable {
     /// Makes a new cluster and starts it.
     package convenience init(settings: [String: String] = [:]) throws {
         try self.init(in: TemporaryDirectory(in: Self.parent), port: 5432)
-        try runTool("initdb", ["-D", data, "-U", "crudd", "--auth=trust", "-E", "UTF8", "--locale=C", "--no-sync"])
+        try initialize(["--no-sync"])
         try start(settings: settings)
     }
 
@@ -50,6 +50,11 @@ package final class PostgreSQLServer: Sendable {
     package var connection: String { "host=\(directory.path) port=\(port) dbname=postgres user=crudd" }
 
     // MARK: Life
+
+    /// Makes a new cluster.
+    package func initialize(_ options: [String] = []) throws {
+        try runTool("initdb", ["-D", data, "-U", "crudd", "--auth=trust", "-E", "UTF8", "--locale=C"] + options)
+    }
 
     package func start(settings: [String: String] = [:], until deadline: Deadline = Deadline()) throws {
         var ends: [Int32] = [0, 0]

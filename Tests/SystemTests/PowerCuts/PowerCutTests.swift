@@ -33,6 +33,29 @@ struct PowerCutTests {
         #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
     }
 
+    /// The power of the server too.
+    @Test func acknowledgedWritesAreThereInPostgreSQL() throws {
+        let disk = try PowerCutDisk()
+        let server = try PostgreSQLServer(in: TemporaryDirectory(in: disk.path), port: 5432)
+        try server.initialize(["--wal-segsize=1"])
+        let settings = ["max_wal_size": "4MB", "min_wal_size": "2MB"]
+        try server.start(settings: settings)
+        let installation = try installation(
+            on: disk, #"plugin: postgresql, options: {connection: "\#(server.connection)"}"#)
+        let storm = Storm(lanes: 4, seed: 12)
+        for acknowledgements in [20, 500] {
+            let daemon = try Daemon(on: installation)
+            try storm.check(on: daemon)
+            try storm.blow(on: daemon, acknowledgements: acknowledgements, cuttingPowerOf: disk)
+            try server.stop()
+            try disk.restorePower()
+            try server.start(settings: settings)
+        }
+        let daemon = try Daemon(on: installation)
+        try storm.check(on: daemon)
+        #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
+    }
+
     @Test(arguments: [IndexedCollection.Place.sqlite, .sqliteInChild])
     func anIndexThatIsBeingBuiltIsCompletedAfterwards(place: IndexedCollection.Place) throws {
         let disk = try PowerCutDisk()

@@ -45,11 +45,11 @@ DOCUMENTS = README.md CHANGELOG.md LICENSE $(wildcard etc/*.md) etc/crudd.yaml s
 	Plugins/Examples/entries.h Plugins/Examples/removals.h Plugins/Examples/store.py Tests/Bench/README.md \
 	$(wildcard Sources/*/README.md Plugins/*/README.md systemd/examples/*)
 
-.PHONY: help toolchain deps deps-test deps-bench build demo docs man test test-asan test-package fuzz check lint bench \
-	install deb uninstall clean
+.PHONY: help toolchain deps deps-test deps-bench build demo docs man test test-allocations test-asan test-package \
+	fuzz check lint bench install deb uninstall clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
 toolchain:
 	@found=$$({ swift --version 2>/dev/null || true; } | sed -nE 's/.*Swift version ([0-9]+\.[0-9]+).*/\1/p' | head -n 1)
@@ -95,6 +95,10 @@ man: build ## Write the manual pages to .build/man
 test: deps-test ## Run all tests
 	swift build --build-tests
 	@Tests/run
+
+test-allocations: deps ## Count the heap allocations of reads in an optimised build
+	swift build --build-tests
+	Tests/Allocations/run
 
 test-asan: deps ## Run system tests on a build with AddressSanitizer
 	swift build --build-tests

@@ -76,6 +76,9 @@ package final class EventLoop {
     // twentieth of an echo server's time.
     @exclusivity(unchecked) private var hot = HotState(now: MonotonicTime.now)
 
+    /// For the outputs of all streams.
+    @exclusivity(unchecked) var spareMemory = SpareMemory()
+
     package init() throws(SystemCallError) {
         epoll = try Epoll(capacity: Self.maximumEvents)
         waker = try Waker()

@@ -149,6 +149,12 @@ extension Stream {
 
     // MARK: Writing
 
+    /// Memory for an output that has none.
+    @usableFromInline
+    func supplyOutputMemory() {
+        loop.spareMemory.supply(&pending)
+    }
+
     /// Sees that what has been appended to ``output`` is written.
     @usableFromInline
     func outputChanged() {
@@ -165,7 +171,7 @@ extension Stream {
         needsFlush = false
         guard phase == .open || phase == .finishing, !isBlocked else { return }
         let hadOutput = !pending.isEmpty
-        if hadOutput { write() }
+        if hadOutput { write() } else { loop.spareMemory.reclaim(&pending) }
         watchWhatIsWanted()
         if phase == .finishing, pending.isEmpty {
             close()
@@ -182,7 +188,7 @@ extension Stream {
             if count >= 0 {
                 isBlocked = count < bytes.count
                 sentBytes &+= UInt64(count)
-                return pending.removeFirst(count)
+                return isBlocked ? pending.removeFirst(count) : loop.spareMemory.reclaim(&pending)
             }
             switch errno {
             case EINTR: continue

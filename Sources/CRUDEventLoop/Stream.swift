@@ -137,6 +137,7 @@ package final class Stream {
         _modify {
             precondition(!isOutputBorrowed, "overlapping accesses to a stream's output")
             isOutputBorrowed = true
+            if pending.capacity == 0 { supplyOutputMemory() }
             // Deferred because the caller's code may throw.
             defer {
                 isOutputBorrowed = false

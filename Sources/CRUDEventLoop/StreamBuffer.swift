@@ -140,4 +140,20 @@ package struct StreamBuffer: ~Copyable {
         free(memory)
         (memory, capacity, start, end) = (nil, 0, 0, 0)
     }
+
+    /// Takes what another buffer has given up; this one owns no memory.
+    mutating func adopt(_ block: UnsafeMutableRawPointer) {
+        (memory, capacity) = (block, Self.leastCapacity)
+    }
+
+    /// Removes all bytes, and gives up the memory: it is the caller's, for another buffer. An allocation of another
+    /// than the usual size is freed.
+    mutating func giveUp() -> UnsafeMutableRawPointer? {
+        guard capacity == Self.leastCapacity else {
+            removeAll()
+            return nil
+        }
+        defer { (memory, capacity, start, end) = (nil, 0, 0, 0) }
+        return memory
+    }
 }

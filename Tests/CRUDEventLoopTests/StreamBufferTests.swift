@@ -101,3 +101,33 @@ import Testing
         }
     }
 }
+
+@Suite struct SpareMemoryTests {
+    @Test func memoryOfAWrittenOutputServesTheNext() {
+        var spare = SpareMemory()
+        var first = StreamBuffer()
+        first.append("reply")
+        let memory = first.bytes.baseAddress
+        spare.reclaim(&first)
+        let isEmpty = first.capacity == 0 && first.isEmpty
+        #expect(isEmpty)
+        var second = StreamBuffer()
+        spare.supply(&second)
+        second.append("next")
+        let isReused = second.bytes.baseAddress == memory
+        #expect(isReused && Array(second.bytes) == Array("next".utf8))
+        spare.supply(&first)
+        let hasNone = first.capacity == 0
+        #expect(hasNone, "there is no more")
+    }
+
+    @Test func longOutputsAreFreed() {
+        var spare = SpareMemory()
+        var buffer = StreamBuffer()
+        buffer.append(pattern(100_000).span)
+        spare.reclaim(&buffer)
+        spare.supply(&buffer)
+        let capacity = buffer.capacity
+        #expect(capacity == 0)
+    }
+}

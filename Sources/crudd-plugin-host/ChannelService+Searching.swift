@@ -82,7 +82,7 @@ extension ChannelService {
             return reply(error)
         }
         if search.isContinuable { storage.keep(search, as: task) }
-        reply(search.result, isDone: search.isDone)
+        reply(search.result, plan: search.plan, isDone: search.isDone)
     }
 
     private func reply(_ error: CRUDError) {
@@ -90,7 +90,7 @@ extension ChannelService {
         reply.searchError(error)
     }
 
-    private func reply(_ result: [UInt8], isDone: Bool) {
+    private func reply(_ result: [UInt8], plan: [UInt8]?, isDone: Bool) {
         result.withUnsafeBytes { result in
             var rest = result[...]
             while rest.count > Self.partBytes {
@@ -101,6 +101,9 @@ extension ChannelService {
             }
             reply.raw(isDone ? #""done":true,"result":"# : #""done":false,"result":"#)
             reply.bytes(UnsafeRawBufferPointer(rebasing: rest))
+            guard let plan else { return }
+            reply.raw(#","plan":"#)
+            plan.withUnsafeBytes { reply.bytes($0) }
         }
     }
 

@@ -1,3 +1,4 @@
+import CRUDJSON
 import CRUDModel
 import CRUDQuery
 import CRUDStorage
@@ -75,6 +76,14 @@ final class Search: @unchecked Sendable {
     /// Whether the daemon must see the result before the search is continued.
     var hasResult: Bool {
         if case .matching(let matching) = execution { isDone || !matching.found.isEmpty } else { isDone }
+    }
+
+    /// How a query has found its records, as JSON text, when it is over.
+    var plan: [UInt8]? {
+        guard case .query(let query) = execution, isDone else { return nil }
+        var writer = JSONWriter()
+        query.plan.write(to: &writer)
+        return writer.bytes
     }
 
     /// The result of the whole search, empty before it is over; of ``Execution/matching`` that of the last slice.

@@ -48,6 +48,25 @@ import Testing
         #expect(!daemon.log.contains("secret"))
     }
 
+    /// A query that a child has executed next to its plugin; with an index too.
+    @Test func theQueriesOfAChildHaveAPlan() throws {
+        let configuration = Configuration(
+            backends: "main: {plugin: sqlite, isolation: process, options: {path: $DIRECTORY/main.sqlite}}",
+            collections: "c: {backend: main, indexes: [n]}")
+        let daemon = try Daemon(on: try Installation(text: configuration.text + "log: {slow: 1us}\n"))
+        let connection = try daemon.connect()
+        for number in 0..<3 { #expect(try connection.upsert("c", "\(number)", #"{"n":\#(number)}"#).result != nil) }
+        let filters = [#"{"op":"=","args":[{"property":"n"},1]}"#, #"{"op":"like","args":[{"property":"x"},"%1"]}"#]
+        for filter in filters {
+            #expect(try connection.call("record.query", #"{"collection":"c","filter":\#(filter)}"#).result != nil)
+        }
+        let plans = try Self.entries(daemon).prefix(2).map { $0["plan"]?.text }
+        #expect(
+            plans == [
+                #"{"index":null,"sort":"id","scanned":3}"#, #"{"index":"n","sort":"id","scanned":1}"#,
+            ])
+    }
+
     @Test func theLatest128AreKept() throws {
         let daemon = try Self.daemon("1us")
         let connection = try daemon.connect()

@@ -44,6 +44,8 @@ package struct ChildSearch: Sendable {
         package var isDone = false
         /// What the executor has made of it so far; empty where there is nothing yet.
         package var result: [UInt8] = []
+        /// How a query has found its records, when it is done: a JSON object, which the executor understands.
+        package var plan: [UInt8] = []
         /// Why the search has failed; the child forgets it then.
         package var error: CRUDError?
     }
@@ -100,6 +102,7 @@ extension Child {
                 switch key {
                 case "done": slice.isDone = try reader.bool()
                 case "result": slice.result += try reader.bytes()
+                case "plan": slice.plan = Array(try reader.bytes())
                 case "error": slice.error = try reader.searchError()
                 default: try reader.skip()
                 }

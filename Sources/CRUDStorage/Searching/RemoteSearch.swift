@@ -9,7 +9,7 @@ final class RemoteSearch: SearchExecution {
     private(set) var result: [UInt8] = []
     private(set) var corrupt: [[UInt8]] = []
     var isCutShort: Bool? { nil }
-    var plan: QueryPlan? { nil }
+    private(set) var plan: QueryPlan?
 
     init(
         _ request: SearchRequest, in collection: BackendCollection, number: Int, of child: Child,
@@ -27,6 +27,7 @@ final class RemoteSearch: SearchExecution {
         }
         self.corrupt = corrupt
         result = slice.result
+        plan = QueryPlan(json: slice.plan.span)
         return true
     }
 

@@ -15,7 +15,7 @@ package final class SearchTask: ReadTask, @unchecked Sendable {
     package private(set) var isCutShort: Bool?
     /// What has made the result.
     private var finished: (any SearchExecution)?
-    /// How a query has found its records, where that is known, when the search is done.
+    /// How a query has found its records, when the search is done.
     package var plan: QueryPlan? { finished?.plan }
 
     package init(

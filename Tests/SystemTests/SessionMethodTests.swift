@@ -91,11 +91,37 @@ import Testing
         }
         for _ in 0..<100 { #expect(try daemon.connect(as: nobody).receive().error?.name == "limit_exceeded") }
         let lines = daemon.log.split(separator: "\n")
-        let denials = lines.filter { $0.contains("record.read on collection c is denied by the access rules") }
+        let denials = lines.filter { $0.contains(#"record.read on collection "c" is denied by the access rules"#) }
         let refusals = lines.filter {
             $0.contains("a connection of uid 65534 is refused: there are too many sessions of this user")
         }
         #expect((20..<100).contains(denials.count) && denials[0].contains("uid 65534"))
         #expect((20..<100).contains(refusals.count))
+    }
+
+    /// Each operation of a batch; once, although the batch waits for the request before it.
+    @Test(.enabled(if: Peer.canImpersonate, "needs root to connect as other users"), arguments: [false, true])
+    func denialsWithinABatchAreLogged(isAtomic: Bool) throws {
+        let daemon = try Daemon(
+            Configuration(
+                socket: #"mode: "0666""#,
+                access: "- {collections: [mine], allow: [read, write]}\n- {collections: [theirs], allow: [read]}"))
+        let connection = try daemon.connect(as: Peer(user: 65534, group: 65534))
+        let operations = [
+            #"{"op":"upsert","collection":"mine","id":"a","item":1}"#,
+            #"{"op":"delete","collection":"theirs","id":"secret"}"#,
+            #"{"op":"check","collection":"theirs","id":"secret","ifRevision":null}"#,
+        ]
+        let params = #"{"operations":[\#(operations.joined(separator: ","))],"atomic":\#(isAtomic)}"#
+        let replies = try connection.pipeline([
+            ("record.upsert", Connection.params("mine", "b", item: "1")), ("record.batch", params),
+        ])
+        let outcomes = replies[1].result?["results"]?.elements
+        let error = isAtomic ? replies[1].error?.name : outcomes?[1]["error"]?["data"]?["name"]?.string
+        #expect(error == "permission_denied")
+        let denials = daemon.log.split(separator: "\n").filter { $0.contains("is denied") }
+        #expect(denials.count == 1, "\(denials)")
+        let text = #"of uid 65534: record.batch: delete on collection "theirs" is denied by the access rules"#
+        #expect(denials.first?.hasSuffix(text) == true)
     }
 }

@@ -109,7 +109,7 @@ final class BatchHandler {
         }
     }
 
-    /// Encodes the items.
+    /// Encodes the items, and logs which operations are denied: they have waited as often as they had to.
     private func assignments(
         _ operations: [Operation], _ targets: [Result<Collection, CRUDError>], _ call: borrowing Call
     ) -> [Assignment] {
@@ -120,6 +120,10 @@ final class BatchHandler {
                 let item = try encoder.prepare(operation, call, for: collection)
                 assignments.append(Assignment(operation: operation, target: .success((collection, item))))
             } catch {
+                if error.code == .permissionDenied {
+                    let name = call.decode(operation.collection)
+                    call.session.noteDenial(of: .recordBatch, operation.kind, on: name)
+                }
                 assignments.append(Assignment(operation: operation, target: .failure(error)))
             }
         }

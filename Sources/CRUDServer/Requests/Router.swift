@@ -50,7 +50,11 @@ final class Router: CallHandler {
             }
             return disposition
         } catch {
-            if error.code == .permissionDenied { call.session.noteDenial(of: Self.description(of: call)) }
+            // The operations of a batch are denied one by one.
+            if error.code == .permissionDenied, call.method != .recordBatch {
+                let collection: [UInt8]? = if let name = call[.collection] { call.decode(name) } else { nil }
+                call.session.noteDenial(of: call.method, on: collection)
+            }
             call.fail(error)
             return .accepted
         }

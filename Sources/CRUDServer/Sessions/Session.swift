@@ -133,27 +133,34 @@ final class Session: StreamHandler {
     }
 
     /// Logs that the peer may not do what it wants.
-    func noteDenial(of request: String) {
+    ///
+    /// - Parameter operation: of a `record.batch`.
+    func noteDenial(of method: Method, _ operation: Operation.Kind? = nil, on collection: [UInt8]?) {
         guard let more = loop.denialLimit.admit(at: loop.now) else { return }
+        var request = method.name.description
+        if let operation { request += ": \(operation)" }
+        if let collection { request += " on collection \(Naming.quoted(collection))" }
         loop.service.logger.info(
             "session \(number) of uid \(peer.uid): \(request) is denied by the access rules\(more)",
-            metadata: metadata)
+            metadata: metadata(method, collection))
     }
 
     /// Logs and keeps a slow request.
     func noteSlow(_ request: SlowRequest) {
         loop.service.slowLog.append(request)
         guard let more = loop.slowLimit.admit(at: loop.now) else { return }
-        var metadata = metadata
-        metadata["method"] = "\(request.method.name)"
-        if let collection = request.collection {
-            metadata["collection"] = "\(String(decoding: collection, as: UTF8.self))"
-        }
         loop.service.logger.notice(
-            "session \(number) of uid \(peer.uid): \(request)\(more)", metadata: metadata)
+            "session \(number) of uid \(peer.uid): \(request)\(more)",
+            metadata: metadata(request.method, request.collection))
     }
 
-    private var metadata: Logger.Metadata { ["session": "\(number)", "uid": "\(peer.uid)"] }
+    private func metadata(_ method: Method, _ collection: [UInt8]?) -> Logger.Metadata {
+        var metadata: Logger.Metadata = [
+            "session": "\(number)", "uid": "\(peer.uid)", "method": "\(method.name)",
+        ]
+        if let collection { metadata["collection"] = "\(String(decoding: collection, as: UTF8.self))" }
+        return metadata
+    }
 
     // MARK: Frames
 

@@ -44,9 +44,6 @@ package final class MutationBatch: WorkItem, @unchecked Sendable {
 
     func append(_ mutation: Mutation) { mutations.append(mutation) }
 
-    /// The mutations as the plugin is asked for them.
-    var pluginMutations: [PluginMutation] { mutations.indices.map { PluginMutation(batch: self, position: $0) } }
-
     // MARK: Transformed items
 
     /// The item that a transformation has made, as clients see it.

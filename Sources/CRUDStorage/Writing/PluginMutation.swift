@@ -51,6 +51,11 @@ struct PluginMutation {
     }
 }
 
+extension MutationBatch {
+    /// The mutations as the plugin is asked for them.
+    var pluginMutations: [PluginMutation] { mutations.indices.map { PluginMutation(batch: self, position: $0) } }
+}
+
 extension crudd_mutation {
     fileprivate mutating func set(kind: Mutation.Kind) {
         self.kind =

@@ -17,6 +17,14 @@ package struct Query: Sendable {
     package var explains = false
 
     package init() {}
+
+    /// A query with the same filter and prefix, and nothing else.
+    var selection: Query {
+        var selection = Query()
+        selection.filter = filter
+        selection.prefix = prefix
+        return selection
+    }
 }
 
 // MARK: Cursors

@@ -47,7 +47,6 @@ private final class Semaphore: @unchecked Sendable {
 
     /// Returns whether it was signalled in time.
     func wait(atMost timeout: Duration) -> Bool {
-        let (seconds, attoseconds) = timeout.components
-        return clinux_wait(pointer, max(0, seconds * 1000 + attoseconds / 1_000_000_000_000_000)) == 0
+        clinux_wait(pointer, max(0, timeout.milliseconds)) == 0
     }
 }

@@ -44,8 +44,7 @@ final class ChannelSender: @unchecked Sendable {
     /// Tells the daemon that the request that is being executed advances, unless it has just been told.
     func sendProgress(done: UInt64, total: UInt64) {
         guard isExecuting.load(ordering: .relaxed) else { return }
-        let (seconds, attoseconds) = MonotonicTime.now.components
-        let now = seconds * 1000 + attoseconds / 1_000_000_000_000_000
+        let now = MonotonicTime.now.milliseconds
         guard now - lastProgress.load(ordering: .relaxed) >= Self.progressInterval else { return }
         lastProgress.store(now, ordering: .relaxed)
         sendEvent { $0.progress(done: done, total: total) }

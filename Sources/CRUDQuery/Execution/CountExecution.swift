@@ -5,17 +5,14 @@ package import CRUDModel
 package final class CountExecution {
     private let search: RecordSearch
 
-    /// - Parameter query: its filter and its prefix count.
+    /// - Parameter query: only its filter and its prefix matter.
     /// - Throws: `invalid_query` for a filter that cannot be evaluated.
     package convenience init(_ query: Query, in target: QueryTarget) throws(CRUDError) {
         try self.init(query, in: target, limits: SearchLimits())
     }
 
     init(_ query: Query, in target: QueryTarget, limits: SearchLimits) throws(CRUDError) {
-        var selection = Query()
-        selection.filter = query.filter
-        selection.prefix = query.prefix
-        search = try RecordSearch(selection, .count, in: target, limits: limits)
+        search = try RecordSearch(query.selection, .count, in: target, limits: limits)
     }
 
     /// Counts for one slice, which takes some milliseconds.

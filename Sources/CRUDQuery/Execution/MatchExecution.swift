@@ -19,16 +19,14 @@ package final class MatchExecution {
     /// How many records one call of a plugin deletes at the most.
     private static let batch = 256
 
-    /// - Parameter query: its filter and its prefix count.
+    /// - Parameter query: only its filter and its prefix matter.
     /// - Throws: `invalid_query` for a filter that cannot be evaluated.
     package convenience init(_ query: Query, in target: QueryTarget) throws(CRUDError) {
         try self.init(query, in: target, limits: SearchLimits())
     }
 
     init(_ query: Query, in target: QueryTarget, limits: SearchLimits) throws(CRUDError) {
-        var selection = Query()
-        selection.filter = query.filter
-        selection.prefix = query.prefix
+        var selection = query.selection
         selection.limit = Self.batch
         search = try RecordSearch(selection, .revisions, in: target, limits: limits)
     }

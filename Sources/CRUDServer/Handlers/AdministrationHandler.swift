@@ -4,6 +4,7 @@ import CRUDJSON
 import CRUDModel
 import CRUDPluginHost
 import CRUDStorage
+import CRUDThreads
 import CRUDWire
 import Glibc
 
@@ -166,12 +167,5 @@ extension JSONWriter {
         member("buffer_bytes", limits.bufferBytes)
         member("request_timeout", limits.requestTimeout.milliseconds)
         member("idle_timeout", limits.idleTimeout?.milliseconds ?? 0)
-    }
-}
-
-extension Duration {
-    fileprivate var milliseconds: Int64 {
-        let (seconds, attoseconds) = components
-        return seconds * 1000 + attoseconds / 1_000_000_000_000_000
     }
 }

@@ -118,10 +118,3 @@ final class FeedKeeper: BackgroundWork {
         if trimmed == Self.maximumTrimmed { entry.nextTrim = MonotonicTime.now }
     }
 }
-
-extension Duration {
-    fileprivate var milliseconds: Int64 {
-        let (seconds, attoseconds) = components
-        return seconds * 1000 + attoseconds / 1_000_000_000_000_000
-    }
-}

@@ -13,7 +13,7 @@ final class FileSystemCollection: Sendable {
         self.format = format
     }
 
-    /// Whether the disk has had the directory's name since the backend was opened.
+    /// Whether the directory's name has been synced since the backend was opened.
     var isSynced: Bool {
         get { synced.load(ordering: .relaxed) }
         set { synced.store(newValue, ordering: .relaxed) }

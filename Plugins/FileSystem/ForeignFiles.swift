@@ -1,7 +1,7 @@
 import CRUDPluginKit
 import Synchronization
 
-/// Logs what is in our directories and not ours, or cannot be read, once each; it is left alone.
+/// Logs each file of our directories that is not ours or cannot be read, once; it is left alone.
 final class ForeignFiles: Sendable {
     /// How many are named in the log; they are remembered to be named once.
     private static let maximumNamed = 1000

@@ -1,7 +1,7 @@
 import CRUDPluginKit
 import Glibc
 
-/// A file that has no name of its own yet. It is removed unless it gets one.
+/// A file under a temporary name. It is removed unless it is renamed.
 final class NewFile {
     private let directory: Directory
     private let descriptor: Int32
@@ -35,7 +35,7 @@ final class NewFile {
         }
     }
 
-    /// Stores what there is of a record beside its item. The content is written by then.
+    /// Stores what belongs to a record beside its item, after the content has been written.
     ///
     /// - Parameter keepsID: whether the name of the file will not tell the id.
     func setAttributes(
@@ -55,7 +55,7 @@ final class NewFile {
         guard fsync(descriptor) == 0 else { throw StorageFailure("cannot sync a new file in \(directory.path)") }
     }
 
-    /// Gives the file its name, in the place of whatever file has that name.
+    /// Gives the file its name, replacing the file that has that name.
     func rename(to name: String) throws(StorageFailure) {
         guard let temporaryName else { return }
         guard renameat(directory.descriptor, temporaryName, directory.descriptor, name) == 0 else {

@@ -11,7 +11,7 @@ protocol TreeElement: Sendable {
     /// Calls `body` with the element's position, which is valid until `body` returns.
     func withPosition<Result>(_ body: (Position) -> Result) -> Result
 
-    /// From when on the element does not count, in milliseconds since 1970-01-01 UTC; `Int64.max`: it always counts.
+    /// When the element expires, and counts no more, in milliseconds since 1970-01-01 UTC; `Int64.max`: never.
     var expiry: Int64 { get }
 }
 
@@ -72,8 +72,8 @@ struct OrderedTree<Element: TreeElement>: Sendable {
         _ = root.visit(range, isReversed: isReversed, body)
     }
 
-    /// How many elements of a range have not expired at `now`. Takes time that grows with the logarithm of their
-    /// number, and with those of the range that have expired.
+    /// How many elements of a range have not expired at `now`. The time grows with the logarithm of their number, and
+    /// linearly with the number of those in the range that have expired.
     func count(_ range: TreeRange<Element.Position>, at now: Int64) -> Int {
         root.count(range, at: now)
     }

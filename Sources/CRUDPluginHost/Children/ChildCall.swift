@@ -23,7 +23,7 @@ struct ChildCall {
     enum Failure: Error {
         /// The child has replied that it failed.
         case replied(PluginFailure)
-        /// The child is of no more use.
+        /// The child can no longer be called.
         ///
         /// - Parameter wasSent: whether it may have executed the request.
         case lost(ChannelError, wasSent: Bool)

@@ -3,8 +3,8 @@ import Glibc
 
 /// A file in which a plugin counts the commits of everybody: a number that each increments by one.
 ///
-/// It is read by a system call and not mapped: should somebody truncate the file, nothing worse happens than that the
-/// number is not there.
+/// It is read by a system call and not mapped: should somebody truncate the file, the number cannot be read, while a
+/// mapping would raise SIGBUS.
 package final class CommitCounter: Sendable {
     private let descriptor: CInt
     private let offset: Int

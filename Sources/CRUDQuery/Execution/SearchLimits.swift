@@ -1,4 +1,4 @@
-/// The figures by which searches are planned and cut into slices.
+/// The thresholds by which searches are planned and cut into slices.
 struct SearchLimits: Sendable {
     var now: @Sendable () -> ContinuousClock.Instant = { .now }
     /// The clock is read once in so many records.
@@ -7,11 +7,11 @@ struct SearchLimits: Sendable {
     var slice = Duration.milliseconds(5)
     /// How long a search may take that needs one snapshot.
     var snapshot = Duration.milliseconds(100)
-    /// So many records are sorted, which takes about ten milliseconds, rather than followed in an order.
+    /// Up to so many records are sorted, which takes about ten milliseconds, rather than scanned in their order.
     var few = 10_000
-    /// So many records are looked up by key rather than all records scanned.
+    /// Up to so many records are looked up by key, rather than all records scanned.
     var many = 50_000
-    /// How long ranges of keys may be counted before they are too many.
+    /// How long the records in a range of keys may be counted before they are taken to be too many.
     var counting = Duration.milliseconds(50)
     /// An index serves only where no more records than these have no key in it.
     var maximumUnkeyed = 10_000

@@ -6,7 +6,7 @@ import CRUDStorage
 import Glibc
 
 /// The result of `collection.list`: the collections that the configuration names, and those that exist because of a
-/// glob, by name. There may be ten thousand, so that a list is kept until another one is due.
+/// glob, by name. There may be ten thousand, so that the text is kept until it would differ.
 final class CollectionList {
     private let loop: LoopState
     private var known: [Known] = []

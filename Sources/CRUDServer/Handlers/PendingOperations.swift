@@ -30,7 +30,7 @@ final class PendingOperations: PendingRequest {
         replyIfLast()
     }
 
-    /// - Parameter isOverdue: a request that waits for nothing else has waited long enough as a whole.
+    /// - Parameter isOverdue: where this is the only part, the request as a whole has waited too long.
     override func reply(with error: CRUDError, isOverdue: Bool) {
         if results.isAtomic || (isOverdue && results.isOnePart) { return reply(with: error) }
         for position in positions { results.outcomes[position] = .failed(error) }
@@ -40,7 +40,7 @@ final class PendingOperations: PendingRequest {
     private func replyIfLast() {
         guard results.partEnded() else { return }
         reply { output throws(CRUDError) in try results.append(to: &output) }
-        // A batch holds the requests that wait for it; the circle ends here.
+        // A batch holds the requests that wait for it: this breaks the reference cycle.
         results.outcomes.removeAll()
     }
 }

@@ -71,9 +71,9 @@ extension SlowRequest: CustomStringConvertible {
 
 /// Tells whether requests take longer than `log.slow`.
 ///
-/// It is asked at each reply, so the clock is one that costs next to nothing, the time of the kernel's last tick; only
-/// when that says that a request may be slow the precise one is read. Where `log.slow` is not far above the ticks, that
-/// one is read at once.
+/// It is asked at each reply, so it first reads a clock that costs next to nothing, the time of the kernel's last tick,
+/// and the precise one only where that says that a request may be slow. Where `log.slow` is not far above the time
+/// between two ticks, the precise clock is read at once.
 struct SlowClock {
     private let limit: Duration
     private let isCoarse: Bool

@@ -60,7 +60,7 @@ final class Followers {
         mustLook = false
         var due: [any Follower] = []
         waiting.removeAll { request in
-            // First this: what changes from now on is told.
+            // Before it is asked, so that a change in between is not missed.
             request.await(onLoop: loopNumber)
             let isDue = request.isDue
             if isDue { due.append(request) }

@@ -6,7 +6,7 @@ import CRUDStorage
 enum MetricsText {
     private typealias Label = OpenMetricsWriter.Label
 
-    /// How many collections are told of.
+    /// How many collections have a sample.
     private static let maximumCollections = 100
 
     static func make(_ service: Service, _ loops: LoopMeasurement) -> [UInt8] {
@@ -35,7 +35,7 @@ enum MetricsText {
             let name = RequestCounts.name(ofMethod: method)
             for (index, outcome) in RequestOutcome.names.enumerated() {
                 let count = requests.count(method, outcome: index)
-                // Those that have succeeded are there from the beginning, so that a rate has a first value.
+                // Successes have a sample from the start, so that a rate has a first value.
                 guard count > 0 || index == 0 && method != RequestCounts.unknownMethod else { continue }
                 writer.sample(count, [Label("method", name), Label("outcome", outcome)])
             }

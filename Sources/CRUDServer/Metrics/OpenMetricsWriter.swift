@@ -14,7 +14,7 @@ struct OpenMetricsWriter {
     private var family = ""
     private var kind = Kind.gauge
 
-    /// A label; nothing is assumed of its value.
+    /// A label; its value may be any text.
     struct Label {
         let name: StaticString
         let value: [UInt8]

@@ -45,7 +45,7 @@ struct BackendPlan {
         }
     }
 
-    /// Notes how a new backend is.
+    /// Notes what has become of a new backend.
     mutating func note(_ change: String) {
         changes.append(change)
     }

@@ -3,7 +3,7 @@ import CRUDModel
 import CRUDStorage
 import CRUDThreads
 
-/// Decodes long records of formats other than JSON for the event loops, which must not be kept busy that long.
+/// Decodes long records of formats other than JSON, which would keep an event loop busy for too long.
 final class DecodingThread: Sendable {
     private let queue = WorkQueue<LongResult>()
 

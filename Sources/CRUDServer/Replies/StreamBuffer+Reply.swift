@@ -32,7 +32,7 @@ extension StreamBuffer {
         }
         let size = count - start - FrameHeader.size
         if size > maximumBytes {
-            // An error is that long by the id alone, which is left out then.
+            // Only a long id makes an error that long; it is left out then.
             truncate(to: start)
             return appendFrame(to: nil, maximumBytes: .max) { _ throws(CRUDError) in
                 throw .replyTooLong(maximumBytes: maximumBytes)

@@ -14,7 +14,7 @@ final class CollectionDirectory {
         self.table = table
     }
 
-    /// The collection of that name, if the peer of a call may do with it what needs that access.
+    /// The collection of that name, if the peer of a call has that access to it.
     ///
     /// - Throws: `permission_denied`, which comes first, and `collection_not_found`.
     func find(

@@ -12,7 +12,7 @@ class PendingRequest: RequestCompletion {
     final let session: Session
     /// The request's id as it was sent; nil for a notification.
     final let id: [UInt8]?
-    /// When it has come, on the loop's clock; nil while its reply is held back, which is no time that it takes.
+    /// When it has come, on the loop's clock; nil while its reply is held back, which does not count.
     private var arrival: Duration?
     final private(set) var deadline: Duration
     private let method: Method
@@ -83,7 +83,11 @@ class PendingRequest: RequestCompletion {
         session.started(self)
     }
 
-    /// Has something to reply, and until then so much time.
+    /// Resumes, for there may be something to reply.
+    ///
+    /// - Parameters:
+    ///   - deadline: when that takes too long, on the loop's clock.
+    ///   - bytes: how much room the reply needs.
     final func resumeFollowing(until deadline: Duration, needing bytes: Int) {
         self.deadline = deadline
         arrival = session.loop.now
@@ -158,7 +162,9 @@ class PendingRequest: RequestCompletion {
         session.awaitRoom(for: self)
     }
 
-    /// - Parameter bytes: in addition to what there was.
+    /// Submits it again.
+    ///
+    /// - Parameter bytes: how much more room there is than before.
     func submitAgain(withRoomFor bytes: Int) {}
 
     // MARK: Replies

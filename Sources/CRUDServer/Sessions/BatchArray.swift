@@ -36,7 +36,7 @@ final class BatchArray {
     /// The responses so far, with commas between.
     private var responses = StreamBuffer()
     private let frameBytes: Int
-    /// Whether the responses, errors at last, do not fit a frame; they have been dropped.
+    /// Whether the responses do not fit a frame even though the last are errors; they have been dropped.
     private var isTooLong = false
 
     init(

@@ -131,7 +131,7 @@ final class SessionAccount {
 
     // MARK: Room
 
-    /// Whether the session holds so little that so many bytes more need nobody's leave.
+    /// Whether the session holds so little that so many bytes more are allowed whatever others hold.
     ///
     /// - Parameter output: what the session has to send.
     func isModest(with bytes: Int, output: Int) -> Bool { state.requests + output + bytes <= Self.modestBytes }

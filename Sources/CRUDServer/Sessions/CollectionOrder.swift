@@ -60,7 +60,7 @@ struct CollectionOrder {
         return (hasWaited || entries[index].waiting.isEmpty) && entries[index].admits(kind)
     }
 
-    /// Counts a request that is in flight, or with −1 one that is not any more.
+    /// Counts a request that is in flight, or with −1 one that no longer is.
     mutating func count(_ kind: RequestKind, on collection: Collection, _ change: Int) {
         let index = makeEntry(for: collection)
         switch kind {

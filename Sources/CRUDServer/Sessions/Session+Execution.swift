@@ -8,8 +8,7 @@ import CRUDWire
 extension Session {
     /// Executes a frame, or has it wait for earlier requests.
     ///
-    /// - Parameter waiting: what the frame has been while it waited; it may start now. What waits behind it does not
-    ///   count.
+    /// - Parameter waiting: the frame as it has waited, where it has; it may start now, whatever waits behind it.
     func execute(frame: Span<UInt8>, after waiting: WaitingRequest? = nil) {
         frame.withUnsafeBufferPointer { text in
             do throws(RequestError) {

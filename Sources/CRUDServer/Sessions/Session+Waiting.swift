@@ -19,7 +19,7 @@ extension Session {
         account.charge(bytes)
     }
 
-    /// Charges a request that waits; with −1 it does no more.
+    /// Charges a request that waits, or with −1 one that no longer does.
     private func chargeWaiting(_ request: WaitingRequest, _ change: Int) {
         charge(requests: change, bytes: change * request.text.count)
         account.wait(change * request.text.count)
@@ -130,7 +130,7 @@ extension Session {
         sessions.add(self, to: .resumable)
     }
 
-    /// Counts a request no more, which is going to be counted as something else.
+    /// Stops counting a request that is about to be counted as another kind.
     func ended(counting request: PendingRequest) {
         count(request, -1)
         sessions.add(self, to: .resumable)

@@ -54,7 +54,7 @@ package final class BackendCollection: Sendable {
     /// Whether a reader can be asked for its records.
     package var isOpen: Bool { address.load(ordering: .acquiring) != 0 }
 
-    /// How far its indexes are; nil until it has been opened, and where the backend keeps none for it.
+    /// How far its indexes have been built; nil until it has been opened, and where the backend keeps none for it.
     package var indexes: IndexSet? {
         get { openIndexes.withLock { $0 } }
         set { openIndexes.withLock { $0 = newValue } }

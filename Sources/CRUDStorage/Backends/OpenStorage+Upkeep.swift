@@ -2,7 +2,7 @@ import CRUDModel
 import CRUDPluginABI
 import CRUDPluginHost
 
-// What the host has the plugin do by itself: to remove what has expired, and to forget removals.
+// What the host has the plugin do without a request: remove what has expired, and forget removals.
 
 extension OpenStorage {
     /// Removes records that have expired.
@@ -49,7 +49,7 @@ extension OpenStorage {
         try history(of: collection, before: 0, atMost: 0).history
     }
 
-    /// Forgets removals of before a moment.
+    /// Forgets removals that were made before a point in time.
     ///
     /// - Parameter moment: milliseconds since 1970-01-01 UTC.
     /// - Returns: how many have been forgotten.

@@ -355,7 +355,7 @@ extension CacheShard {
 
     // MARK: Ghosts
 
-    // A table with one place for each hash: what comes later takes it over, so that it forgets by and by.
+    // A table with one place for each hash: a later hash overwrites an earlier one, so that old ones are forgotten.
 
     private func remember(_ hash: UInt32) {
         ghosts?[Int(hash) & (layout.ghostCount - 1)] = hash | 1

@@ -29,7 +29,7 @@ package final class ChangeFeed: Sendable {
         state = Mutex(State(history: history))
     }
 
-    /// What can be asked for; nil while removals are being forgotten: it is another one in a moment.
+    /// What can be asked for; nil while removals are being forgotten, which changes it.
     var history: History? { state.withLock { $0.isTrimming ? nil : $0.history } }
 
     /// Whether the collection is open and has this feed.

@@ -114,7 +114,7 @@ package final class CollectionCatalog: Sendable {
         state.countBornByGlob()
         self.state = Mutex(state)
         try Self.sync(directory)
-        // It may be a directory in which one may make things and not look.
+        // The parent may be a directory in which the daemon may make entries and which it may not read.
         if isMade { try? Self.sync(directory + "/..") }
     }
 

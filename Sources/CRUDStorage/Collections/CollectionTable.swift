@@ -1,6 +1,6 @@
 package import CRUDModel
 
-/// The collections that one event loop has met, by name.
+/// The collections that one event loop has used, by name.
 ///
 /// An open-addressed table, so that a name is looked up as it stands in the request, without a copy. Names that a glob
 /// maps but nobody has stored anything under are forgotten now and then: a peer must not be able to fill the memory by
@@ -46,7 +46,7 @@ package struct CollectionTable {
 
     // MARK: Reloads
 
-    /// Has the requests of the collections that `quiesced` covers wait, those included that are yet to be met.
+    /// Has the requests of the collections that `quiesced` covers wait, including those that are not in the table yet.
     package mutating func quiesce(_ quiesced: QuiescedCollections) {
         self.quiesced = quiesced
         for case .some(let collection) in slots { collection.isQuiesced = quiesced.covers(collection) }

@@ -46,8 +46,8 @@ final class CollectionCopy {
     /// How many changes may wait before they are copied ahead of everything else.
     private static let maximumChanges = 4096
     /// How long a collection's requests may wait for the last changes. Where slower writers do not help, it grows.
-    private static let shortestHold = Duration.milliseconds(10)
-    private static let longestHold = Duration.seconds(5)
+    private static let shortestQuiescence = Duration.milliseconds(10)
+    private static let longestQuiescence = Duration.seconds(5)
 
     init(
         _ name: [UInt8], from source: (Backend, CollectionPlace), to target: (Backend, CollectionPlace),
@@ -98,7 +98,7 @@ final class CollectionCopy {
     enum Next {
         case step(after: Duration)
         /// Few enough changes are left for the collection's requests to wait until they are copied.
-        case hold
+        case quiesce
     }
 
     /// Copies some records.
@@ -130,8 +130,8 @@ final class CollectionCopy {
         case .changes:
             rounds += 1
             let pause = try copyRound()
-            let hold = min(Self.longestHold, Self.shortestHold * (1 << min(rounds / 32, 10)))
-            return timePerRecord * tracker.count <= hold ? .hold : .step(after: pause)
+            let quiescence = min(Self.longestQuiescence, Self.shortestQuiescence * (1 << min(rounds / 32, 10)))
+            return timePerRecord * tracker.count <= quiescence ? .quiesce : .step(after: pause)
         }
     }
 

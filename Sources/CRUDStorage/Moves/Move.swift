@@ -163,7 +163,7 @@ package final class Move: Sendable {
         }
         switch next {
         case .step(let pause): return .step(after: pause)
-        case .hold: return try awaitSwitch() ? .end : .step(after: Self.shortestPause)
+        case .quiesce: return try awaitSwitch() ? .end : .step(after: Self.shortestPause)
         }
     }
 

@@ -6,7 +6,7 @@ final class ExpirySchedule: CommitObserver, @unchecked Sendable {
 
     /// By the addresses by which the plugin knows collections: milliseconds since 1970-01-01 UTC.
     private var times: [UInt: Int64] = [:]
-    /// The earliest of them, or an earlier moment.
+    /// The earliest of them, or an earlier time.
     private(set) var earliest = Int64.max
 
     func time(of collection: OpaquePointer) -> Int64 { times[UInt(bitPattern: collection)] ?? .max }

@@ -1,7 +1,7 @@
 import CRUDJSON
 
-/// The members of an object as they were scanned, in order. Of very many only the first are kept: no request has so
-/// many that are known, and what is too much is refused by those.
+/// The members of an object as they were scanned, in order. Of very many only the first are kept: no method has so many
+/// parameters, so that a request with more is rejected whatever the others are.
 struct MemberList {
     /// How many members are kept, beside those that are essential.
     private static let maximumCount = 10_000
@@ -19,7 +19,8 @@ struct MemberList {
         deepest = 0
     }
 
-    /// - Parameter isEssential: whether it is kept all the same; of very many such there are two with one name.
+    /// - Parameter isEssential: whether it is kept beyond that. Of very many such members two have the same name, which
+    ///   is an error.
     mutating func append(_ key: JSONSlice, _ value: JSONSlice, isEssential: @autoclosure () -> Bool = false) {
         let (count, maximum) = (members.count, Self.maximumCount)
         if count < maximum || count < 2 * maximum && isEssential() { members.append((key, value)) }

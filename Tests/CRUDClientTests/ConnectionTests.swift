@@ -5,7 +5,7 @@ import Testing
 
 /// Many calls on one connection, with replies in any order and in pieces.
 @Suite struct ConnectionTests {
-    @Test func matchesAnswersInAnyOrder() async throws {
+    @Test func matchesRepliesInAnyOrder() async throws {
         let daemon = try ScriptedDaemon { listener in
             let peer = try listener.accept()
             for request in try peer.requests(100).reversed() {
@@ -27,7 +27,7 @@ import Testing
         try await daemon.finish()
     }
 
-    @Test func readsAnswersThatComeByteByByte() async throws {
+    @Test func readsRepliesThatComeByteByByte() async throws {
         let daemon = try ScriptedDaemon { listener in
             let peer = try listener.accept()
             let requests = try peer.requests(2)

@@ -4,7 +4,7 @@ import Testing
 
 /// Calls whose connection is lost, whose deadline passes or whose task is cancelled.
 @Suite struct LostConnectionTests {
-    @Test func sendsReadsAgainWhoseAnswerWasLost() async throws {
+    @Test func sendsReadsAgainWhoseReplyWasLost() async throws {
         let daemon = try ScriptedDaemon { listener in
             let first = try listener.accept()
             let lost = try first.requests(3)

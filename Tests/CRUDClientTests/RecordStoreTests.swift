@@ -113,7 +113,7 @@ import Testing
     }
 
     /// Replies that lack a required member, and one with too few results.
-    @Test func tellsAMalformedAnswer() async throws {
+    @Test func tellsAMalformedReply() async throws {
         let replies = ["{}", "{}", "[]", "{}", #"{"results":[]}"#, #"{"results":[{"error":{}}]}"#]
         _ = try await sent(replying: replies) { store in
             let operation = RecordOperation(.delete(), id: "x")

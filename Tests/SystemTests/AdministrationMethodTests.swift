@@ -3,7 +3,7 @@ import Testing
 
 /// Methods about the daemon itself.
 @Suite(.daemon) struct AdministrationMethodTests {
-    @Test func pingAnswersAnEmptyObject() throws {
+    @Test func pingRepliesWithAnEmptyObject() throws {
         let connection = try Daemon.shared.connect()
         #expect(try connection.call("daemon.ping").result?.text == "{}")
         #expect(try connection.call("daemon.ping", "{}").result?.text == "{}")

@@ -25,7 +25,7 @@ import Testing
         #expect(replies["7"]?.result != nil)
     }
 
-    @Test func notificationsInsideAreExecutedAndNotAnswered() throws {
+    @Test func notificationsInsideAreExecutedWithoutAReply() throws {
         let connection = try Daemon.shared.connect()
         let replies = try batch(
             connection,
@@ -41,7 +41,7 @@ import Testing
         #expect(replies[#""y""#]?.result?["item"]?.text == "2")
     }
 
-    @Test func ofNotificationsOnlyIsNotAnswered() throws {
+    @Test func ofNotificationsOnlyHasNoReply() throws {
         let connection = try Daemon.shared.connect()
         let notifications = (0..<10).map {
             Connection.notification("record.upsert", Connection.params("silent", "a", item: "\($0)"))
@@ -61,7 +61,7 @@ import Testing
         #expect(try connection.isUsable())
     }
 
-    @Test func invalidElementsAreAnsweredOneByOne() throws {
+    @Test func invalidElementsHaveRepliesOfTheirOwn() throws {
         let connection = try Daemon.shared.connect()
         let ping = Connection.request("daemon.ping", id: "7")
         try connection.sendFrame("[1,\(ping),{},[],[\(ping)],\"x\",null,{\"jsonrpc\":\"2.0\",\"id\":8}]")
@@ -72,7 +72,7 @@ import Testing
         #expect(replies.count { $0.id.text == "8" && $0.error?.name == "invalid_request" } == 1)
     }
 
-    @Test func ofOneIsAnsweredByAnArray() throws {
+    @Test func ofOneHasAnArrayAsReply() throws {
         let connection = try Daemon.shared.connect()
         try connection.sendFrame("[1]")
         #expect(try connection.receiveBatch().map(\.error?.name) == ["invalid_request"])
@@ -80,7 +80,7 @@ import Testing
         #expect(try connection.receiveBatch().map(\.result?.text) == ["{}"])
     }
 
-    @Test func thatIsNotJSONHasOneAnswer() throws {
+    @Test func thatIsNotJSONHasOneReply() throws {
         let connection = try Daemon.shared.connect()
         try connection.sendFrame("[\(Connection.request("daemon.ping", id: "1")),]")
         let reply = try connection.receive()

@@ -129,7 +129,7 @@ import Testing
         #expect(try run("ping", socket: path).status == .exited(69))
     }
 
-    @Test func aDaemonThatDoesNotAnswerIs75() throws {
+    @Test func aDaemonThatDoesNotReplyIs75() throws {
         let directory = try TemporaryDirectory()
         let path = "\(directory.path)/silent.sock"
         let listener = try Descriptor.listener(at: path)

@@ -3,7 +3,7 @@ import Testing
 
 /// Peers that leave, wholly or by half.
 @Suite(.daemon) struct DepartureTests {
-    @Test func aPeerThatShutsDownWritingGetsAllItsAnswers() throws {
+    @Test func aPeerThatShutsDownWritingGetsAllItsReplies() throws {
         let connection = try Daemon.shared.connect()
         var bytes: [UInt8] = []
         for number in 0..<500 {

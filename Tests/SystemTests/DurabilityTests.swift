@@ -9,15 +9,15 @@ import Testing
     @Test(arguments: [(sqlite, 1, 30), (sqlite, 4, 20), (postgresql, 2, 10)])
     func acknowledgedWritesSurviveKills(backend: String, loops: Int, kills: Int) throws {
         let installation = try Installation(Configuration(backends: "main: {\(backend)}", loops: loops))
-        let storm = Storm(lanes: 4, seed: 3)
+        let load = CrashLoad(lanes: 4, seed: 3)
         var random = SeededGenerator(seed: 7)
         for _ in 0..<kills {
             let daemon = try Daemon(on: installation)
-            try storm.check(on: daemon)
-            try storm.blow(on: daemon, acknowledgements: Int(random.next() % 1500))
+            try load.check(on: daemon)
+            try load.writeUntilKilled(on: daemon, acknowledgements: Int(random.next() % 1500))
         }
         let daemon = try Daemon(on: installation)
-        try storm.check(on: daemon)
+        try load.check(on: daemon)
         #expect(try daemon.stop() == .exited(0))
     }
 

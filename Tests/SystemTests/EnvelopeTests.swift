@@ -68,7 +68,7 @@ import Testing
         #"{"ID":8,"jsonrpc":"2.0","id":7,"method":"daemon.ping","Method":5,"PARAMS":[]}"#,
         #"{"extra":"id","jsonrpc":"2.0","id":7,"method":"daemon.ping","nested":{"id":1,"id":2}}"#,
     ])
-    func whatIsARequestIsAnswered(frame: String) throws {
+    func whatIsARequestHasAReply(frame: String) throws {
         let connection = try Daemon.shared.connect()
         try connection.sendFrame(frame)
         let reply = try connection.receive()

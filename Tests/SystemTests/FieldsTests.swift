@@ -53,13 +53,13 @@ import Testing
 
     /// As many names as there may be, in one path and in many; one more is refused, and so are very many.
     @Test(arguments: [(0, true), (1, false), (1_000_000, false)])
-    func aThousandNamesAreAnsweredAndNoMore(excess: Int, isAnswered: Bool) throws {
+    func aThousandNamesAreAcceptedAndNoMore(excess: Int, isAccepted: Bool) throws {
         let connection = try Daemon.shared.connect()
         _ = try connection.upsert("wanted", "a", #"{"a":{"b":1},"c":2}"#)
         let deep = "\"" + String(repeating: ".", count: 499 + excess) + "\""
         let many = (0..<499).map { "\"f\($0)\"" }.joined(separator: ",")
         let reply = try connection.read("wanted", "a", fields: "[\(deep),\(many),\"c\"]")
-        if isAnswered {
+        if isAccepted {
             #expect(reply.result?["item"]?.text == #"{"c":2}"#)
         } else {
             #expect(reply.error?.name == "limit_exceeded")

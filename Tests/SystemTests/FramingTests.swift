@@ -100,7 +100,7 @@ import Testing
         #expect(try Daemon.shared.connect().isUsable())
     }
 
-    @Test func garbageInFramesIsAnsweredAndSurvived() throws {
+    @Test func invalidJSONInFramesHasAReply() throws {
         let connection = try Daemon.shared.connect()
         var state: UInt64 = 42
         for length in 1..<200 {

@@ -43,7 +43,7 @@ import Testing
                 refused.insert(reply.id.text)
             }
         }
-        #expect(created.count + refused.count == 200, "requests that the daemon had before the signal went unanswered")
+        #expect(created.count + refused.count == 200, "requests that the daemon had before the signal have no reply")
         #expect(try daemon.process.waitForExit() == .exited(0))
 
         daemon = try daemon.restarted()

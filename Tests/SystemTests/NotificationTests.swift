@@ -3,7 +3,7 @@ import Testing
 
 /// Notifications are executed and have no reply.
 @Suite(.daemon) struct NotificationTests {
-    @Test func areExecutedInOrderAndNotAnswered() throws {
+    @Test func areExecutedInOrderWithoutAReply() throws {
         let connection = try Daemon.shared.connect()
         for number in 0..<100 {
             try connection.sendFrame(
@@ -21,7 +21,7 @@ import Testing
         (method: "no.such.method", params: "{}"), (method: "daemon.ping", params: "{}"),
         (method: "record.update", params: #"{"collection":"nothing","id":"a","item":1,"ifRevision":"x"}"#),
     ])
-    func areNotAnsweredEvenIfTheyFail(method: String, params: String) throws {
+    func haveNoReplyEvenIfTheyFail(method: String, params: String) throws {
         let connection = try Daemon.shared.connect()
         try connection.sendFrame(Connection.notification(method, params))
         #expect(try connection.isUsable())

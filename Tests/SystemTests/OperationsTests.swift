@@ -99,7 +99,7 @@ import Testing
         #expect(try connection.item("memory/array", "a") == nil)
     }
 
-    @Test func ofNothingAnswersNothing() throws {
+    @Test func ofNothingRepliesNothing() throws {
         let connection = try Daemon.shared.connect()
         for atomic in ["true", "false"] {
             let reply = try connection.call("record.batch", #"{"operations":[],"atomic":\#(atomic)}"#)

@@ -94,7 +94,7 @@ import Testing
     }
 
     @Test(arguments: loops)
-    func anAnsweredWriteIsSeenByEverybody(loops: Int) throws {
+    func aWriteThatHasItsReplyIsSeenByEverybody(loops: Int) throws {
         let writer = try Daemon.shared(loops: loops).connect()
         let readers = try (0..<3).map { _ in try Daemon.shared(loops: loops).connect() }
         _ = try writer.upsert("seen", "a", "-1")

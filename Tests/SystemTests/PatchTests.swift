@@ -174,7 +174,7 @@ struct PatchLimitTests {
     }
 
     /// Of several replies in one frame those that fit are sent; what has none was not executed.
-    @Test func whatWouldNotFitTheAnswerIsNotDone() throws {
+    @Test func whatWouldNotFitTheReplyIsNotExecuted() throws {
         let connection = try Daemon.shared.connect()
         let text = String(repeating: "x", count: 15_000)
         for id in 0..<5 { _ = try connection.create("fit", "\(id)", #"{"a":"\#(text)"}"#) }

@@ -3,7 +3,7 @@ import Testing
 
 /// What each record method replies.
 @Suite(.daemon) struct RecordMethodTests {
-    @Test func createAnswersARevision() throws {
+    @Test func createRepliesWithARevision() throws {
         let connection = try Daemon.shared.connect()
         let result = try #require(try connection.create("creating", "a", #"{"n":1}"#).result)
         #expect(result.members?.map(\.name) == ["revision"])
@@ -20,7 +20,7 @@ import Testing
         #expect(try connection.item("creating twice", "a") == "1")
     }
 
-    @Test func readAnswersIDItemAndRevision() throws {
+    @Test func readRepliesWithIDItemAndRevision() throws {
         let connection = try Daemon.shared.connect()
         let revision = try connection.create("reading", "a", #"{"n":1}"#).result?["revision"]?.string
         let record = try #require(try connection.read("reading", "a").result)
@@ -75,7 +75,7 @@ import Testing
         #expect(try connection.item("upserting", "a") == "2")
     }
 
-    @Test func existsAnswersABoolean() throws {
+    @Test func existsRepliesWithABoolean() throws {
         let connection = try Daemon.shared.connect()
         #expect(try connection.create("existing", "a", "null").result != nil)
         let params = #"{"collection":"existing","id":"a"}"#

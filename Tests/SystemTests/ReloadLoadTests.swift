@@ -41,7 +41,7 @@ import Testing
             if reloads < count { try Self.requestReload(of: installation, reloads + 1, loops: loops, administrator) }
         }
         for lane in lanes.indices { try lanes[lane].drain() }
-        #expect(lanes.allSatisfy { $0.answered > 10 * count }, "\(lanes.map(\.answered))")
+        #expect(lanes.allSatisfy { $0.replies > 10 * count }, "\(lanes.map(\.replies))")
 
         let filesAfterwards = try Self.openFiles(of: daemon)
         #expect(Set(filesAfterwards) == Set(files))
@@ -127,7 +127,7 @@ import Testing
     private struct Lane {
         let connection: Connection
         let number: Int
-        private(set) var answered = 0
+        private(set) var replies = 0
         private var sent = 0
         private var expected: [Int: Int] = [:]
 
@@ -165,7 +165,7 @@ import Testing
                 let written = try #require(known, "a reply to nothing: \(reply)")
                 try #require(reply.result != nil, "\(reply)")
                 if !number.isMultiple(of: 2) { try #require(reply.result?["item"]?.integer == written, "\(reply)") }
-                answered += 1
+                replies += 1
             }
         }
 

@@ -90,7 +90,7 @@ import Testing
 /// What an adapter keeps when the daemon goes.
 @Suite struct StorageMatrixDurabilityTests {
     @Test(arguments: [false, true])
-    func whatWasAnsweredIsThereAgain(isKilled: Bool) throws {
+    func whatWasAcknowledgedIsThereAgain(isKilled: Bool) throws {
         var daemon = try Daemon(StorageMatrix.configuration)
         var connection = try daemon.connect()
         var revisions: [String: String] = [:]

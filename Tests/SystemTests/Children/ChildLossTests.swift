@@ -53,7 +53,7 @@ import Testing
         for lane in lanes.indices { try lanes[lane].drain(until: deadline) }
         #expect(longest < .seconds(1), "who asks another backend waits")
         #expect(lanes.reduce(0) { $0 + $1.acknowledged } > 0)
-        #expect(lanes.reduce(0) { $0 + $1.unanswered } > 0, "nothing was in flight when the child was killed")
+        #expect(lanes.reduce(0) { $0 + $1.withoutReply } > 0, "nothing was in flight when the child was killed")
         try ChildDaemon.awaitReady(backend, notWith: nil, administrator)
         for lane in lanes { try lane.check(administrator) }
         #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
@@ -74,7 +74,7 @@ private struct KilledLane {
     private var inFlight: [Int: String] = [:]
     private var next = 1
     private(set) var acknowledged = 0
-    private(set) var unanswered = 0
+    private(set) var withoutReply = 0
 
     init(connection: Connection, collection: String, number: Int) {
         self.connection = connection
@@ -120,8 +120,8 @@ private struct KilledLane {
             acknowledged += 1
         case "outcome_unknown":
             histories[id, default: History()].allowed.insert(write)
-            unanswered += 1
-        case "unavailable": unanswered += 1
+            withoutReply += 1
+        case "unavailable": withoutReply += 1
         case let other: Issue.record("\(other ?? "")")
         }
     }

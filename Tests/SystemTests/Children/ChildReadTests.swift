@@ -2,7 +2,7 @@ import CRUDTestSupport
 import Glibc
 import Testing
 
-/// Lookups in children: event loops make them by themselves.
+/// Reads in children, which event loops make themselves.
 @Suite struct ChildReadTests {
     private static func configuration(
         timeout: String = "10s", options: String = "{}", limits: String? = nil
@@ -81,7 +81,7 @@ import Testing
 
     // MARK: Losing
 
-    @Test func aKilledChildLeavesNoLookupUnanswered() throws {
+    @Test func aKilledChildLeavesNoReadWithoutAReply() throws {
         let daemon = try ChildDaemon(["sqlite"]).daemon
         let administrator = try daemon.connect()
         let connections = try (0..<16).map { _ in try daemon.connect() }

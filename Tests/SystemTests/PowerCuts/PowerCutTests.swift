@@ -21,15 +21,15 @@ struct PowerCutTests {
     func acknowledgedWritesAreThere(adapter: String, isolation: String) throws {
         let disk = try PowerCutDisk()
         let installation = try installation(on: disk, "isolation: \(isolation), \(adapter)")
-        let storm = Storm(lanes: 4, seed: 11)
+        let load = CrashLoad(lanes: 4, seed: 11)
         for acknowledgements in [20, 500, 900] {
             let daemon = try Daemon(on: installation)
-            try storm.check(on: daemon)
-            try storm.blow(on: daemon, acknowledgements: acknowledgements, cuttingPowerOf: disk)
+            try load.check(on: daemon)
+            try load.writeUntilPowerCut(on: daemon, acknowledgements: acknowledgements, of: disk)
             try disk.restorePower()
         }
         let daemon = try Daemon(on: installation)
-        try storm.check(on: daemon)
+        try load.check(on: daemon)
         #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
     }
 
@@ -42,17 +42,17 @@ struct PowerCutTests {
         try server.start(settings: settings)
         let installation = try installation(
             on: disk, #"plugin: postgresql, options: {connection: "\#(server.connection)"}"#)
-        let storm = Storm(lanes: 4, seed: 12)
+        let load = CrashLoad(lanes: 4, seed: 12)
         for acknowledgements in [20, 500] {
             let daemon = try Daemon(on: installation)
-            try storm.check(on: daemon)
-            try storm.blow(on: daemon, acknowledgements: acknowledgements, cuttingPowerOf: disk)
+            try load.check(on: daemon)
+            try load.writeUntilPowerCut(on: daemon, acknowledgements: acknowledgements, of: disk)
             try server.stop()
             try disk.restorePower()
             try server.start(settings: settings)
         }
         let daemon = try Daemon(on: installation)
-        try storm.check(on: daemon)
+        try load.check(on: daemon)
         #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
     }
 

@@ -7,7 +7,7 @@ import Testing
 /// Each connection has ids of its own and sends its writes in a known order. After a crash the record of an id must be
 /// as some write to it left it: the last that was acknowledged, or one sent after that. Items carry so much text made
 /// from their number that a torn one shows.
-final class Storm {
+final class CrashLoad {
     /// What an id holds after each write that was sent to it; nil where there is no record.
     private struct History {
         var states: [Int?] = [nil]
@@ -51,7 +51,7 @@ final class Storm {
     }
 
     /// Writes until `count` writes have been acknowledged, then kills the daemon in the middle of the next ones.
-    func blow(on daemon: Daemon, acknowledgements count: Int) throws {
+    func writeUntilKilled(on daemon: Daemon, acknowledgements count: Int) throws {
         var lanes = try write(on: daemon, acknowledgements: count)
         try daemon.kill()
         // Replies that were on their way count as well.
@@ -60,7 +60,7 @@ final class Storm {
 
     /// Writes until `count` writes have been acknowledged, then cuts the power of the daemon's disk in the middle of
     /// the next ones, has the daemon reply to these and to further ones, and kills it.
-    func blow(on daemon: Daemon, acknowledgements count: Int, cuttingPowerOf disk: PowerCutDisk) throws {
+    func writeUntilPowerCut(on daemon: Daemon, acknowledgements count: Int, of disk: PowerCutDisk) throws {
         var lanes = try write(on: daemon, acknowledgements: count)
         for lane in lanes.indices { _ = try takeIn(&lanes[lane]) }
         try disk.cutPower()
@@ -89,7 +89,7 @@ final class Storm {
             for lane in lanes.indices { try fill(&lanes[lane], number: lane) }
             let interests = try lanes.map { (try $0.connection.pollDescriptor, POLLIN) }
             let events = try Descriptor.wait(for: interests, until: deadline)
-            try #require(!deadline.hasPassed, "the storm has died down")
+            try #require(!deadline.hasPassed, "writes are not acknowledged")
             for lane in lanes.indices where events[lane] != 0 { acknowledged += try takeIn(&lanes[lane]) }
         }
         for lane in lanes.indices { try fill(&lanes[lane], number: lane) }
@@ -172,7 +172,7 @@ final class Storm {
         return count
     }
 
-    private static func collection(_ lane: Int) -> String { "storm \(lane % 2)" }
+    private static func collection(_ lane: Int) -> String { "load \(lane % 2)" }
 
     private static func id(_ lane: Int, _ id: Int) -> String { "\(lane)/\(id)" }
 

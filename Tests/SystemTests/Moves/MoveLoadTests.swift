@@ -27,12 +27,15 @@ import Testing
             #expect(try administrator.reloadMoving() == ["c"])
             let (before, start) = (load.replies, ContinuousClock.now)
             var phases: Set<String> = []
+            var longest = Duration.zero
             try load.run(administrator, within: .seconds(600)) { status in
                 let moves = try #require(status["moves"]?.elements)
                 phases.formUnion(moves.compactMap { $0["phase"]?.string })
+                if moves.first?["phase"]?.string == "copying" { longest = max(longest, load.takeLongest()) }
                 return moves.isEmpty
             }
             let duration = start.duration(to: .now)
+            let longestInSwitch = load.takeLongest()
             // Behind the switch too.
             let after = load.replies + 500
             try load.run(administrator) { _ in load.replies >= after }
@@ -42,9 +45,9 @@ import Testing
             try load.check(on: administrator)
             #expect(try administrator.dropOriginals() == true)
             _ = daemon.notifications.received
-            let longest = load.takeLongest()
             if getenv("CRUDD_MOVE_RECORDS") != nil {
-                print("\(place): moved in \(duration), longest of \(load.replies - before) requests: \(longest)")
+                print("\(place): \(duration), \(load.replies - before) requests, longest", terminator: " ")
+                print("while copying \(longest), in the switch \(longestInSwitch)")
             }
         }
         #expect(try daemon.stop() == .exited(0), "\(daemon.log)")

@@ -58,7 +58,9 @@ extension Connection {
 
     /// Drops what the moves of a collection have left behind.
     func dropOriginals(of collection: String = "c") throws -> Bool? {
-        try call("collection.drop", #"{"collection":\#(JSON.quote(collection)),"moved":true}"#).result?["dropped"]?
-            .boolean
+        let params = #"{"collection":\#(JSON.quote(collection)),"moved":true}"#
+        try sendFrame(Connection.request("collection.drop", params, id: "1"))
+        // Each record may be a file.
+        return try receive(until: Deadline(.seconds(300))).result?["dropped"]?.boolean
     }
 }

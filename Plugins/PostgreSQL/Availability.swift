@@ -16,6 +16,9 @@ final class Availability: Sendable {
     private let state = Mutex(State())
     /// Until when nobody else can own the schema: nanoseconds of ``Clock/boot``.
     private let ownedUntil = Atomic<Int64>(0)
+    /// A write of this daemon may still take effect: its connection was lost, and nothing could prove what became of
+    /// it. That never changes again while the backend is open.
+    private let hasWriteInDoubt = Atomic<Bool>(false)
     /// Wakes the keeper of the lease; an eventfd.
     let wakeup: Int32
 
@@ -37,8 +40,15 @@ final class Availability: Sendable {
         if let failure { throw failure }
     }
 
-    /// Whether it is certain that no other daemon owns the schema.
-    var isOwned: Bool { Clock.boot < ownedUntil.load(ordering: .relaxed) }
+    /// Whether it is certain that no other daemon owns the schema, and that nothing is written but what this one knows.
+    var isOwned: Bool {
+        Clock.boot < ownedUntil.load(ordering: .relaxed) && !hasWriteInDoubt.load(ordering: .relaxed)
+    }
+
+    /// It is not known whether a write takes effect.
+    func doubtWrite() {
+        hasWriteInDoubt.store(true, ordering: .relaxed)
+    }
 
     /// A connection was lost: the keeper finds out whether the server is.
     func suspect() {

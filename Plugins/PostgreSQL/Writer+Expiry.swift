@@ -80,6 +80,7 @@ extension Writer {
         } catch {
             // The host looks again at what is there.
             guard progress == .committing else { throw error }
+            availability.doubtWrite()
             throw StorageFailure(.outcomeUnknown, error.message)
         }
     }

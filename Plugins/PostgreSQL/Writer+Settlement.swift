@@ -40,7 +40,10 @@ extension Writer {
         // The last mutation of each record is the one that is visible.
         var last: [RecordKey: Int] = [:]
         for position in range { last[RecordKey(batch[position])] = position }
-        guard let found = reread(batch, last, until: batch.deadline) else { throw unknown }
+        guard let found = reread(batch, last, until: batch.deadline) else {
+            availability.doubtWrite()
+            throw unknown
+        }
         switch verdict(batch, last, found) {
         case true?: for position in range { judge(batch, position, last, found) }
         case false?: throw StorageFailure(.unavailable, failure.message)

@@ -16,4 +16,51 @@ import Testing
         #expect(try server.query(#"SELECT id, item FROM rows."Clients Database""#) == #"a|{"name":"Anna"}"#)
         #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
     }
+
+    /// What the lease is for: nobody else writes. What is changed by SQL shows where the backend is not cached.
+    @Test(arguments: [("", 2), ("shared: true", 0)])
+    func recordsOfAnOwnedSchemaAreCached(option: String, hits: Int) throws {
+        let server = try PostgreSQLServer.shared()
+        let schema = hits > 0 ? "cached" : "uncached"
+        let options = #"connection: "\#(server.connection)", schema: \#(schema)\#(option.isEmpty ? "" : ", \(option)")"#
+        let daemon = try Daemon(Configuration(backends: "main: {plugin: postgresql, options: {\(options)}}"))
+        let connection = try daemon.connect()
+        #expect(try connection.create("c", "a", "1").result != nil)
+        for _ in 0..<3 { #expect(try connection.item("c", "a") == "1") }
+        #expect(try connection.call("daemon.status").result?["cache"]?["hits"]?.integer == hits)
+        #expect(try connection.upsert("c", "a", "2").result != nil)
+        #expect(try connection.item("c", "a") == "2")
+    }
+
+    /// The commands of the adapter's page.
+    @Test func documentedCommandsShowRecords() throws {
+        let server = try PostgreSQLServer.shared()
+        #expect(try server.query("CREATE DATABASE app") != nil)
+        let place = "host=\(server.directory.path) port=\(server.port) user=crudd"
+        let daemon = try Daemon(
+            Configuration(backends: "main: {plugin: postgresql, options: {connection: \"\(place) dbname=app\"}}"))
+        #expect(try daemon.connect().create("clients", "ada", #"{"city":"Bonn"}"#).result != nil)
+        let file = "\(BuildProducts.packageDirectory)/Plugins/PostgreSQL/README.md"
+        let page = String(decoding: try Files.read(file), as: UTF8.self)
+        let commands = page.split(separator: "\n").filter { $0.hasPrefix("$ ") }.map { String($0.dropFirst(2)) }
+        #expect(commands.count == 2)
+        for command in commands {
+            let variables = ["PGHOST": server.directory.path, "PGPORT": "\(server.port)", "PGUSER": "crudd"]
+            let outcome = try Command.run("bash", ["-c", command], environment: variables)
+            #expect(outcome.status == .exited(0) && outcome.output.contains("ada"), "\(outcome)")
+        }
+    }
+
+    /// What is changed by SQL shows at once where the backend is not cached.
+    @Test func rowsThatSQLChangesShowWithoutACache() throws {
+        let server = try PostgreSQLServer.shared()
+        let options = #"{connection: "\#(server.connection)", schema: edited}"#
+        let daemon = try Daemon(
+            Configuration(backends: "main: {plugin: postgresql, cache: false, options: \(options)}"))
+        let connection = try daemon.connect()
+        #expect(try connection.create("c", "a", "1").result != nil)
+        #expect(try connection.item("c", "a") == "1")
+        _ = try server.query("UPDATE edited.c SET item = '2', revision = 'by-hand'")
+        #expect(try connection.item("c", "a") == "2")
+    }
 }

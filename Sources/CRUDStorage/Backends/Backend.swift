@@ -53,7 +53,7 @@ package final class Backend: Sendable {
     ) {
         loopReaderCount = plugin.capabilities.contains(.fastReads) ? loopCount : 0
         let clock = CommitClock(readers: loopReaderCount)
-        let canCache = plugin.isChild || loopReaderCount > 0 && plugin.table.pointee.data_version != nil
+        let canCache = plugin.isChild || plugin.table.pointee.data_version != nil
         environment = StorageEnvironment(
             plugin: plugin, options: options, clock: clock,
             cache: canCache ? cache.map { BackendCache($0, clock: clock, isWanted: cachesRecords) } : nil,

@@ -61,6 +61,16 @@ final class OpenStorage {
         funnel = CommitFunnel(
             [environment.clock, environment.trackers] + [environment.cache].compactMap(\.self)
                 + [environment.writes, expiry, environment.feeds])
+        if opened.child == nil, !opened.capabilities.contains(.fastReads) { followVersion() }
+    }
+
+    /// Has the cache ask the plugin who else has written, by a reader that serves nothing else.
+    private func followVersion() {
+        guard let cache = environment.cache, opened.capabilities.contains(.concurrentReads),
+            let reader = try? makeReader()
+        else { return }
+        let plugin = environment.plugin
+        cache.open(nil, version: { plugin.table.pointee.data_version?(reader.pointer) ?? 0 })
     }
 
     var failures: FailureReporter { environment.failures }

@@ -25,6 +25,9 @@ package final class BackendCache: CommitObserver {
         var numbers: [Name: UInt32] = [:]
         /// Counts the commits of a child's storage.
         var counter: CommitCounter?
+        /// Asks a plugin in the daemon that loops do not ask themselves; see `data_version` of the contract.
+        var version: (@Sendable () -> UInt64)?
+        var lastVersion: UInt64 = 0
         /// What the counter must be by the backend's own commits.
         var expectedCount: UInt32 = 0
         var isWriting = false
@@ -65,24 +68,31 @@ package final class BackendCache: CommitObserver {
         epoch.add(1, ordering: .acquiringAndReleasing)
     }
 
-    // MARK: Children
+    // MARK: Foreign writes
 
-    /// A child's storage has been opened or closed.
+    /// A storage has been opened or closed that loops do not read themselves.
     ///
-    /// - Parameter counter: of its commits; nil where there is none.
-    func open(_ counter: CommitCounter?) {
+    /// - Parameters:
+    ///   - counter: of a child's commits; nil where there is none.
+    ///   - version: returns the plugin's version; not called by two threads at once, nor after the next call of this.
+    func open(_ counter: CommitCounter?, version: (@Sendable () -> UInt64)? = nil) {
         state.withLock { state in
+            state.version = version
             state.counter = counter
             state.expectedCount = counter?.value ?? 0
         }
         noteForeignWrite()
     }
 
-    /// Notes what somebody else has written to a child's storage.
+    /// Notes what somebody else has written to such a storage.
     ///
     /// - Returns: false where that cannot be told.
-    func followCounter() -> Bool {
+    func followForeignWrites() -> Bool {
         let (isKnown, isForeign) = state.withLock { state in
+            if let version = state.version?() {
+                defer { state.lastVersion = version }
+                return (version != 0, version != state.lastVersion)
+            }
             guard let count = state.counter?.value else { return (false, false) }
             if count == state.expectedCount { return (true, false) }
             // Whose the commit is will be known when the write in progress has ended.

@@ -26,7 +26,7 @@ package final class BackendClient {
 
     private func makeStore() -> any Store {
         if backend.plugin.isChild { return ChannelStore(self, loop: loop) }
-        return backend.loopReaderCount > 0 ? LoopStore(self, loop: loop) : WorkerStore(self)
+        return backend.loopReaderCount > 0 ? LoopStore(self, loop: loop) : WorkerStore(self, loop: loop)
     }
 
     // MARK: Submitting

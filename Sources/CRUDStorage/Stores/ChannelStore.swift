@@ -11,26 +11,17 @@ final class ChannelStore: Store {
     private let worker: WorkerStore
     private var channels: [LoopChannel] = []
     private var waiting: [ReadBatch] = []
-    private let cache: BackendCache?
-    /// Whether records may be cached, and for which input that was found out: before the first read of each, so that no
-    /// read misses what had been written when it was sent.
-    // Not checked for exclusive access at run time, which a profile of reads shows; one thread uses it.
-    @exclusivity(unchecked) private var coherence = (input: UInt64.max, isKnown: false)
     /// The channels that were busy when the store was quiesced, and how often each had executed batches.
     private var outstanding: [(channel: LoopChannel, executions: Int)] = []
 
     init(_ client: BackendClient, loop: any LoopContext) {
         self.client = client
         self.loop = loop
-        cache = client.backend.cache
-        worker = WorkerStore(client)
+        worker = WorkerStore(client, loop: loop)
     }
 
     func cacheKey(for collection: BackendCollection) -> CacheKey? {
-        guard let cache, collection.cacheNumber != 0 else { return nil }
-        let input = loop.inputCount
-        if coherence.input != input { coherence = (input, cache.followCounter()) }
-        return coherence.isKnown ? cache.key(collection) : nil
+        worker.cacheKey(for: collection)
     }
 
     func readNow(

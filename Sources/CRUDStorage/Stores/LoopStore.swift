@@ -30,7 +30,7 @@ final class LoopStore: Store {
         self.client = client
         self.loop = loop
         cache = client.backend.cache
-        worker = WorkerStore(client)
+        worker = WorkerStore(client, loop: loop)
     }
 
     private func openReader(for collection: BackendCollection) -> SnapshotReader? {

@@ -139,14 +139,14 @@ import Testing
         let file = "\(directory.path)/counter"
         try set(7, in: file)
         backend.open(CommitCounter(at: .init(path: file, offset: 4)))
-        #expect(backend.followCounter())
+        #expect(backend.followForeignWrites())
         fill("a", "b", "c")
         try write([.put("a", "2", "r2"), .put("x", if: .present)], [CRUDD_OK, CRUDD_NOT_FOUND]) {
-            #expect(backend.followCounter())
+            #expect(backend.followForeignWrites())
             try set(8, in: file)
-            #expect(!backend.followCounter(), "it may be our own commit or somebody else's")
+            #expect(!backend.followForeignWrites(), "it may be our own commit or somebody else's")
         }
-        #expect(backend.followCounter())
+        #expect(backend.followForeignWrites())
         #expect(cached("a") == .record(item: "2", revision: "r2"))
         // Nothing is committed where every precondition fails, or one of an atomic write.
         try write([.put("x", if: .present)], [CRUDD_NOT_FOUND])
@@ -154,16 +154,16 @@ import Testing
         #expect(cached("a") == .record(item: "2", revision: "r2"))
         // Somebody else writes during such a write.
         try write([.put("x", if: .present)], [CRUDD_NOT_FOUND]) { try set(9, in: file) }
-        #expect(backend.followCounter())
+        #expect(backend.followForeignWrites())
         #expect(cached("a") == .unknown)
         fill("a")
         try set(10, in: file)
-        #expect(backend.followCounter())
+        #expect(backend.followForeignWrites())
         #expect(cached("a") == .unknown)
         try Files.write("", to: file)
-        #expect(!backend.followCounter())
+        #expect(!backend.followForeignWrites())
         backend.open(nil)
-        #expect(!backend.followCounter())
+        #expect(!backend.followForeignWrites())
     }
 
     @Test func counterThatCannotBeReadIsNone() throws {

@@ -2,6 +2,7 @@ import CRUDModel
 import CRUDPluginABI
 import CRUDPluginHost
 import CRUDStorage
+import CRUDThreads
 
 /// The methods that concern the plugin as a whole, and collections.
 extension ChannelService {
@@ -15,6 +16,7 @@ extension ChannelService {
                 try request.object(with: "frameBytes") { (request) throws(ProtocolViolation) in
                     frameBytes = try request.count()
                 }
+            case "busyPoll": AdaptiveSpin.limit = .microseconds(try request.count())
             default: try request.skip()
             }
         }

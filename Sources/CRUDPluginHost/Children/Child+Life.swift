@@ -1,5 +1,6 @@
 import CRUDJSON
 import CRUDPluginABI
+import CRUDThreads
 
 extension Child {
     /// The version of the child protocol.
@@ -13,7 +14,7 @@ extension Child {
             request.raw(#""protocol":"#, Self.protocolVersion)
             request.raw(#","backend":"#, command.backend)
             request.raw(#","limits":{"frameBytes":"#, limits.frameBytes)
-            request.raw("}")
+            request.raw(#"},"busyPoll":"#, Int(AdaptiveSpin.limit / .microseconds(1)))
         } _: { reader throws(ProtocolViolation) in
             try reader.object { (reader, key) throws(ProtocolViolation) in
                 switch key {

@@ -119,6 +119,21 @@ import Testing
         try expectNoChildOutlives(daemon, count: 2)
     }
 
+    /// How long its threads may spin is said to a child in its first frame.
+    @Test func busyPollHoldsForChildren() throws {
+        let program = """
+            #!/usr/bin/python3
+            import struct, sys
+            size, head = struct.unpack(">II", sys.stdin.buffer.read(8))
+            sys.exit(sys.stdin.buffer.read(head))
+            """
+        let configuration = Configuration(backends: "main: {command: [$DIRECTORY/greeted.py], options: {}}")
+        let installation = try Installation(text: configuration.text + "busy_poll: 7us\n")
+        try Files.write(program, to: "\(installation.path)/greeted.py")
+        try Files.setMode(0o755, of: "\(installation.path)/greeted.py")
+        try awaitLine(#""busyPoll":7}"#, of: Daemon(on: installation))
+    }
+
     private func awaitLine(_ line: String, of daemon: Daemon) throws {
         let deadline = Deadline()
         while !daemon.log.contains(line) { try #require(!deadline.hasPassed) }

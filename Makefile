@@ -125,6 +125,7 @@ lint:
 	for script in .ci/run {Sources,Tests}/*/run Tests/Systemd/{checks,documents,cluster,mutants}; do
 	    bash -n "$$script"
 	done
+	Tests/Documents/check
 	# swift format does not check comments. Columns are characters, not bytes.
 	long=$$(git ls-files -z '*.swift' '*.c' '*.h' '*.py' '*/run' Makefile |
 	    LC_ALL=C.UTF-8 xargs -0 grep -snHE '^.{121}' | cut -c 1-160) || true

@@ -18,7 +18,10 @@ extension Configuration {
         do {
             contents = try read(path)
         } catch {
-            throw InvalidConfiguration([ConfigurationDiagnostic(file: path, position: .start, message: error.message)])
+            throw InvalidConfiguration([
+                ConfigurationDiagnostic(
+                    file: path, position: .start, message: error.message, kind: error.kind)
+            ])
         }
         return try Configuration(yaml: contents, file: path, environment: environment)
     }
@@ -42,11 +45,21 @@ extension Configuration {
 
     private struct ReadError: Error {
         let message: String
+        var kind = SystemErrorKind.configuration
+
+        init(_ message: String) {
+            self.message = message
+        }
+
+        init(_ what: String, _ code: Int32) {
+            message = "\(what): \(systemMessage(code))"
+            kind = SystemErrorKind(code)
+        }
     }
 
     private static func read(_ path: String) throws(ReadError) -> [UInt8] {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw ReadError(message: "cannot be opened: \(systemMessage(errno))") }
+        guard descriptor >= 0 else { throw ReadError("cannot be opened", errno) }
         defer { close(descriptor) }
         var contents: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 64 << 10)
@@ -56,10 +69,10 @@ extension Configuration {
             if count > 0 {
                 contents += chunk.prefix(count)
             } else if errno != EINTR {
-                throw ReadError(message: "cannot be read: \(systemMessage(errno))")
+                throw ReadError("cannot be read", errno)
             }
             if contents.count > maximumFileBytes {
-                throw ReadError(message: "the file is longer than \(Quantity.size.text(maximumFileBytes))")
+                throw ReadError("the file is longer than \(Quantity.size.text(maximumFileBytes))")
             }
         }
     }

@@ -7,11 +7,16 @@ package struct ConfigurationDiagnostic: Error, Sendable, Hashable {
     package let position: SourcePosition
     /// One line, for the person who edits the file.
     package let message: String
+    /// What it is due to.
+    package let kind: SystemErrorKind
 
-    package init(file: String, position: SourcePosition, message: String) {
+    package init(
+        file: String, position: SourcePosition, message: String, kind: SystemErrorKind = .configuration
+    ) {
         self.file = file
         self.position = position
         self.message = message
+        self.kind = kind
     }
 
     /// From 1.
@@ -32,6 +37,8 @@ package struct InvalidConfiguration: Error, Sendable {
     /// The file with only those backends that have no error, so that their plugins can be checked in the same run; nil
     /// where nothing of it could be decoded.
     package let remainder: Configuration?
+    /// What they are due to: to the system where all are, so that no other configuration would help.
+    package var kind: SystemErrorKind { diagnostics.allSatisfy { $0.kind == .system } ? .system : .configuration }
 
     package init(_ diagnostics: [ConfigurationDiagnostic], remainder: Configuration? = nil) {
         self.diagnostics = diagnostics.sorted { $0.position < $1.position }

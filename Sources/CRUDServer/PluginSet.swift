@@ -31,7 +31,8 @@ struct PluginSet {
                 case .process: try startChild(backend, configuration, loopCount, logger, &diagnostics)
                 }
             } catch {
-                diagnostics.append(configuration.diagnostic(at: backend.implementationPosition, error.description))
+                diagnostics.append(
+                    configuration.diagnostic(at: backend.implementationPosition, error.description, error.kind))
             }
         }
         diagnostics += refusedChanges(in: configuration)
@@ -101,7 +102,8 @@ struct PluginSet {
                 ? configuration.diagnostics(of: error, opening: backend)
                 : [
                     configuration.diagnostic(
-                        at: backend.implementationPosition, "backend \(backend.name): \(error.message)")
+                        at: backend.implementationPosition, "backend \(backend.name): \(error.message)",
+                        error.isFinal ? .configuration : .system)
                 ]
         }
     }
@@ -131,8 +133,10 @@ extension InvalidConfiguration {
 }
 
 extension Configuration {
-    func diagnostic(at position: SourcePosition, _ message: String) -> ConfigurationDiagnostic {
-        ConfigurationDiagnostic(file: file, position: position, message: message)
+    func diagnostic(
+        at position: SourcePosition, _ message: String, _ kind: SystemErrorKind = .configuration
+    ) -> ConfigurationDiagnostic {
+        ConfigurationDiagnostic(file: file, position: position, message: message, kind: kind)
     }
 
     /// A backend that can never be opened as it is defined.

@@ -1,3 +1,4 @@
+import CRUDModel
 import CRUDStorage
 import Glibc
 
@@ -26,11 +27,9 @@ package struct StartFailure: Error {
 
     /// A system call that has failed for `what`: an error of the configuration where another value would do.
     init(_ error: SystemError, of what: String) {
-        let configured: Set = [
-            EACCES, EEXIST, EINVAL, EISDIR, ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR, EOPNOTSUPP, EPERM,
-        ]
         let status: Status =
-            error.code == EADDRINUSE ? .unavailable : configured.contains(error.code) ? .configuration : .system
+            error.code == EADDRINUSE
+            ? .unavailable : SystemErrorKind(error.code) == .system ? .system : .configuration
         self.init(status, "\(what): \(error)")
     }
 }

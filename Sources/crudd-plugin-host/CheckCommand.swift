@@ -1,4 +1,5 @@
 import CRUDConfiguration
+import CRUDModel
 import CRUDPluginHost
 import CRUDPluginTesting
 import Glibc
@@ -14,8 +15,8 @@ enum CheckCommand {
 
           --in-child      run a shared object in a child process, as an executable always is
 
-        Exit statuses: 0 it conforms, 64 wrong usage, 69 its storage is not available, 70 it does not conform, 78 the
-        plugin cannot be loaded or its options are invalid.
+        Exit statuses: 0 it conforms, 64 wrong usage, 69 its storage is not available, 70 it does not conform, 71 the
+        system is out of a resource, 78 the plugin cannot be loaded or its options are invalid.
         """
 
     /// How long a child may take over a call: what a plugin does is checked, not how busy the machine is.
@@ -38,14 +39,17 @@ enum CheckCommand {
             return 78  // EX_CONFIG
         } catch let failure as PluginFailure {
             StandardStream.error.write("crudd-plugin-host: \(failure.message)\(place(failure.pointer))\n")
-            return 78  // EX_CONFIG
+            return failure.isFinal ? 78 : 71  // EX_CONFIG, EX_OSERR
         } catch let error as CallError {
             StandardStream.error.write(
                 "crudd-plugin-host: the plugin does not open its storage: \(error)\(place(error.pointer))\n")
             return error.isFinal ? 78 : 69  // EX_CONFIG, EX_UNAVAILABLE
+        } catch let error as PluginLoadingError {
+            StandardStream.error.write("crudd-plugin-host: \(error)\n")
+            return error.kind == .system ? 71 : 78  // EX_OSERR, EX_CONFIG
         } catch {
             StandardStream.error.write("crudd-plugin-host: \(error)\n")
-            return 78  // EX_CONFIG
+            return 70  // EX_SOFTWARE
         }
     }
 

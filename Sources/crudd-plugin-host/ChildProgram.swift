@@ -29,7 +29,7 @@ enum ChildProgram {
             do throws(PluginLoadingError) {
                 plugin = try Plugin.load(PluginFile(named: path, in: Array(words[6...]), sha256: sha256))
             } catch {
-                refuse(error.description, on: channels.lowerBound)
+                refuse(PluginFailure(error), on: channels.lowerBound)
             }
             exit(Service.run(plugin, channels))
         case "command":
@@ -37,25 +37,25 @@ enum ChildProgram {
             do throws(PluginLoadingError) {
                 let file = try PluginFile(executable: path, sha256: sha256)
                 execv(file.path, words[5...].map { strdup($0) } + [nil])
-                throw PluginLoadingError("\(path) cannot be executed: \(String(cString: strerror(errno)))")
+                throw PluginLoadingError("\(path) cannot be executed", errno)
             } catch {
-                refuse(error.description, on: STDIN_FILENO)
+                refuse(PluginFailure(error), on: STDIN_FILENO)
             }
         case let other: fail("there is no kind of child \(other)")
         }
     }
 
-    /// A file that must not be used is a final failure, which the daemon is told in the reply to its greeting.
-    private static func refuse(_ message: String, on channel: CInt) -> Never {
+    /// Why the file is not used, which the daemon is told in the reply to its greeting.
+    private static func refuse(_ failure: PluginFailure, on channel: CInt) -> Never {
         var reply = FrameWriter()
-        reply.failure(PluginFailure(status: CRUDD_UNSUPPORTED, message: message), to: 1)
+        reply.failure(failure, to: 1)
         var socket = FramedSocket(owning: channel, maximumFrameBytes: Int(UInt32.max))
         do throws(ChannelError) {
             // A daemon that is still sending its greeting would see the channel closed, and not read on.
             _ = try socket.receive(until: nil)
             try socket.send(&reply, until: nil)
         } catch {
-            fail(message)
+            fail(failure.message)
         }
         exit(EXIT_SUCCESS)
     }

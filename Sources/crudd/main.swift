@@ -29,7 +29,7 @@ func run() -> Int32 {
         return 64  // EX_USAGE
     } catch let invalid as InvalidConfiguration {
         print(invalid.diagnostics.map(\.description), to: STDERR_FILENO)
-        return StartFailure.Status.configuration.rawValue
+        return (invalid.kind == .system ? StartFailure.Status.system : .configuration).rawValue
     } catch let failure as StartFailure {
         print(failure.lines, to: STDERR_FILENO)
         return failure.status.rawValue

@@ -22,16 +22,40 @@ import Testing
         #expect(outcome.errors.hasPrefix("socket.path: "))
     }
 
+    /// Runs a program that may have so many descriptors.
+    private func run(_ program: String, _ arguments: [String], descriptors: Int) throws -> Command.Outcome {
+        try Command.run(
+            "sh", ["-c", #"ulimit -n \#(descriptors); exec "$0" "$@""#, BuildProducts.path(of: program)] + arguments)
+    }
+
     @Test func wantOfDescriptorsIsNone() throws {
         let installation = try Installation()
         // Enough to check and load the plugin.
-        let outcome = try Command.run(
-            "sh",
-            [
-                "-c", #"ulimit -n 8; exec "$0" --config "$1""#, BuildProducts.path(of: "crudd"),
-                installation.configurationFile,
-            ])
+        let outcome = try run("crudd", ["--config", installation.configurationFile], descriptors: 8)
         #expect(outcome.status == .exited(71), "\(outcome.errors)")
         #expect(outcome.errorLines.last?.contains("Too many open files") == true, "\(outcome.errors)")
+    }
+
+    @Test(arguments: ["--check", "--config"], ["inline", "process"])
+    func norIsIfThePluginCannotBeChecked(option: String, isolation: String) throws {
+        let options = "options: {path: $DIRECTORY/main.sqlite}"
+        let text = Configuration(backends: "main: {plugin: sqlite, isolation: \(isolation), \(options)}").text
+        let installation = try Installation(text: text)
+        // Too few for the directories on the way to it.
+        let outcome = try run("crudd", [option, installation.configurationFile], descriptors: 6)
+        #expect(outcome.status == .exited(71), "\(outcome.errors)")
+        #expect(outcome.errorLines.count == 1 && outcome.errors.contains("Too many open files"), "\(outcome.errors)")
+        // An error that can be corrected is worth correcting first.
+        try installation.configure(text: text + "colour: red\n")
+        #expect(try run("crudd", [option, installation.configurationFile], descriptors: 6).status == .exited(78))
+    }
+
+    @Test func norIsIfThePluginUnderCheckCannotBeLoaded() throws {
+        let plugin = try BuildProducts.path(of: "libmemory.so")
+        for arguments in [["--check", plugin], ["--check", plugin, "--in-child"]] {
+            let outcome = try run("crudd-plugin-host", arguments, descriptors: 5)
+            #expect(outcome.status == .exited(71), "\(outcome.errors)")
+            #expect(outcome.errors.contains("Too many open files"), "\(outcome.errors)")
+        }
     }
 }

@@ -70,7 +70,7 @@ package final class Child: Sendable {
         do throws(PluginLoadingError) {
             file = try command.file()
         } catch {
-            throw PluginFailure(status: CRUDD_UNSUPPORTED, message: error.description)
+            throw PluginFailure(error)
         }
         try self.init(starting: command, file, host, lost)
         do throws(PluginFailure) {

@@ -1,3 +1,4 @@
+import CRUDModel
 package import CRUDPluginABI
 
 /// A call of a plugin that did not return CRUDD_OK.
@@ -15,6 +16,12 @@ package struct PluginFailure: Error, Sendable {
         self.status = status
         self.message = message
         self.pointer = pointer
+    }
+
+    /// A file that must not be used is a final failure; one that could not be looked at is not.
+    package init(_ error: PluginLoadingError) {
+        self.init(
+            status: error.kind == .system ? CRUDD_UNAVAILABLE : CRUDD_UNSUPPORTED, message: error.description)
     }
 
     /// Whether the options can never work.

@@ -25,7 +25,8 @@ extension Plugin {
     ///
     /// - Returns: the plugin, and why the child could not be asked, if it could not: it ended or did not reply, which
     ///   the next one need not.
-    /// - Throws: ``PluginFailure`` that is final: the file, its version or the options.
+    /// - Throws: ``PluginFailure`` that is final: the file, its version or the options; `unavailable` where the system
+    ///   fails when it is asked for the file.
     package static func inChild(
         _ command: ChildCommand, options: [UInt8], logger: Logger
     ) throws(PluginFailure) -> (plugin: Plugin, doubt: String?) {
@@ -34,7 +35,7 @@ extension Plugin {
         do throws(PluginLoadingError) {
             file = try command.file()
         } catch {
-            throw PluginFailure(status: CRUDD_UNSUPPORTED, message: error.description)
+            throw PluginFailure(error)
         }
         let host = PluginHostCallbacks(backend: command.backend, logger: logger)
         do throws(PluginFailure) {

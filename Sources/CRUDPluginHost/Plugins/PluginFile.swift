@@ -61,7 +61,7 @@ package struct PluginFile {
     package init(executable name: String, sha256: String?) throws(PluginLoadingError) {
         guard let found = try TrustedPath(name) else { throw PluginLoadingError("there is no executable \(name)") }
         try self.init(name, found, sha256)
-        guard access(path, X_OK) == 0 else { throw PluginLoadingError("\(path) cannot be executed: \(Self.reason())") }
+        guard access(path, X_OK) == 0 else { throw PluginLoadingError("\(path) cannot be executed", errno) }
     }
 
     private init(_ name: String, _ found: borrowing TrustedPath, _ sha256: String?) throws(PluginLoadingError) {
@@ -94,7 +94,7 @@ package struct PluginFile {
             let size = chunk.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, $0.count, offset) }
             if size == 0 { return hash.finish() }
             if size < 0, errno == EINTR { continue }
-            guard size > 0 else { throw PluginLoadingError("\(path) cannot be read: \(reason())") }
+            guard size > 0 else { throw PluginLoadingError("\(path) cannot be read", errno) }
             hash.update(chunk[..<size])
             offset += off_t(size)
         }
@@ -105,6 +105,4 @@ package struct PluginFile {
         defer { free(resolved) }
         return String(cString: resolved)
     }
-
-    private static func reason() -> String { String(cString: strerror(errno)) }
 }

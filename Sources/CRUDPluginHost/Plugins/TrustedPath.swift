@@ -111,7 +111,7 @@ struct TrustedPath: ~Copyable {
         // It may have become a pipe since, which must not be waited for.
         file = openat(current, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard file >= 0, fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-            throw PluginLoadingError("\(path) cannot be read: \(Self.reason())")
+            throw PluginLoadingError("\(path) cannot be read", errno)
         }
         try checkOwner(status, path)
         if status.st_mode & (S_IWGRP | S_IWOTH) != 0 { throw Self.writable(path) }
@@ -125,8 +125,9 @@ struct TrustedPath: ~Copyable {
 
     /// That a name is not there, or has become something else.
     private func isMissing(_ name: String) throws(PluginLoadingError) -> Bool {
-        if [ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG].contains(errno) { return false }
-        throw PluginLoadingError("\(path(of: name)) cannot be examined: \(Self.reason())")
+        let code = errno
+        if [ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG].contains(code) { return false }
+        throw PluginLoadingError("\(path(of: name)) cannot be examined", code)
     }
 
     private func target(of link: String) -> String? {
@@ -144,6 +145,4 @@ struct TrustedPath: ~Copyable {
     static func writable(_ path: String) -> PluginLoadingError {
         PluginLoadingError("\(path) can be written by others: chmod go-w")
     }
-
-    private static func reason() -> String { String(cString: strerror(errno)) }
 }

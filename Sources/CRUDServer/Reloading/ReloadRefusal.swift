@@ -15,8 +15,10 @@ struct ReloadRefusal: Error {
         let omitted = diagnostics.count - Self.maximumReported
         let reported = lines.prefix(Self.maximumReported).joined(separator: "; ")
         let first = diagnostics.first
+        let isOfSystem = diagnostics.allSatisfy { $0.kind == .system }
         error = CRUDError(
-            .invalidConfiguration, omitted > 0 ? "\(reported); and \(omitted) more, see the daemon's log" : reported,
+            isOfSystem ? .unavailable : .invalidConfiguration,
+            omitted > 0 ? "\(reported); and \(omitted) more, see the daemon's log" : reported,
             details: .init(file: first?.file, line: first?.line, column: first?.column))
     }
 

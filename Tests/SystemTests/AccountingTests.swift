@@ -138,6 +138,22 @@ struct AccountingTests {
         try Self.expectBounded(daemon, since: before)
     }
 
+    /// A filter takes many times its text.
+    @Test func longFiltersOfFollowersStayWithinTheBuffers() throws {
+        let configuration = Configuration(
+            socket: #"mode: "0666""#, collections: #""*": {backend: main, changes: true}"#, limits: Self.limits)
+        let daemon = try Daemon(configuration)
+        let before = try Self.fill(daemon)
+        let values = repeatElement("1", count: 10_000).joined(separator: ",")
+        let filter = #"{"op":"in","args":[{"property":"a"},[\#(values)]]}"#
+        let params = #"{"collection":"large","after":"now","wait":300,"filter":\#(filter)}"#
+        let requests = Self.requests(250, "collection.changes", params)
+        let followers = try (0..<4).map { _ in try daemon.connect() }
+        for follower in followers { _ = try follower.sendUntilBlocked(requests, timeout: .milliseconds(200)) }
+        try Self.expectOthersUnaffected(daemon)
+        try Self.expectBounded(daemon, since: before)
+    }
+
     @Test func requestsOfVeryManyMembersAreRefusedCheaply() throws {
         let daemon = try Self.daemon()
         let before = try Self.fill(daemon)

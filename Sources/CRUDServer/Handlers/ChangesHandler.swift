@@ -96,7 +96,8 @@ final class PendingChanges: PendingRequest, Follower {
         self.request = request
         self.maximumBytes = maximumBytes
         waitEnd = end
-        super.init(call, .scan, on: collection, replyBytes: request.maximumBytes)
+        super.init(
+            call, .scan, on: collection, replyBytes: request.maximumBytes, chargedBytes: call.chargedBytesOfSelection)
     }
 
     func submit(in collection: Collection) {

@@ -44,7 +44,8 @@ final class QueryHandler {
         }
         guard !isSelective || !meansAll else { throw Parameter.all.invalid("goes with neither `filter` nor `prefix`") }
         let request = request(.count, try selection(call), call)
-        let pending = PendingDeletion(call, .bulkDelete, on: collection)
+        let pending = PendingDeletion(
+            call, .bulkDelete, on: collection, chargedBytes: call.chargedBytesOfSelection)
         pending.start()
         collection.client.submit(
             BulkDelete(of: request, in: collection.stored, deliver: collection.client.deliver), for: pending)
@@ -119,7 +120,8 @@ private final class PendingSearch: PendingRequest {
         self.maximumBytes = maximumBytes
         super.init(
             call, .scan, on: collection,
-            replyBytes: request.kind == .query ? request.maximumBytes : StreamBuffer.responseBytesWithoutItem)
+            replyBytes: request.kind == .query ? request.maximumBytes : StreamBuffer.responseBytesWithoutItem,
+            chargedBytes: call.chargedBytesOfSelection)
     }
 
     func submit(in collection: Collection) {

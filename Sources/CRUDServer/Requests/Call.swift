@@ -22,6 +22,16 @@ struct Call: ~Copyable {
     let deadline: Duration
     /// How many bytes its session is charged for its text while it is in flight.
     let chargedBytes: Int
+
+    /// How many bytes its session is charged while it is in flight, if it selects records. What filter, order and
+    /// fields are decoded to takes up to thirteen times their text where that is short values, of which there may be
+    /// no more than some 11 000; the rest is strings, which take what their text does.
+    var chargedBytesOfSelection: Int {
+        [Parameter.filter, .sort, .fields].reduce(chargedBytes) { sum, parameter in
+            guard let count = request[parameter]?.count else { return sum }
+            return sum + count + min(count * 16, 512 << 10)
+        }
+    }
     /// Whether it has waited for earlier requests of its session and is now the first.
     let hasWaited: Bool
     /// What was read of a `record.batch` before it waited.

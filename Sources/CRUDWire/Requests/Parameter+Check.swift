@@ -14,7 +14,7 @@ extension Parameter {
     ///
     /// - Throws: `invalid_params`, naming the member.
     func check(_ value: JSONSlice, _ text: Span<UInt8>) throws(CRUDError) {
-        if let kind, value.kind != kind { throw invalid("must be \(Self.article(kind))") }
+        if let kind, value.kind != kind { throw invalid("must be \(noun(of: kind))") }
         if isBoolean, value.kind != .true, value.kind != .false { throw invalid("must be true or false") }
         switch self {
         case .collection: try checkText(value, text, maximum: Naming.maximumCollectionNameBytes)
@@ -66,12 +66,12 @@ extension Parameter {
         CRUDError(.invalidParams, "`\(name)` \(reason)", details: .init(member: name.description))
     }
 
-    private static func article(_ kind: JSONKind) -> String {
+    private func noun(of kind: JSONKind) -> String {
         switch kind {
         case .array: "an array"
         case .object: "an object"
         case .string: "a string"
-        case .number: "an integer"
+        case .number: self == .ttl || self == .wait ? "a number of seconds" : "an integer"
         case .true, .false: "true or false"
         case .null: "null"
         }

@@ -78,21 +78,6 @@ import Testing
         #expect(daemon.notifications.received.contains("STOPPING=1"))
     }
 
-    @Test func feedsTheWatchdog() throws {
-        let daemon = try Daemon(on: Installation(), environment: ["WATCHDOG_USEC": "200000"])
-        #expect(try daemon.notifications.wait { $0.count { $0 == "WATCHDOG=1" } >= 3 })
-        #expect(try daemon.connect().isUsable())
-    }
-
-    @Test func aWatchdogOfAnotherProcessIsNotFed() throws {
-        let daemon = try Daemon(
-            on: Installation(), environment: ["WATCHDOG_USEC": "20000", "WATCHDOG_PID": "1"])
-        let connection = try daemon.connect()
-        let start = ContinuousClock.now
-        while start.duration(to: .now) < .milliseconds(200) { #expect(try connection.isUsable()) }
-        #expect(!daemon.notifications.received.contains("WATCHDOG=1"))
-    }
-
     @Test func runsWithoutAServiceManager() throws {
         let daemon = try Daemon()
         try daemon.stop()

@@ -41,14 +41,6 @@ import Testing
         #expect(daemon.log.contains("SIGTERM"))
     }
 
-    @Test(arguments: [1, 3])
-    func everyLoopFeedsTheWatchdog(loops: Int) throws {
-        let installation = try Installation(text: Configuration().text + "loops: \(loops)\n")
-        let daemon = try Daemon(on: installation, environment: ["WATCHDOG_USEC": "200000"])
-        #expect(try daemon.notifications.wait { $0.count { $0 == "WATCHDOG=1" } >= 3 })
-        #expect(try daemon.stop() == .exited(0))
-    }
-
     @Test(.enabled(if: Peer.canImpersonate, "needs root to connect as another user"))
     func theLogTellsWhoDidWhat() throws {
         let text = Configuration(socket: #"mode: "0666""#, access: "- {users: [0], allow: [read, write]}").text

@@ -155,11 +155,6 @@ final class OpenStorage {
 
     private func sequence(of mutation: Mutation) -> UInt64 {
         guard mutation.kind == .put || mutation.kind == .remove else { return 0 }
-        // A copy keeps its own; what is written later gets a higher one.
-        if 1..<Self.maximumLastSequence ~= mutation.sequence {
-            lastSequence = max(lastSequence, mutation.sequence)
-            return mutation.sequence
-        }
         lastSequence += 1
         return lastSequence
     }

@@ -18,7 +18,6 @@ final class CopyPage: @unchecked Sendable {
         var item: [UInt8]
         var revision: [UInt8]
         var expiresAt: Int64
-        var sequence: UInt64
         /// The keys of the new place's indexes; an empty one stands for none.
         var keys: [[UInt8]] = []
     }
@@ -45,8 +44,7 @@ final class CopyPage: @unchecked Sendable {
             bytes += record.item.count
             isTooLarge = bytes > Self.maximumBytes && ids.count > 1
             records[position] = Record(
-                item: Array(record.item), revision: Array(record.revision), expiresAt: record.expiresAt,
-                sequence: record.sequence)
+                item: Array(record.item), revision: Array(record.revision), expiresAt: record.expiresAt)
             return !isTooLarge
         }
     }
@@ -122,7 +120,6 @@ final class CopyPage: @unchecked Sendable {
                 .put, in: target, id: id, precondition: .any, item: batch.store(record.item.span),
                 revision: batch.store(record.revision.span))
             mutation.expiresAt = record.expiresAt
-            mutation.sequence = record.sequence
             mutation.keys = batch.store(keys: record.keys)
             batch.append(mutation)
         }

@@ -82,8 +82,6 @@ package struct Mutation: Sendable {
     package var revision: ByteArena.Place
     /// Milliseconds since 1970-01-01 UTC; 0: never.
     package var expiresAt: Int64 = 0
-    /// The record's sequence number; 0: the next one.
-    var sequence: UInt64 = 0
     /// Where the record's index keys stand among those of the batch; see ``Collection/storeKeys(of:in:)``.
     package var keys = 0..<0
     /// Makes the item of a put from the current one; the precondition `any` then creates a record where there is none.

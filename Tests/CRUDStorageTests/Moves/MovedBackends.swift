@@ -80,25 +80,36 @@ final class MovedBackends {
         }
     }
 
-    /// The records of a collection: id, item, revision, expiry and sequence number.
+    /// The records of a collection: id, item, revision and expiry.
     func records(of backend: Int, _ collection: BackendCollection) throws -> [String] {
+        try list(of: backend, collection).texts
+    }
+
+    /// Their sequence numbers, in the order of their ids.
+    func sequences(of backend: Int, _ collection: BackendCollection) throws -> [UInt64] {
+        try list(of: backend, collection).sequences
+    }
+
+    private func list(of backend: Int, _ collection: BackendCollection) throws -> RecordList {
         let list = RecordList()
         try backends[backend].perform(within: .seconds(30)) { storage throws(CRUDError) in
             if !collection.isOpen { try storage.open(collection) }
             try storage.reader().scan(RecordScan(.id), of: collection, into: list)
             storage.releaseSnapshot()
         }
-        return list.texts
+        return list
     }
 }
 
 private final class RecordList: RecordVisitor, @unchecked Sendable {
     // @unchecked: it belongs to the thread that scans until the scan is done.
     private(set) var texts: [String] = []
+    private(set) var sequences: [UInt64] = []
 
     func visit(_ record: FoundRecord) -> Bool {
         let parts = [record.id, record.item, record.revision].map { String(decoding: $0, as: UTF8.self) }
-        texts.append("\(parts[0]) \(parts[1]) \(parts[2]) \(record.expiresAt) \(record.sequence)")
+        texts.append("\(parts[0]) \(parts[1]) \(parts[2]) \(record.expiresAt)")
+        sequences.append(record.sequence)
         return true
     }
 }

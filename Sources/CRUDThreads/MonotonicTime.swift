@@ -35,6 +35,16 @@ package enum MonotonicTime {
     }
 }
 
+/// What threads use of processors (clock_gettime(2)).
+package enum ProcessorTime {
+    /// Of the calling thread (CLOCK_THREAD_CPUTIME_ID).
+    package static var ofThread: Duration {
+        var time = Glibc.timespec()
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return Duration(time)
+    }
+}
+
 extension Duration {
     fileprivate init(_ time: timespec) {
         self.init(secondsComponent: Int64(time.tv_sec), attosecondsComponent: Int64(time.tv_nsec) * 1_000_000_000)

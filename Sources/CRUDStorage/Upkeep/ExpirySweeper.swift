@@ -4,14 +4,17 @@ import CRUDThreads
 import Glibc
 import Logging
 
-/// Removes records that have expired, on the writer's thread, in steps of about five milliseconds.
+/// Removes records that have expired, on the writer's thread, in steps of about half a millisecond.
 ///
 /// Nobody sees a record from the instant on at which it expires, whether or not it has been removed; so there is time.
 /// Clients come first: whatever has queued up is executed between two steps, and a step is followed by a pause as long
-/// as the step was.
+/// as the step was. What a step takes is its processor time: for so long a read may find no processor. The time that
+/// the disk takes holds up writes alone. Where many records have expired at once and steps of that length do not
+/// suffice, they grow with the time that this lasts.
 ///
 /// When a collection's next record expires is known from the commits (``ExpirySchedule``) and from the plugin. What
-/// somebody else writes beside this daemon, and a clock that is set, are noticed within a minute.
+/// somebody else writes beside this daemon, and a clock that is set, are noticed within a minute, the latter with the
+/// next write at the latest.
 final class ExpirySweeper: BackgroundWork {
     private let storage: OpenStorage
     private let logger: Logger
@@ -22,12 +25,17 @@ final class ExpirySweeper: BackgroundWork {
     private var nextStep = MonotonicTime.now
     private var nextLook = MonotonicTime.now + lookPause
     private var limit = firstLimit
+    /// Since when every step has left something to the next; nil: the last one has not.
+    private var backlogBegin: Duration?
     /// By how much the clock that people set is ahead of the one that nobody sets.
     private var clockOffset = ExpirySweeper.currentClockOffset
     private let isNeeded: Bool
 
-    private static let firstLimit = 200
+    private static let firstLimit = 50
     private static let limits = 16...5000
+    private static let stepTime = Duration.microseconds(500)
+    /// A backlog that lasts longer gets longer steps.
+    private static let patience = Duration.seconds(20)
     private static let stepDuration = Duration.milliseconds(5)
     private static let lookPause = Duration.seconds(60)
     private static let retryPause = Duration.seconds(1)
@@ -55,6 +63,7 @@ final class ExpirySweeper: BackgroundWork {
     }
 
     func advanceIfDue() {
+        noteClock()
         guard timeUntilDue == .zero else { return }
         let begin = MonotonicTime.now
         if begin >= nextLook { look() }
@@ -65,11 +74,14 @@ final class ExpirySweeper: BackgroundWork {
                 storage.expiry.forget(handle)
                 return
             }
+            let beginTime = ProcessorTime.ofThread
             let removed = try storage.removeExpired(from: handle, atMost: limit)
             storage.expiry.set(removed.next, for: handle)
             let duration = MonotonicTime.now - begin
-            adapt(to: duration, removed.count)
-            nextStep = begin + duration + (removed.count > 0 ? min(duration, Self.stepDuration * 2) : .zero)
+            // What a child takes is not known.
+            let time = storage.opened.child == nil ? ProcessorTime.ofThread - beginTime : duration
+            adapt(to: time, duration, removed.count)
+            nextStep = begin + duration + (removed.count > 0 ? min(time, Self.stepDuration * 2) : .zero)
         } catch {
             // It has been logged.
             unknown.insert(handle, at: 0)
@@ -77,10 +89,14 @@ final class ExpirySweeper: BackgroundWork {
         }
     }
 
-    private func adapt(to duration: Duration, _ count: Int) {
-        if duration > Self.stepDuration * 2 {
+    private func adapt(to time: Duration, _ duration: Duration, _ count: Int) {
+        let now = MonotonicTime.now
+        backlogBegin = count < limit ? nil : backlogBegin ?? now
+        let backlog = max(1, (now - (backlogBegin ?? now)) / Self.patience)
+        let stepTime = min(Self.stepTime * (backlog * backlog), Self.stepDuration)
+        if time > stepTime * 2 || duration > Self.stepDuration * 2 {
             limit = max(Self.limits.lowerBound, limit / 2)
-        } else if duration < Self.stepDuration, count == limit {
+        } else if time < stepTime, duration < Self.stepDuration, count == limit {
             limit = min(Self.limits.upperBound, limit * 2)
         }
     }
@@ -96,17 +112,22 @@ final class ExpirySweeper: BackgroundWork {
         return (handle, collection)
     }
 
-    /// Notes what the commits do not tell: what others have written, and that the clock has been set.
+    /// Notes what the commits do not tell.
     private func look() {
         nextLook = MonotonicTime.now + Self.lookPause
         unknown = Array(collections.keys)
+    }
+
+    private func noteClock() {
+        guard isNeeded, !collections.isEmpty else { return }
         let offset = Self.currentClockOffset
+        let seconds = (offset - clockOffset) / 1000
         if offset - clockOffset > Self.tolerance {
             logger.warning(
-                """
-                the clock has been set forward by \((offset - clockOffset) / 1000) s; records that expire have expired \
-                earlier by that
-                """)
+                "the clock has been set forward by \(seconds) s: records that expire have expired earlier by that")
+        } else if clockOffset - offset > Self.tolerance {
+            logger.warning(
+                "the clock has been set back by \(-seconds) s: records that have not expired expire later by that")
         }
         clockOffset = offset
     }

@@ -8,7 +8,7 @@ import Testing
         cell.format == "json" || cell.isolation == "inline" && ["sqlite", "filesystem"].contains(cell.adapter.name)
     }
 
-    private static func now() -> Int {
+    static func now() -> Int {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)
         return time.tv_sec * 1000 + time.tv_nsec / 1_000_000
@@ -172,7 +172,7 @@ import Testing
         let daemon = try Daemon(Self.configuration)
         let (connection, follower) = (try daemon.connect(), try daemon.connect())
         #expect(try connection.create(collection, "stays", "0").result != nil)
-        for batch in 0..<MovePlaces.number("CRUDD_EXPIRING_BATCHES", default: 5) {
+        for batch in 0..<MovePlaces.number("CRUDD_EXPIRING_BATCHES", default: 10) {
             let operations = (0..<1000).map {
                 #"{"op":"create","collection":"\#(collection)","id":"\#(batch) \#($0)","item":\#($0),"ttl":0.3}"#
             }

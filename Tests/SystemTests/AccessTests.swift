@@ -168,7 +168,8 @@ import Testing
             try peer.read(collection, "a"), try peer.read(collection, "missing"),
             try peer.readMany(collection, ["a", "missing"]),
             try peer.call("record.exists", Connection.params(collection, "a")),
-            try peer.call("collection.describe", describe), sourceLocation: sourceLocation)
+            try peer.call("collection.describe", describe), try peer.call("collection.changes", describe),
+            sourceLocation: sourceLocation)
     }
 
     private func expectNoWriting(

@@ -73,7 +73,10 @@ import Testing
         for follower in followers { _ = try follower.changes("sqlite", after: "now") }
         #expect(try daemon.residentBytes - before <= 8 << 20)
         #expect(try writer.update("sqlite", "a", "2").result != nil)
+        let begin = ContinuousClock.now
         for follower in followers { #expect(try Connection.ChangesPage(follower.receive()).ids == ["a"]) }
+        // A debug build on a busy machine; `Tests/Bench/run` measures what a release takes.
+        #expect(begin.duration(to: .now) < .seconds(2))
     }
 
     /// Whatever ends them, they are answered at once.
@@ -106,13 +109,13 @@ import Testing
 
     @Test func aDaemonThatStopsAnswersThem() throws {
         let daemon = try Daemon(ChangesTests.configuration())
-        let followers = try (0..<20).map { _ in try daemon.connect() }
+        let followers = try (0..<200).map { _ in try daemon.connect() }
         let cursor = try followers[0].changes("sqlite").cursor
         for follower in followers { try Self.follow(follower, "sqlite", cursor) }
         try Self.settle(followers)
         let begin = ContinuousClock.now
         #expect(try daemon.stop() == .exited(0))
-        #expect(begin.duration(to: .now) < .seconds(5))
+        #expect(begin.duration(to: .now) < .seconds(1))
         for follower in followers { #expect(try Connection.ChangesPage(follower.receive()).changes.isEmpty) }
     }
 

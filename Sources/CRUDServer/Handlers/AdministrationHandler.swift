@@ -46,7 +46,7 @@ final class AdministrationHandler {
         if let client = call[.client] {
             let name = String(decoding: call.decode(client).prefix(Session.maximumClientNameBytes), as: UTF8.self)
             call.session.client = name
-            call.session.debug("the client is \(name)")
+            call.session.debug("the client is \(quoted(name.utf8))")
         }
         call.reply { output in
             output.appendObject { hello in

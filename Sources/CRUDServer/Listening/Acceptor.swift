@@ -21,7 +21,8 @@ final class Acceptor: ListenerHandler {
 
     func rejected(_ descriptor: CInt, by listener: Listener) {
         if let more = limit.admit(at: listener.loop.now) {
-            logger.warning("a connection is refused: the daemon has no descriptors left\(more)")
+            let owner = Peer(of: descriptor).map { "uid \($0.uid)" } ?? "an unknown user"
+            logger.warning("a connection of \(owner) is refused: the daemon has no descriptors left\(more)")
         }
         StreamBuffer.send(
             CRUDError(.unavailable, "the daemon has no descriptor left for another session"), overRejected: descriptor)

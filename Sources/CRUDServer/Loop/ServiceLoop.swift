@@ -4,6 +4,7 @@ import CRUDModel
 import CRUDStorage
 import CRUDThreads
 import Glibc
+import Logging
 
 /// One event loop of the daemon, and what it is composed of: its sessions, the handlers of their requests, and its
 /// clients of the backends.
@@ -245,6 +246,9 @@ final class ServiceLoop: IterationHandler, LoopContext {
             return drainTimer.schedule(after: .seconds(1))
         }
         hasGivenUp = !areClientsIdle
+        for client in clients + retired where !client.isIdle {
+            state.service.logger.critical("backend \(client.backend.name) has not finished its requests in time")
+        }
         // Everybody gets a reply; this iteration sends it.
         expire(at: .seconds(Int64.max))
         eventLoop.stop()

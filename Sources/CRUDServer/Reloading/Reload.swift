@@ -216,8 +216,13 @@ struct Reload {
         let backends = plan.leaving.map { factory.make($0.definition, $0.backend.plugin) }
         do throws(ThreadFailure) {
             for (backend, opening) in zip(backends, try BackendFactory.open(backends)) {
-                if case .open = opening { continue }
-                current.logger.critical("backend \(backend.name) does not open again")
+                let reason: String
+                switch opening {
+                case .open: continue
+                case .failed(let failure): reason = failure.message
+                case .pending: reason = "it has not replied yet"
+                }
+                current.logger.critical("backend \(backend.name) does not open again: \(reason)")
             }
         } catch {
             current.logger.critical("the system has no thread to open backends again (errno \(error.code))")

@@ -69,7 +69,7 @@ final class Router: CallHandler {
     private static func description(of call: borrowing Call) -> String {
         let method = call.request.traits.name.description
         guard let collection = call[.collection] else { return method }
-        return "\(method) on collection \(String(decoding: call.decode(collection), as: UTF8.self))"
+        return "\(method) on collection \(Naming.quoted(call.decode(collection)))"
     }
 
     private func handle(_ call: borrowing Call, on collection: Collection) throws(CRUDError) {

@@ -111,7 +111,7 @@ package final class Move: Sendable {
     package func uses(_ backend: Backend) -> Bool { source === backend || target === backend }
 
     /// How the log calls it.
-    private var title: String { "the move of collection \(Naming.quoted(name)) to \(to)" }
+    var title: String { "the move of collection \(Naming.quoted(name)) to \(to)" }
 
     // MARK: Steps
 

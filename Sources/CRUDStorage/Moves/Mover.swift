@@ -80,15 +80,17 @@ package final class Mover: Sendable {
     package func stop(where isToStop: (Move) -> Bool = { _ in true }) {
         var stopped: [Move] = []
         let stepEnd = OneShot<Bool>()
-        let isBusy = state.withLock { state in
+        let current: Move? = state.withLock { state in
             stopped = state.tasks.map(\.move).filter(isToStop)
             state.tasks.removeAll { task in stopped.contains { $0 === task.move } }
-            guard let current = state.current, stopped.contains(where: { $0 === current }) else { return false }
+            guard let current = state.current, stopped.contains(where: { $0 === current }) else { return nil }
             state.stepEnds.append(stepEnd)
-            return true
+            return current
         }
         for move in stopped { move.stop() }
-        if isBusy, stepEnd.wait(atMost: Self.stopTimeout) == nil { logger.error("a move does not stop in time") }
+        if let current, stepEnd.wait(atMost: Self.stopTimeout) == nil {
+            logger.error("\(current.title) does not stop in time")
+        }
     }
 
     // MARK: The thread

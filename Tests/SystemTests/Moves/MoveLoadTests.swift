@@ -48,6 +48,8 @@ import Testing
             if getenv("CRUDD_MOVE_RECORDS") != nil {
                 print("\(place): \(duration), \(load.replies - before) requests, longest", terminator: " ")
                 print("while copying \(longest), in the switch \(longestInSwitch)")
+                let waits = daemon.log.split(separator: "\n").filter { $0.contains("have waited") }
+                print(waits.joined(separator: "\n"))
             }
         }
         #expect(try daemon.stop() == .exited(0), "\(daemon.log)")

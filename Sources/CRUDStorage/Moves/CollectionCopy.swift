@@ -29,8 +29,8 @@ final class CollectionCopy {
     private var lastListed: [UInt8] = []
     private var isListed = false
     private var isResumed = false
-    /// How many times changes have been copied, and how long one record took.
-    private var rounds = 0
+    /// How often changes have been copied while the writers could not be slowed any further.
+    private var roundsAtLongestPause = 0
     private var timePerRecord = Duration.zero
     /// How many originals have been copied.
     private(set) var copied = 0
@@ -128,9 +128,10 @@ final class CollectionCopy {
             listed = listed.dropFirst(ids.count)
             return .step(after: pause)
         case .changes:
-            rounds += 1
             let pause = try copyRound()
-            let quiescence = min(Self.longestQuiescence, Self.shortestQuiescence * (1 << min(rounds / 32, 10)))
+            if commitPause.isLongest { roundsAtLongestPause += 1 }
+            let doublings = min(roundsAtLongestPause / 32, 10)
+            let quiescence = min(Self.longestQuiescence, Self.shortestQuiescence * (1 << doublings))
             return timePerRecord * tracker.count <= quiescence ? .quiesce : .step(after: pause)
         }
     }

@@ -10,6 +10,8 @@ struct CommitPause {
     /// Long beside a commit, short beside a time-out.
     private static let longest = Duration.milliseconds(100)
 
+    var isLongest: Bool { duration == Self.longest }
+
     /// Notes how many changes there were before a round of copying them, and how many are left.
     mutating func note(before: Int, after: Int) {
         if after > 0, after >= before { duration = min(Self.longest, duration + Self.increment) }

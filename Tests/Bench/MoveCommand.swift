@@ -52,7 +52,7 @@ struct MoveCommand: ParsableCommand {
         let move = Finding.Move(records: end == nil ? total : copied, seconds: end ?? elapsed(), beside: beside)
         print(try Finding.move(move).line())
         StandardError.print(move.summary)
-        let drop: Dropped = try exchange.call("collection.drop", #"{"collection":"\(collection)","moved":true}"#)
+        let drop: Dropped = try exchange.call("collection.drop", #"{"collection":"\#(collection)","moved":true}"#)
         guard drop.dropped else { throw BenchError("there are no originals") }
     }
 }

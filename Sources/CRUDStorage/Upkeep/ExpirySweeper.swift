@@ -8,9 +8,9 @@ import Logging
 ///
 /// Nobody sees a record from the instant on at which it expires, whether or not it has been removed; so there is time.
 /// Clients come first: whatever has queued up is executed between two steps, and a step is followed by a pause as long
-/// as the step was. What a step takes is its processor time: for so long a read may find no processor. The time that
-/// the disk takes holds up writes alone. Where many records have expired at once and steps of that length do not
-/// suffice, they grow with the time that this lasts.
+/// as its processor time, or half as long as it took. The processor time counts because for so long a read may find no
+/// processor, while the time that the disk takes holds up writes alone. Where many records have expired at once and
+/// steps of that length do not suffice, they grow with the time that this lasts.
 ///
 /// When a collection's next record expires is known from the commits (``ExpirySchedule``) and from the plugin. What
 /// somebody else writes beside this daemon, and a clock that is set, are noticed within a minute, the latter with the
@@ -81,7 +81,7 @@ final class ExpirySweeper: BackgroundWork {
             // What a child takes is not known.
             let time = storage.opened.child == nil ? ProcessorTime.ofThread - beginTime : duration
             adapt(to: time, duration, removed.count)
-            nextStep = begin + duration + (removed.count > 0 ? min(time, Self.stepDuration * 2) : .zero)
+            nextStep = begin + duration + (removed.count > 0 ? min(max(time, duration / 2), Self.stepDuration) : .zero)
         } catch {
             // It has been logged.
             unknown.insert(handle, at: 0)
@@ -121,15 +121,16 @@ final class ExpirySweeper: BackgroundWork {
     private func noteClock() {
         guard isNeeded, !collections.isEmpty else { return }
         let offset = Self.currentClockOffset
-        let seconds = (offset - clockOffset) / 1000
-        if offset - clockOffset > Self.tolerance {
-            logger.warning(
-                "the clock has been set forward by \(seconds) s: records that expire have expired earlier by that")
-        } else if clockOffset - offset > Self.tolerance {
-            logger.warning(
-                "the clock has been set back by \(-seconds) s: records that have not expired expire later by that")
-        }
+        let change = offset - clockOffset
         clockOffset = offset
+        guard abs(change) > Self.tolerance else { return }
+        let (direction, outcome) =
+            change > 0 ? ("forward", "records have expired earlier") : ("back", "records that are there expire later")
+        logger.warning(
+            """
+            backend \(storage.failures.backend): the clock has been set \(direction) by \(abs(change) / 1000) s; \
+            \(outcome) by that
+            """)
     }
 
     private static var currentClockOffset: Int64 {

@@ -18,7 +18,8 @@ import Testing
                 for text in source.split(separator: call, omittingEmptySubsequences: false).dropFirst() {
                     guard let part = Self.longestPart(of: text) else { continue }
                     count += 1
-                    #expect(page.contains(part), "\(path.dropFirst(root.count + 1)): \(part)")
+                    let isDocumented = page.contains(part)
+                    #expect(isDocumented, "\(path.dropFirst(root.count + 1)): \(part)")
                 }
             }
         }

@@ -27,7 +27,7 @@ import Testing
         #expect(!Files.exists(installation.socketPath))
     }
 
-    @Test func whatDoesNotFinishIsAnsweredWhenItsTimeIsOver() throws {
+    @Test func whatDoesNotFinishHasAReplyWhenItsTimeIsOver() throws {
         // Longer than a daemon waits for peers that do not read.
         let daemon = try Daemon(on: Self.installation("{gated: 1}", limits: "request_timeout: 11s"))
         let connection = try daemon.connect()

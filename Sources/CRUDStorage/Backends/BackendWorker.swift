@@ -37,13 +37,13 @@ final class BackendWorker {
         self.storage = storage
         let builder = IndexBuilder(storage)
         self.builder = builder
-        let sweeper = ExpirySweeper(storage, logger: backend.logger)
+        let remover = ExpiryRemover(storage, logger: backend.logger)
         let feeds = FeedKeeper(storage)
-        background = [CollectionOpener(storage, backend.kept), builder, feeds, sweeper]
+        background = [CollectionOpener(storage, backend.kept), builder, feeds, remover]
         storage.openedIndexes = { builder.add($0, $1) }
         storage.openedCollection = { [kept = backend.kept] collection in
             kept.add(collection)
-            sweeper.add(collection)
+            remover.add(collection)
             feeds.add(collection)
         }
         storage.isDeleting = { [unowned self] collection in

@@ -14,7 +14,7 @@ import Testing
 
     /// Waits until so many requests of other connections have been accepted and wait: what is asked afterwards is.
     private static func settle(_ connections: [Connection]) throws {
-        // A connection's later request is answered when the earlier one waits: it is no obstacle.
+        // A connection's later request has its reply while the earlier one waits.
         for connection in connections { #expect(try connection.isUsable()) }
     }
 
@@ -79,7 +79,7 @@ import Testing
         #expect(begin.duration(to: .now) < .seconds(2))
     }
 
-    /// Whatever ends them, they are answered at once.
+    /// Whatever ends them, they have their reply at once.
     @Test func endWithWhatTheyFollow() throws {
         let daemon = try Daemon(ChangesTests.configuration())
         let (administrator, follower) = (try daemon.connect(), try daemon.connect())
@@ -107,7 +107,7 @@ import Testing
         #expect(try follower.changes("sqlitechild").ids == ["a"])
     }
 
-    @Test func aDaemonThatStopsAnswersThem() throws {
+    @Test func aDaemonThatStopsRepliesToThem() throws {
         let daemon = try Daemon(ChangesTests.configuration())
         let followers = try (0..<200).map { _ in try daemon.connect() }
         let cursor = try followers[0].changes("sqlite").cursor

@@ -158,7 +158,7 @@ import Testing
 }
 
 /// What has expired is deleted soon, whoever looks.
-@Suite struct ExpirySweepTests {
+@Suite struct ExpiryRemovalTests {
     private static let configuration = Configuration(
         backends: """
             main: {plugin: sqlite, options: {path: $DIRECTORY/main.sqlite}}

@@ -78,7 +78,7 @@ final class MoveLoad {
         }
     }
 
-    /// Sends requests and checks replies until an administrator's question has the answer that is wanted.
+    /// Sends requests and checks replies until an administrator's call has the result that is wanted.
     ///
     /// - Parameter isOver: asked with the result of `daemon.status`, again and again.
     func run(

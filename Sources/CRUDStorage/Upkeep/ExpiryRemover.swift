@@ -15,7 +15,7 @@ import Logging
 /// When a collection's next record expires is known from the commits (``ExpirySchedule``) and from the plugin. What
 /// somebody else writes beside this daemon, and a clock that is set, are noticed within a minute, the latter with the
 /// next write at the latest.
-final class ExpirySweeper: BackgroundWork {
+final class ExpiryRemover: BackgroundWork {
     private let storage: OpenStorage
     private let logger: Logger
     /// Open collections, by the plugin's addresses.
@@ -28,14 +28,14 @@ final class ExpirySweeper: BackgroundWork {
     /// Since when every step has left something to the next; nil: the last one has not.
     private var backlogBegin: Duration?
     /// By how much the clock that people set is ahead of the one that nobody sets.
-    private var clockOffset = ExpirySweeper.currentClockOffset
+    private var clockOffset = ExpiryRemover.currentClockOffset
     private let isNeeded: Bool
 
     private static let firstLimit = 50
     private static let limits = 16...5000
     private static let stepTime = Duration.microseconds(500)
     /// A backlog that lasts longer gets longer steps.
-    private static let patience = Duration.seconds(20)
+    private static let backlogTimeout = Duration.seconds(20)
     private static let stepDuration = Duration.milliseconds(5)
     private static let lookPause = Duration.seconds(60)
     private static let retryPause = Duration.seconds(1)
@@ -92,7 +92,7 @@ final class ExpirySweeper: BackgroundWork {
     private func adapt(to time: Duration, _ duration: Duration, _ count: Int) {
         let now = MonotonicTime.now
         backlogBegin = count < limit ? nil : backlogBegin ?? now
-        let backlog = max(1, (now - (backlogBegin ?? now)) / Self.patience)
+        let backlog = max(1, (now - (backlogBegin ?? now)) / Self.backlogTimeout)
         let stepTime = min(Self.stepTime * (backlog * backlog), Self.stepDuration)
         if time > stepTime * 2 || duration > Self.stepDuration * 2 {
             limit = max(Self.limits.lowerBound, limit / 2)

@@ -84,6 +84,30 @@ import Testing
         #expect(client.isIdle)
     }
 
+    /// Reads that do not share a call take turns with what comes later.
+    @Test func readsDoNotWaitForManyLongOnesOfOthers() throws {
+        let ids = Array(repeating: "a", count: 17)
+        let long = (0..<LoopChannel.perLoop).flatMap { _ in
+            let completions = (0..<3).map { _ in TestCompletion() }
+            for completion in completions { clients.read(ids, for: completion) }
+            client.flush()
+            return completions
+        }
+        let short = read("b")
+        let transport = loop.transports[0]
+        try transport.receiveFrame()
+        #expect(short.events.isEmpty && heads(transport).count == 2)
+        try transport.receiveFrame()
+        #expect(short.events == ["22@r2", "ended"])
+        #expect(long.allSatisfy { $0.events.isEmpty })
+        for transport in loop.transports {
+            while heads(transport).count < 3 { try transport.receiveFrame() }
+        }
+        for transport in loop.transports { try transport.receiveFrame() }
+        try transport.receiveFrame()
+        #expect(long.allSatisfy { $0.events.last == "ended" } && client.isIdle)
+    }
+
     @Test func withdrawnReadIsNotSent() throws {
         let busy = [read("a"), read("b")]
         let waiting = read("a")

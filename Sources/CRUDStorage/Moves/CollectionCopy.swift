@@ -140,6 +140,8 @@ final class CollectionCopy {
     ///
     /// - Returns: false where a bulk delete is still in progress.
     func finish(within timeout: Duration) throws(CRUDError) -> Bool {
+        // Nobody writes faster than this now, and what is still to be written must not wait longer than it has to.
+        tracker.commitPause = .zero
         guard sourceBackend.drain(within: timeout) else { throw sourceBackend.failures.unavailable }
         let isDeleting = Mutex(false)
         try sourceBackend.perform(within: timeout) { [source] storage in

@@ -23,6 +23,9 @@ final class CoalescedRead: ReadSink {
 
     /// The most ids of one call that several requests share.
     private static let maximumIDs = 1000
+    /// The most ids of a read that shares its call: one that turns out to be too long ends its call only where nobody
+    /// else waits for that.
+    private static let maximumSharedIDs = 16
 
     /// The ids of one read.
     private struct Part {
@@ -61,7 +64,8 @@ final class CoalescedRead: ReadSink {
     /// Adds another read; false if it cannot share the call.
     private func append(_ read: Read, _ ids: [ByteArena.Place], at position: Int, of batch: ReadBatch) -> Bool {
         guard read.collection === collection, read.kind.withItems == withItems,
-            state.ids.count + ids.count <= Self.maximumIDs
+            state.ids.count + ids.count <= Self.maximumIDs,
+            max(ids.count, state.parts.first?.range.count ?? 0) <= Self.maximumSharedIDs
         else { return false }
         add(read, ids, at: position, of: batch)
         return true

@@ -11,8 +11,8 @@ final class ChannelStore: Store {
     private let worker: WorkerStore
     private var channels: [LoopChannel] = []
     private var waiting: [ReadBatch] = []
-    /// The channels that were busy when the store was quiesced, and how often each had executed batches.
-    private var outstanding: [(channel: LoopChannel, executions: Int)] = []
+    /// The channels that were busy when the store was quiesced, and how many groups of batches each had taken.
+    private var outstanding: [(channel: LoopChannel, groupCount: Int)] = []
 
     init(_ client: BackendClient, loop: any LoopContext) {
         self.client = client
@@ -65,7 +65,7 @@ final class ChannelStore: Store {
     func submitToBackend(_ batch: ReadBatch) { client.backend.submit(batch) }
     func wake() { loop.wake() }
 
-    /// Takes what waits, for a channel that is idle.
+    /// Takes what waits, for a channel that can make a call.
     func takeWaiting() -> [ReadBatch] {
         defer { waiting.removeAll() }
         return waiting
@@ -95,12 +95,12 @@ final class ChannelStore: Store {
     func quiesce() {
         flush()
         returnWaiting()
-        outstanding = channels.filter(\.isBusy).map { ($0, $0.executions) }
+        outstanding = channels.filter(\.isBusy).map { ($0, $0.groupCount) }
     }
 
     /// What has begun since does not count: collections that stay are read all the time.
     var isQuiescent: Bool {
-        outstanding.removeAll { !$0.channel.isBusy || $0.channel.executions > $0.executions }
+        outstanding.removeAll { !$0.channel.isExecuting(anyOfFirst: $0.groupCount) }
         return outstanding.isEmpty
     }
 }

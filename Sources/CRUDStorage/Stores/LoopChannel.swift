@@ -16,9 +16,17 @@ package final class LoopChannel {
     /// A cycle until the channel is closed: it may outlive what the loop serves.
     private let store: ChannelStore
     private var transport: (any ChannelTransport)?
-    /// The batches that are being executed, and the calls that are still to be made for them, the next one last.
-    private var batches: [ReadBatch] = []
-    private var calls: [CoalescedRead] = []
+    /// What has been taken at one time: batches that are being executed, and the calls that are still to be made for
+    /// them, the next one last.
+    private struct Group {
+        let number: Int
+        let batches: [ReadBatch]
+        var calls: [CoalescedRead]
+    }
+
+    /// Each in its turn makes one call, so that nobody's reads wait until many long ones of others are done. The first
+    /// is the one whose call is outstanding.
+    private var groups: [Group] = []
     /// The call whose reply is outstanding.
     private var current: CoalescedRead?
     /// When that reply is overdue, on the loop's clock.
@@ -39,37 +47,49 @@ package final class LoopChannel {
     var isOpen: Bool { transport?.isOpen == true }
 
     /// Whether batches are being executed.
-    var isBusy: Bool { !batches.isEmpty }
+    var isBusy: Bool { !groups.isEmpty }
 
-    /// How often batches have been executed.
-    private(set) var executions = 0
+    /// How many groups have been taken; they are numbered from 1.
+    private(set) var groupCount = 0
+
+    /// Whether any of so many groups is being executed.
+    func isExecuting(anyOfFirst count: Int) -> Bool { groups.contains { $0.number <= count } }
 
     /// Whether a batch can go this way: it only reads records by id, in collections that the child has opened.
     func admits(_ batch: ReadBatch) -> Bool {
         isOpen && batch.isByID && batch.reads.allSatisfy { $0.collection.number(inChild: child.identity) != nil }
     }
 
-    /// Executes what waits for a channel, if nothing is being executed.
+    /// Executes what waits for a channel.
     func advance() {
-        if !isBusy {
-            for batch in store.takeWaiting() {
-                if !admits(batch) {
-                    store.submitToBackend(batch)
-                } else if batch.claim() {
-                    batch.prepareResults()
-                    batches.append(batch)
-                }
-            }
-            calls = CoalescedRead.all(of: batches).reversed()
-        }
+        takeWaiting()
         sendNext()
         // Where nothing could be sent all the same.
         if completeIfDone() { store.wake() }
     }
 
+    private func takeWaiting() {
+        var batches: [ReadBatch] = []
+        for batch in store.takeWaiting() {
+            if !admits(batch) {
+                store.submitToBackend(batch)
+            } else if batch.claim() {
+                batch.prepareResults()
+                batches.append(batch)
+            }
+        }
+        guard !batches.isEmpty else { return }
+        groupCount += 1
+        groups.append(
+            Group(number: groupCount, batches: batches, calls: CoalescedRead.all(of: batches).reversed()))
+    }
+
     private func sendNext() {
         guard let transport, transport.isOpen else { return }
-        while current == nil, let call = calls.popLast() {
+        while current == nil, let index = groups.firstIndex(where: { !$0.calls.isEmpty }),
+            let call = groups[index].calls.popLast()
+        {
+            groups.swapAt(0, index)
             guard let number = call.collection.number(inChild: child.identity) else {
                 // The child was lost, and the end of the channel has not been noticed yet.
                 _ = call.fail(store.unavailable)
@@ -83,16 +103,16 @@ package final class LoopChannel {
         }
     }
 
-    /// Hands back the batches whose calls have all returned.
+    /// Hands back the groups whose calls have all returned.
     ///
     /// - Returns: whether there were any. Outside of ``received(_:)`` this iteration may have handed over already what
     ///   it has gathered; what these replies have started then needs another one.
     private func completeIfDone() -> Bool {
-        guard current == nil, calls.isEmpty, isBusy else { return false }
-        let done = batches
-        batches.removeAll()
-        executions += 1
-        for batch in done { store.complete(batch) }
+        let first = current == nil ? 0 : 1
+        let done = groups[first...].filter(\.calls.isEmpty)
+        guard !done.isEmpty else { return false }
+        groups = groups[..<first] + groups[first...].filter { !$0.calls.isEmpty }
+        for group in done { for batch in group.batches { store.complete(batch) } }
         return true
     }
 
@@ -132,18 +152,20 @@ package final class LoopChannel {
     private func completeCall(_ failure: PluginFailure?) {
         guard let call = current.take() else { return }
         if let failure {
-            calls += call.fail(store.report(failure))
+            groups[0].calls += call.fail(store.report(failure))
         } else {
             call.succeed()
         }
+        // Its next call comes when the others have made one.
+        if groups.count > 1, !groups[0].calls.isEmpty { groups.append(groups.removeFirst()) }
     }
 
     /// The transport has been closed.
     package func closed() {
         transport = nil
         store.remove(self)
-        for call in calls + [current].compactMap(\.self) { _ = call.fail(store.unavailable) }
-        calls.removeAll()
+        for call in groups.flatMap(\.calls) + [current].compactMap(\.self) { _ = call.fail(store.unavailable) }
+        for index in groups.indices { groups[index].calls.removeAll() }
         current = nil
         if completeIfDone() { store.wake() }
     }

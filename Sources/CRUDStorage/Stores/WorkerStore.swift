@@ -22,7 +22,9 @@ final class WorkerStore: Store {
     func cacheKey(for collection: BackendCollection) -> CacheKey? {
         guard let cache, collection.cacheNumber != 0 else { return nil }
         let input = loop.inputCount
-        if coherence.input != input { coherence = (input, cache.followForeignWrites()) }
+        if coherence.input != input {
+            coherence = (input, !client.backend.isStorageDown && cache.followForeignWrites())
+        }
         return coherence.isKnown ? cache.key(collection) : nil
     }
 

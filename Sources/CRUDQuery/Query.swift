@@ -34,23 +34,24 @@ package struct Query: Sendable {
 extension Query {
     /// The cursor of the page that begins behind a position.
     func cursor(behind position: SortPosition, in collection: [UInt8]) -> [UInt8] {
-        Base64.encode(digest(in: collection) + position.json)
+        Base64.encode(Self.digest(of: identity(in: collection)) + position.json)
     }
 
     /// Resumes where the previous page ended.
     ///
     /// - Throws: `invalid_query` for anything but a cursor of the same collection, filter, prefix and sort.
     package mutating func resume(from cursor: [UInt8], in collection: [UInt8]) throws(CRUDError) {
-        let digest = digest(in: collection)
-        guard let bytes = Base64.decode(cursor), bytes.starts(with: digest) else {
-            throw CRUDError(.invalidQuery, "the cursor belongs to another query, or is not a cursor")
-        }
+        let identity = identity(in: collection)
+        guard let bytes = Base64.decode(cursor),
+            let digest = [Self.digest, Self.digestOfEarlierVersions].lazy.map({ $0(identity) })
+                .first(where: bytes.starts)
+        else { throw CRUDError(.invalidQuery, "the cursor belongs to another query, or is not a cursor") }
         let text = Array(bytes.dropFirst(digest.count))
         position = try SortPosition(json: text.span, count: sort.keys.count)
     }
 
     /// Tells collection, filter, prefix and sort from others.
-    private func digest(in collection: [UInt8]) -> [UInt8] {
+    private func identity(in collection: [UInt8]) -> [UInt8] {
         var writer = JSONWriter()
         writer.array { parts in
             parts.string(utf8: collection)
@@ -58,9 +59,18 @@ extension Query {
             parts.string(utf8: prefix)
             sort.write(to: &parts)
         }
-        // FNV-1a (http://www.isthe.com/chongo/tech/comp/fnv/): it has to tell mistakes, not attacks.
-        let hash = writer.bytes.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+        return writer.bytes
+    }
+
+    /// FNV-1a (http://www.isthe.com/chongo/tech/comp/fnv/): it has to tell mistakes, not attacks.
+    private static func digest(of identity: [UInt8]) -> [UInt8] {
+        let hash = identity.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
         return withUnsafeBytes(of: hash.littleEndian) { Array($0) }
+    }
+
+    /// What cursors up to the first version begin with, which are still good.
+    private static func digestOfEarlierVersions(of identity: [UInt8]) -> [UInt8] {
+        Array(SHA256.digest(identity).utf8.prefix(16))
     }
 }
 

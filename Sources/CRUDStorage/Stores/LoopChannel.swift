@@ -157,6 +157,7 @@ package final class LoopChannel {
             call.succeed()
         }
         // Its next call comes when the others have made one.
+        takeWaiting()
         if groups.count > 1, !groups[0].calls.isEmpty { groups.append(groups.removeFirst()) }
     }
 

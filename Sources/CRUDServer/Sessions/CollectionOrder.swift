@@ -18,8 +18,8 @@ enum RequestKind {
 ///
 /// Requests of one session on one collection take effect as if they were executed one after another. Writes keep their
 /// order by themselves, since a backend executes them in order. A read waits for the writes before it, and a write for
-/// those reads before it that are still in flight. The reads of one iteration of the loop go to the backend together;
-/// a later one waits for them, and a scan and what reads before or after it wait for each other, for one must not see an
+/// those reads before it that are still in flight. The reads of one iteration of the loop go to the backend together; a
+/// later one waits for them, and a scan and what reads before or after it wait for each other, for one must not see an
 /// older state than what comes before it. A request that waits makes all later ones on its
 /// collection wait behind it, and nothing else. A request on several collections waits for each of them: it starts when
 /// it is the first that waits on every one, and none has anything in flight that it has to wait for.

@@ -9,6 +9,7 @@ package final class ReadBatch: WorkItem, @unchecked Sendable {
     /// thread at a time uses it, and nothing that is called during an access comes back to it.
     private struct State: ~Copyable {
         var reads: [Read] = []
+        var hasReadsByID = false
         var results: [ReadResult] = []
         /// Why single reads cannot be made, by their position: their collection could not be opened.
         var refusals: [Int: CRUDError] = [:]
@@ -33,7 +34,13 @@ package final class ReadBatch: WorkItem, @unchecked Sendable {
     /// The bytes of a read's ids or prefix.
     package func bytes(_ place: ByteArena.Place) -> UnsafeRawBufferPointer { state.arena.bytes(place) }
 
-    func append(_ read: Read) { state.reads.append(read) }
+    func append(_ read: Read) {
+        state.reads.append(read)
+        if !read.isCount { state.hasReadsByID = true }
+    }
+
+    /// Whether it reads records by id.
+    var hasReadsByID: Bool { state.hasReadsByID }
 
     /// Whether it only reads records by id.
     var isByID: Bool { !state.reads.contains { $0.isCount } }

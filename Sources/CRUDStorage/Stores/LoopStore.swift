@@ -80,8 +80,8 @@ final class LoopStore: Store {
     }
 
     func pendingReads(for collection: BackendCollection) -> ReadBatch {
-        // What goes to the threads in this iteration must not be overtaken.
-        guard !worker.hasPendingReads, openReader(for: collection) != nil else {
+        // What goes to the threads in this iteration must not be overtaken; what follows a count waits for it anyway.
+        guard !worker.hasPendingReadsByID, openReader(for: collection) != nil else {
             own = nil
             return worker.pendingReads(for: collection)
         }

@@ -56,6 +56,7 @@ final class WorkerStore: Store {
     }
 
     var hasPendingReads: Bool { reads != nil }
+    var hasPendingReadsByID: Bool { reads?.hasReadsByID ?? false }
     var holdsSnapshot: Bool { false }
     func releaseStaleSnapshot() {}
     func releaseSnapshot() {}

@@ -31,18 +31,16 @@ final class RecordReadHandler {
         if call[.fields] != nil { try QueryNodes.check(call) }
         let fields = try call.fields
         guard call.wantsReply else { return call.skip() }
-        let isRead =
-            call.session.mayReadNow(collection)
-            && call.replyIfAvailable { output throws(CRUDError) in
-                let start = output.count
-                output.append(#"{"id":"#)
-                output.append(call.text.span.extracting(id.range))
-                let isRead = try call.withDecoded(id) { id throws(CRUDError) in
-                    try records.read(id, in: collection, fields, into: &output)
-                }
-                output.append(UInt8(ascii: "}"))
-                return isRead && hasRoom(for: output.count - start, in: output, of: call)
+        let isRead = call.replyIfAvailable { output throws(CRUDError) in
+            let start = output.count
+            output.append(#"{"id":"#)
+            output.append(call.text.span.extracting(id.range))
+            let isRead = try call.withDecoded(id) { id throws(CRUDError) in
+                try records.read(id, in: collection, fields, into: &output)
             }
+            output.append(UInt8(ascii: "}"))
+            return isRead && hasRoom(for: output.count - start, in: output, of: call)
+        }
         if isRead { return }
         let limit = limitBytes(in: collection)
         var result = RecordsResult(.record(fields), sentIDs: [call.copy(id)[...]], in: collection)
@@ -71,9 +69,7 @@ final class RecordReadHandler {
 
     func exists(_ call: borrowing Call, _ collection: Collection) {
         guard let id = call[.id], call.wantsReply else { return call.skip() }
-        if call.session.mayReadNow(collection), let key = collection.cacheKey,
-            let exists = call.withDecoded(id, { records.existsCached($0, key) })
-        {
+        if let key = collection.cacheKey, let exists = call.withDecoded(id, { records.existsCached($0, key) }) {
             return call.reply { $0.append(exists ? #"{"exists":true}"# : #"{"exists":false}"#) }
         }
         PendingExistence(call, .read, on: collection).submit([id], of: call, in: collection) { ids in
@@ -104,7 +100,7 @@ final class RecordReadHandler {
         let text = call.copy(parameter)
         let sent = distinct.map { text[$0.start - parameter.start..<$0.end - parameter.start] }
         var result = RecordsResult(.records, sentIDs: sent, in: collection)
-        if call.session.mayReadNow(collection), let key = collection.cacheKey {
+        if let key = collection.cacheKey {
             let isCached = call.replyIfAvailable { output throws(CRUDError) in
                 let start = output.count
                 let isCached = try result.appendCached(decodedIDs, key, by: records, to: &output)

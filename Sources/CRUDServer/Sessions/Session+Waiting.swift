@@ -91,7 +91,7 @@ extension Session {
     /// How much room the first of the accepted requests that only wait for room needs; nil if none does.
     private var bytesNeededByRequests: Int? {
         if let read = state.unfinishedReads.first, read.canBeginAgain { return read.missingBytes }
-        if let request = state.order.firstStartable(in: sessions.iteration) { return request.neededBytes }
+        if let request = state.order.firstStartable { return request.neededBytes }
         if let array = state.array, !array.hasRoom { return array.maximumReplyBytes }
         return nil
     }
@@ -107,11 +107,8 @@ extension Session {
     ///
     /// - Parameter hasWaited: whether it is the first of those that wait.
     func admits(_ kind: RequestKind, on collection: Collection, hasWaited: Bool) -> Bool {
-        state.order.admits(kind, on: collection, hasWaited: hasWaited, in: sessions.iteration)
+        state.order.admits(kind, on: collection, hasWaited: hasWaited)
     }
-
-    /// Whether a read may be executed at once: no other one is in flight that it would overtake.
-    func mayReadNow(_ collection: Collection) -> Bool { !state.order.hasReads(on: collection) }
 
     /// Keeps a frame until the requests before it on its collections are done, and there is room for its reply.
     ///
@@ -140,13 +137,8 @@ extension Session {
     }
 
     private func count(_ request: PendingRequest, _ change: Int) {
-        let iteration = sessions.iteration
-        if let collection = request.collection {
-            state.order.count(request.kind, on: collection, change, in: iteration)
-        }
-        for collection in request.otherCollections {
-            state.order.count(request.kind, on: collection, change, in: iteration)
-        }
+        if let collection = request.collection { state.order.count(request.kind, on: collection, change) }
+        for collection in request.otherCollections { state.order.count(request.kind, on: collection, change) }
         charge(requests: change * request.weight, bytes: change * request.chargedBytes)
     }
 
@@ -178,8 +170,8 @@ extension Session {
             charge(requests: 0, bytes: read.missingBytes)
             read.beginAgain()
         }
-        while let request = state.order.firstStartable(in: sessions.iteration), !hasHadItsShare,
-            outputBytes < enoughOutput, hasRoom(for: request.neededBytes)
+        while let request = state.order.firstStartable, !hasHadItsShare, outputBytes < enoughOutput,
+            hasRoom(for: request.neededBytes)
         {
             state.order.remove(request)
             spend(Self.workOfFrame)

@@ -16,6 +16,8 @@ package final class BackendClient {
     /// What comes before the batch of mutations that is being gathered.
     private var pending: [WorkItem] = []
     private var inFlight: [WorkItem] = []
+    /// How many of them are reads by id that the backend's threads execute.
+    private(set) var readsByThreads = 0
 
     package init(_ backend: Backend, loop: any LoopContext) {
         self.backend = backend
@@ -95,6 +97,7 @@ package final class BackendClient {
 
     func begin(_ item: WorkItem) {
         inFlight.append(item)
+        if let batch = item as? ReadBatch, batch.hasReadsByID { readsByThreads += 1 }
         backend.submit(item)
     }
 
@@ -113,6 +116,7 @@ package final class BackendClient {
     package func complete(_ item: WorkItem) {
         guard let index = inFlight.firstIndex(where: { $0 === item }) else { return }
         inFlight.remove(at: index)
+        noteEnd(of: item)
         // A thread of the backend may have seen a write that has not been acknowledged yet; whoever is told of it must
         // not be shown an older state by the loop.
         store.releaseSnapshot()
@@ -123,7 +127,12 @@ package final class BackendClient {
     package func expire(at now: Duration) {
         for item in inFlight where item.expireWaiters(at: now, backend: backend.name) {
             inFlight.removeAll { $0 === item }
+            noteEnd(of: item)
         }
+    }
+
+    private func noteEnd(of item: WorkItem) {
+        if readsByThreads > 0, let batch = item as? ReadBatch, batch.hasReadsByID { readsByThreads -= 1 }
     }
 
     // MARK: Reloads

@@ -110,32 +110,6 @@ import Testing
         for reader in readers { #expect(try reader.exists("seen", "a") == false) }
     }
 
-    /// The first reads of a collection go to a thread that opens it, later ones need no thread.
-    @Test(arguments: loops)
-    func laterReadsDoNotOvertakeThoseThatOpenACollection(loops: Int) throws {
-        let writer = try Daemon.shared(loops: loops).connect()
-        let readers = try (0..<3).map { _ in try Daemon.shared(loops: loops).connect() }
-        for round in 0..<30 {
-            let collection = "opened \(round)"
-            _ = try writer.upsert(collection, "a", "0")
-            for number in 1...10 {
-                let params = Connection.params(collection, "a", item: "\(number)")
-                try writer.sendFrame(Connection.request("record.upsert", params, id: "1"))
-                for reader in readers {
-                    let read = Connection.params(collection, "a")
-                    try reader.sendFrame(Connection.request("record.read", read, id: "\(number)"))
-                }
-            }
-            for reader in readers {
-                let replies = try (0..<10).map { _ in try reader.receive() }
-                    .sorted { ($0.id.integer ?? 0) < ($1.id.integer ?? 0) }
-                let values = replies.compactMap { $0.result?["item"]?.integer }
-                #expect(values.count == 10 && zip(values, values.dropFirst()).allSatisfy { $0 <= $1 }, "\(values)")
-            }
-            for _ in 0..<10 { #expect(try writer.receive().result != nil) }
-        }
-    }
-
     @Test(arguments: loops)
     func readersNeverSeeTheClockGoBack(loops: Int) throws {
         let writer = try Daemon.shared(loops: loops).connect()

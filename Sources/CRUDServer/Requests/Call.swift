@@ -23,9 +23,9 @@ struct Call: ~Copyable {
     /// How many bytes its session is charged for its text while it is in flight.
     let chargedBytes: Int
 
-    /// How many bytes its session is charged while it is in flight, if it selects records. What filter, order and
-    /// fields are decoded to takes up to thirteen times their text where that is short values, of which there may be
-    /// no more than some 11 000; the rest is strings, which take what their text does.
+    /// How many bytes its session is charged while it is in flight, if it selects records: its text and what filter,
+    /// order and fields are decoded to. Strings take as much as their text; short values up to thirteen times as much,
+    /// but a request may have no more than about 11 000 of them.
     var chargedBytesOfSelection: Int {
         [Parameter.filter, .sort, .fields].reduce(chargedBytes) { sum, parameter in
             guard let count = request[parameter]?.count else { return sum }

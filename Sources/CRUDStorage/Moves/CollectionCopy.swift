@@ -140,7 +140,7 @@ final class CollectionCopy {
     ///
     /// - Returns: false where a bulk delete is still in progress.
     func finish(within timeout: Duration) throws(CRUDError) -> Bool {
-        // Nobody writes faster than this now, and what is still to be written must not wait longer than it has to.
+        // Requests wait by now: the writes in flight are the last, and need not be slowed.
         tracker.commitPause = .zero
         guard sourceBackend.drain(within: timeout) else { throw sourceBackend.failures.unavailable }
         let isDeleting = Mutex(false)

@@ -10,6 +10,7 @@ package final class ReadBatch: WorkItem, @unchecked Sendable {
     private struct State: ~Copyable {
         var reads: [Read] = []
         var hasReadsByID = false
+        var isExecutedByThreads = false
         var results: [ReadResult] = []
         /// Why single reads cannot be made, by their position: their collection could not be opened.
         var refusals: [Int: CRUDError] = [:]
@@ -41,6 +42,12 @@ package final class ReadBatch: WorkItem, @unchecked Sendable {
 
     /// Whether it reads records by id.
     var hasReadsByID: Bool { state.hasReadsByID }
+
+    /// Whether the backend's threads execute it, as its loop has decided.
+    var isExecutedByThreads: Bool {
+        get { state.isExecutedByThreads }
+        set { state.isExecutedByThreads = newValue }
+    }
 
     /// Whether it only reads records by id.
     var isByID: Bool { !state.reads.contains { $0.isCount } }

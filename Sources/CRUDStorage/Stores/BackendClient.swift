@@ -16,7 +16,7 @@ package final class BackendClient {
     /// What comes before the batch of mutations that is being gathered.
     private var pending: [WorkItem] = []
     private var inFlight: [WorkItem] = []
-    /// How many of them are reads by id that the backend's threads execute.
+    /// How many of them are batches of reads by id that the backend's threads execute.
     private(set) var readsByThreads = 0
 
     package init(_ backend: Backend, loop: any LoopContext) {
@@ -97,7 +97,10 @@ package final class BackendClient {
 
     func begin(_ item: WorkItem) {
         inFlight.append(item)
-        if let batch = item as? ReadBatch, batch.hasReadsByID { readsByThreads += 1 }
+        if let batch = item as? ReadBatch, batch.hasReadsByID {
+            batch.isExecutedByThreads = true
+            readsByThreads += 1
+        }
         backend.submit(item)
     }
 
@@ -132,7 +135,7 @@ package final class BackendClient {
     }
 
     private func noteEnd(of item: WorkItem) {
-        if readsByThreads > 0, let batch = item as? ReadBatch, batch.hasReadsByID { readsByThreads -= 1 }
+        if let batch = item as? ReadBatch, batch.isExecutedByThreads { readsByThreads -= 1 }
     }
 
     // MARK: Reloads

@@ -2,8 +2,8 @@ import CRUDModel
 import CRUDPluginHost
 import CRUDQuery
 
-/// Reads over channels of the loop's own to the backend's child. What finds them busy waits for whichever is idle
-/// first; what a channel cannot do goes to the backend's threads.
+/// Reads over channels of the loop's own to the backend's child. What finds them busy waits for whichever
+/// has made a call first; what a channel cannot do goes to the backend's threads.
 final class ChannelStore: Store {
     private unowned let client: BackendClient
     // Unsafe, as a read must not count references: the loop keeps its clients, and so their stores, and outlives them.

@@ -116,15 +116,23 @@ import Testing
         }
     }
 
-    /// A reload of the old file in the middle of a copy.
-    @Test func aReloadBackInTheMiddleCancels() throws {
-        let daemon = try Daemon(MovePlaces.configuration("{backend: main}"))
+    /// Has a daemon begin to move the load's records.
+    private func beginMove(
+        _ old: String, _ new: String, under load: MoveLoad
+    ) throws -> (daemon: Daemon, administrator: Connection) {
+        let daemon = try Daemon(MovePlaces.configuration(old))
         let administrator = try daemon.connect()
-        let load = MoveLoad(records: 4000, seed: 9)
         try load.connect(2, to: daemon)
         try load.fill()
-        try daemon.installation.configure(MovePlaces.configuration("{backend: files, format: xml}"))
+        try daemon.installation.configure(MovePlaces.configuration(new))
         #expect(try administrator.reloadMoving() == ["c"])
+        return (daemon, administrator)
+    }
+
+    /// A reload of the old file in the middle of a copy.
+    @Test func aReloadBackInTheMiddleCancels() throws {
+        let load = MoveLoad(records: 4000, seed: 9)
+        let (daemon, administrator) = try beginMove("{backend: main}", "{backend: files, format: xml}", under: load)
         try load.run(administrator) { ($0["moves"]?.elements?.first?["copied"]?.integer ?? 0) > 0 }
         try daemon.installation.configure(MovePlaces.configuration("{backend: main}"))
         #expect(try !administrator.reload().isEmpty)
@@ -137,13 +145,9 @@ import Testing
 
     /// A child that is killed while records are copied to it, and from it.
     @Test func aKilledChildDelaysAMove() throws {
-        let daemon = try Daemon(MovePlaces.configuration("{backend: main, indexes: [n]}"))
-        let administrator = try daemon.connect()
         let load = MoveLoad(records: 1000, seed: 3)
-        try load.connect(2, to: daemon)
-        try load.fill()
-        try daemon.installation.configure(MovePlaces.configuration("{backend: kid, format: plist, indexes: [n]}"))
-        #expect(try administrator.reloadMoving() == ["c"])
+        let (daemon, administrator) = try beginMove(
+            "{backend: main, indexes: [n]}", "{backend: kid, format: plist, indexes: [n]}", under: load)
         var killed: Set<pid_t> = []
         try load.run(administrator) { status in
             let moves = try #require(status["moves"]?.elements)

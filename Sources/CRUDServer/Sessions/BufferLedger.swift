@@ -152,7 +152,8 @@ final class SessionAccount {
 
     // MARK: Overdraft
 
-    private var isOverdrawn: Bool { user.overdrawn == ObjectIdentifier(self) }
+    /// Whether it is the session of its user that may exceed the user's share.
+    var isOverdrawn: Bool { user.overdrawn == ObjectIdentifier(self) }
 
     /// Lets the session exceed its user's share until it holds little again, unless another one does.
     func overdraw() {

@@ -187,7 +187,7 @@ final class SessionSet {
     }
 
     /// Lets those continue that wait for room and find it now. Of one user, the first that does not keeps those behind
-    /// it waiting, lest it wait for ever.
+    /// it waiting, lest it wait for ever; but not the one that may exceed the user's share, for whose end it waits.
     private func grantRoom() {
         guard !room.isEmpty else { return }
         roomPass += 1
@@ -196,7 +196,8 @@ final class SessionSet {
         for session in waiting {
             session.lists.remove(.room)
             let user = session.account.user
-            let result = user.lastBlockedPass == roomPass ? .withheldByUser : session.resumeIfThereIsRoom()
+            let isBehind = user.lastBlockedPass == roomPass && !session.account.isOverdrawn
+            let result = isBehind ? .withheldByUser : session.resumeIfThereIsRoom()
             if result == .withheldByUser { user.lastBlockedPass = roomPass }
             if result != .available { add(session, to: .room) }
         }

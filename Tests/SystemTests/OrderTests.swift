@@ -110,6 +110,58 @@ import Testing
         for reader in readers { #expect(try reader.exists("seen", "a") == false) }
     }
 
+    /// The first reads of a collection go to a thread that opens it, later ones need no thread.
+    @Test(arguments: loops)
+    func laterReadsDoNotOvertakeThoseThatOpenACollection(loops: Int) throws {
+        let writer = try Daemon.shared(loops: loops).connect()
+        let readers = try (0..<3).map { _ in try Daemon.shared(loops: loops).connect() }
+        for round in 0..<30 {
+            let collection = "opened \(round)"
+            _ = try writer.upsert(collection, "a", "0")
+            for number in 1...10 {
+                let params = Connection.params(collection, "a", item: "\(number)")
+                try writer.sendFrame(Connection.request("record.upsert", params, id: "1"))
+                for reader in readers {
+                    let read = Connection.params(collection, "a")
+                    try reader.sendFrame(Connection.request("record.read", read, id: "\(number)"))
+                }
+            }
+            for reader in readers {
+                let replies = try (0..<10).map { _ in try reader.receive() }
+                    .sorted { ($0.id.integer ?? 0) < ($1.id.integer ?? 0) }
+                let values = replies.compactMap { $0.result?["item"]?.integer }
+                #expect(values.count == 10 && zip(values, values.dropFirst()).allSatisfy { $0 <= $1 }, "\(values)")
+            }
+            for _ in 0..<10 { #expect(try writer.receive().result != nil) }
+        }
+    }
+
+    /// A read that finds more than there is room for is made again, and then so is what was read behind it.
+    @Test func noReadOvertakesOneThatBeginsAgain() throws {
+        let daemon = try Daemon(
+            Configuration(
+                backends: "main: {plugin: sqlite, isolation: process, options: {path: $DIRECTORY/main.sqlite}}",
+                limits: "session_bytes: 512KiB"))
+        let writer = try daemon.connect()
+        let long = "\"" + String(repeating: "x", count: 400_000) + "\""
+        _ = try writer.upsert("unread", "a", long)
+        for round in 0..<5 {
+            _ = try writer.upsert("again", "a", long)
+            let reader = try daemon.connect()
+            try reader.sendFrame(Connection.request("record.read", Connection.params("unread", "a"), id: "1"))
+            let read = Connection.request("record.read", Connection.params("again", "a"), id: "2")
+            let exists = Connection.request("record.exists", Connection.params("again", "a"), id: "3")
+            try reader.send(Connection.frame(read) + Connection.frame(exists))
+            // Reads of another session take the same way.
+            #expect(try writer.exists("again", "a") == true)
+            #expect(try writer.delete("again", "a").result != nil)
+            let replies = try (0..<3).map { _ in try reader.receive() }
+            let found = replies.first { $0.id.integer == 2 }?.result != nil
+            let existed = replies.first { $0.id.integer == 3 }?.result?["exists"]?.boolean
+            #expect(found || existed == false, "round \(round)")
+        }
+    }
+
     @Test(arguments: loops)
     func readersNeverSeeTheClockGoBack(loops: Int) throws {
         let writer = try Daemon.shared(loops: loops).connect()

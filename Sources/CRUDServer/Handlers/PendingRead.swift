@@ -27,19 +27,6 @@ class PendingRead: PendingRequest {
         output.appendObject { $0.member("count", count) }
     }
 
-    /// Submits a read of records whose ids these strings of the call spell.
-    final func submit(
-        _ ids: [JSONSlice], of call: borrowing Call, in collection: Collection,
-        _ read: ([ByteArena.Place]) -> Read
-    ) {
-        let batch = collection.store.pendingReads(for: collection.stored)
-        var places: [ByteArena.Place] = []
-        places.reserveCapacity(ids.count)
-        for id in ids { places.append(call.withDecoded(id) { batch.store($0) }) }
-        start()
-        collection.store.submit(read(places), for: self)
-    }
-
     /// Submits a count of the records whose ids begin with `prefix`.
     final func submit(countWithPrefix prefix: [UInt8], in collection: Collection) {
         let batch = collection.store.pendingReads(for: collection.stored)
@@ -108,8 +95,14 @@ final class PendingRecordRead: PendingRead {
 
     // MARK: Submitting
 
+    /// - Parameter ids: strings of the call.
     func submit(_ ids: [JSONSlice], of call: borrowing Call, in collection: Collection) {
-        submit(ids, of: call, in: collection) { read($0, in: collection) }
+        let batch = collection.store.pendingReads(for: collection.stored)
+        var places: [ByteArena.Place] = []
+        places.reserveCapacity(ids.count)
+        for id in ids { places.append(call.withDecoded(id) { batch.store($0) }) }
+        start()
+        collection.store.submit(read(places, in: collection), for: self)
     }
 
     private func read(_ ids: [ByteArena.Place], in collection: Collection) -> Read {

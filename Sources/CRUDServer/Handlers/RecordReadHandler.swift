@@ -31,16 +31,18 @@ final class RecordReadHandler {
         if call[.fields] != nil { try QueryNodes.check(call) }
         let fields = try call.fields
         guard call.wantsReply else { return call.skip() }
-        let isRead = call.replyIfAvailable { output throws(CRUDError) in
-            let start = output.count
-            output.append(#"{"id":"#)
-            output.append(call.text.span.extracting(id.range))
-            let isRead = try call.withDecoded(id) { id throws(CRUDError) in
-                try records.read(id, in: collection, fields, into: &output)
+        let isRead =
+            call.session.mayReadNow(collection)
+            && call.replyIfAvailable { output throws(CRUDError) in
+                let start = output.count
+                output.append(#"{"id":"#)
+                output.append(call.text.span.extracting(id.range))
+                let isRead = try call.withDecoded(id) { id throws(CRUDError) in
+                    try records.read(id, in: collection, fields, into: &output)
+                }
+                output.append(UInt8(ascii: "}"))
+                return isRead && hasRoom(for: output.count - start, in: output, of: call)
             }
-            output.append(UInt8(ascii: "}"))
-            return isRead && hasRoom(for: output.count - start, in: output, of: call)
-        }
         if isRead { return }
         let limit = limitBytes(in: collection)
         var result = RecordsResult(.record(fields), sentIDs: [call.copy(id)[...]], in: collection)
@@ -69,12 +71,12 @@ final class RecordReadHandler {
 
     func exists(_ call: borrowing Call, _ collection: Collection) {
         guard let id = call[.id], call.wantsReply else { return call.skip() }
-        if let key = collection.cacheKey, let exists = call.withDecoded(id, { records.existsCached($0, key) }) {
+        if call.session.mayReadNow(collection), let key = collection.cacheKey,
+            let exists = call.withDecoded(id, { records.existsCached($0, key) })
+        {
             return call.reply { $0.append(exists ? #"{"exists":true}"# : #"{"exists":false}"#) }
         }
-        PendingExistence(call, .read, on: collection).submit([id], of: call, in: collection) { ids in
-            Read(.existence(ids), in: collection.stored)
-        }
+        PendingExistence(call, call.decode(id), on: collection).submit(in: collection)
     }
 
     func readMany(_ call: borrowing Call, _ collection: Collection) throws(CRUDError) {
@@ -100,7 +102,7 @@ final class RecordReadHandler {
         let text = call.copy(parameter)
         let sent = distinct.map { text[$0.start - parameter.start..<$0.end - parameter.start] }
         var result = RecordsResult(.records, sentIDs: sent, in: collection)
-        if let key = collection.cacheKey {
+        if call.session.mayReadNow(collection), let key = collection.cacheKey {
             let isCached = call.replyIfAvailable { output throws(CRUDError) in
                 let start = output.count
                 let isCached = try result.appendCached(decodedIDs, key, by: records, to: &output)
@@ -118,6 +120,25 @@ final class RecordReadHandler {
 
 /// A `record.exists` in flight.
 private final class PendingExistence: PendingRead {
+    private let recordID: [UInt8]
+
+    init(_ call: borrowing Call, _ recordID: [UInt8], on collection: Collection) {
+        self.recordID = recordID
+        super.init(call, .read, on: collection)
+    }
+
+    func submit(in collection: Collection) {
+        start()
+        submitAgain(withRoomFor: 0)
+    }
+
+    override func submitAgain(withRoomFor bytes: Int) {
+        guard let collection else { return }
+        let recordID = recordID
+        let id = collection.store.pendingReads(for: collection.stored).store(recordID.span)
+        collection.store.submit(Read(.existence([id]), in: collection.stored), for: self)
+    }
+
     override func append(_ records: [StoredRecord?], of batch: ReadBatch, to output: inout StreamBuffer) {
         output.append(records[0] == nil ? #"{"exists":false}"# : #"{"exists":true}"#)
     }

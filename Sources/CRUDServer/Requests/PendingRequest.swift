@@ -19,6 +19,8 @@ class PendingRequest: RequestCompletion {
     final private(set) var kind: RequestKind
     /// The collection that it uses; nil if it concerns none.
     final let collection: Collection?
+    /// Higher than those of all that its session has started before.
+    final private(set) var number: UInt64 = 0
     /// How many bytes the session is charged for it.
     final private(set) var chargedBytes: Int
     /// How much more room its reply needs than it was given; it has to begin again with that.
@@ -65,6 +67,7 @@ class PendingRequest: RequestCompletion {
     /// Counts it; to be called before it is handed over.
     final func start() {
         begun = session.loop.now
+        number = session.nextRequestNumber()
         session.started(self)
         array?.started(kind, on: collection?.client)
     }
@@ -91,6 +94,7 @@ class PendingRequest: RequestCompletion {
     final func resumeFollowing(until deadline: Duration, needing bytes: Int) {
         self.deadline = deadline
         arrival = session.loop.now
+        number = session.nextRequestNumber()
         missingBytes = bytes
         isBeingMade = false
         session.beginAgainIfThereIsRoom(self)
@@ -109,7 +113,8 @@ class PendingRequest: RequestCompletion {
     final func complete(with item: WorkItem, _ range: Range<Int>) {
         begun = item.begun ?? begun
         missingBytes = bytesMissing(after: item, range)
-        guard missingBytes == 0 else { return }
+        if missingBytes == 0, kind == .read, session.mustBeginAgain(self) { missingBytes = 1 }
+        guard missingBytes == 0 else { return session.awaitRoom(for: self) }
         isBeingMade = isRepliedLater(with: item, range)
         guard !isBeingMade else { return }
         reply(with: item, range)
@@ -123,17 +128,13 @@ class PendingRequest: RequestCompletion {
 
     final func fail(_ error: CRUDError, isOverdue: Bool) {
         missingBytes = isOverdue ? 0 : bytesMissing(after: error)
-        guard missingBytes == 0 else { return }
+        guard missingBytes == 0 else { return session.awaitRoom(for: self) }
         reply(with: error, isOverdue: isOverdue)
         hasReplied()
     }
 
     final func ended() {
-        if missingBytes > 0 {
-            session.awaitRoom(for: self)
-        } else if !isBeingMade {
-            session.ended(self)
-        }
+        if missingBytes == 0, !isBeingMade { session.ended(self) }
     }
 
     /// Whether another thread makes the reply. It ends the request when it is there.
@@ -146,7 +147,10 @@ class PendingRequest: RequestCompletion {
     func bytesMissing(after error: CRUDError) -> Int { 0 }
 
     /// Whether it may be submitted now.
-    final var canBeginAgain: Bool { collection?.isQuiesced != true }
+    final var canBeginAgain: Bool {
+        guard let collection else { return true }
+        return !collection.isQuiesced && (kind != .read || session.admitsUnfinishedRead(on: collection))
+    }
 
     /// Begins again with the room that was missing, which its session has been charged for.
     final func beginAgain() {

@@ -18,32 +18,43 @@ enum RequestKind {
 ///
 /// Requests of one session on one collection take effect as if they were executed one after another. Writes keep their
 /// order by themselves, since a backend executes them in order. A read waits for the writes before it, and a write for
-/// those reads before it that are still in flight. A scan and what reads before or after it wait for each other, for
-/// one must not see an older state than what comes before it. A request that waits makes all later ones on its
-/// collection wait behind it, and nothing else. A request on several collections waits for each of them: it starts when
-/// it is the first that waits on every one, and none has anything in flight that it has to wait for.
+/// those reads before it that are still in flight. No read may see an older state than one before it: the reads of one
+/// iteration of the loop go to the backend together and are executed in their order, a later one waits for them, and a
+/// scan and what reads before or after it wait for each other. A read that has found more than there is room for begins
+/// again later, before all that waits. A request that waits makes all later ones on its collection wait behind it, and
+/// nothing else. A request on several collections waits for each of them: it starts when it is the first that waits on
+/// every one, and none has anything in flight that it has to wait for.
 struct CollectionOrder {
     private struct Entry {
         let collection: Collection
         var reads = 0
+        /// The iteration in which the last of them began.
+        var iterationOfReads: UInt64 = 0
+        /// Those that wait to begin again.
+        var unfinishedReads = 0
         var scans = 0
         var writes = 0
         var bulkDeletes = 0
         var waiting: [WaitingRequest] = []
 
-        /// Whether a request may start, given that none waits before it.
-        func admits(_ kind: RequestKind) -> Bool {
+        /// Whether a request may start in an iteration, given that none waits before it.
+        func admits(_ kind: RequestKind, in iteration: UInt64) -> Bool {
             if collection.isQuiesced { return false }
+            let hasReads = reads > 0 || unfinishedReads > 0
             return switch kind {
-            case .read: scans == 0 && writes == 0 && bulkDeletes == 0
-            case .scan: reads == 0 && scans == 0 && writes == 0 && bulkDeletes == 0
-            case .write, .bulkDelete: reads == 0 && scans == 0 && bulkDeletes == 0
+            case .read:
+                admitsUnfinishedRead(in: iteration) && unfinishedReads == 0 && scans == 0 && writes == 0
+                    && bulkDeletes == 0
+            case .scan: !hasReads && scans == 0 && writes == 0 && bulkDeletes == 0
+            case .write, .bulkDelete: !hasReads && scans == 0 && bulkDeletes == 0
             case .follow: true
             }
         }
 
+        func admitsUnfinishedRead(in iteration: UInt64) -> Bool { reads == 0 || iterationOfReads == iteration }
+
         var isIdle: Bool {
-            reads == 0 && scans == 0 && writes == 0 && bulkDeletes == 0 && waiting.isEmpty
+            reads == 0 && unfinishedReads == 0 && scans == 0 && writes == 0 && bulkDeletes == 0 && waiting.isEmpty
         }
     }
 
@@ -55,22 +66,53 @@ struct CollectionOrder {
     /// Whether a request may start now.
     ///
     /// - Parameter hasWaited: whether it is the first of those that wait.
-    func admits(_ kind: RequestKind, on collection: Collection, hasWaited: Bool) -> Bool {
+    func admits(
+        _ kind: RequestKind, on collection: Collection, hasWaited: Bool, in iteration: UInt64
+    ) -> Bool {
         guard let index = index(of: collection) else { return !collection.isQuiesced }
-        return (hasWaited || entries[index].waiting.isEmpty) && entries[index].admits(kind)
+        return (hasWaited || entries[index].waiting.isEmpty) && entries[index].admits(kind, in: iteration)
+    }
+
+    /// Whether reads are in flight, which one that is executed at once would overtake.
+    func hasReads(on collection: Collection) -> Bool {
+        index(of: collection).map { entries[$0].reads > 0 } ?? false
     }
 
     /// Counts a request that is in flight, or with −1 one that no longer is.
-    mutating func count(_ kind: RequestKind, on collection: Collection, _ change: Int) {
+    mutating func count(_ kind: RequestKind, on collection: Collection, _ change: Int, in iteration: UInt64) {
         let index = makeEntry(for: collection)
         switch kind {
-        case .read: entries[index].reads += change
+        case .read:
+            entries[index].reads += change
+            if change > 0 { entries[index].iterationOfReads = iteration }
         case .scan: entries[index].scans += change
         case .write: entries[index].writes += change
         case .bulkDelete: entries[index].bulkDeletes += change
         case .follow: break
         }
         collection.requestsInFlight += change
+    }
+
+    // MARK: Reads that begin again
+
+    /// Whether one may begin again in an iteration.
+    func admitsUnfinishedRead(on collection: Collection, in iteration: UInt64) -> Bool {
+        index(of: collection).map { entries[$0].admitsUnfinishedRead(in: iteration) } ?? true
+    }
+
+    /// A read that was in flight waits to begin again.
+    mutating func suspendRead(on collection: Collection) {
+        let index = makeEntry(for: collection)
+        entries[index].reads -= 1
+        entries[index].unfinishedReads += 1
+    }
+
+    /// It is in flight again.
+    mutating func resumeRead(on collection: Collection, in iteration: UInt64) {
+        let index = makeEntry(for: collection)
+        entries[index].unfinishedReads -= 1
+        entries[index].reads += 1
+        entries[index].iterationOfReads = iteration
     }
 
     // MARK: Waiting
@@ -84,12 +126,12 @@ struct CollectionOrder {
         }
     }
 
-    /// A request that may start now.
-    var firstStartable: WaitingRequest? {
+    /// A request that may start in an iteration.
+    func firstStartable(in iteration: UInt64) -> WaitingRequest? {
         firstWaiting { request in
             request.collections.allSatisfy { collection in
                 guard let index = index(of: collection) else { return true }
-                return entries[index].waiting.first === request && entries[index].admits(request.kind)
+                return entries[index].waiting.first === request && entries[index].admits(request.kind, in: iteration)
             }
         }
     }

@@ -91,7 +91,7 @@ extension Session {
     /// How much room the first of the accepted requests that only wait for room needs; nil if none does.
     private var bytesNeededByRequests: Int? {
         if let read = state.unfinishedReads.first, read.canBeginAgain { return read.missingBytes }
-        if let request = state.order.firstStartable { return request.neededBytes }
+        if let request = state.order.firstStartable(in: sessions.iteration) { return request.neededBytes }
         if let array = state.array, !array.hasRoom { return array.maximumReplyBytes }
         return nil
     }
@@ -107,8 +107,11 @@ extension Session {
     ///
     /// - Parameter hasWaited: whether it is the first of those that wait.
     func admits(_ kind: RequestKind, on collection: Collection, hasWaited: Bool) -> Bool {
-        state.order.admits(kind, on: collection, hasWaited: hasWaited)
+        state.order.admits(kind, on: collection, hasWaited: hasWaited, in: sessions.iteration)
     }
+
+    /// Whether a read may be executed at once: no other one is in flight that it would overtake.
+    func mayReadNow(_ collection: Collection) -> Bool { !state.order.hasReads(on: collection) }
 
     /// Keeps a frame until the requests before it on its collections are done, and there is room for its reply.
     ///
@@ -137,17 +140,50 @@ extension Session {
     }
 
     private func count(_ request: PendingRequest, _ change: Int) {
-        if let collection = request.collection { state.order.count(request.kind, on: collection, change) }
-        for collection in request.otherCollections { state.order.count(request.kind, on: collection, change) }
+        let iteration = sessions.iteration
+        if let collection = request.collection {
+            state.order.count(request.kind, on: collection, change, in: iteration)
+        }
+        for collection in request.otherCollections {
+            state.order.count(request.kind, on: collection, change, in: iteration)
+        }
         charge(requests: change * request.weight, bytes: change * request.chargedBytes)
     }
 
-    /// Has a read begin again once there is room for what it has found.
+    /// Has a read begin again once there is room for what it has found, behind those that were started before it.
     func awaitRoom(for read: PendingRequest) {
         guard state.stream != nil else { return ended(read) }
-        state.unfinishedReads.append(read)
+        let reads = state.unfinishedReads
+        state.unfinishedReads.insert(read, at: reads.firstIndex { $0.number > read.number } ?? reads.count)
         account.wait(read.chargedBytes)
+        if read.kind == .read, let collection = read.collection { state.order.suspendRead(on: collection) }
         sessions.add(self, to: [.overdue, .room])
+    }
+
+    /// A read no longer waits to begin again: it does, or it ends.
+    func takeUnfinished(_ read: PendingRequest) {
+        state.unfinishedReads.removeAll { $0 === read }
+        account.wait(-read.chargedBytes)
+        guard read.kind == .read, let collection = read.collection else { return }
+        state.order.resumeRead(on: collection, in: sessions.iteration)
+    }
+
+    /// Whether a read that was started before this one begins again, so that this one has to be made again, too.
+    func mustBeginAgain(_ read: PendingRequest) -> Bool {
+        state.unfinishedReads.contains {
+            $0.number < read.number && $0.kind == .read && $0.collection === read.collection
+        }
+    }
+
+    /// Whether a read may begin again now: no other one is in flight that was sent to the backend before.
+    func admitsUnfinishedRead(on collection: Collection) -> Bool {
+        state.order.admitsUnfinishedRead(on: collection, in: sessions.iteration)
+    }
+
+    /// The number of a request that is started: higher than those of all before it.
+    func nextRequestNumber() -> UInt64 {
+        state.startedRequests += 1
+        return state.startedRequests
     }
 
     /// Has a read begin again, now or once there is room.
@@ -164,14 +200,13 @@ extension Session {
         let enoughOutput = outputBytes + Self.replyBytesPerIteration
         while let read = state.unfinishedReads.first, !hasHadItsShare, outputBytes < enoughOutput {
             guard read.canBeginAgain, hasRoom(for: read.missingBytes) else { break }
-            state.unfinishedReads.removeFirst()
-            account.wait(-read.chargedBytes)
+            takeUnfinished(read)
             spend(Self.workOfFrame)
             charge(requests: 0, bytes: read.missingBytes)
             read.beginAgain()
         }
-        while let request = state.order.firstStartable, !hasHadItsShare, outputBytes < enoughOutput,
-            hasRoom(for: request.neededBytes)
+        while let request = state.order.firstStartable(in: sessions.iteration), !hasHadItsShare,
+            outputBytes < enoughOutput, hasRoom(for: request.neededBytes)
         {
             state.order.remove(request)
             spend(Self.workOfFrame)
@@ -198,8 +233,7 @@ extension Session {
             reject(frame: text.span, .overdue, arrival: request.arrival)
         }
         for read in state.unfinishedReads where read.deadline <= now {
-            state.unfinishedReads.removeAll { $0 === read }
-            account.wait(-read.chargedBytes)
+            takeUnfinished(read)
             read.fail(.overdue, isOverdue: true)
             ended(read)
         }

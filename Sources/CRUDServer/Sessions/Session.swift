@@ -45,8 +45,10 @@ final class Session: StreamHandler {
         var authority: Authority
         var order = CollectionOrder()
         var array: BatchArray?
-        /// Reads whose records take more room than they were given.
+        /// Reads whose records take more room than they were given, in the order in which they were started.
         var unfinishedReads: [PendingRequest] = []
+        /// How many requests have been started that a backend executes.
+        var startedRequests: UInt64 = 0
         /// Requests that have been accepted and are not done.
         var requestsInFlight = 0
         var partialFrame: PartialFrame?
@@ -296,10 +298,9 @@ final class Session: StreamHandler {
         state.stream = nil
         dropInput()
         for read in state.unfinishedReads {
-            account.wait(-read.chargedBytes)
+            takeUnfinished(read)
             ended(read)
         }
-        state.unfinishedReads.removeAll()
         loop.followers.endUnwanted()
         sessions.hasClosed(self, stream)
     }

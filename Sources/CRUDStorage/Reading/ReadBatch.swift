@@ -9,8 +9,6 @@ package final class ReadBatch: WorkItem, @unchecked Sendable {
     /// thread at a time uses it, and nothing that is called during an access comes back to it.
     private struct State: ~Copyable {
         var reads: [Read] = []
-        var hasReadsByID = false
-        var isExecutedByThreads = false
         var results: [ReadResult] = []
         /// Why single reads cannot be made, by their position: their collection could not be opened.
         var refusals: [Int: CRUDError] = [:]
@@ -35,19 +33,7 @@ package final class ReadBatch: WorkItem, @unchecked Sendable {
     /// The bytes of a read's ids or prefix.
     package func bytes(_ place: ByteArena.Place) -> UnsafeRawBufferPointer { state.arena.bytes(place) }
 
-    func append(_ read: Read) {
-        state.reads.append(read)
-        if !read.isCount { state.hasReadsByID = true }
-    }
-
-    /// Whether it reads records by id.
-    var hasReadsByID: Bool { state.hasReadsByID }
-
-    /// Whether the backend's threads execute it, as its loop has decided.
-    var isExecutedByThreads: Bool {
-        get { state.isExecutedByThreads }
-        set { state.isExecutedByThreads = newValue }
-    }
+    func append(_ read: Read) { state.reads.append(read) }
 
     /// Whether it only reads records by id.
     var isByID: Bool { !state.reads.contains { $0.isCount } }

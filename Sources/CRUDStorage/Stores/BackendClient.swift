@@ -16,8 +16,6 @@ package final class BackendClient {
     /// What comes before the batch of mutations that is being gathered.
     private var pending: [WorkItem] = []
     private var inFlight: [WorkItem] = []
-    /// How many of them are batches of reads by id that the backend's threads execute.
-    private(set) var readsByThreads = 0
 
     package init(_ backend: Backend, loop: any LoopContext) {
         self.backend = backend
@@ -97,10 +95,6 @@ package final class BackendClient {
 
     func begin(_ item: WorkItem) {
         inFlight.append(item)
-        if let batch = item as? ReadBatch, batch.hasReadsByID {
-            batch.isExecutedByThreads = true
-            readsByThreads += 1
-        }
         backend.submit(item)
     }
 
@@ -119,7 +113,6 @@ package final class BackendClient {
     package func complete(_ item: WorkItem) {
         guard let index = inFlight.firstIndex(where: { $0 === item }) else { return }
         inFlight.remove(at: index)
-        noteEnd(of: item)
         // A thread of the backend may have seen a write that has not been acknowledged yet; whoever is told of it must
         // not be shown an older state by the loop.
         store.releaseSnapshot()
@@ -130,12 +123,7 @@ package final class BackendClient {
     package func expire(at now: Duration) {
         for item in inFlight where item.expireWaiters(at: now, backend: backend.name) {
             inFlight.removeAll { $0 === item }
-            noteEnd(of: item)
         }
-    }
-
-    private func noteEnd(of item: WorkItem) {
-        if let batch = item as? ReadBatch, batch.isExecutedByThreads { readsByThreads -= 1 }
     }
 
     // MARK: Reloads

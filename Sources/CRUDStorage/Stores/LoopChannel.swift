@@ -152,7 +152,7 @@ package final class LoopChannel {
     private func completeCall(_ failure: PluginFailure?) {
         guard let call = current.take() else { return }
         if let failure {
-            groups[0].calls += call.fail(store.report(failure))
+            groups[0].calls += call.fail(store.report(failure)).reversed()
         } else {
             call.succeed()
         }

@@ -33,20 +33,16 @@ final class LoopStore: Store {
         worker = WorkerStore(client, loop: loop)
     }
 
-    /// Whether threads read for this loop, as they do until a collection is open. What is read meanwhile goes the same
-    /// way, lest it overtake what its session has asked for before.
-    private var areThreadsReading: Bool { client.readsByThreads > 0 || worker.hasPendingReadsByID }
-
     private func openReader(for collection: BackendCollection) -> SnapshotReader? {
         // A storage that is down is left to the backend, which refuses what comes.
-        guard collection.isOpen, !client.backend.isStorageDown, !areThreadsReading else { return nil }
+        guard collection.isOpen, !client.backend.isStorageDown else { return nil }
         if let reader { return reader }
         reader = client.backend.reader(forLoop: client.loopNumber)
         return reader
     }
 
     func cacheKey(for collection: BackendCollection) -> CacheKey? {
-        guard let cache, !areThreadsReading else { return nil }
+        guard let cache else { return nil }
         let input = loop.inputCount
         if state.inputOfVersion != input, !followVersion(collection, cache) { return nil }
         state.inputOfVersion = input
@@ -84,7 +80,8 @@ final class LoopStore: Store {
     }
 
     func pendingReads(for collection: BackendCollection) -> ReadBatch {
-        guard openReader(for: collection) != nil else {
+        // What goes to the threads in this iteration must not be overtaken.
+        guard !worker.hasPendingReads, openReader(for: collection) != nil else {
             own = nil
             return worker.pendingReads(for: collection)
         }

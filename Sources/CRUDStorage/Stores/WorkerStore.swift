@@ -56,7 +56,6 @@ final class WorkerStore: Store {
     }
 
     var hasPendingReads: Bool { reads != nil }
-    var hasPendingReadsByID: Bool { reads?.hasReadsByID ?? false }
     var holdsSnapshot: Bool { false }
     func releaseStaleSnapshot() {}
     func releaseSnapshot() {}

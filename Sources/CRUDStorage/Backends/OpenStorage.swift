@@ -247,9 +247,9 @@ final class OpenStorage {
         if let child = opened.child {
             collection.set(number: child.number(of: handle), inChild: child.identity)
         }
-        collections.append(collection)
         attachIndexes(to: collection)
         try attachFeed(to: collection, handle)
+        collections.append(collection)
         collection.cacheNumber = environment.cache?.opened(collection, as: handle) ?? 0
         collection.handle = handle
         if let indexes = collection.indexes { openedIndexes(collection, indexes) }

@@ -12,6 +12,8 @@ public struct CRUDError: Error, Sendable {
     public var details: Details
     /// The underlying error, if there is one (of a connection, for example). It is not sent on the wire.
     public var cause: (any Error)?
+    /// Whether the message names the collection, and the record if there is one.
+    package var namesSubject = false
 
     public init(_ code: Code, _ message: String, details: Details = Details(), cause: (any Error)? = nil) {
         self.code = code

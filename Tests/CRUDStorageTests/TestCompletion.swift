@@ -37,7 +37,7 @@ final class TestCompletion: RequestCompletion {
         }
     }
 
-    func fail(_ error: CRUDError, of item: WorkItem, isOverdue: Bool) {
+    func fail(_ error: CRUDError, of item: WorkItem, _ range: Range<Int>, isOverdue: Bool) {
         self.error = error
         add(isOverdue ? "overdue: \(error.code.name)" : error.code.name)
     }

@@ -27,11 +27,12 @@ package struct Reply: CustomStringConvertible {
 package struct ReplyError {
     package let code: Int
     package let name: String
+    package let message: String
     package let isRetryable: Bool
     package let details: JSON?
 
     init(_ json: JSON) throws {
-        guard json["message"]?.string != nil, let code = json["code"]?.integer,
+        guard let message = json["message"]?.string, let code = json["code"]?.integer,
             let name = json["data"]?["name"]?.string, let isRetryable = json["data"]?["retryable"]?.boolean
         else { throw Failure("not an error of the protocol: \(json.text)") }
         guard Self.names[code] == name else { throw Failure("no such code and name: \(json.text)") }
@@ -39,6 +40,7 @@ package struct ReplyError {
             throw Failure("retryable is wrong: \(json.text)")
         }
         self.code = code
+        self.message = message
         self.name = name
         self.isRetryable = isRetryable
         details = json["data"]?["details"]

@@ -97,6 +97,41 @@ import Testing
         #expect(try connection.isUsable())
     }
 
+    /// What an error quotes of a request is cut: the request's id, and the replies to others of its array, are not lost.
+    @Test func anErrorIsNeverLong() throws {
+        let daemon = try Daemon(Configuration(limits: "frame_bytes: 64KiB\nitem_bytes: 32KiB"))
+        let connection = try daemon.connect()
+        let long = String(repeating: "é", count: 31_000)
+        let filter = #"{"collection":"c","filter":{"op":"\#(long)","args":[]}}"#
+        for (method, params, name) in [
+            ("daemon.ping", #"{"\#(long)":1}"#, "invalid_params"), ("record.query", filter, "invalid_query"),
+        ] {
+            let request = Connection.request(method, params, id: "7")
+            try connection.sendFrame(request)
+            let reply = try connection.receive()
+            #expect(reply.id.integer == 7 && reply.error?.name == name, "\(reply)")
+            let write = Connection.request("record.upsert", Connection.params("c", name, item: "1"), id: "1")
+            try connection.sendFrame("[\(write),\(request)]")
+            let replies = try connection.receiveBatch()
+            #expect(replies.first { $0.id.integer == 1 }?.result != nil)
+            #expect(replies.first { $0.id.integer == 7 }?.error?.name == name)
+        }
+    }
+
+    /// The limit is told, not the room that was left of it.
+    @Test func aLimitIsToldAsItIsConfigured() throws {
+        let daemon = try Daemon(Configuration(limits: "frame_bytes: 64KiB\nitem_bytes: 32KiB"))
+        let connection = try daemon.connect()
+        for id in ["a", "b", "c"] {
+            let item = #"{"n":"\#(String(repeating: "x", count: 30_000))"}"#
+            #expect(try connection.create("c", id, item).result != nil)
+        }
+        let error = try connection.call(
+            "record.query", #"{"collection":"c","sort":[{"property":"n"}],"limit":2}"#
+        ).error
+        #expect(error?.details?["limit"]?.string == "frame_bytes" && error?.details?["maximum"]?.integer == 65536)
+    }
+
     @Test func aReplyThatWouldBeTooLongIsNotGatheredEither() throws {
         let daemon = try Daemon(Configuration())
         let connection = try daemon.connect()

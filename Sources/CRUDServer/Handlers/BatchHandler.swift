@@ -124,7 +124,9 @@ final class BatchHandler {
                     let name = call.decode(operation.collection)
                     call.session.noteDenial(of: .recordBatch, operation.kind, on: name)
                 }
-                assignments.append(Assignment(operation: operation, target: .failure(error)))
+                let (id, name) = (call.decode(operation.id), call.decode(operation.collection))
+                assignments.append(
+                    Assignment(operation: operation, target: .failure(error.about(id, in: name))))
             }
         }
         return assignments

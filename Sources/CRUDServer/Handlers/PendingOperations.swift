@@ -33,7 +33,7 @@ final class PendingOperations: PendingRequest {
     /// - Parameter isOverdue: where this is the only part, the request as a whole has waited too long.
     override func reply(with error: CRUDError, isOverdue: Bool) {
         if results.isAtomic || (isOverdue && results.isOnePart) { return reply(with: error) }
-        for position in positions { results.outcomes[position] = .failed(error) }
+        for position in positions { results.outcomes[position] = .failed(naming(error)) }
         replyIfLast()
     }
 

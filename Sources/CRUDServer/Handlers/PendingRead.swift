@@ -14,8 +14,8 @@ class PendingRead: PendingRequest {
             switch batch.result(at: range.lowerBound) {
             case .records(let records): try append(records, of: batch, to: &output)
             case .count(let count): append(count, to: &output)
-            case .tooLong: throw .replyTooLong(maximumBytes: session.loop.limits.frameBytes)
-            case .failed(let error): throw error
+            case .tooLong: throw naming(.replyTooLong(maximumBytes: session.loop.limits.frameBytes))
+            case .failed(let error): throw naming(error)
             }
         }
     }
@@ -41,6 +41,7 @@ class PendingRead: PendingRequest {
 final class PendingRecordRead: PendingRead {
     private let result: RecordsResult
     override var recordCount: Int { result.sentIDs.count }
+    override var recordID: [UInt8]? { result.sentIDs.count == 1 ? result.id(0) : nil }
     private let writer: RecordWriter
     private let deliver: @Sendable (LongResult) -> Void
     /// How many bytes of items and revisions it may find.
@@ -86,8 +87,10 @@ final class PendingRecordRead: PendingRead {
 
     private func finish(with outcome: Result<[UInt8], CRUDError>) {
         reply { output throws(CRUDError) in
-            let result = try outcome.get()
-            output.append(result.span)
+            switch outcome {
+            case .success(let result): output.append(result.span)
+            case .failure(let error): throw naming(error)
+            }
         }
         hasReplied()
         session.ended(self)

@@ -120,10 +120,11 @@ final class RecordReadHandler {
 
 /// A `record.exists` in flight.
 private final class PendingExistence: PendingRead {
-    private let recordID: [UInt8]
+    private let recordedID: [UInt8]
+    override var recordID: [UInt8]? { recordedID }
 
-    init(_ call: borrowing Call, _ recordID: [UInt8], on collection: Collection) {
-        self.recordID = recordID
+    init(_ call: borrowing Call, _ id: [UInt8], on collection: Collection) {
+        recordedID = id
         super.init(call, .read, on: collection)
     }
 
@@ -134,7 +135,7 @@ private final class PendingExistence: PendingRead {
 
     override func submitAgain(withRoomFor bytes: Int) {
         guard let collection else { return }
-        let recordID = recordID
+        let recordID = recordedID
         let id = collection.store.pendingReads(for: collection.stored).store(recordID.span)
         collection.store.submit(Read(.existence([id]), in: collection.stored), for: self)
     }

@@ -80,12 +80,14 @@ extension StreamBuffer {
         do throws(CRUDError) { return try result(&scratch) ? .ok : nil } catch { return RequestOutcome(error.code) }
     }
 
-    /// Appends an error object.
+    /// Appends an error object. What it quotes of the request is cut, so that it is never longer than a few kilobytes.
     mutating func append(_ error: CRUDError) {
         var writer = JSONWriter()
-        error.write(to: &writer)
+        error.cut(to: Self.maximumQuotedBytes).write(to: &writer)
         append(writer.bytes.span)
     }
+
+    private static let maximumQuotedBytes = 512
 
     /// Appends a JSON object with the members that `members` writes.
     mutating func appendObject(_ members: (inout JSONWriter) -> Void) {
@@ -147,5 +149,28 @@ extension CRUDError {
     /// `limit_exceeded` of a limit, by its name in the configuration.
     static func limit(_ name: String, _ maximum: Int, _ message: String) -> CRUDError {
         CRUDError(.limitExceeded, message, details: .init(limit: name, maximum: maximum))
+    }
+}
+
+extension CRUDError {
+    /// This error, with no text in it longer than so many bytes; the errors of a configuration are no peer's text.
+    fileprivate func cut(to maximum: Int) -> CRUDError {
+        guard code != .invalidConfiguration else { return self }
+        var error = self
+        error.message = message.cut(to: maximum)
+        error.details.member = details.member?.cut(to: maximum)
+        // JSON that is cut is none.
+        if details.node?.utf8.count ?? 0 > maximum { error.details.node = nil }
+        error.details.path = details.path?.cut(to: maximum)
+        return error
+    }
+}
+
+extension String {
+    fileprivate func cut(to maximum: Int) -> String {
+        guard utf8.count > maximum else { return self }
+        var end = utf8.index(startIndex, offsetBy: maximum)
+        while end.samePosition(in: unicodeScalars) == nil { end = utf8.index(before: end) }
+        return self[..<end] + "…"
     }
 }

@@ -163,7 +163,17 @@ struct Call: ~Copyable {
 
     /// Replies with an error, unless the request is a notification.
     func fail(_ error: CRUDError) {
+        let error = naming(error)
         reply { _ throws(CRUDError) in throw error }
+    }
+
+    /// An error whose message names what the call is about, unless it is about the call itself.
+    private func naming(_ error: CRUDError) -> CRUDError {
+        guard !error.namesSubject, error.code != .invalidParams, error.code != .invalidQuery,
+            let name = request[.collection]
+        else { return error }
+        guard let id = request[.id] else { return error.about(collection: decode(name)) }
+        return error.about(decode(id), in: decode(name))
     }
 }
 

@@ -1,5 +1,7 @@
+import CRUDConfiguration
 import CRUDEventLoop
 import CRUDModel
+import CRUDPluginHost
 import CRUDQuery
 import CRUDStorage
 import CRUDWire
@@ -54,6 +56,19 @@ class PendingRequest: RequestCompletion {
 
     /// How many records it names.
     var recordCount: Int { 1 }
+
+    /// The id of the record that it is about, if that is one, and known here.
+    var recordID: [UInt8]? { nil }
+
+    /// An error as the peer is told of it: its message names what the request is about.
+    final func naming(_ error: CRUDError) -> CRUDError {
+        var error = error
+        // Who finds records knows no more than the room that there was for them.
+        if error.details.limit == "frame_bytes" { error.details.maximum = session.loop.limits.frameBytes }
+        guard let collection, otherCollections.isEmpty else { return error }
+        guard let recordID else { return error.about(collection: collection.name) }
+        return error.about(recordID, in: collection.name)
+    }
 
     /// How it was executed, if it is a query, once that is known.
     var queryPlan: QueryPlan? { nil }
@@ -121,8 +136,12 @@ class PendingRequest: RequestCompletion {
         hasReplied()
     }
 
-    final func fail(_ error: CRUDError, of item: WorkItem, isOverdue: Bool) {
+    final func fail(_ error: CRUDError, of item: WorkItem, _ range: Range<Int>, isOverdue: Bool) {
         begun = item.begun
+        guard let batch = item as? MutationBatch, range.count == 1, let mutation = batch.mutations[range].first else {
+            return fail(error, isOverdue: isOverdue)
+        }
+        let error = error.about(batch.arena.bytes(mutation.id), in: mutation.collection.name)
         fail(error, isOverdue: isOverdue)
     }
 
@@ -180,6 +199,7 @@ class PendingRequest: RequestCompletion {
     func reply(with error: CRUDError, isOverdue: Bool) { reply(with: error) }
 
     final func reply(with error: CRUDError) {
+        let error = naming(error)
         reply { _ throws(CRUDError) in throw error }
     }
 

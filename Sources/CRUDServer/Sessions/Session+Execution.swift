@@ -40,14 +40,15 @@ extension Session {
 
     /// Replies to a frame with an error instead of executing it.
     func reject(frame: Span<UInt8>, _ error: CRUDError, arrival: Duration) {
-        // It has been parsed before without an error.
-        guard case .request(let request)? = try? sessions.parser.parse(frame) else { return }
-        if let id = request.id {
-            fail(error, to: frame.extracting(id.range), in: nil, of: request.method, arrival: arrival)
-        } else {
-            count(request.method, RequestOutcome(error.code), arrival: arrival)
+        frame.withUnsafeBufferPointer { text in
+            // It has been parsed before without an error.
+            guard case .request(let request)? = try? sessions.parser.parse(frame) else { return }
+            let call = Call(
+                session: self, array: nil, text: text, request: request, arrival: arrival, deadline: arrival,
+                chargedBytes: 0, hasWaited: true, operations: nil)
+            call.fail(error)
+            sessions.parser.recycle(consume call.request)
         }
-        sessions.parser.recycle(request)
     }
 
     private func reply(

@@ -86,7 +86,7 @@ package class WorkItem: QueueItem, @unchecked Sendable {
     final func complete() {
         for waiter in waiters where !waiter.hasReply {
             if let failure {
-                waiter.completion.fail(failure, of: self, isOverdue: false)
+                waiter.completion.fail(failure, of: self, waiter.range, isOverdue: false)
             } else {
                 waiter.completion.complete(with: self, waiter.range)
             }
@@ -104,7 +104,8 @@ package class WorkItem: QueueItem, @unchecked Sendable {
         for index in overdue {
             waiters[index].hasReply = true
             waiters[index].completion.fail(
-                isWithdrawn ? .overdue(backend) : overdueError(backend), of: self, isOverdue: true)
+                isWithdrawn ? .overdue(backend) : overdueError(backend), of: self, waiters[index].range,
+                isOverdue: true)
         }
         // A write of a client that has gone is still executed.
         if waiters.allSatisfy({ $0.hasReply || !isWrite && !$0.completion.isWanted }) { waitersHaveLeft() }
@@ -114,7 +115,7 @@ package class WorkItem: QueueItem, @unchecked Sendable {
 }
 
 /// A request that waits for work of a backend. It is called on the event loop that has submitted the work: once
-/// ``complete(with:_:)`` or ``fail(_:of:isOverdue:)``, then once ``ended()``.
+/// ``complete(with:_:)`` or ``fail(_:of:_:isOverdue:)``, then once ``ended()``.
 package protocol RequestCompletion: AnyObject {
     /// When the request has waited long enough, on the loop's clock.
     var deadline: Duration { get }
@@ -132,8 +133,9 @@ package protocol RequestCompletion: AnyObject {
     ///
     /// - Parameters:
     ///   - item: as of ``complete(with:_:)``.
+    ///   - range: as of ``complete(with:_:)``.
     ///   - isOverdue: the backend may still be busy with it.
-    func fail(_ error: CRUDError, of item: WorkItem, isOverdue: Bool)
+    func fail(_ error: CRUDError, of item: WorkItem, _ range: Range<Int>, isOverdue: Bool)
 
     /// The backend is done with it, or will never begin: nothing is held for it any more.
     func ended()

@@ -50,6 +50,23 @@ import Testing
         #expect(lines.first?.contains(#"backend files: collection "notes": record "b""#) == true)
     }
 
+    /// A filter that depends on no member, and a page that shows none, leave them out, too.
+    @Test(arguments: ["json", "xml"], ["inline", "process"])
+    func areLeftOutWhereNoMemberIsLookedAt(format: String, isolation: String) throws {
+        let daemon = try daemon(format: format, isolation)
+        let connection = try daemon.connect()
+        for filter in ["true", #"{"op":"or","args":[true,false]}"#] {
+            let count = try call(connection, "record.count", #","filter":\#(filter)"#).result
+            #expect(count?.text == #"{"count":2,"corrupt":["b"]}"#, "\(filter)")
+        }
+        let page = try call(connection, "record.query", #","fields":[]"#).result
+        #expect(page?["records"]?.elements?.compactMap { $0["id"]?.string } == ["a", "c"])
+        #expect(page?["corrupt"]?.text == #"["b"]"#)
+        let deletion = try call(connection, "record.deleteMatching", #","filter":true"#).result
+        #expect(deletion?["deleted"]?.integer == 2 && deletion?["corrupt"]?.text == #"["b"]"#)
+        #expect(try connection.exists("notes", "b") == true)
+    }
+
     /// Where nobody has to look at items, corrupt records are like others.
     @Test(arguments: [#""all":true"#, #""prefix":"""#, #""prefix":"b""#], ["inline", "process"])
     func areCountedAndDeletedWithoutAFilter(selection: String, isolation: String) throws {

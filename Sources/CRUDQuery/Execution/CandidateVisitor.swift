@@ -84,9 +84,8 @@ struct CandidateVisitor: ~Copyable {
         maximumTies = limits.maximumTies
         slice = Slice(limits, limits.slice)
         isSorted = !query.sort.keys.isEmpty
-        let looksAtItems = isSorted || evaluator.needsItem
-        validates = looksAtItems || decode != nil
-        needsItems = looksAtItems || purpose == .page && query.fields?.isEmpty != true
+        validates = isSorted || evaluator.needsItem || decode != nil
+        needsItems = isSorted || query.filter != nil || purpose == .page
         self.evaluator = evaluator
         values = SortValueReader(query.sort)
         text = RecordText(query.fields)
@@ -208,7 +207,14 @@ struct CandidateVisitor: ~Copyable {
         if planned.scan.isReversed, query.sort.keys.count == 1 { try count(group: item) }
         guard query.prefix.isEmpty || record.id.starts(with: query.prefix) else { return }
         guard try evaluator.matches(item) else { return }
+        if query.filter != nil, !validates, purpose != .page { try validate(item) }
         if purpose == .count { count += 1 } else { try keep(record, id, item) }
+    }
+
+    /// Even where a filter depends on no member, it selects none whose item is not valid JSON.
+    private func validate(_ item: Span<UInt8>) throws(JSONSyntaxError) {
+        var scanner = JSONScanner()
+        try scanner.document(item)
     }
 
     private mutating func count(group item: Span<UInt8>) throws(JSONSyntaxError) {

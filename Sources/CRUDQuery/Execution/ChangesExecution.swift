@@ -61,7 +61,7 @@ package final class ChangesExecution {
         deadline = limits.now() + timeout
         evaluator = try FilterEvaluator(query.filter ?? .constant(true))
         text = RecordText(query.fields)
-        needsItems = query.filter != nil || query.withItems && query.fields?.isEmpty != true
+        needsItems = query.filter != nil || query.withItems
         slice = Slice(limits, limits.slice)
         end = start
     }

@@ -11,24 +11,20 @@ struct RecordText: ~Copyable {
     }
 
     /// - Parameters:
-    ///   - item: JSON text; it does not matter where no part of it is shown.
-    ///   - isValid: whether the item is known to be valid JSON. It may have been edited in the storage.
+    ///   - item: JSON text.
+    ///   - isValid: whether it is known to be valid. It may have been edited in the storage.
     /// - Throws: `JSONSyntaxError` where it is not.
     mutating func write(
         _ record: FoundRecord, item: Span<UInt8>, isValid: Bool
     ) throws(JSONSyntaxError) -> [UInt8] {
+        if !isValid { try scanner.document(item) }
         var text: [UInt8] = []
         text.reserveCapacity(64 + record.id.count + (fields == nil ? item.count : 0) + record.revision.count)
         text.append(#"{"id":"#)
         // The buffers are valid during this call.
         text.appendJSONString(unsafe record.id.bindMemory(to: UInt8.self).span)
         text.append(#","item":"#)
-        if let fields, fields.isEmpty {
-            text.append("{}")
-        } else {
-            if !isValid { try scanner.document(item) }
-            if let fields { try fields.append(of: item, to: &text) } else { text.append(item) }
-        }
+        if let fields { try fields.append(of: item, to: &text) } else { text.append(item) }
         appendEnd(of: record, to: &text)
         return text
     }

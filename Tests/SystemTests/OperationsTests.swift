@@ -42,6 +42,18 @@ import Testing
         #expect(try connection.read(c, "a").result?["revision"]?.text == revision)
     }
 
+    /// Where there is no collection there is no record.
+    @Test(arguments: Backends.collections, [false, true])
+    func checksForAbsenceInACollectionThatIsNotThere(backend: String, isAtomic: Bool) throws {
+        guard !isAtomic || ["main", "memory"].contains(backend) else { return }
+        let connection = try Daemon.shared.connect()
+        let check = Operation("check", "\(backend)/not there \(isAtomic)", "a", ["ifRevision": "null"])
+        for _ in 0..<2 {
+            let reply = try connection.batch([check], isAtomic: isAtomic)
+            #expect(reply.results?.first?["result"]?.text == "{}", "\(reply)")
+        }
+    }
+
     @Test func reachesSeveralBackends() throws {
         let connection = try Daemon.shared.connect()
         let names = ["main/several", "memory/several", "files/several", "nowhere"]

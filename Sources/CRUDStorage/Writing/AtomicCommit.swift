@@ -125,8 +125,6 @@ struct AtomicCommit {
 
 extension Mutation {
     fileprivate var needsDryRun: Bool {
-        if transformation != nil || !collection.isOpen { return true }
-        if kind == .check, case .absent = precondition { return true }
-        return false
+        transformation != nil || !collection.isOpen || isCheckForAbsence
     }
 }

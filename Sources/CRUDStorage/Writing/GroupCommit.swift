@@ -35,6 +35,8 @@ struct GroupCommit {
                 batch.outcomes[position] = .refused(refusal)
             } else if batch.mutations[position].collection.isOpen {
                 append(PluginMutation(batch: batch, position: position))
+            } else if batch.mutations[position].isCheckForAbsence {
+                batch.outcomes[position] = .applied(replaced: false)
             }
         }
         batches.append(batch)

@@ -101,6 +101,11 @@ package struct Mutation: Sendable {
         self.transformation = transformation
     }
 
+    /// Whether it changes nothing and demands that there is no record.
+    var isCheckForAbsence: Bool {
+        if kind == .check, case .absent = precondition { true } else { false }
+    }
+
     /// Whether it creates a record where there was none.
     var canCreate: Bool {
         guard kind == .put else { return false }

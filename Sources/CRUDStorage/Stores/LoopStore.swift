@@ -81,7 +81,7 @@ final class LoopStore: Store {
 
     func pendingReads(for collection: BackendCollection) -> ReadBatch {
         // What goes to the threads in this iteration must not be overtaken.
-        guard !worker.hasPendingReads, openReader(for: collection) != nil else {
+        guard !worker.hasPendingReadsByID, openReader(for: collection) != nil else {
             own = nil
             return worker.pendingReads(for: collection)
         }

@@ -56,6 +56,7 @@ final class WorkerStore: Store {
     }
 
     var hasPendingReads: Bool { reads != nil }
+    var hasPendingReadsByID: Bool { reads?.reads.contains { !$0.isCount } ?? false }
     var holdsSnapshot: Bool { false }
     func releaseStaleSnapshot() {}
     func releaseSnapshot() {}

@@ -1,8 +1,9 @@
 /// Converts items to the form in which they are stored: no object has two members with the same name (the last one
-/// counts), and names contain only those escapes that JSON requires.
+/// counts), however that is written.
 ///
 /// So all readers of a stored item, tools of the storage included, see the same members. Nearly every item already has
-/// this form; one pass that compares names and skips everything else finds that out. Only the others are rewritten.
+/// this form; one pass that compares names and skips everything else finds that out. Of the others, and those that have
+/// names with escapes, what their names spell is compared.
 ///
 /// Items must be valid JSON, as a ``JSONScanner`` has found; other text is returned unchanged.
 package struct ItemNormalization: ~Copyable {

@@ -1,22 +1,17 @@
-/// The second half of ``ItemNormalization``: rewrites an item that is not in normal form.
+/// The second half of ``ItemNormalization``: rewrites an item that may not be in normal form.
 ///
-/// One pass finds the edits, at the end of each object: a member whose name is repeated later is removed, with the
-/// comma behind it, and a name with unnecessary escapes is replaced. Everything else is copied.
+/// One pass finds what is to be removed, at the end of each object: a member whose name is repeated later, with the
+/// comma behind it. Everything else is copied.
 struct ItemRewriting {
     private struct Member {
         /// The name with its quotes.
         var key: Range<Int>
-        /// The name with its quotes, as it is written in normal form.
-        var normalized: [UInt8]
-        var isNormalized: Bool
+        /// What it spells.
+        var name: [UInt8]
     }
 
-    private struct Edit {
-        var range: Range<Int>
-        var replacement: [UInt8]
-    }
-
-    private var edits: [Edit] = []
+    /// What is to be removed.
+    private var removals: [Range<Int>] = []
     /// The members of the open objects, nil for an open array, outermost first.
     private var containers: [[Member]?] = []
 
@@ -24,14 +19,14 @@ struct ItemRewriting {
     static func normalized(_ item: Span<UInt8>) -> [UInt8]? {
         var rewriting = ItemRewriting()
         do throws(JSONSyntaxError) {
-            try rewriting.findEdits(item)
+            try rewriting.findRemovals(item)
         } catch {
             return nil
         }
-        return rewriting.edits.isEmpty ? nil : rewriting.apply(to: item)
+        return rewriting.removals.isEmpty ? nil : rewriting.apply(to: item)
     }
 
-    private mutating func findEdits(_ item: Span<UInt8>) throws(JSONSyntaxError) {
+    private mutating func findRemovals(_ item: Span<UInt8>) throws(JSONSyntaxError) {
         var scanner = JSONScanner()
         /// Whether the innermost container has had no member or element so far.
         var isFirst = true
@@ -51,7 +46,7 @@ struct ItemRewriting {
             }
             // Here a value has ended, or a container has begun.
             while !containers.isEmpty, try !hasNext(&scanner, item, &isFirst) {
-                if let members = containers.popLast(), let members { addEdits(for: members) }
+                if let members = containers.popLast(), let members { addRemovals(from: members) }
                 isFirst = false
             }
         } while !containers.isEmpty
@@ -64,46 +59,30 @@ struct ItemRewriting {
         let last = containers.count - 1
         guard containers[last] != nil else { return try scanner.nextElement(item, isFirst: &isFirst) }
         guard let key = try scanner.nextKey(item, isFirst: &isFirst) else { return false }
-        var name: [UInt8] = []
-        name.appendJSONString(key.decodedString(item))
-        let isNormalized = !key.hasEscapes || item.extracting(key.range).elementsEqual(name)
-        containers[last]?.append(Member(key: key.range, normalized: name, isNormalized: isNormalized))
+        containers[last]?.append(Member(key: key.range, name: key.decodedString(item)))
         return true
     }
 
-    /// Adds the edits of an object's members.
-    private mutating func addEdits(for members: [Member]) {
+    /// Adds the members of an object whose names are repeated later.
+    private mutating func addRemovals(from members: [Member]) {
         var laterNames: Set<[UInt8]> = []
-        for (index, member) in members.enumerated().reversed() {
-            if !laterNames.insert(member.normalized).inserted {
-                // The name is repeated later, so there is a next member.
-                edits.append(Edit(range: member.key.lowerBound..<members[index + 1].key.lowerBound, replacement: []))
-            } else if !member.isNormalized {
-                edits.append(Edit(range: member.key, replacement: member.normalized))
-            }
+        for (index, member) in members.enumerated().reversed() where !laterNames.insert(member.name).inserted {
+            // There is a next member.
+            removals.append(member.key.lowerBound..<members[index + 1].key.lowerBound)
         }
     }
 
     private mutating func apply(to item: Span<UInt8>) -> [UInt8] {
-        edits.sort { $0.range.lowerBound < $1.range.lowerBound }
+        removals.sort { $0.lowerBound < $1.lowerBound }
         var output: [UInt8] = []
         output.reserveCapacity(item.count)
         var position = 0
-        // Edits within a removed member are skipped.
-        for edit in edits where edit.range.lowerBound >= position {
-            for index in position..<edit.range.lowerBound { output.append(item[index]) }
-            output += edit.replacement
-            position = edit.range.upperBound
+        // Those within a member that is removed are skipped.
+        for removal in removals where removal.lowerBound >= position {
+            for index in position..<removal.lowerBound { output.append(item[index]) }
+            position = removal.upperBound
         }
         for index in position..<item.count { output.append(item[index]) }
         return output
-    }
-}
-
-extension Span<UInt8> {
-    fileprivate func elementsEqual(_ bytes: [UInt8]) -> Bool {
-        guard count == bytes.count else { return false }
-        for index in indices where self[index] != bytes[index] { return false }
-        return true
     }
 }

@@ -72,6 +72,8 @@ final class PendingChanges: PendingRequest, Follower {
     private var completionEnd: Duration?
     /// The page that had nothing to say.
     private var last = LastPage()
+    /// The collection as it was when that was found.
+    private var followed: BackendCollection?
 
     private struct LastPage {
         /// Where it ended.
@@ -101,6 +103,7 @@ final class PendingChanges: PendingRequest, Follower {
     }
 
     func submit(in collection: Collection) {
+        followed = collection.stored
         collection.client.submit(
             ChangesTask(
                 request, in: collection.stored, of: collection.backend, deliver: collection.client.deliver), for: self)
@@ -134,6 +137,13 @@ final class PendingChanges: PendingRequest, Follower {
     }
 
     var isCutShort: Bool { last.feed?.isOpen == false }
+
+    var isServed: Bool {
+        guard let collection, collection.stored === followed else { return false }
+        let name = collection.name
+        return session.loop.service.rules.rule(for: name.span) != nil
+            && session.authority.permissions(for: collection).contains(.read)
+    }
 
     func await(onLoop number: Int) { last.feed?.await(onLoop: number) }
 

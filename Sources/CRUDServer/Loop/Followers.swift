@@ -8,6 +8,8 @@ protocol Follower: AnyObject {
     var canBeginAgain: Bool { get }
     /// Whether there may be something to say.
     var isDue: Bool { get }
+    /// Whether its collection is served as it was, and its peer may read it.
+    var isServed: Bool { get }
     /// Whether what it follows has been closed: the collection was dropped or moved, or its backend was lost.
     var isCutShort: Bool { get }
     /// Until when it waits.
@@ -73,6 +75,9 @@ final class Followers {
 
     /// Replies to those whose collection is about to be exchanged.
     func endQuiesced() { end { !$0.canBeginAgain } }
+
+    /// Replies to those that a reload has taken their collection or their access from.
+    func endUnserved() { end { !$0.isServed } }
 
     /// Replies to all.
     func endAll() { end { _ in true } }

@@ -105,7 +105,7 @@ final class ServiceLoop: IterationHandler, LoopContext {
         sessions.resume()
         for client in clients { client.flush() }
         if !overdueTimer.isScheduled, hasPending {
-            overdueTimer.schedule(after: min(.seconds(1), state.limits.requestTimeout / 4))
+            overdueTimer.schedule(after: min(.milliseconds(250), state.limits.requestTimeout / 16))
         }
     }
 
@@ -202,9 +202,8 @@ final class ServiceLoop: IterationHandler, LoopContext {
         collections.table.serve(rules: service.rules, clients: clients)
         state.serve(service)
         router.serve()
-        // Access may be another now.
-        state.followers.endAll()
         sessions.serve(service)
+        state.followers.endUnserved()
         closeIdleSessions()
     }
 

@@ -4,8 +4,8 @@ extension Configuration {
     /// The differences to another configuration, one line each, for an administrator.
     ///
     /// Backends are left out, because what happens to them depends on their plugins too
-    /// (``BackendConfiguration/changedKeys(in:)``); so are `socket` and `state_directory`, which a running daemon
-    /// cannot change.
+    /// (``BackendConfiguration/changedKeys(in:)``); so are `socket`, `state_directory` and `loops`, which a running
+    /// daemon cannot change.
     package func changes(to new: Configuration) -> [String] {
         var changes: [String] = []
         if pluginDirectories != new.pluginDirectories {
@@ -15,10 +15,6 @@ extension Configuration {
         if access.rules != new.access.rules {
             let what = access.rules == nil ? "added" : new.access.rules == nil ? "removed" : "changed"
             changes.append("access: \(what)")
-        }
-        if loops != new.loops {
-            let counts = [loops, new.loops].map { $0.map(String.init) ?? "auto" }
-            changes.append("loops: stays \(counts[0]) until the daemon is started again, then \(counts[1])")
         }
         if cacheBytes != new.cacheBytes {
             let sizes = [cacheBytes, new.cacheBytes].map(Quantity.size.text)

@@ -48,13 +48,16 @@ extension ConfigurationDecoder {
     mutating func limits(_ node: YAMLNode?) -> Configuration.Limits {
         var limits = Configuration.Limits()
         guard let node, let fields = fields(node, LimitsKey.self) else { return limits }
-        let countBefore = diagnostics.count
+        var areSizesSound = true
         for limit in LimitDefinitions.all {
-            guard let value = quantity(fields[limit.key], limit.kind, in: limit.range) else { continue }
-            limits[keyPath: limit.value] = value
+            if let value = quantity(fields[limit.key], limit.kind, in: limit.range) {
+                limits[keyPath: limit.value] = value
+            } else if fields[limit.key] != nil, [.frameBytes, .itemBytes].contains(limit.key) {
+                areSizesSound = false
+            }
         }
         if fields[.itemBytes] == nil { limits.itemBytes = min(limits.itemBytes, limits.frameBytes / 2) }
-        if diagnostics.count == countBefore, limits.itemBytes > limits.frameBytes / 2 {
+        if areSizesSound, limits.itemBytes > limits.frameBytes / 2 {
             report(
                 (fields[.itemBytes] ?? node).position,
                 "item_bytes (\(Quantity.size.text(limits.itemBytes))) may be at most half of frame_bytes "

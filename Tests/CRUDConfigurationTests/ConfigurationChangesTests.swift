@@ -24,7 +24,6 @@ import Testing
     @Test(arguments: [
         ("plugins: {directories: [/a, /b]}", "plugins.directories: now /a, /b"), ("access: []", "access: added"),
         ("log: {level: debug}", "log.level: from info to debug"),
-        ("loops: 2", "loops: stays auto until the daemon is started again, then 2"),
         ("cache: {bytes: 0B}", "cache.bytes: from 64MiB to 0B"),
         ("busy_poll: 0us", "busy_poll: from 200us to 0s"),
         ("log: {slow: 1s}", "log.slow: from 100ms to 1s"),

@@ -40,6 +40,13 @@ import Testing
         #expect(!Files.exists("\(installation.path)/main.sqlite"))
     }
 
+    @Test func aWrongLimitHidesNoOther() throws {
+        let marked = MarkedText("limits: {frame_bytes: 1MiB, item_bytes: ¶1MiB, batch: ¶0}\n" + Configuration().text)
+        let lines = try Installation(text: marked.text).check().errorLines
+        #expect(lines.count == 2, "\(lines)")
+        for position in marked.positions { #expect(lines.contains { $0.contains("crudd.yaml:\(position): ") }) }
+    }
+
     /// An error in one key hides none in another, and options are checked by the plugin of every backend that has no
     /// error itself.
     @Test func errorsOfPluginsAreReportedInTheSameRun() throws {

@@ -34,6 +34,29 @@ import Testing
         #expect(try connection.reload().isEmpty)
     }
 
+    /// What can be moved is told apart from what only force can leave behind.
+    @Test func aCollectionThatIsMappedNowhereCannotBeMoved() throws {
+        let daemon = try Daemon()
+        let connection = try daemon.connect()
+        #expect(try connection.create("c", "a", "1").result != nil)
+        try daemon.installation.configure(Configuration(collections: "other: {backend: main}"))
+        for params in ["{}", #"{"move":true}"#] {
+            let message = try #require(try connection.call("daemon.reload", params).error?.message)
+            #expect(message.contains("mapped nowhere") && message.contains("--force") && !message.contains("--move"))
+        }
+        #expect(try connection.item("c", "a") == "1")
+    }
+
+    @Test func whatCannotChangeIsSaidOnce() throws {
+        let daemon = try Daemon(Configuration(loops: 1))
+        let connection = try daemon.connect()
+        for (loops, text) in [(3, "3"), (2, "2")] {
+            try daemon.installation.configure(Configuration(loops: loops))
+            let changes = try connection.reload().filter { $0.contains("loops") }
+            #expect(changes == ["loops: stays 1 until the daemon is restarted, then \(text)"])
+        }
+    }
+
     @Test func aFileThatIsGoneIsAnError() throws {
         let daemon = try Daemon()
         let connection = try daemon.connect()

@@ -67,6 +67,12 @@ import Testing
         let another = try Daemon(on: installation)
         #expect(try Connection(to: "\(place)/crudd.sock").isUsable())
         #expect(try another.stop() == .exited(0))
+        // Its owner can replace what is there whatever its mode is.
+        for mode in [0o755, 0o1777] where Peer.canImpersonate {
+            #expect(chown(place, 65534, 65534) == 0)
+            try Files.setMode(mode_t(mode), of: place)
+            try expectRefusal(installation)
+        }
     }
 
     @Test(arguments: [("", 0o660), (#"mode: "0600""#, 0o600), (#"mode: "0666""#, 0o666), (#"mode: "0620""#, 0o620)])

@@ -69,7 +69,9 @@ final class SocketPath {
         var status = stat()
         guard stat(directory, &status) == 0 else { throw SystemError("cannot examine \(directory)") }
         let isOpenToOthers = status.st_mode & (S_IWGRP | S_IWOTH) != 0 && status.st_mode & S_ISVTX == 0
-        guard !isOpenToOthers else {
+        // Its owner can rename what is there, sticky or not.
+        let isOwnedByOthers = status.st_uid != 0 && status.st_uid != geteuid()
+        guard !isOpenToOthers, !isOwnedByOthers else {
             throw SystemError(
                 "others can write \(directory), and replace the socket there", code: EPERM)
         }

@@ -160,9 +160,8 @@ struct PlacePlan {
             let count = hasRecords == nil ? nil : backend?.count(collection, within: Self.timeout)
             let records = count.map { "\($0) record\($0 == 1 ? "" : "s")" } ?? "an unknown number of records"
             let place = rule.map { "now mapped to \($0.place)" } ?? "now mapped nowhere"
-            return .refused(
-                "has \(records) in \(entry.place) and is \(place), which orphans them; --move moves them, --force does "
-                    + "it all the same")
+            let hint = rule == nil ? "--force does it all the same" : "--move moves them, --force does it all the same"
+            return .refused("has \(records) in \(entry.place) and is \(place), which orphans them; \(hint)")
         }
     }
 }

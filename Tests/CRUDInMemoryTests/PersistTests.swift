@@ -1,4 +1,5 @@
 import CRUDInMemory
+import CRUDTestSupport
 import Foundation
 import Testing
 
@@ -82,9 +83,50 @@ import Testing
         #expect(try await members.read(id: "t:99").visits == 699)
         #expect(try await members.persist([Member]()) == [])
 
-        let bad = [Member(team: "u", number: 1), Member(team: "", number: 2), Member(team: "u\u{0}", number: 3)]
-        let error = await expectError(.invalidParams) { try await members.persist(bad) }
-        #expect(error?.details.index == 2)
+    }
+
+    /// The second of the two is not in the first request.
+    @Test(arguments: Backing.allCases, [[299], [10, 299]])
+    func anErrorLeavesTheOtherModelsAlone(_ backing: Backing, _ invalid: [Int]) async throws {
+        let collections = try await backing.open()
+        let members = collections.repository("members", of: Member.self)
+        let models = (0..<300).map { Member(team: invalid.contains($0) ? "\u{0}" : "t", number: $0) }
+        let error = await expectError(.invalidParams) { try await members.persist(models) }
+        #expect(error?.details.index == invalid[0])
+        #expect(error?.details.member == "id")
+        #expect(try await members.count() == 300 - invalid.count)
+    }
+
+    @Test(arguments: Backing.allCases)
+    func aRecordThatIsNoModelLeavesTheOthersAlone(_ backing: Backing) async throws {
+        let collections = try await backing.open()
+        let members = collections.repository("members", of: Member.self)
+        // They store no number, which a Member has.
+        let forms = (0..<300).map { NameForm(team: "t", number: $0, typed: "n") }
+        await #expect(throws: DecodingError.self) { try await members.persist(forms) }
+        #expect(try await members.count() == 300)
+    }
+
+    /// Neither the request nor the reply, which has the whole records, is as long as all of them.
+    @Test func persistsMoreThanAFrame() async throws {
+        let daemon = try Daemon(Configuration(limits: "frame_bytes: 256KiB"))
+        let store = try await CRUDClient.connect(path: daemon.socketPath).repository("members")
+        let members = Repository<Member>(store)
+        let name = String(repeating: "x", count: 32 << 10)
+        let models = (0..<40).map { Member(team: "t", number: $0, name: name) }
+        #expect(try await members.persist(models) == models)
+        let visits = (0..<80).map { Member(team: "t", number: $0 % 40, visits: $0) }
+        let visited = try await members.persist(visits)
+        #expect(visited.map(\.visits) == visits.map(\.visits))
+        #expect(visited.allSatisfy { $0.name == name })
+        #expect(try await members.read(id: "t:39").visits == 79)
+    }
+
+    @Test func persistsMoreThanABatch() async throws {
+        let daemon = try Daemon(Configuration(limits: "batch: 10"))
+        let store = try await CRUDClient.connect(path: daemon.socketPath).repository("members")
+        let models = (0..<25).map { Member(team: "t", number: $0) }
+        #expect(try await Repository<Member>(store).persist(models) == models)
     }
 
     @Test(arguments: Backing.allCases)

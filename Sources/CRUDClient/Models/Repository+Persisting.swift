@@ -36,51 +36,23 @@ extension Repository {
         ).item
     }
 
-    /// Stores the members of several models, one after another, as ``persist(_:)->Model`` does.
+    /// Stores the members of several models, as ``persist(_:)->Model`` does.
     ///
-    /// Each is atomic by itself. If one fails, the others are stored nevertheless; ``transaction(_:)`` is atomic as a
-    /// whole.
+    /// Each is atomic by itself; those of one record are stored in their order. If one fails, the others are stored
+    /// nevertheless, unless the task is cancelled or a deadline passes. ``transaction(_:)`` is atomic as a whole.
+    /// Nothing is stored if a model cannot be encoded, or if its `id` cannot be converted to a record's id.
     ///
     /// - Returns: the whole record after each model.
-    /// - Throws: the first error, with the model's index in ``CRUDError/Details/index``.
+    /// - Throws: the first error, with the model's index in ``CRUDError/Details/index``; if a whole request failed,
+    ///   that of its first model. A `DecodingError` if a record is not a `Model`: all have been stored.
     @discardableResult
     public func persist(_ models: [some Encodable & Identifiable]) async throws -> [Model] {
-        let operations = try models.map { model in
+        let patches = try models.map { model in
             RecordOperation(
                 .patch(try EncodedItem(ModelCoding.storedValue(of: model)), upsert: true),
                 id: try ModelCoding.recordID(of: model))
         }
-        var persisted: [Model] = []
-        var firstError: CRUDError?
-        for range in operations.batches {
-            for (index, result) in zip(range, try await store.batch(Array(operations[range]))) {
-                switch result {
-                case .success(let outcome):
-                    guard let item = outcome.item else { throw CRUDError.malformed(.batch) }
-                    persisted.append(try item.decoded())
-                case .failure(var error):
-                    error.details.index = index
-                    firstError = firstError ?? error
-                }
-            }
-        }
-        if let firstError { throw firstError }
-        return persisted
-    }
-}
-
-extension [RecordOperation] {
-    /// The operations, divided so that each part fits into a request, and its results into a reply.
-    fileprivate var batches: [Range<Int>] {
-        var batches: [Range<Int>] = []
-        var (start, size) = (0, 0)
-        for (index, operation) in enumerated() {
-            if index - start == 256 || size > 1 << 20 {
-                batches.append(start..<index)
-                (start, size) = (index, 0)
-            }
-            if case .patch(let patch, _, _) = operation.action { size += patch.bytes.count }
-        }
-        return isEmpty ? [] : batches + [start..<count]
+        var series = PatchSeries(patches, in: store)
+        return try await series.execute().map { try $0.decoded() }
     }
 }

@@ -19,7 +19,8 @@ enum LimitDefinitions {
     private static let anyCount = 1...65_536
 
     static let all: [Definition] = [
-        (.frameBytes, \.frameBytes, .size, 64 << 10...1 << 30), (.itemBytes, \.itemBytes, .size, 1...1 << 29),
+        (.frameBytes, \.frameBytes, .size, 64 << 10...DefaultLimits.maximumFrameBytes),
+        (.itemBytes, \.itemBytes, .size, 1...1 << 29),
         (.jsonDepth, \.jsonDepth, .count, 8...1000), (.queryLimit, \.queryLimit, .count, 1...100_000),
         (.batch, \.batch, .count, anyCount), (.collections, \.collections, .count, anyCount),
         (.sessions, \.sessions, .count, anyCount), (.sessionsPerUser, \.sessionsPerUser, .count, anyCount),

@@ -2,6 +2,8 @@
 package enum DefaultLimits {
     /// The longest frame, either way.
     package static let frameBytes = 16 << 20
+    /// The most that ``frameBytes`` can be raised to.
+    package static let maximumFrameBytes = 1 << 30
     /// The largest item.
     package static let itemBytes = 4 << 20
     /// How deeply an item, a patch or a filter may nest.

@@ -78,10 +78,24 @@ import Testing
         try await daemon.finish()
     }
 
+    /// The daemon's limit applies to open connections, too, when it is raised.
+    @Test func readsFramesThatTheHelloDidNotAllow() async throws {
+        let item = String(repeating: "x", count: 5000)
+        let daemon = try ScriptedDaemon { listener in
+            let peer = try listener.accept(frameBytes: 1000)
+            try peer.reply(to: try peer.request(), #"{"id":"x","item":"\#(item)","revision":"1"}"#)
+            try peer.awaitClosing()
+        }
+        let client = try await CRUDClient.connect(path: daemon.path)
+        #expect(try await client.repository("things").read(id: "x") == item)
+        await client.close()
+        try await daemon.finish()
+    }
+
     /// Frames that violate the protocol.
     static let violations: [[UInt8]] = [
         [0xFF, 0xFF, 0xFF, 0xFF],
-        [0x01, 0x00, 0x00, 0x01],
+        [0x40, 0x00, 0x00, 0x01],
         ScriptedPeer.frame(""),
         ScriptedPeer.frame("nonsense"),
         ScriptedPeer.frame(#"{"jsonrpc":"2.0","id":1,"result":{}} "x""#),

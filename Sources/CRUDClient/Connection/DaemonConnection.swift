@@ -8,9 +8,9 @@ import NIOPosix
 /// calls to the daemon and replies back.
 ///
 /// It connects when there is something to send, so that a missing daemon costs an idle application nothing. A
-/// connection is `up` when the daemon has replied to `session.hello`, which includes the maximum length of frames. One
-/// timer serves all times: the deadlines of calls, the timeout of an attempt to connect, the end of a pause between two
-/// attempts.
+/// connection is `up` when the daemon has replied to `session.hello`, which includes the maximum length of requests.
+/// One timer serves all times: the deadlines of calls, the timeout of an attempt to connect, the end of a pause between
+/// two attempts.
 final class DaemonConnection {
     private enum State {
         /// There is neither a connection nor an attempt to connect.
@@ -29,7 +29,6 @@ final class DaemonConnection {
     private static let longestPause = TimeAmount.seconds(1)
 
     let eventLoop: any EventLoop
-    private(set) var maximumFrameBytes = DefaultLimits.frameBytes
 
     private let path: String
     private let name: String
@@ -39,6 +38,8 @@ final class DaemonConnection {
     private var state = State.down
     private var calls = CallTable()
     private var decoder = ResponseDecoder()
+    /// The longest request that the daemon accepted when the connection was made.
+    private var maximumFrameBytes = DefaultLimits.frameBytes
     /// The caller that waits for the first connection, and its deadline.
     private var opening: (continuation: CheckedContinuation<Void, any Error>, deadline: NIODeadline)?
 

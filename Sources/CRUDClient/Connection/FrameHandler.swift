@@ -50,7 +50,7 @@ final class FrameHandler: ChannelInboundHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         splitter.append(unwrapInboundIn(data))
         // Any frame may lead to `detach()`.
-        while let connection, let frame = splitter.next(maximumFrameBytes: connection.maximumFrameBytes) {
+        while let connection, let frame = splitter.next() {
             switch frame {
             case .json(let text): connection.received(text)
             case .tooLong(let length): connection.protocolViolated("a frame of \(length) bytes")

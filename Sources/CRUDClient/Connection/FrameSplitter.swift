@@ -1,3 +1,4 @@
+import CRUDModel
 import CRUDWire
 import NIOCore
 
@@ -25,9 +26,11 @@ struct FrameSplitter {
     }
 
     /// The next frame; nil until more bytes arrive.
-    mutating func next(maximumFrameBytes: Int) -> Frame? {
+    ///
+    /// Its length is limited by what a daemon may be configured to send: the limit of an open connection can change.
+    mutating func next() -> Frame? {
         guard let length = buffer.getInteger(at: buffer.readerIndex, as: UInt32.self).map(Int.init) else { return nil }
-        guard length <= maximumFrameBytes else { return .tooLong(length) }
+        guard length <= DefaultLimits.maximumFrameBytes else { return .tooLong(length) }
         guard buffer.readableBytes >= Self.headerBytes + length else { return nil }
         buffer.moveReaderIndex(forwardBy: Self.headerBytes)
         return buffer.readSlice(length: length).map(Frame.json)

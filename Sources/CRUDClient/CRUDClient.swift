@@ -48,7 +48,7 @@ public final class CRUDClient: Sendable {
     public let path: String
 
     /// The deadline of the current task's calls, if ``withDeadline(in:_:)`` has set one.
-    @TaskLocal static var deadline: ContinuousClock.Instant?
+    @TaskLocal package static var deadline: ContinuousClock.Instant?
 
     /// One thread for all clients of the process that have no event loop group of their own.
     private static let eventLoops = MultiThreadedEventLoopGroup(numberOfThreads: 1)

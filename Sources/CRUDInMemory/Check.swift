@@ -4,6 +4,15 @@ import CRUDModel
 
 /// What the daemon refuses before it does anything, with the limits that it has unless it is configured otherwise.
 enum Check {
+    /// That the task may make a call.
+    ///
+    /// - Throws: `unavailable` if its deadline has passed.
+    static func task() throws {
+        try Task.checkCancellation()
+        guard let deadline = CRUDClient.deadline, deadline <= .now else { return }
+        throw CRUDError(.unavailable, "the deadline has passed", cause: DeadlineExceeded())
+    }
+
     static func collection(_ name: String) throws(CRUDError) {
         try text(name, maximum: Naming.maximumCollectionNameBytes, "collection")
     }

@@ -19,11 +19,14 @@ struct DatabaseClock: Sendable {
         }
     }
 
-    /// Waits until `event` has returned, which honours cancellation, or the time `end` has come.
-    func race(until end: Int, _ event: @escaping @Sendable () async -> Void) async throws {
+    /// Waits until `event` has returned, which honours cancellation, or the time `end` or the deadline has come.
+    func race(
+        until end: Int, deadline: ContinuousClock.Instant?, _ event: @escaping @Sendable () async -> Void
+    ) async throws {
         try await withThrowingTaskGroup { group in
             group.addTask { await event() }
             group.addTask { try await sleep(end) }
+            if let deadline { group.addTask { try await Task.sleep(until: deadline, clock: .continuous) } }
             try await group.next()
             group.cancelAll()
         }

@@ -170,10 +170,10 @@ public final class InMemoryDatabase: Sendable {
                 (page: try search.page(tables), sequence: tables.sequence, expiry: tables[collection].earliestExpiry)
             }
             guard found.page.changes.isEmpty, clock.now() < end else { return found.page }
-            try await clock.race(until: min(end, found.expiry ?? end)) { [signal] in
+            try await clock.race(until: min(end, found.expiry ?? end), deadline: CRUDClient.deadline) { [signal] in
                 await signal.wait(beyond: found.sequence)
             }
-            try Task.checkCancellation()
+            try Check.task()
         }
     }
 }

@@ -13,8 +13,8 @@
 /// Everything that the daemon does to records it does as well, with the same outcomes and errors: queries are executed
 /// and patches applied by the same code, items are kept as JSON text, names and limits are checked. Writes are atomic,
 /// and so are transactions; every call lets other tasks run first, so that they interleave as they do with a daemon.
-/// Nothing outlives the process, and no call fails with ``CRUDError/Code/unavailable`` or
-/// ``CRUDError/Code/outcomeUnknown``.
+/// Nothing outlives the process. No call fails with ``CRUDError/Code/outcomeUnknown``, and with
+/// ``CRUDError/Code/unavailable`` only after a deadline that `CRUDClient.withDeadline` has set.
 ///
 /// Copies share their records. For several collections in one place, and transactions over them, see
 /// ``InMemoryDatabase``.
@@ -162,7 +162,7 @@ public struct InMemoryRepository: RecordStore {
 
     /// Lets other tasks run, as every call does first.
     private func yield() async throws {
-        try Task.checkCancellation()
+        try Check.task()
         await Task.yield()
     }
 }

@@ -66,6 +66,18 @@ import Testing
     }
 
     @Test(arguments: Backing.allCases)
+    func endsAtTheDeadline(_ backing: Backing) async throws {
+        let collections = try await backing.open(changes: true)
+        let store = collections.store("c")
+        let error = await expectError(.unavailable) {
+            try await CRUDClient.withDeadline(in: .milliseconds(50)) {
+                for try await _ in store.changes() {}
+            }
+        }
+        #expect(error?.cause is DeadlineExceeded)
+    }
+
+    @Test(arguments: Backing.allCases)
     func tellsWhichRecordsMatch(_ backing: Backing) async throws {
         struct Name: Decodable, Equatable { var name: String }
         let collections = try await backing.open(changes: true)

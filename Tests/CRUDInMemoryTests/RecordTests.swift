@@ -35,6 +35,17 @@ import Testing
     }
 
     @Test(arguments: Backing.allCases)
+    func doesNothingAfterTheDeadline(_ backing: Backing) async throws {
+        let collections = try await backing.open()
+        let store = collections.store("c")
+        let error = await expectError(.unavailable) {
+            try await CRUDClient.withDeadline(in: .zero) { try await store.create(id: "x", item: 1) }
+        }
+        #expect(error?.cause is DeadlineExceeded)
+        #expect(try await store.exists(id: "x") == false)
+    }
+
+    @Test(arguments: Backing.allCases)
     func upsertsConditionally(_ backing: Backing) async throws {
         let collections = try await backing.open()
         let store = collections.store("c")

@@ -91,6 +91,20 @@ import Testing
         #expect(error?.code == .unavailable)
     }
 
+    @Test func namesCorruptRecords() async throws {
+        let daemon = try ScriptedDaemon { listener in
+            let peer = try listener.accept()
+            try peer.reply(to: peer.request(), Self.page("c1").dropLast() + #","corrupt":["a"]}"#)
+            try peer.reply(to: peer.request(), Self.page("c2"))
+            try peer.awaitClosing()
+        }
+        let client = try await CRUDClient.connect(path: daemon.path)
+        #expect(try await client.repository("things").changes(ChangeQuery()).corrupt == ["a"])
+        #expect(try await client.repository("things").changes(ChangeQuery()).corrupt.isEmpty)
+        await client.close()
+        try await daemon.finish()
+    }
+
     /// An item that is no Model leaves the changes before it.
     @Test func passesADecodingErrorOn() async throws {
         let daemon = try ScriptedDaemon { listener in

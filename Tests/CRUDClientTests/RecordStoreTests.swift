@@ -45,7 +45,8 @@ import Testing
 
     @Test func queries() async throws {
         let replies = [
-            #"{"records":[{"id":"a","item":7,"revision":"1"}],"cursor":"more"}"#, #"{"records":[]}"#, #"{"count":3}"#,
+            #"{"records":[{"id":"a","item":7,"revision":"1"}],"cursor":"more","corrupt":["b","c"]}"#,
+            #"{"records":[]}"#, #"{"count":3}"#,
             #"{"count":4}"#, #"{"deleted":5}"#, #"{"deleted":6}"#,
         ]
         let path = PropertyPath(names: ["a", "b.c"])
@@ -56,7 +57,10 @@ import Testing
             let page = try await store.query(first, as: Int.self)
             #expect(page.records.map(\.item) == [7])
             #expect(page.next?.text == "more")
-            #expect(try await store.query(RecordQuery(), as: Int.self).next == nil)
+            #expect(page.corrupt == ["b", "c"])
+            let last = try await store.query(RecordQuery(), as: Int.self)
+            #expect(last.next == nil)
+            #expect(last.corrupt.isEmpty)
             #expect(try await store.count(selection) == 3)
             #expect(try await store.count(.all) == 4)
             #expect(try await store.deleteMatching(selection) == 5)

@@ -36,11 +36,15 @@ public struct ChangePage: Sendable {
     public var cursor: Cursor
     /// Whether the next page has changes already.
     public var hasMore: Bool
+    /// The ids of records that have changed, but are not on the page because their stored bytes cannot be decoded; at
+    /// most 100.
+    public var corrupt: [String]
 
-    public init(changes: [Change<EncodedItem>.Kind], cursor: Cursor, hasMore: Bool) {
+    public init(changes: [Change<EncodedItem>.Kind], cursor: Cursor, hasMore: Bool, corrupt: [String] = []) {
         self.changes = changes
         self.cursor = cursor
         self.hasMore = hasMore
+        self.corrupt = corrupt
     }
 }
 

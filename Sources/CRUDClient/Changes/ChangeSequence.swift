@@ -5,6 +5,8 @@ import CRUDModel
 /// Changes are read in pages during iteration: nothing is asked for before the previous page has been consumed, and one
 /// page is in memory. Each iterator begins again.
 ///
+/// A record whose stored bytes cannot be decoded is left out; ``ChangePage/corrupt`` and the daemon's log name it.
+///
 /// It survives lost connections and restarts of the daemon: while the daemon, or the collection's backend, is
 /// unavailable, it retries with pauses that grow from 10 milliseconds to some seconds. It ends by an error, or with the
 /// task: a cancelled task gets a `CancellationError` at once. A deadline of ``CRUDClient/withDeadline(in:_:)`` ends it,

@@ -19,7 +19,7 @@ extension RemoteRepository {
         }
         return ChangePage(
             changes: try changes.map { try Change.Kind(ResultObject(Array($0))) }, cursor: Cursor(cursor),
-            hasMore: result.bool("more") ?? false)
+            hasMore: result.bool("more") ?? false, corrupt: result.strings("corrupt") ?? [])
     }
 }
 

@@ -6,6 +6,9 @@ extension Repository {
     ///
     /// They are read in pages of a thousand; ``records(_:)-(Query<Model>)`` does not keep all of them in memory.
     ///
+    /// A record whose stored bytes cannot be decoded is left out, here and wherever many records are read;
+    /// ``RecordPage/corrupt`` and the daemon's log name it.
+    ///
     /// - Throws: ``CRUDError/Code/invalidQuery``; a `DecodingError` if an item is not a `Model`.
     public func fetch(_ query: Query<Model>) async throws -> [Model] {
         try await fetch(query, as: Model.self)
@@ -73,7 +76,8 @@ extension Repository {
         return try await iterator.next()
     }
 
-    /// Counts the records that a query selects; at most its limit, if it has one.
+    /// Counts the records that a query selects; at most its limit, if it has one. One whose stored bytes cannot be
+    /// decoded is counted if the query has no condition.
     ///
     /// - Throws: ``CRUDError/Code/invalidQuery``.
     public func count(_ query: Query<Model> = Query()) async throws -> Int {
@@ -84,7 +88,7 @@ extension Repository {
     /// Deletes the records that a query selects.
     ///
     /// Each deletion is atomic, all of them together are not: records that are stored meanwhile may or may not be
-    /// deleted.
+    /// deleted. One whose stored bytes cannot be decoded is deleted if the query has no condition.
     ///
     /// - Parameter query: must have no limit; its order is ignored.
     /// - Returns: how many were deleted.

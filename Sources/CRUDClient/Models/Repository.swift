@@ -40,7 +40,7 @@ public struct Repository<Model: Codable & Sendable>: Sendable {
         try await store.readVersioned(id: id.recordID, as: Model.self)
     }
 
-    /// Reads several records.
+    /// Reads several records. Those whose stored bytes cannot be decoded are left out.
     ///
     /// - Parameter ids: at most as many as the daemon's limit `batch` (1000).
     /// - Returns: the records that exist, in the order of `ids`; a repeated id is read once.

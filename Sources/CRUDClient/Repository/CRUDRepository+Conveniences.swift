@@ -6,7 +6,7 @@ extension CRUDRepository {
         try await readVersioned(id: id, as: type).item
     }
 
-    /// Reads the items of several records.
+    /// Reads the items of several records. Those whose stored bytes cannot be decoded are left out.
     ///
     /// - Parameters:
     ///   - ids: at most as many as the daemon's limit `batch` (1000).

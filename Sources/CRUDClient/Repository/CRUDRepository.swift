@@ -75,7 +75,7 @@ public protocol CRUDRepository: Sendable {
     /// Returns whether a record exists.
     func exists(id: String) async throws -> Bool
 
-    /// Reads several records.
+    /// Reads several records. Those whose stored bytes cannot be decoded are left out.
     ///
     /// - Parameters:
     ///   - ids: at most as many as the daemon's limit `batch` (1000).

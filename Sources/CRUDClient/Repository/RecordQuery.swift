@@ -78,11 +78,14 @@ public struct RecordPage<Item> {
     public var next: Cursor?
     /// How it was found; nil unless the query asked for it.
     public var plan: QueryPlan?
+    /// The ids of records that are not on the page because their stored bytes cannot be decoded; at most 100.
+    public var corrupt: [String]
 
-    public init(records: [Versioned<Item>], next: Cursor?, plan: QueryPlan? = nil) {
+    public init(records: [Versioned<Item>], next: Cursor?, plan: QueryPlan? = nil, corrupt: [String] = []) {
         self.records = records
         self.next = next
         self.plan = plan
+        self.corrupt = corrupt
     }
 }
 

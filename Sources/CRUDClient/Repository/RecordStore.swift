@@ -113,7 +113,7 @@ public protocol RecordStore: CRUDRepository {
     ///   invalid filter or cursor; ``CRUDError/Code/unsupported`` if the collection does not remember its changes.
     func changes(_ query: ChangeQuery) async throws -> ChangePage
 
-    /// Counts the selected records.
+    /// Counts the selected records. One whose stored bytes cannot be decoded is counted if there is no filter.
     ///
     /// - Throws: ``CRUDError/Code/invalidQuery``.
     func count(_ selection: RecordSelection) async throws -> Int
@@ -121,7 +121,7 @@ public protocol RecordStore: CRUDRepository {
     /// Deletes the selected records.
     ///
     /// Each deletion is atomic, all of them together are not: records that are stored meanwhile may or may not be
-    /// deleted.
+    /// deleted. One whose stored bytes cannot be decoded is deleted if there is no filter.
     ///
     /// - Returns: how many were deleted.
     /// - Throws: ``CRUDError/Code/invalidQuery``; ``CRUDError/Code/outcomeUnknown`` if it was interrupted.

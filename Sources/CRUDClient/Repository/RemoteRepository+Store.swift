@@ -107,7 +107,8 @@ extension RecordPage where Item: Decodable {
         self.init(
             records: try records.map { try Versioned(ResultObject(Array($0)), .query) },
             next: result.string("cursor").map(Cursor.init),
-            plan: try result.value("plan").map { try ItemCoding.item(from: $0) })
+            plan: try result.value("plan").map { try ItemCoding.item(from: $0) },
+            corrupt: result.strings("corrupt") ?? [])
     }
 
     /// The page that is the JSON text of the result of a `record.query`.

@@ -1,4 +1,5 @@
 import CRUDInMemory
+import CRUDTestSupport
 import Foundation
 import Testing
 
@@ -192,6 +193,18 @@ import Testing
         #expect(seen.filter { $0 > 0 }.count == 999)
         #expect(Set(seen).count == 1499)
         #expect(!seen.contains(-1000))
+    }
+
+    /// An administrator may allow shorter pages than the client asks for.
+    @Test func readsAsMuchAsItShallInPagesOfAnySize() async throws {
+        let daemon = try Daemon(Configuration(limits: "query_limit: 5"))
+        let numbers = Repository<Int>(try await CRUDClient.connect(path: daemon.socketPath).repository("numbers"))
+        for number in 10..<30 { try await numbers.create(number, id: "\(number)") }
+        let twelve = Query<Int>().limited(to: 12)
+        #expect(try await numbers.fetch(twelve) == Array(10..<22))
+        #expect(try await numbers.fetchAll() == Array(10..<30))
+        #expect(try await numbers.first() == 10)
+        #expect(try await numbers.explain(twelve).scanned < 12)
     }
 
     @Test(arguments: Backing.allCases)

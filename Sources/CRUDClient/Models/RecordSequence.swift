@@ -36,10 +36,10 @@ public struct RecordSequence<Model: Decodable & Sendable>: AsyncSequence, Sendab
                 case .after(let cursor): request.cursor = cursor
                 case .end: return nil
                 }
-                // A store may allow no more than its default.
+                // Without a limit, a page has a thousand records.
                 if let remaining, remaining < DefaultLimits.pageRecords { request.limit = remaining }
                 place = .end
-                let result = try await store.query(request, as: Model.self)
+                let result = try await store.page(request, as: Model.self)
                 page = result.records.prefix(remaining ?? .max)
                 remaining = remaining.map { $0 - page.count }
                 place = result.next.map(Place.after) ?? .end

@@ -60,7 +60,7 @@ extension Repository {
         request.fields = []
         request.limit = query.limit.map { min(max($0, 1), DefaultLimits.pageRecords) }
         request.explains = true
-        guard let plan = try await store.query(request, as: Ignored.self).plan else {
+        guard let plan = try await store.page(request, as: Ignored.self).plan else {
             throw CRUDError(.unsupported, "the store does not explain queries")
         }
         return plan
@@ -111,6 +111,19 @@ extension Repository {
     @discardableResult
     public func removeAll() async throws -> Int {
         try await store.deleteMatching(.all)
+    }
+}
+
+extension RecordStore {
+    /// Reads a page with at most as many records as the query says, fewer if the store does not allow so many.
+    func page<Item: Decodable>(_ query: RecordQuery, as type: Item.Type) async throws -> RecordPage<Item> {
+        do {
+            return try await self.query(query, as: type)
+        } catch let error as CRUDError where error.details.limit == "query_limit" && query.limit != nil {
+            var query = query
+            query.limit = error.details.maximum
+            return try await self.query(query, as: type)
+        }
     }
 }
 

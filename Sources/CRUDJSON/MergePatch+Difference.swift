@@ -9,8 +9,17 @@ extension MergePatch {
     ///
     /// The depth of recursion is that of the values: they must come from an encoder, which has the same limit, not from
     /// a peer.
-    package static func difference(from before: [UInt8], to after: [UInt8]) throws(JSONSyntaxError) -> [UInt8]? {
-        guard let patch = try JSONTree(after).difference(from: JSONTree(before)) else { return nil }
+    ///
+    /// - Parameters:
+    ///   - before: the value to which the patch will be applied.
+    ///   - after: what it is to become.
+    ///   - kept: the paths of members that are not removed although `after` lacks them, each as names from the
+    ///     outermost object on.
+    package static func difference(
+        from before: [UInt8], to after: [UInt8], keeping kept: [[String]] = []
+    ) throws(JSONSyntaxError) -> [UInt8]? {
+        let kept = kept.map { path in path.map { Array($0.utf8) }[...] }
+        guard let patch = try JSONTree(after).difference(from: JSONTree(before), keeping: kept) else { return nil }
         var text: [UInt8] = []
         patch.append(to: &text)
         return text
@@ -67,15 +76,17 @@ private indirect enum JSONTree: Equatable, Sendable {
     }
 
     /// The patch that changes `before` into this value; nil if they are equal.
-    func difference(from before: JSONTree) -> JSONTree? {
+    func difference(from before: JSONTree, keeping kept: [ArraySlice<[UInt8]>]) -> JSONTree? {
         guard case .object(let new) = self, case .object(let old) = before else { return self == before ? nil : self }
         var patch = Members()
         for name in new.names {
-            guard let value = new.values[name], let change = value.difference(from: old.values[name] ?? Self.null)
+            let inner = kept.filter { $0.first == name }.map { $0.dropFirst() }
+            guard let value = new.values[name],
+                let change = value.difference(from: old.values[name] ?? Self.null, keeping: inner)
             else { continue }
             patch.set(name, change)
         }
-        for name in old.names where new.values[name] == nil { patch.set(name, Self.null) }
+        for name in old.names where new.values[name] == nil && !kept.contains([name]) { patch.set(name, Self.null) }
         return patch.names.isEmpty ? nil : .object(patch)
     }
 

@@ -99,6 +99,41 @@ import Testing
         #expect(try await counters.readVersioned(id: "x").revision == revision)
     }
 
+    /// A plain nil removes a member, and so does a Field that is null; one that is absent does not.
+    @Test(arguments: Backing.allCases)
+    func keepsWhatIsMadeAbsent(_ backing: Backing) async throws {
+        struct Status: Codable, Equatable {
+            @Field var text: String? = nil
+            @Field var since: Int? = nil
+        }
+        struct Person: Codable, Equatable {
+            @Field var name: String? = nil
+            @Field var age: Int? = nil
+            var status: Status?
+            var nickname: String?
+        }
+        let collections = try await backing.open()
+        let people = collections.repository("people", of: Person.self)
+        let ada = Person(name: "Ada", age: 36, status: Status(text: "here", since: 1843), nickname: "A")
+        let revision = try await people.create(ada, id: "ada")
+        let same = try await people.modify(id: "ada") { person in
+            person.$name = .absent
+            person.status?.$text = .absent
+        }
+        #expect(same == ada)
+        #expect(try await people.readVersioned(id: "ada").revision == revision)
+        let changed = try await people.modify(id: "ada") { person in
+            person.$name = .absent
+            person.age = nil
+            person.status?.$text = .absent
+            person.status?.since = nil
+            person.nickname = nil
+        }
+        #expect(changed == Person(name: "Ada", status: Status(text: "here")))
+        // What is removed as a whole does not keep a part of itself.
+        #expect(try await people.modify(id: "ada") { $0.status = nil } == Person(name: "Ada"))
+    }
+
     /// A store in which somebody else is always quicker.
     @Test func givesUpAtTheDeadline() async throws {
         let store = InMemoryRepository()

@@ -30,4 +30,21 @@ import Testing
         // After the patch there is no difference.
         if let patched { #expect(try MergePatch.difference(from: patched, to: Array(after.utf8)) == nil) }
     }
+
+    @Test(
+        arguments: [
+            (#"{"a":1}"#, "{}", nil),
+            (#"{"a":1,"b":2}"#, "{}", #"{"b":null}"#),
+            (#"{"a":1}"#, #"{"a":2}"#, #"{"a":2}"#),
+            (#"{"o":{"a":1}}"#, #"{"o":{}}"#, nil),
+            (#"{"o":{"a":1,"b":2}}"#, #"{"o":{}}"#, #"{"o":{"b":null}}"#),
+            (#"{"o":{"a":1}}"#, "{}", #"{"o":null}"#),
+            ("{}", #"{"o":{}}"#, #"{"o":{}}"#),
+            (#"{"o":[{"a":1}]}"#, #"{"o":[{}]}"#, #"{"o":[{}]}"#),
+        ] as [(String, String, String?)])
+    func removesNothingThatIsKept(_ before: String, _ after: String, _ patch: String?) throws {
+        let difference = try MergePatch.difference(
+            from: Array(before.utf8), to: Array(after.utf8), keeping: [["a"], ["o", "a"]])
+        #expect(difference == patch.map { Array($0.utf8) })
+    }
 }

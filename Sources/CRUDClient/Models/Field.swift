@@ -16,6 +16,9 @@
 /// optional for it, `Presence(isOnline: true)`; without, it has the `Field` itself. Assigning nil makes it
 /// ``State/null``; with `$` before the name the state itself can be read and set.
 ///
+/// Absent keeps the stored value wherever members are stored in an existing record: by
+/// ``Repository/persist(_:)->Model``, ``Repository/patch(id:with:ifRevision:)`` and ``Repository/modify(id:_:)``.
+///
 /// It needs no `init(from:)` or `encode(to:)` of the model: absent is a missing member, null is `null`.
 @propertyWrapper
 public struct Field<Value> {
@@ -78,7 +81,7 @@ extension KeyedDecodingContainer {
 extension KeyedEncodingContainer {
     public mutating func encode<Value: Encodable>(_ field: Field<Value>, forKey key: Key) throws {
         switch field.projectedValue {
-        case .absent: break
+        case .absent: AbsentFields.current?.add(codingPath + [key])
         case .null: try encodeNil(forKey: key)
         case .value(let value): try encode(value, forKey: key)
         }

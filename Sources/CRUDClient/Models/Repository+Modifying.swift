@@ -13,8 +13,9 @@ extension Repository {
     /// ```
     ///
     /// It reads the record, calls `change`, and sends the difference as a merge patch with the revision that was read
-    /// as its condition; members that the model does not have are kept. After a conflict it retries, after a random
-    /// pause. Nothing is written if `change` changes nothing.
+    /// as its condition. Members that the model does not have are kept, and so are those whose ``Field`` is absent; a
+    /// member that becomes nil is removed. After a conflict it retries, after a random pause. Nothing is written if
+    /// `change` changes nothing.
     ///
     /// - Parameters:
     ///   - id: the record's id.
@@ -35,13 +36,8 @@ extension Repository {
                 let record = try await store.readVersioned(id: id, as: Model.self)
                 var model = record.item
                 try change(&model)
-                guard
-                    let patch = try MergePatch.difference(
-                        from: try EncodedItem(ModelCoding.storedValue(of: record.item)).bytes,
-                        to: try EncodedItem(ModelCoding.storedValue(of: model)).bytes)
-                else { return model }
+                guard let patch = try Self.patch(from: record.item, to: model) else { return record.item }
                 do {
-                    let patch = EncodedItem(bytes: patch)
                     return try await store.patch(
                         id: id, with: patch, ifRevision: record.revision, upsert: false, as: Model.self
                     ).item
@@ -51,6 +47,15 @@ extension Repository {
                 }
             }
         }
+    }
+
+    /// What is to be stored to change one model into the other; nil: nothing.
+    private static func patch(from before: Model, to after: Model) throws -> EncodedItem? {
+        let old = try EncodedItem(ModelCoding.storedValue(of: before))
+        let absent = AbsentFields()
+        let new = try AbsentFields.$current.withValue(absent) { try EncodedItem(ModelCoding.storedValue(of: after)) }
+        return try MergePatch.difference(from: old.bytes, to: new.bytes, keeping: absent.paths)
+            .map { EncodedItem(bytes: $0) }
     }
 
     /// Waits for a random time that grows with the number of failed attempts, but not past the deadline.

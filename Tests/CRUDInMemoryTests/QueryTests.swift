@@ -207,6 +207,13 @@ import Testing
         #expect(try await numbers.explain(twelve).scanned < 12)
     }
 
+    @Test func endsAfterAnInvalidQuery() async throws {
+        let users = Repository<User>(InMemoryRepository())
+        var records = users.records { $0.address.position.latitude == .nan }.makeAsyncIterator()
+        await #expect(throws: EncodingError.self) { try await records.next() }
+        #expect(try await records.next() == nil)
+    }
+
     @Test(arguments: Backing.allCases)
     func throwsForWhatMeansNothing(_ backing: Backing) async throws {
         let (users, collections) = try await open(backing)

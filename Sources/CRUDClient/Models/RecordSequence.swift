@@ -30,15 +30,17 @@ public struct RecordSequence<Model: Decodable & Sendable>: AsyncSequence, Sendab
         public mutating func next() async throws -> Model? {
             while page.isEmpty {
                 guard remaining != 0 else { return nil }
-                var request = try query.get()
+                let cursor: Cursor?
                 switch place {
-                case .start: break
-                case .after(let cursor): request.cursor = cursor
+                case .start: cursor = nil
+                case .after(let next): cursor = next
                 case .end: return nil
                 }
+                place = .end
+                var request = try query.get()
+                request.cursor = cursor
                 // Without a limit, a page has a thousand records.
                 if let remaining, remaining < DefaultLimits.pageRecords { request.limit = remaining }
-                place = .end
                 let result = try await store.page(request, as: Model.self)
                 page = result.records.prefix(remaining ?? .max)
                 remaining = remaining.map { $0 - page.count }

@@ -39,8 +39,11 @@ struct RemoteMethod: Sendable {
     static let hello = RemoteMethod("session.hello", .reads)
     static let ping = RemoteMethod("daemon.ping", .reads)
 
-    /// All methods that are known to change nothing.
+    /// All methods of the protocol that change nothing.
     private static let reading =
         [read, exists, readMany, query, count, listCollections, describeCollection, changes, hello, ping]
-        + ["backend.list", "plugin.list", "daemon.status", "rpc.discover"].map { RemoteMethod($0, .reads) }
+        + [
+            "backend.list", "plugin.list", "session.list", "daemon.status", "daemon.metrics", "daemon.slowLog",
+            "rpc.discover",
+        ].map { RemoteMethod($0, .reads) }
 }

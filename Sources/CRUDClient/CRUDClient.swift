@@ -29,6 +29,9 @@ import Darwin
 /// - those that write throw ``CRUDError/Code/outcomeUnknown``: they may or may not have been applied, and only the
 ///   application can decide whether to repeat them.
 ///
+/// Calls are sent in bursts of about 64 KiB, when the socket has room for more. All calls of a burst count as sent,
+/// even if the connection is lost before the last of them has been written.
+///
 /// ### Deadlines and cancellation
 /// Every call has a deadline, 30 seconds after its start unless ``Options/timeout`` or ``withDeadline(in:_:)`` sets
 /// another, and every call honours the cancellation of its task. The error depends on the progress of the call:

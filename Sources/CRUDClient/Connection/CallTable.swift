@@ -4,9 +4,12 @@ import NIOCore
 
 /// The calls in flight: the state of each, and its transitions.
 ///
-/// A call is `waiting` until its frame is written to the socket, then `sent` until its reply comes. A call that was
-/// sent and is given up (its task was cancelled, its deadline has passed) fails at once; its id is kept in `abandoned`,
-/// so that a late reply is not mistaken for a protocol violation.
+/// A call is `waiting` until its frame is passed to the channel, then `sent` until its reply comes: the channel may
+/// have written any part of it to the socket. While the daemon does not read, the channel takes no more than a burst or
+/// two beyond what the socket holds; the other calls wait.
+///
+/// A call that was sent and is given up (its task was cancelled, its deadline has passed) fails at once; its id is kept
+/// in `abandoned`, so that a late reply is not mistaken for a protocol violation.
 struct CallTable {
     /// In the order in which they will be sent.
     private var waiting: [PendingCall] = []

@@ -66,7 +66,9 @@ extension Property where Value: QueryValue {
     }
 }
 
-/// Text is compared by code point, which is not always Swift's order, dates by time.
+/// Text is compared by code point, which is not always Swift's order. Dates are compared as the text that this client
+/// stores, in the order of time; one that others have stored in another form, such as `2026-01-31T12:00:00Z`, is not
+/// compared by time.
 extension Property where Value: QueryValue, Value.Comparand: Comparable {
     public static func < (property: Property, value: Value.Comparand) -> Condition<Model> {
         property.compared(.less, value)

@@ -177,12 +177,3 @@ public final class InMemoryDatabase: Sendable {
         }
     }
 }
-
-extension CRUDError {
-    /// The error of the operation at `index`.
-    func at(_ index: Int) -> CRUDError {
-        var error = self
-        error.details.index = index
-        return error
-    }
-}

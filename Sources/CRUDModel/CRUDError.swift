@@ -22,6 +22,13 @@ public struct CRUDError: Error, Sendable {
         self.cause = cause
     }
 
+    /// This error, of the element of `operations` at `index`.
+    package func at(_ index: Int) -> CRUDError {
+        var error = self
+        error.details.index = index
+        return error
+    }
+
     /// Whether the protocol guarantees that nothing was applied, so that the same call may be made again.
     public var isRetryable: Bool { code.isRetryable }
 

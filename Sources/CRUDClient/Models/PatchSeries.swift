@@ -81,8 +81,7 @@ struct PatchSeries {
 
     private mutating func fail(_ position: Int, _ error: CRUDError) {
         if let failure, failure.position < position { return }
-        failure = (position, error)
-        failure?.error.details.index = position
+        failure = (position, error.at(position))
     }
 
     private static func parts(of patches: [RecordOperation]) -> [[Int]] {

@@ -219,12 +219,3 @@ final class BatchHandler {
         }
     }
 }
-
-extension CRUDError {
-    /// The error of the operation at `index`.
-    func at(_ index: Int) -> CRUDError {
-        var error = self
-        error.details.index = index
-        return error
-    }
-}

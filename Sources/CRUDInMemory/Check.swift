@@ -55,20 +55,18 @@ enum Check {
 
     static func expiry(_ expiry: Expiry?) throws(CRUDError) {
         guard case .after(let duration) = expiry else { return }
-        guard let milliseconds = duration.wholeMilliseconds, (1...maximumLifetime).contains(milliseconds) else {
+        let maximum = DefaultLimits.ttlSeconds * 1000
+        guard let milliseconds = duration.wholeMilliseconds, (1...maximum).contains(milliseconds) else {
             throw CRUDError(
                 .invalidParams, "`ttl` must be a number of seconds above 0, at most 100 years",
                 details: CRUDError.Details(member: "ttl"))
         }
     }
 
-    /// 100 years, in milliseconds.
-    private static let maximumLifetime = 36_525 * 86_400_000
-
     static func wait(_ wait: Duration) throws(CRUDError) {
-        guard wait < .zero || wait > .seconds(300) else { return }
-        throw CRUDError(
-            .invalidParams, "`wait` must be from 0 to 300 seconds", details: CRUDError.Details(member: "wait"))
+        guard wait < .zero || wait > .seconds(DefaultLimits.waitSeconds) else { return }
+        let range = "from 0 to \(DefaultLimits.waitSeconds) seconds"
+        throw CRUDError(.invalidParams, "`wait` must be \(range)", details: CRUDError.Details(member: "wait"))
     }
 
     static func operation(_ operation: RecordOperation, in collection: String) throws(CRUDError) {

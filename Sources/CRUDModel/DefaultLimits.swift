@@ -16,4 +16,8 @@ package enum DefaultLimits {
     package static let batch = 1000
     /// How long a request may take before it fails.
     package static let requestTimeout = Duration.seconds(30)
+    /// The longest time after which a record expires, a hundred years; the configuration does not change it.
+    package static let ttlSeconds = 3_155_760_000
+    /// The longest time for which a reply is held back; the configuration does not change it.
+    package static let waitSeconds = 300
 }

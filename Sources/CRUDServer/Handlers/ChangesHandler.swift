@@ -56,7 +56,7 @@ final class ChangesHandler {
         guard let wait = call[.wait], call.array == nil else { return .zero }
         return .milliseconds(
             try Parameter.wait.milliseconds(
-                wait, call.text.span, atMost: Parameter.maximumWaitSeconds, isPositive: false))
+                wait, call.text.span, atMost: DefaultLimits.waitSeconds, isPositive: false))
     }
 }
 

@@ -1,4 +1,5 @@
 package import CRUDJSON
+import CRUDModel
 
 /// A member of `params`. A name has the same meaning in every method.
 package enum Parameter: Int, CaseIterable, Sendable {
@@ -90,20 +91,15 @@ package enum Parameter: Int, CaseIterable, Sendable {
         case .moved: #"{"type":"boolean","description":"true: only what its moves have left where it was"}"#
         case .session: #"{"type":"integer","minimum":1,"description":"its id in session.list"}"#
         case .ttl:
-            #"{"type":["number","null"],"exclusiveMinimum":0,"maximum":\#(Self.maximumTTLSeconds),"description":"#
+            #"{"type":["number","null"],"exclusiveMinimum":0,"maximum":\#(DefaultLimits.ttlSeconds),"description":"#
                 + #""after how many seconds the record expires; null, in a patch: never"}"#
         case .after: #"{"type":"string","default":"start","description":"\"start\", \"now\" or a cursor"}"#
         case .wait:
-            #"{"type":"number","minimum":0,"maximum":\#(Self.maximumWaitSeconds),"default":0,"description":"#
+            #"{"type":"number","minimum":0,"maximum":\#(DefaultLimits.waitSeconds),"default":0,"description":"#
                 + #""for how many seconds to wait for a change"}"#
         case .items: #"{"type":"boolean","default":true,"description":"false: without items"}"#
         }
     }
-
-    /// The longest time after which a record expires: a hundred years.
-    package static let maximumTTLSeconds = 3_155_760_000
-    /// The longest time for which a reply is held back.
-    package static let maximumWaitSeconds = 300
 
     /// Its bit in a set of parameters.
     package var mask: UInt32 { 1 << UInt32(rawValue) }

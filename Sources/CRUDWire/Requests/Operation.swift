@@ -67,7 +67,7 @@ package struct Operation {
             guard let value else { return nil }
             // A number has been checked before.
             let time = try? Parameter.ttl.milliseconds(
-                value, text, atMost: Parameter.maximumTTLSeconds, isPositive: true)
+                value, text, atMost: DefaultLimits.ttlSeconds, isPositive: true)
             self = time.map { .milliseconds($0) } ?? .never
         }
     }

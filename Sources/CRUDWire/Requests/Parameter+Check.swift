@@ -27,8 +27,8 @@ extension Parameter {
         case .protocolVersion where !value.isInteger(text), .limit where !value.isInteger(text),
             .session where !value.isInteger(text):
             throw invalid("must be an integer")
-        case .ttl: _ = try milliseconds(value, text, atMost: Self.maximumTTLSeconds, isPositive: true)
-        case .wait: _ = try milliseconds(value, text, atMost: Self.maximumWaitSeconds, isPositive: false)
+        case .ttl: _ = try milliseconds(value, text, atMost: DefaultLimits.ttlSeconds, isPositive: true)
+        case .wait: _ = try milliseconds(value, text, atMost: DefaultLimits.waitSeconds, isPositive: false)
         default: break
         }
     }

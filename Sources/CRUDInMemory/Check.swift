@@ -32,7 +32,7 @@ enum Check {
     static func limit(_ limit: Int) throws(CRUDError) {
         let maximum = DefaultLimits.queryLimit
         guard limit >= 1 else {
-            throw CRUDError(.invalidParams, "`limit` must be at least 1", details: CRUDError.Details(member: "limit"))
+            throw .invalid("limit", "must be at least 1")
         }
         guard limit > maximum else { return }
         throw exceeded("query_limit", maximum, "`limit` is over \(maximum)")
@@ -57,16 +57,13 @@ enum Check {
         guard case .after(let duration) = expiry else { return }
         let maximum = DefaultLimits.ttlSeconds * 1000
         guard let milliseconds = duration.wholeMilliseconds, (1...maximum).contains(milliseconds) else {
-            throw CRUDError(
-                .invalidParams, "`ttl` must be a number of seconds above 0, at most 100 years",
-                details: CRUDError.Details(member: "ttl"))
+            throw .invalid("ttl", "must be a number of seconds above 0, at most 100 years")
         }
     }
 
     static func wait(_ wait: Duration) throws(CRUDError) {
         guard wait < .zero || wait > .seconds(DefaultLimits.waitSeconds) else { return }
-        let range = "from 0 to \(DefaultLimits.waitSeconds) seconds"
-        throw CRUDError(.invalidParams, "`wait` must be \(range)", details: CRUDError.Details(member: "wait"))
+        throw .invalid("wait", "must be from 0 to \(DefaultLimits.waitSeconds) seconds")
     }
 
     static func operation(_ operation: RecordOperation, in collection: String) throws(CRUDError) {
@@ -94,7 +91,7 @@ enum Check {
     private static func text(_ text: String, maximum: Int, _ member: String) throws(CRUDError) {
         let bytes = Array(text.utf8)
         guard let violation = Naming.violation(bytes.span, maximum: maximum) else { return }
-        throw CRUDError(.invalidParams, "`\(member)` \(violation)", details: CRUDError.Details(member: member))
+        throw .invalid(member, violation)
     }
 
     private static func exceeded(_ name: String, _ maximum: Int, _ message: String) -> CRUDError {

@@ -22,6 +22,15 @@ public struct CRUDError: Error, Sendable {
         self.cause = cause
     }
 
+    /// `invalid_params` for a member of `params`.
+    ///
+    /// - Parameters:
+    ///   - member: its name.
+    ///   - reason: the end of a sentence that begins with the name.
+    package static func invalid(_ member: String, _ reason: String) -> CRUDError {
+        CRUDError(.invalidParams, "`\(member)` \(reason)", details: Details(member: member))
+    }
+
     /// This error, of the element of `operations` at `index`.
     package func at(_ index: Int) -> CRUDError {
         var error = self

@@ -58,7 +58,7 @@ package struct FieldProjection: Sendable {
     }
 
     private static func error(_ message: String) -> CRUDError {
-        CRUDError(.invalidParams, "`fields` \(message)", details: .init(member: "fields"))
+        .invalid("fields", message)
     }
 
     private static func insert(_ names: ArraySlice<String>, into node: inout Node) {

@@ -92,16 +92,16 @@ package struct Operation {
     /// - Throws: `invalid_params` and `limit_exceeded`, without the element's index.
     package init(_ element: JSONSlice, of text: Span<UInt8>, maximumDepth: Int) throws(CRUDError) {
         let members = try Self.members(element, text)
-        guard let op = members.value(of: "op", text) else { throw Self.invalid("op", "is missing") }
+        guard let op = members.value(of: "op", text) else { throw .invalid("op", "is missing") }
         guard let kind = Kind.allCases.first(where: { op.kind == .string && op.equals($0.name, text) }) else {
-            throw Self.invalid("op", "is not an operation")
+            throw .invalid("op", "is not an operation")
         }
         var given: [Parameter: JSONSlice] = [:]
         for index in 0..<members.count where !members[index].key.equals("op", text) {
             let (key, value) = members[index]
             guard let parameter = Parameter.named(key, text), parameter.mask & kind.allowed != 0 else {
                 let name = String(decoding: key.decodedString(text), as: UTF8.self)
-                throw Self.invalid(name, "is not a member of this operation")
+                throw .invalid(name, "is not a member of this operation")
             }
             let takesNull = parameter == .ifRevision ? kind == .check : parameter == .ttl && kind == .patch
             if !(takesNull && value.kind == .null) { try parameter.check(value, text) }
@@ -110,7 +110,7 @@ package struct Operation {
         }
         let missing = kind.required & ~given.keys.reduce(0) { $0 | $1.mask }
         guard missing == 0, let collection = given[.collection], let id = given[.id] else {
-            throw Self.invalid(
+            throw .invalid(
                 Parameter(rawValue: missing.trailingZeroBitCount)?.name.description ?? "op", "is missing")
         }
         self.kind = kind
@@ -123,7 +123,7 @@ package struct Operation {
     }
 
     private static func members(_ element: JSONSlice, _ text: Span<UInt8>) throws(CRUDError) -> MemberList {
-        guard element.kind == .object else { throw invalid("operations", "must contain objects") }
+        guard element.kind == .object else { throw .invalid("operations", "must contain objects") }
         var members = MemberList()
         do throws(JSONSyntaxError) {
             var scanner = JSONScanner(at: element.start)
@@ -137,13 +137,9 @@ package struct Operation {
             throw CRUDError(.internalError, "the request has changed")
         }
         guard !members.hasDuplicate(text) else {
-            throw invalid("operations", "has an operation with a repeated member")
+            throw .invalid("operations", "has an operation with a repeated member")
         }
         return members
-    }
-
-    private static func invalid(_ member: String, _ reason: String) -> CRUDError {
-        CRUDError(.invalidParams, "`\(member)` \(reason)", details: .init(member: member))
     }
 }
 

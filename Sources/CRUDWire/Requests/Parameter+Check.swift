@@ -63,7 +63,7 @@ extension Parameter {
     ///
     /// - Parameter reason: the end of a sentence that begins with the parameter's name.
     package func invalid(_ reason: String) -> CRUDError {
-        CRUDError(.invalidParams, "`\(name)` \(reason)", details: .init(member: name.description))
+        .invalid(name.description, reason)
     }
 
     private func noun(of kind: JSONKind) -> String {

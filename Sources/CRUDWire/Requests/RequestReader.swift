@@ -197,28 +197,24 @@ package struct RequestReader: ~Copyable {
         }
         request.traits = traits
         if let params = members.value(of: "params", text), params.kind != .object {
-            throw Self.invalid("params", "must be an object")
+            throw .invalid("params", "must be an object")
         }
         for index in 0..<parameters.count {
             let member = parameters[index]
             guard let parameter = Parameter.named(member.key, text), parameter.mask & traits.allowed != 0 else {
                 let name = String(decoding: member.key.decodedString(text), as: UTF8.self)
-                throw Self.invalid(name, "is not a member of this method's `params`")
+                throw .invalid(name, "is not a member of this method's `params`")
             }
             let isRemoval = parameter == .ttl && traits.method == .recordPatch && member.value.kind == .null
             if !isRemoval { try parameter.check(member.value, text) }
             request.set(parameter, member.value)
         }
-        if let missing = request.missingParameter { throw Self.invalid(missing.name.description, "is missing") }
+        if let missing = request.missingParameter { throw .invalid(missing.name.description, "is missing") }
     }
 
     /// The row of the method table with this name; nil if there is none.
     private func traits(of name: JSONSlice, _ text: Span<UInt8>) -> MethodTraits? {
         for row in methods.indices where name.equals(methods[row].name, text) { return methods[row] }
         return nil
-    }
-
-    private static func invalid(_ member: String, _ reason: String) -> CRUDError {
-        CRUDError(.invalidParams, "`\(member)` \(reason)", details: .init(member: member))
     }
 }

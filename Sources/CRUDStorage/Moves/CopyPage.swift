@@ -95,7 +95,9 @@ final class CopyPage: @unchecked Sendable {
             throw CRUDError(.internalError, "the backend refuses its copy").about(ids[position], in: target.name)
         }
         if let different = try positions(outdated, thatDifferIn: target, reader).first {
-            throw CRUDError(.internalError, "its copy differs from the original").about(ids[different], in: target.name)
+            // To store it again would change nothing: a trigger, say, has its reasons.
+            throw CRUDError(.corrupt, "what backend \(storage.failures.backend) has stored differs from the original")
+                .about(ids[different], in: target.name)
         }
     }
 

@@ -121,6 +121,37 @@ import Testing
         #expect(try main.write([.put("later")], in: moved.collection()).outcomeTexts == ["applied"])
     }
 
+    /// A target that stores something else than it is given, or nothing.
+    @Test(arguments: [
+        "UPDATE c SET item = '8' WHERE id = new.id", "UPDATE c SET revision = 'other' WHERE id = new.id",
+        "UPDATE c SET expires_at = 4102444800000 WHERE id = new.id", "DELETE FROM c WHERE id = new.id",
+    ])
+    func aCopyThatDiffersFailsTheMove(change: String) throws {
+        try fill()
+        try other.write([.put("1")], in: moved.collection())
+        try other.write([.remove("1")], in: moved.collection())
+        let database = "\(moved.directory.path)/other.sqlite"
+        try SQLiteDatabase.execute(
+            "CREATE TRIGGER mine AFTER INSERT ON c WHEN new.id = '7' BEGIN \(change); END", in: database)
+        try moved.begin()
+        let progress = try #require(try moved.await(.failed))
+        #expect(progress.reason?.contains(#"record "7""#) == true, "\(progress)")
+        let place = CollectionPlace(backend: "main", format: .json)
+        #expect(try moved.remembered()?.place == place && moved.remembered()?.originals == [])
+        let originals = moved.collection()
+        #expect(try moved.records(of: 0, originals).count == 100)
+        #expect(try main.write([.put("7", "7", "r")], in: moved.collection()).outcomeTexts == ["replaced"])
+
+        try SQLiteDatabase.execute("DROP TRIGGER mine", in: database)
+        moved.mover.stop()
+        try moved.begin(to: .json, .copying)
+        #expect(try moved.switchOver())
+        _ = try moved.await(nil)
+        let copies = moved.collection()
+        #expect(try moved.records(of: 1, copies).count == 100)
+        #expect(try moved.records(of: 1, copies).contains("7 7 r 0"))
+    }
+
     @Test(arguments: [CollectionRule.Format.xml, .plist])
     func aRecordThatTheFormatCannotHoldFailsTheMove(format: CollectionRule.Format) throws {
         try fill()

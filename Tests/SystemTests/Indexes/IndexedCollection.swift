@@ -5,11 +5,12 @@ import Testing
 final class IndexedCollection {
     /// Where the collection is.
     enum Place: String, CaseIterable, Sendable, CustomTestStringConvertible {
-        case sqlite, memory
+        case sqlite, memory, postgresql
         case sqliteInChild = "sqlite in a child"
         case memoryInChild = "memory in a child"
+        case postgresqlInChild = "postgresql in a child"
 
-        var isInChild: Bool { self == .sqliteInChild || self == .memoryInChild }
+        var isInChild: Bool { rawValue.hasSuffix("in a child") }
         var testDescription: String { rawValue }
     }
 
@@ -54,6 +55,7 @@ final class IndexedCollection {
             switch place {
             case .sqlite, .sqliteInChild: "plugin: sqlite, options: {path: \(directory)/main.sqlite}"
             case .memory, .memoryInChild: "plugin: memory"
+            case .postgresql, .postgresqlInChild: "plugin: postgresql, options: \(PostgreSQLServer.options("main"))"
             }
         let isolation = place.isInChild ? "isolation: process, limits: {call_timeout: 1s}, " : ""
         return Configuration(
@@ -142,13 +144,6 @@ final class IndexedCollection {
 
     /// Executes SQL beside the daemon.
     func execute(_ sql: String) throws {
-        let program = """
-            import sqlite3, sys
-            database = sqlite3.connect(sys.argv[1], timeout=20)
-            database.executescript("BEGIN IMMEDIATE;" + sys.argv[2] + ";COMMIT")
-            """
-        let outcome = try Command.run(
-            "/usr/bin/python3", ["-c", program, "\(daemon.installation.path)/main.sqlite", sql])
-        guard outcome.status == .exited(0) else { throw Failure(outcome.errors) }
+        try SQLiteDatabase.execute(sql, in: "\(daemon.installation.path)/main.sqlite")
     }
 }

@@ -73,6 +73,35 @@ import Testing
         #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
     }
 
+    /// A server that stores something else than it is given: the collection stays where it is.
+    @Test func aServerThatChangesACopyFailsTheMove() throws {
+        let server = try PostgreSQLServer.shared()
+        let function = "CREATE FUNCTION changed() RETURNS trigger LANGUAGE plpgsql AS"
+        #expect(try server.query("\(function) 'BEGIN new.item := ''{}''; RETURN new; END'") != nil)
+        let trigger = "CREATE TRIGGER mine BEFORE INSERT ON {table} FOR EACH ROW"
+        let setup = "\(trigger) WHEN (new.id = '7') EXECUTE FUNCTION changed()"
+        let options = #"connection: "\#(server.connection)", schema: changing, table_setup: "\#(setup)""#
+        let backend = "cluster: {plugin: postgresql, options: {\(options)}}"
+        let daemon = try Daemon(MovePlaces.configuration("{backend: main}", backends: backend))
+        let connection = try daemon.connect()
+        for id in 0..<100 { #expect(try connection.create("c", "\(id)", #"{"n":\#(id)}"#).result != nil) }
+        try daemon.installation.configure(MovePlaces.configuration("{backend: cluster}", backends: backend))
+        #expect(try connection.reloadMoving() == ["c"])
+        let moves = try connection.awaitMoves { $0.first?["phase"]?.string == "failed" }
+        let reason = try #require(moves[0]["reason"]?.string)
+        #expect(reason.contains(#"record "7""#) && reason.contains("backend cluster"), "\(reason)")
+        #expect(try connection.describe()["backend"]?.string == "main")
+        #expect(try connection.describe()["count"]?.integer == 100)
+        #expect(try connection.update("c", "7", "7").result != nil)
+
+        #expect(try server.query("DROP TRIGGER mine ON changing.c") != nil)
+        #expect(try connection.reloadMoving() == [], "it has begun already")
+        try connection.awaitMoves()
+        #expect(try connection.describe()["backend"]?.string == "cluster")
+        #expect(try connection.describe()["count"]?.integer == 100)
+        #expect(try connection.item("c", "7") == "7")
+    }
+
     /// A server that is killed while records are copied to it: no client notices.
     @Test func aKilledServerSuspendsAMove() throws {
         let server = try PostgreSQLServer()

@@ -172,7 +172,9 @@ import Testing
 
     // MARK: Atomic requests
 
-    @Test(arguments: ["main", "memory"])
+    private static let transactional = Backends.collections.filter { $0 != "files" }
+
+    @Test(arguments: Self.transactional)
     func takesEffectWholeOrNotAtAll(backend: String) throws {
         let connection = try Daemon.shared.connect()
         let (c, d) = ("\(backend)/whole", "\(backend)/whole too")
@@ -225,7 +227,7 @@ import Testing
     }
 
     /// The first failure is the one that is told, whoever finds it.
-    @Test(arguments: ["main", "memory"])
+    @Test(arguments: Self.transactional)
     func tellsTheFirstFailure(backend: String) throws {
         let connection = try Daemon.shared.connect()
         let c = "\(backend)/first"
@@ -258,7 +260,7 @@ import Testing
     }
 
     /// Transfers between accounts by many at once: the sum stays.
-    @Test(arguments: ["main", "memory"])
+    @Test(arguments: Self.transactional)
     func isAtomicAgainstOthers(backend: String) async throws {
         let c = "\(backend)/accounts"
         let connection = try Daemon.shared.connect()

@@ -9,9 +9,12 @@ import Testing
         sqlitechild: {plugin: sqlite, isolation: process, options: {path: $DIRECTORY/child.sqlite}}
         memory: {plugin: memory}
         memorychild: {plugin: memory, isolation: process}
+        postgresql: {plugin: postgresql, options: \(PostgreSQLServer.options("main"))}
+        postgresqlchild: {plugin: postgresql, isolation: process, options: \(PostgreSQLServer.options("child"))}
         files: {plugin: filesystem, options: {directory: $DIRECTORY/files}}
         """
-    static let feeds = ["sqlite", "sqlitechild", "memory", "memorychild"]
+    static let feeds = durableFeeds + ["memory", "memorychild"]
+    private static let durableFeeds = ["sqlite", "sqlitechild", "postgresql", "postgresqlchild"]
 
     static func configuration(changes: String = "true") -> Configuration {
         Configuration(
@@ -143,7 +146,7 @@ import Testing
         var daemon = try Daemon(Self.configuration())
         var connection = try daemon.connect()
         var cursors: [String: String] = [:]
-        for collection in ["sqlite", "sqlitechild"] {
+        for collection in Self.durableFeeds {
             #expect(try connection.create(collection, "a", "1").result != nil)
             cursors[collection] = try connection.changes(collection).cursor
             #expect(try connection.create(collection, "b", "1").result != nil)
@@ -155,7 +158,7 @@ import Testing
         if isKilled { try daemon.kill() } else { try daemon.stop() }
         daemon = try daemon.restarted()
         connection = try daemon.connect()
-        for collection in ["sqlite", "sqlitechild"] {
+        for collection in Self.durableFeeds {
             let page = try connection.changes(collection, after: cursors[collection] ?? "")
             #expect(page.changes.map { $0["id"]?.string } == ["b", "a"])
             #expect(page.changes.map { $0["deleted"]?.boolean } == [nil, true])

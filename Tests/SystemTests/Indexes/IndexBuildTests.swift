@@ -7,6 +7,7 @@ import Testing
     /// The child's calls may take a second each; all indexes together take longer.
     @Test(arguments: [
         (IndexedCollection.Place.sqlite, 6000), (.sqliteInChild, 20_000), (.memory, 12_000), (.memoryInChild, 12_000),
+        (.postgresql, 3000), (.postgresqlInChild, 3000),
     ])
     func requestsAreServedDuringABuild(place: IndexedCollection.Place, count: Int) throws {
         let collection = try IndexedCollection(place, records: count)
@@ -40,7 +41,11 @@ import Testing
 
     // MARK: Kills
 
-    @Test(arguments: [IndexedCollection.Place.sqlite, .sqliteInChild])
+    private static let durable = [
+        IndexedCollection.Place.sqlite, .sqliteInChild, .postgresql, .postgresqlInChild,
+    ]
+
+    @Test(arguments: durable)
     func resumesAfterAKillOfTheDaemon(place: IndexedCollection.Place) throws {
         let collection = try IndexedCollection(place, records: 6000)
         try collection.addIndexes()
@@ -53,8 +58,9 @@ import Testing
         try collection.stop()
     }
 
-    @Test func resumesAfterAKillOfTheChild() throws {
-        let collection = try IndexedCollection(.sqliteInChild, records: 6000)
+    @Test(arguments: [IndexedCollection.Place.sqliteInChild, .postgresqlInChild])
+    func resumesAfterAKillOfTheChild(place: IndexedCollection.Place) throws {
+        let collection = try IndexedCollection(place, records: 6000)
         try collection.addIndexes()
         let before = try collection.awaitProgress(1500)
         let child = try #require(try collection.backend["pid"]?.integer)
@@ -69,7 +75,7 @@ import Testing
     }
 
     /// Nothing is built again that was complete.
-    @Test(arguments: [IndexedCollection.Place.sqlite, .sqliteInChild])
+    @Test(arguments: durable)
     func completeIndexesServeAfterAKill(place: IndexedCollection.Place) throws {
         let collection = try IndexedCollection(place, records: 500)
         try collection.addIndexes()

@@ -3,7 +3,8 @@ import CRUDTestSupport
 import Glibc
 import Synchronization
 
-/// Stands between a backend and its server, and can end connections at the moment that a test wants.
+/// Stands between a backend and its server, knows what the backend sends, and can end connections at the moment that a
+/// test wants.
 final class Relay: Sendable {
     /// When the connection ends on which it comes about.
     enum Fault: Sendable {
@@ -17,6 +18,7 @@ final class Relay: Sendable {
     private let listener: Descriptor
     private let server: String
     private let fault = Mutex<Fault?>(nil)
+    private let sent = Mutex<(texts: [String], groups: Int)>(([], 0))
     private let stop: (read: Descriptor, write: Descriptor)
 
     init(to server: PostgreSQLServer) throws {
@@ -44,12 +46,19 @@ final class Relay: Sendable {
     /// Has the next transaction that is committed come to grief; the connections that follow work.
     func inject(_ fault: Fault) { self.fault.withLock { $0 = fault } }
 
+    /// The texts of all statements so far.
+    var statements: [String] { sent.withLock { $0.texts } }
+
+    /// How often somebody has waited for the server, apart from the keeper of the lease.
+    var roundTrips: Int { sent.withLock { $0.groups } }
+
     /// Ends the thread, and all connections.
     func end() { shutdown(stop.write.number, Int32(SHUT_RDWR)) }
 
     private struct Pair {
         let client: Descriptor
         let server: Descriptor
+        var messages = ClientMessages()
     }
 
     private func run() {
@@ -64,9 +73,10 @@ final class Relay: Sendable {
             }
             if events[1] != 0, let pair = try? accept() { pairs.append(pair) }
             var open: [Pair] = []
-            for (index, pair) in pairs.enumerated() where 2 * index + 3 < events.count {
+            for (index, var pair) in pairs.enumerated() where 2 * index + 3 < events.count {
                 let isOpen =
-                    (events[2 * index + 2] == 0 || forward(pair.client, pair.server, .beforeStatements))
+                    (events[2 * index + 2] == 0
+                        || forward(pair.client, pair.server, .beforeStatements) { note($0, &pair.messages) })
                     && (events[2 * index + 3] == 0 || forward(pair.server, pair.client, .afterCommit))
                 if isOpen { open.append(pair) }
             }
@@ -83,8 +93,21 @@ final class Relay: Sendable {
         return Pair(client: Descriptor(owning: client), server: connection)
     }
 
+    private func note(_ bytes: ArraySlice<UInt8>, _ messages: inout ClientMessages) {
+        messages.take(bytes)
+        sent.withLock { sent in
+            sent.texts += messages.texts
+            sent.groups += messages.groups
+        }
+        (messages.texts, messages.groups) = ([], 0)
+    }
+
     /// Passes on what has come; false when the connection is to end.
-    private func forward(_ source: Descriptor, _ target: Descriptor, _ kind: Fault) -> Bool {
+    ///
+    /// - Parameter note: gets it before.
+    private func forward(
+        _ source: Descriptor, _ target: Descriptor, _ kind: Fault, note: (ArraySlice<UInt8>) -> Void = { _ in }
+    ) -> Bool {
         var bytes = [UInt8](repeating: 0, count: 1 << 16)
         let count = recv(source.number, &bytes, bytes.count, 0)
         guard count > 0 else { return false }
@@ -95,6 +118,7 @@ final class Relay: Sendable {
             return false
         }
         var rest = bytes[..<count]
+        note(rest)
         while !rest.isEmpty {
             let sent = rest.withUnsafeBytes {
                 send(target.number, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))

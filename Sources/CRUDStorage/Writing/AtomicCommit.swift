@@ -14,6 +14,8 @@ struct AtomicCommit {
     private let storage: OpenStorage
     /// The records that mutations have touched so far; nil in it: removed.
     private var records: [RecordKey: CurrentRecordReader.Record?] = [:]
+    /// Those that mutations depend on, by position, as far as they have been read.
+    private var known: [CurrentRecordReader.Record??] = []
     /// What transformations have made, by the position of their mutation.
     private var resolved: [Int: ResolvedPut] = [:]
 
@@ -58,6 +60,7 @@ struct AtomicCommit {
     private mutating func runDry() -> Failure? {
         records.removeAll()
         resolved.removeAll()
+        known = storage.currentRecords(of: batch.pluginMutations)
         for position in batch.mutations.indices {
             do throws(CRUDError) {
                 if let outcome = try runDry(at: position) { return Failure(position: position, outcome: outcome) }
@@ -80,8 +83,7 @@ struct AtomicCommit {
         if let touched = records[key] {
             record = touched
         } else {
-            record = try storage.currentRecords().record(
-                of: mutation, in: batch, withItem: mutation.transformation != nil)
+            record = try storage.currentRecord(of: mutation, in: batch, known[position])
         }
         if let refusal = mutation.refusal(current: record?.revision, in: batch) { return refusal }
         switch mutation.kind {

@@ -3,7 +3,7 @@ import CRUDPluginABI
 import CRUDPluginHost
 import CRUDQuery
 
-/// Reads single records for mutations that depend on them, on the writing thread.
+/// Reads records for mutations that depend on them, on the writing thread.
 final class CurrentRecordReader: ReadSink {
     /// A record as it stands.
     struct Record {
@@ -13,7 +13,12 @@ final class CurrentRecordReader: ReadSink {
     }
 
     private let reader: SnapshotReader
-    private var found: Record?
+    /// By the position of the id.
+    private var found: [Record?] = []
+    private var bytes = 0
+
+    /// How many bytes of items may be read in one call, unless it is a single one.
+    private static let maximumBytes = 8 << 20
 
     init(_ reader: SnapshotReader) {
         self.reader = reader
@@ -23,15 +28,34 @@ final class CurrentRecordReader: ReadSink {
     ///
     /// - Parameter withItem: whether the item is wanted, too.
     func record(of mutation: Mutation, in batch: MutationBatch, withItem: Bool) throws(CRUDError) -> Record? {
-        found = nil
-        let id = [crudd_bytes(batch.arena.bytes(mutation.id))]
-        try reader.read(id.span, in: mutation.collection, withItems: withItem, into: self)
-        return found
+        try read([crudd_bytes(batch.arena.bytes(mutation.id))], in: mutation.collection, withItem)
+        return found[0]
+    }
+
+    /// The records that mutations of one collection are about, read in one call.
+    ///
+    /// - Parameter withItems: whether the items are wanted, too.
+    /// - Returns: for each its record, nil in it where there is none; nil where it was not read, as they are too long.
+    func records(of mutations: [PluginMutation], withItems: Bool) throws(CRUDError) -> [Record??] {
+        guard let collection = mutations.first?.mutation.collection else { return [] }
+        let ids = mutations.map { crudd_bytes($0.batch.arena.bytes($0.mutation.id)) }
+        try read(ids, in: collection, withItems)
+        let isComplete = bytes <= Self.maximumBytes
+        return found.map { record in record != nil || isComplete ? .some(record) : nil }
+    }
+
+    private func read(
+        _ ids: [crudd_bytes], in collection: BackendCollection, _ withItems: Bool
+    ) throws(CRUDError) {
+        found = Array(repeating: nil, count: ids.count)
+        bytes = 0
+        try reader.read(ids.span, in: collection, withItems: withItems, into: self)
     }
 
     func receive(index: Int, _ record: FoundRecord) -> Bool {
-        found = Record(item: Array(record.item), revision: Array(record.revision), expiresAt: record.expiresAt)
-        return true
+        found[index] = Record(item: Array(record.item), revision: Array(record.revision), expiresAt: record.expiresAt)
+        bytes += record.item.count
+        return bytes <= Self.maximumBytes
     }
 }
 

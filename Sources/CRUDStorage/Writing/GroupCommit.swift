@@ -3,10 +3,11 @@ import CRUDPluginHost
 
 /// Mutations of any number of batches as one call of the plugin, which a plugin with transactions makes one commit.
 ///
-/// **Transformations.** A mutation that makes its item from the current one reads that when it joins, and is written on
-/// condition that the record still has the revision that was read. This thread is the backend's only writer, so that
-/// the condition fails only where somebody else writes the same storage; then the mutation is retried. That presumes
-/// that nothing else in the commit is about the same record: a mutation that would be begins the next commit.
+/// **Transformations.** A mutation that makes its item from the current one is written on condition that the record still
+/// has the revision that was read. The records that such mutations need are read together, in one call, when the commit
+/// is executed: one round trip to a server. This thread is the backend's only writer, so that the condition fails only
+/// where somebody else writes the same storage; then the mutation is retried. That presumes that nothing else in the
+/// commit is about the same record: a mutation that would be begins the next commit.
 struct GroupCommit {
     private let storage: OpenStorage
     private var entries: [PluginMutation] = []
@@ -14,11 +15,10 @@ struct GroupCommit {
     private var batches: [MutationBatch] = []
     /// The records of the commit, as soon as a transformation is among its mutations.
     private var records: Set<RecordKey>?
-    private var resolvedBytes = 0
 
     /// How often a transformation is tried against somebody else's writes.
     static let maximumAttempts = 10
-    /// How many bytes transformations may make before the commit is executed.
+    /// How many bytes transformations may make before those so far are written.
     private static let maximumResolvedBytes = 8 << 20
 
     init(_ storage: OpenStorage) {
@@ -43,29 +43,24 @@ struct GroupCommit {
     }
 
     private mutating func append(_ entry: PluginMutation) {
-        let needsRecord = entry.mutation.needsRecord
-        guard records != nil || needsRecord else { return entries.append(entry) }
+        guard records != nil || entry.mutation.needsRecord else { return entries.append(entry) }
         let key = RecordKey(entry)
-        var records = self.records ?? Set(entries.map(RecordKey.init))
-        if !records.insert(key).inserted || resolvedBytes > Self.maximumResolvedBytes {
+        if records == nil { records = Set(entries.map(RecordKey.init)) }
+        if records?.insert(key).inserted == false {
             execute()
             records = [key]
         }
-        guard needsRecord else {
-            self.records = records
-            return entries.append(entry)
-        }
-        if let entry = resolved(entry) {
-            self.records = records
-            entries.append(entry)
-            resolvedBytes += entry.resolved?.item.count ?? 0
-        }
+        entries.append(entry)
     }
 
-    /// Reads the record that a mutation depends on; nil where that decides its outcome already.
-    private func resolved(_ entry: PluginMutation) -> PluginMutation? {
+    /// Makes the item of a mutation that depends on the current record; nil where that decides its outcome already.
+    ///
+    /// - Parameter record: the current one, nil in it where there is none; nil where it has not been read.
+    private func resolved(
+        _ entry: PluginMutation, of record: CurrentRecordReader.Record?? = nil
+    ) -> PluginMutation? {
         do throws(CRUDError) {
-            switch try storage.resolve(entry.mutation, at: entry.position, in: entry.batch) {
+            switch try storage.resolve(entry.mutation, at: entry.position, in: entry.batch, of: record) {
             case .decided(let outcome): entry.batch.outcomes[entry.position] = outcome
             case .put(let put):
                 var entry = entry
@@ -83,12 +78,30 @@ struct GroupCommit {
 
     /// Has the plugin apply what has joined, and delivers the batches that are complete.
     mutating func execute() {
-        write(entries, attempt: 1)
+        if records == nil { write(entries, attempt: 1) } else { resolveAndWrite() }
         for batch in batches { batch.finish() }
         entries.removeAll(keepingCapacity: true)
         batches.removeAll(keepingCapacity: true)
         records = nil
-        resolvedBytes = 0
+    }
+
+    private func resolveAndWrite() {
+        let found = storage.currentRecords(of: entries.map { $0.mutation.needsRecord ? $0 : nil })
+        var resolved: [PluginMutation] = []
+        var bytes = 0
+        for (entry, record) in zip(entries, found) {
+            guard entry.mutation.needsRecord else {
+                resolved.append(entry)
+                continue
+            }
+            guard let entry = self.resolved(entry, of: record) else { continue }
+            resolved.append(entry)
+            bytes += entry.resolved?.item.count ?? 0
+            guard bytes > Self.maximumResolvedBytes else { continue }
+            write(resolved, attempt: 1)
+            (resolved, bytes) = ([], 0)
+        }
+        write(resolved, attempt: 1)
     }
 
     private func write(_ entries: [PluginMutation], attempt: Int) {
@@ -108,7 +121,7 @@ struct GroupCommit {
             }
         }
         if attempt < Self.maximumAttempts {
-            write(outdated.compactMap(resolved), attempt: attempt + 1)
+            write(outdated.compactMap { resolved($0) }, attempt: attempt + 1)
         } else {
             for entry in outdated { entry.batch.outcomes[entry.position] = .refused(.contended) }
         }

@@ -16,11 +16,49 @@ extension OpenStorage {
     }
 
     /// Reads the record that a mutation depends on and decides what can be decided with it.
-    func resolve(_ mutation: Mutation, at position: Int, in batch: MutationBatch) throws(CRUDError) -> Resolution {
-        let transformation = mutation.transformation
-        let record = try currentRecords().record(of: mutation, in: batch, withItem: transformation != nil)
+    ///
+    /// - Parameter known: the record, nil in it where there is none; nil where it has not been read.
+    func resolve(
+        _ mutation: Mutation, at position: Int, in batch: MutationBatch, of known: CurrentRecordReader.Record??
+    ) throws(CRUDError) -> Resolution {
+        let record = try currentRecord(of: mutation, in: batch, known)
         if let refusal = mutation.refusal(current: record?.revision, in: batch) { return .decided(refusal) }
-        guard let transformation else { return .decided(.applied(replaced: false)) }
+        guard let transformation = mutation.transformation else { return .decided(.applied(replaced: false)) }
         return .put(try batch.resolve(mutation, by: transformation, of: record, at: position))
     }
+
+    /// The record that a mutation depends on, which is read unless it is known.
+    func currentRecord(
+        of mutation: Mutation, in batch: MutationBatch, _ known: CurrentRecordReader.Record??
+    ) throws(CRUDError) -> CurrentRecordReader.Record? {
+        if let known { return known }
+        return try currentRecords().record(of: mutation, in: batch, withItem: mutation.transformation != nil)
+    }
+
+    /// Reads the records that mutations depend on, those of a collection in one call.
+    ///
+    /// - Parameter mutations: nil for one that depends on none.
+    /// - Returns: for each its record, nil in it where there is none; nil where it has to be read by itself.
+    func currentRecords(of mutations: [PluginMutation?]) -> [CurrentRecordReader.Record??] {
+        var records = [CurrentRecordReader.Record??](repeating: nil, count: mutations.count)
+        var reads: [CurrentRecordRead: [Int]] = [:]
+        for (position, mutation) in mutations.enumerated() {
+            guard let mutation = mutation?.mutation, let handle = mutation.collection.handle else { continue }
+            let read = CurrentRecordRead(collection: handle, withItems: mutation.transformation != nil)
+            reads[read, default: []].append(position)
+        }
+        for (read, positions) in reads where positions.count > 1 {
+            let group = positions.compactMap { mutations[$0] }
+            // Should it fail, each is read by itself, and has an error of its own.
+            let found = try? currentRecords().records(of: group, withItems: read.withItems)
+            for (position, record) in zip(positions, found ?? []) { records[position] = record }
+        }
+        return records
+    }
+}
+
+/// What the records of one call have in common.
+private struct CurrentRecordRead: Hashable {
+    let collection: OpaquePointer
+    let withItems: Bool
 }

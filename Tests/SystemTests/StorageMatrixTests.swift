@@ -9,6 +9,17 @@ import Testing
         try StorageProgram(connection: Daemon.shared.connect(), collection: cell.collection).run()
     }
 
+    /// What the other tests try where a backend declares that it can.
+    @Test(arguments: StorageMatrix.cells)
+    func backendsHaveTheirCapabilities(cell: StorageMatrix.Cell) throws {
+        let params = #"{"collection":"\#(cell.collection)"}"#
+        let description = try Daemon.shared.connect().call("collection.describe", params).result
+        let capabilities = try #require(description?["capabilities"]?.elements).compactMap(\.string)
+        // Another process cannot reply to a read as fast as code in the daemon.
+        let missing: Set = cell.isolation == "process" ? ["fastReads"] : []
+        #expect(Set(capabilities) == cell.adapter.capabilities.subtracting(missing))
+    }
+
     @Test(arguments: StorageMatrix.cells)
     func oddNamesAndLongItemsAreKept(cell: StorageMatrix.Cell) throws {
         let connection = try Daemon.shared.connect()
@@ -131,8 +142,10 @@ enum StorageMatrix {
         var isolations = ["inline", "process"]
         /// What a backend of it is, as YAML; `$PLACE` stands for a name of its own.
         let definition: String
+        let capabilities: Set<String>
+
         /// Whether records outlive the daemon.
-        let isDurable: Bool
+        var isDurable: Bool { capabilities.contains("durable") }
     }
 
     struct Cell: Sendable, CustomStringConvertible, CustomTestStringConvertible {
@@ -148,20 +161,28 @@ enum StorageMatrix {
 
     private static let adapters = [
         Adapter(
-            name: "sqlite", definition: "plugin: sqlite, options: {path: $DIRECTORY/$PLACE.sqlite}", isDurable: true),
+            name: "sqlite", definition: "plugin: sqlite, options: {path: $DIRECTORY/$PLACE.sqlite}",
+            capabilities: [
+                "concurrentReads", "fastReads", "transactions", "durable", "indexes", "sequences", "expiry",
+            ]),
         Adapter(
             name: "filesystem", definition: "plugin: filesystem, options: {directory: $DIRECTORY/$PLACE}",
-            isDurable: true),
-        Adapter(name: "userdefaults", definition: "plugin: userdefaults, options: {suite: $PLACE}", isDurable: true),
-        Adapter(name: "memory", definition: "plugin: memory", isDurable: false),
+            capabilities: ["concurrentReads", "durable", "expiry"]),
+        Adapter(
+            name: "userdefaults", definition: "plugin: userdefaults, options: {suite: $PLACE}",
+            capabilities: ["transactions", "durable", "expiry"]),
+        Adapter(
+            name: "memory", definition: "plugin: memory",
+            capabilities: ["concurrentReads", "fastReads", "transactions", "indexes", "sequences", "expiry"]),
         Adapter(
             name: "postgresql", definition: "plugin: postgresql, options: \(PostgreSQLServer.options("$PLACE"))",
-            isDurable: true),
+            capabilities: ["concurrentReads", "transactions", "durable", "indexes", "sequences", "expiry"]),
         // The examples: a shared object in C, and a program in Python, which is a child always.
-        Adapter(name: "c", definition: "plugin: example", isDurable: false),
+        Adapter(name: "c", definition: "plugin: example", capabilities: ["indexes", "sequences", "expiry"]),
         Adapter(
             name: "python", isolations: ["process"],
-            definition: "command: [$DIRECTORY/store.py], options: {path: $DIRECTORY/$PLACE.db}", isDurable: true),
+            definition: "command: [$DIRECTORY/store.py], options: {path: $DIRECTORY/$PLACE.db}",
+            capabilities: ["transactions", "durable", "sequences", "expiry"]),
     ]
     private static let formats = ["json", "xml", "plist"]
 

@@ -14,20 +14,6 @@ import Testing
         return time.tv_sec * 1000 + time.tv_nsec / 1_000_000
     }
 
-    /// Whether records of a cell expire; where they do not, the attempt is refused.
-    private static func expire(in cell: StorageMatrix.Cell, _ connection: Connection) throws -> Bool {
-        let described = try connection.call("collection.describe", #"{"collection":"\#(cell.collection)"}"#).result
-        if described?["capabilities"]?.text.contains(#""expiry""#) == true { return true }
-        for more in [#""ttl":1"#, #""ttl":null,"upsert":true,"patch":{}"#] {
-            let method = more.contains("patch") ? "record.patch" : "record.create"
-            let item = more.contains("patch") ? nil : "{}"
-            let reply = try connection.call(method, params(cell.collection, "a", item, more))
-            #expect(reply.error?.name == "unsupported")
-        }
-        #expect(try connection.exists(cell.collection, "a") == false)
-        return false
-    }
-
     private static func connect() throws -> Connection { try Daemon.shared(loops: 2).connect() }
 
     /// The parameters of a write, with further members.
@@ -43,7 +29,6 @@ import Testing
     @Test(arguments: cells)
     func writesSetKeepAndRemoveIt(cell: StorageMatrix.Cell) throws {
         let connection = try Self.connect()
-        guard try Self.expire(in: cell, connection) else { return }
         let collection = cell.collection + " ttl"
         let before = Self.now()
         let created = try connection.call("record.create", Self.params(collection, "a", "{}", #""ttl":100.5"#))
@@ -85,7 +70,6 @@ import Testing
     @Test(arguments: cells)
     func fromItsInstantOnItIsNotThere(cell: StorageMatrix.Cell) throws {
         let (connection, reader) = (try Self.connect(), try Self.connect())
-        guard try Self.expire(in: cell, connection) else { return }
         let collection = cell.collection + " hidden"
         let name = JSON.quote(collection)
         #expect(try connection.create(collection, "stays", #"{"n":1}"#).result != nil)
@@ -138,6 +122,27 @@ import Testing
             "record.batch",
             #"{"operations":[{"op":"create","collection":"memory-inline-json","id":"a","item":1,"ttl":\#(ttl)}]}"#)
         #expect(batch.error?.name == "invalid_params" && batch.error?.details?["index"]?.integer == 0)
+    }
+
+    /// A program that does not declare the capability.
+    @Test func whereRecordsDoNotExpireItIsRefused() throws {
+        let installation = try Installation(
+            Configuration(
+                backends: "main: {command: [$DIRECTORY/store.py], options: {path: $DIRECTORY/main.db}}",
+                collections: "c: {backend: main}"))
+        let program = "\(installation.path)/store.py"
+        let text = String(decoding: try Files.read(program), as: UTF8.self)
+        try Files.write(text.replacing(#", "expiry"]"#, with: "]"), to: program, mode: 0o755)
+        let daemon = try Daemon(on: installation)
+        let connection = try daemon.connect()
+        for (method, item, more) in [
+            ("record.create", "{}", #""ttl":1"#), ("record.patch", nil, #""ttl":null,"upsert":true,"patch":{}"#),
+        ] {
+            let reply = try connection.call(method, Self.params("c", "a", item, more))
+            #expect(reply.error?.name == "unsupported", "\(reply)")
+        }
+        #expect(try connection.exists("c", "a") == false)
+        #expect(try daemon.stop() == .exited(0))
     }
 
     @Test func operationsOfABatchHaveIt() throws {
@@ -206,18 +211,19 @@ import Testing
         #expect(try connection.call("record.create", params).result != nil)
         try daemon.kill()
         daemon = try daemon.restarted()
-        let inspector = "\(daemon.installation.path)/main.sqlite"
+        let database = "\(daemon.installation.path)/main.sqlite"
         let deadline = Deadline()
-        while try Self.rows(in: inspector) != "0" { try #require(!deadline.hasPassed) }
+        while try Self.rows(of: "e", in: database) != 0 { try #require(!deadline.hasPassed) }
         #expect(try daemon.stop() == .exited(0))
     }
 
-    private static func rows(in database: String) throws -> String {
+    /// How many rows the table of a collection has, those of records that have expired among them.
+    static func rows(of table: String, in database: String) throws -> Int? {
         let script = """
             import sqlite3
-            print(sqlite3.connect("file:\(database)?mode=ro", uri=True).execute("select count(*) from e").fetchone()[0])
+            connection = sqlite3.connect("file:\(database)?mode=ro", uri=True)
+            print(connection.execute("select count(*) from \(table)").fetchone()[0])
             """
-        let outcome = try Command.run("python3", ["-c", script])
-        return outcome.output.filter(\.isNumber)
+        return Int(try Command.run("python3", ["-c", script]).output.dropLast())
     }
 }

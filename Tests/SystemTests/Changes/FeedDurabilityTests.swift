@@ -5,14 +5,20 @@ import Testing
 /// Power cuts and lost servers while clients write, records expire and followers read: each follower continues at its
 /// cursor, and ends with what is in the collection.
 @Suite(.serialized) struct FeedDurabilityTests {
-    @Test(.enabled(if: PowerCutDisk.isAvailable, "needs root and loop devices"), arguments: ["inline", "process"])
-    func powerIsCut(isolation: String) throws {
+    @Test(
+        .enabled(if: PowerCutDisk.isAvailable, "needs root and loop devices"),
+        arguments: [
+            "isolation: inline, plugin: sqlite, options: {path: $DISK/main.sqlite}",
+            "isolation: process, plugin: sqlite, options: {path: $DISK/main.sqlite}",
+            "plugin: postgresql, options: {connection: $SERVER}",
+        ])
+    func powerIsCut(backend: String) throws {
         let disk = try PowerCutDisk()
+        let server = backend.contains("$SERVER") ? try disk.makeServer() : nil
         try Files.makeDirectory("\(disk.path)/state", mode: 0o700)
-        let text = Configuration(
-            backends: "main: {plugin: sqlite, isolation: \(isolation), options: {path: \(disk.path)/main.sqlite}}",
-            collections: "c: {backend: main, changes: true}"
-        ).text.replacing("$DIRECTORY/state", with: "\(disk.path)/state")
+        let text = Configuration(backends: "main: {\(backend)}", collections: "c: {backend: main, changes: true}").text
+            .replacing("$DIRECTORY/state", with: "$DISK/state").replacing("$DISK", with: disk.path)
+            .replacing("$SERVER", with: JSON.quote(server?.connection ?? ""))
         let installation = try Installation(text: text)
         let load = FeedLoad(seed: 5)
         for writes in [100, 400, 700] {
@@ -22,7 +28,9 @@ import Testing
             try disk.cutPower()
             load.disconnect()
             try daemon.kill()
+            try server?.stop()
             try disk.restorePower()
+            try server?.start(settings: PowerCutDisk.serverSettings)
         }
         let daemon = try Daemon(on: installation)
         try load.connect(to: daemon)
@@ -62,12 +70,16 @@ import Testing
         arguments: [
             "plugin: sqlite, options: {path: $DISK/main.sqlite}",
             "plugin: filesystem, options: {directory: $DISK/files}",
+            "plugin: userdefaults, options: {suite: com.example.test}",
+            "plugin: postgresql, options: {connection: $SERVER}",
         ])
     func expiryTimesAreThere(adapter: String) throws {
         let disk = try PowerCutDisk()
+        let server = adapter.contains("$SERVER") ? try disk.makeServer() : nil
         let backend = adapter.replacing("$DISK", with: disk.path)
+            .replacing("$SERVER", with: JSON.quote(server?.connection ?? ""))
         let installation = try Installation(Configuration(backends: "main: {\(backend)}"))
-        var daemon = try Daemon(on: installation)
+        var daemon = try Daemon(on: installation, environment: disk.environment)
         var connection = try daemon.connect()
         for (id, ttl) in [("long", "1000"), ("short", "0.3")] {
             let params = #"{"collection":"c","id":"\#(id)","item":1,"ttl":\#(ttl)}"#
@@ -77,8 +89,10 @@ import Testing
         try disk.cutPower()
         connection.close()
         try daemon.kill()
+        try server?.stop()
         try disk.restorePower()
-        daemon = try Daemon(on: installation)
+        try server?.start(settings: PowerCutDisk.serverSettings)
+        daemon = try Daemon(on: installation, environment: disk.environment)
         connection = try daemon.connect()
         #expect(try connection.read("c", "long").result?["expiresAt"]?.integer == expiry && expiry != nil)
         let deadline = Deadline()

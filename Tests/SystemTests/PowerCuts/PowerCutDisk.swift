@@ -25,6 +25,19 @@ final class PowerCutDisk {
         _ = try? Command.run("umount", ["--lazy", path])
     }
 
+    /// The variables of a daemon whose suites of UserDefaults are to be on the disk.
+    var environment: [String: String] { ["HOME": path, "XDG_CONFIG_HOME": ""] }
+
+    /// A PostgreSQL server, running, whose data is on the disk.
+    func makeServer() throws -> PostgreSQLServer {
+        let server = try PostgreSQLServer(in: TemporaryDirectory(in: path), port: 5432)
+        try server.initialize(["--wal-segsize=1"])
+        try server.start(settings: Self.serverSettings)
+        return server
+    }
+
+    static let serverSettings = ["max_wal_size": "4MB", "min_wal_size": "2MB"]
+
     /// Leaves no room for anything, or makes room again.
     func setFull(_ isFull: Bool) throws {
         let ballast = "\(path)/ballast"

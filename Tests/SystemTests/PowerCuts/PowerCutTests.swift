@@ -7,6 +7,7 @@ struct PowerCutTests {
     private static let adapters = [
         "plugin: sqlite, options: {path: $DISK/main.sqlite}",
         "plugin: filesystem, options: {directory: $DISK/files}",
+        "plugin: userdefaults, options: {suite: com.example.test}",
     ]
 
     /// An installation with its records and its state on the disk.
@@ -23,12 +24,12 @@ struct PowerCutTests {
         let installation = try installation(on: disk, "isolation: \(isolation), \(adapter)")
         let load = CrashLoad(lanes: 4, seed: 11)
         for acknowledgements in [20, 500, 900] {
-            let daemon = try Daemon(on: installation)
+            let daemon = try Daemon(on: installation, environment: disk.environment)
             try load.check(on: daemon)
             try load.writeUntilPowerCut(on: daemon, acknowledgements: acknowledgements, of: disk)
             try disk.restorePower()
         }
-        let daemon = try Daemon(on: installation)
+        let daemon = try Daemon(on: installation, environment: disk.environment)
         try load.check(on: daemon)
         #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
     }
@@ -36,10 +37,7 @@ struct PowerCutTests {
     /// The power of the server too.
     @Test func acknowledgedWritesAreThereInPostgreSQL() throws {
         let disk = try PowerCutDisk()
-        let server = try PostgreSQLServer(in: TemporaryDirectory(in: disk.path), port: 5432)
-        try server.initialize(["--wal-segsize=1"])
-        let settings = ["max_wal_size": "4MB", "min_wal_size": "2MB"]
-        try server.start(settings: settings)
+        let server = try disk.makeServer()
         let installation = try installation(
             on: disk, #"plugin: postgresql, options: {connection: "\#(server.connection)"}"#)
         let load = CrashLoad(lanes: 4, seed: 12)
@@ -49,7 +47,7 @@ struct PowerCutTests {
             try load.writeUntilPowerCut(on: daemon, acknowledgements: acknowledgements, of: disk)
             try server.stop()
             try disk.restorePower()
-            try server.start(settings: settings)
+            try server.start(settings: PowerCutDisk.serverSettings)
         }
         let daemon = try Daemon(on: installation)
         try load.check(on: daemon)

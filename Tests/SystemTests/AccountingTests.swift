@@ -1,4 +1,5 @@
 import CRUDTestSupport
+import Glibc
 import Testing
 
 /// What one user makes the daemon hold costs the other users nothing.
@@ -27,21 +28,22 @@ struct AccountingTests {
         return try daemon.residentBytes
     }
 
-    /// Expects that another user is served as if nobody else were there. Three times what is promised, for debug code
-    /// on busy cores.
+    /// Expects that another user is served as if nobody else were there: as promised where the daemon is a release
+    /// build, and within three times that otherwise.
     private static func expectOthersUnaffected(_ daemon: Daemon) throws {
+        let slack = BuildProducts.areOptimized ? 1 : 3
         let other = try daemon.connect(as: Peer(user: 65534, group: 65534))
         let start = ContinuousClock.now
         let item = "\"" + String(repeating: "y", count: 300_000) + "\""
         #expect(try other.upsert("other", "a", item).result != nil)
-        #expect(start.duration(to: .now) < .seconds(3))
+        #expect(start.duration(to: .now) < .seconds(1) * slack)
         var times: [Duration] = []
         for _ in 0..<200 {
             let start = ContinuousClock.now
             #expect(try other.item("small", "a") == "1")
             times.append(start.duration(to: .now))
         }
-        #expect(times.sorted()[197] < .milliseconds(300))
+        #expect(times.sorted()[197] < .milliseconds(100) * slack)
     }
 
     private static func expectBounded(_ daemon: Daemon, since before: Int, _ bufferBytes: Int = bufferBytes) throws {
@@ -192,6 +194,44 @@ struct AccountingTests {
                 .result != nil)
     }
 
+    @Test func longListsOfFieldsDelayNobody() throws {
+        let daemon = try Self.daemon()
+        let before = try Self.fill(daemon)
+        let fields = "[" + repeatElement("\"a\"", count: 3 << 20).joined(separator: ",") + "]"
+        let params = #"{"collection":"large","id":"0","fields":\#(fields)}"#
+        let request = Connection.request("record.read", params, id: "1")
+        let attackers = try (0..<4).map { _ in try daemon.connect() }
+        let frames = Connection.frame(request) + Connection.frame(request)
+        for attacker in attackers { _ = try attacker.sendUntilBlocked(frames, timeout: .milliseconds(20)) }
+        try Self.expectOthersUnaffected(daemon)
+        try Self.expectBounded(daemon, since: before)
+    }
+
+    /// Writes whose session has gone are charged until they are done.
+    @Test func workThatOutlivesItsSessionStaysCharged() throws {
+        let daemon = try ChildDaemon(["gated"]).daemon
+        let administrator = try daemon.connect()
+        func heldBytes() throws -> Int {
+            let text = try #require(try administrator.call("daemon.metrics").result?["text"]?.string)
+            let line = text.split(separator: "\n").first { $0.hasPrefix("crudd_buffer_bytes ") }
+            return try #require(line?.split(separator: " ").last.flatMap { Int($0) })
+        }
+        let connection = try daemon.connect()
+        let write = Connection.request("record.create", Connection.params("gated", "a", item: Self.megabyte), id: "1")
+        try connection.sendFrame(write)
+        let deadline = Deadline()
+        while try heldBytes() < 1 << 20 { try #require(!deadline.hasPassed) }
+        connection.close()
+        while try administrator.call("daemon.status").result?["sessions"]?.integer != 1 {
+            try #require(!deadline.hasPassed)
+        }
+        #expect(try heldBytes() >= 1 << 20)
+        let status = try ChildDaemon.status(of: "gated", administrator)
+        kill(try #require(status.pid), SIGKILL)
+        while try heldBytes() >= 1 << 20 { try #require(!deadline.hasPassed) }
+        #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
+    }
+
     @Test func helloTellsEveryLimit() throws {
         let daemon = try Self.daemon("sessions: 7\nbuffer_bytes: 64MiB\nrequest_timeout: 2s\nidle_timeout: 1m")
         let limits = try daemon.connect().call("session.hello").result?["limits"]
@@ -210,10 +250,17 @@ struct AccountingTests {
         let numbers = (0..<20_000).map(String.init).joined(separator: ",")
         let item = #"{"numbers":[\#(numbers)]}"#
         // The read behind it sees it, the ping does not wait for it.
-        let replies = try connection.pipeline([
+        let requests = [
             ("record.create", Connection.params("c", "a", item: item)),
-            ("record.read", Connection.params("c", "a")),
-        ])
+            ("record.read", Connection.params("c", "a")), ("daemon.ping", "{}"),
+        ]
+        try connection.send(
+            requests.enumerated().flatMap {
+                Connection.frame(Connection.request($1.0, $1.1, id: "\($0)"))
+            })
+        let first = try connection.receive()
+        #expect(first.id.integer == 2 && first.result != nil, "\(first)")
+        let replies = try [connection.receive(), connection.receive()].sorted { $0.id.text < $1.id.text }
         #expect(replies[0].result?["revision"] != nil)
         #expect(replies[1].result?["item"]?.text == item)
         #expect(try connection.create("c", "a", item).error?.name == "record_exists")

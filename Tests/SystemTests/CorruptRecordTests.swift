@@ -81,19 +81,36 @@ import Testing
     }
 
     /// A record that cannot be deleted does not keep the others, and the error tells how many those were.
-    @Test func deletionTellsWhatItHasDeleted() throws {
+    @Test(.enabled(if: ImmutableFile.isAvailable, "needs root and a file system with immutable files"))
+    func deletionTellsWhatItHasDeleted() throws {
         let daemon = try daemon(format: "json", "inline")
         let connection = try daemon.connect()
         let directory = "\(daemon.installation.path)/files/notes"
-        guard try Command.run("chattr", ["+i", "\(directory)/item_a.json"]).status == .exited(0) else {
-            // A file system without such a flag, or a user without the right to set it.
-            return
-        }
-        defer { _ = try? Command.run("chattr", ["-i", "\(directory)/item_a.json"]) }
+        let file = try ImmutableFile("\(directory)/item_a.json")
         let error = try call(connection, "record.deleteMatching", #","all":true"#).error
         #expect(error?.name == "outcome_unknown" && error?.details?["deleted"]?.integer == 2)
         #expect(try Files.names(in: directory).filter { $0.hasPrefix("item_") } == ["item_a.json"])
         let nothing = try call(connection, "record.deleteMatching", #","all":true"#).error
         #expect(nothing?.name != "outcome_unknown" && nothing?.details == nil)
+        _ = consume file
     }
+}
+
+/// A file that nobody can change or remove while this lives; see chattr(1).
+private final class ImmutableFile {
+    private let path: String
+
+    static let isAvailable: Bool = {
+        guard let directory = try? TemporaryDirectory() else { return false }
+        let path = "\(directory.path)/file"
+        return (try? Files.write("", to: path)) != nil && (try? ImmutableFile(path)) != nil
+    }()
+
+    init(_ path: String) throws {
+        self.path = path
+        let outcome = try Command.run("chattr", ["+i", path])
+        guard outcome.status == .exited(0) else { throw Failure("chattr \(path): \(outcome.errors)") }
+    }
+
+    deinit { _ = try? Command.run("chattr", ["-i", path]) }
 }

@@ -158,6 +158,25 @@ import Testing
         #expect(outcome.errors == "crudctl: 1 of the records have expired and were left out\n")
     }
 
+    /// Whether or not they have been removed by then.
+    @Test func recordsThatHaveExpiredAreNotInADump() throws {
+        let daemon = try Daemon.shared.connect()
+        let name = #""collection":"dump expiring""#
+        #expect(try daemon.create("dump expiring", "stays", "1").result != nil)
+        #expect(try daemon.call("record.create", #"{\#(name),"id":"later","item":2,"ttl":1000}"#).result != nil)
+        let expiry = try #require(try daemon.read("dump expiring", "later").result?["expiresAt"]?.integer)
+        let operations = (0..<1000).map { #"{"op":"create",\#(name),"id":"\#($0)","item":0,"ttl":0.2}"# }
+        let list = operations.joined(separator: ",")
+        #expect(try daemon.call("record.batch", #"{"operations":[\#(list)]}"#).result != nil)
+        let deadline = Deadline()
+        while try daemon.exists("dump expiring", "999") == true { try #require(!deadline.hasPassed) }
+        let lines = try run("dump", "dump expiring").output.split(separator: "\n").dropFirst()
+        #expect(
+            lines == [
+                #"{"id":"later","item":2,"expiresAt":\#(expiry)}"#, #"{"id":"stays","item":1}"#, #"{"count":2}"#,
+            ])
+    }
+
     @Test func wantsToKnowWhatToDump() throws {
         for arguments in [["dump"], ["dump", "a", "--all"]] {
             #expect(try run(arguments: arguments).status == .exited(64))

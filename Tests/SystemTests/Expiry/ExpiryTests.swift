@@ -201,6 +201,11 @@ import Testing
             try #require(!deadline.hasPassed, "\(live.count) are left")
         } while live != ["stays"]
         #expect(try daemon.stop() == .exited(0))
+        guard collection == "c" else { return }
+        // In steps, each by one clock, between which others are served.
+        let steps = "(select count(*) as size from crudd_removed_1 group by removed_at)"
+        let largest = try Self.number("max(size) from \(steps)", in: "\(daemon.installation.path)/main.sqlite")
+        #expect(largest ?? .max <= 1000)
     }
 
     /// Nobody uses the collection after the start.
@@ -219,10 +224,15 @@ import Testing
 
     /// How many rows the table of a collection has, those of records that have expired among them.
     static func rows(of table: String, in database: String) throws -> Int? {
+        try number("count(*) from \(table)", in: database)
+    }
+
+    /// What a query of a database finds.
+    private static func number(_ query: String, in database: String) throws -> Int? {
         let script = """
             import sqlite3
             connection = sqlite3.connect("file:\(database)?mode=ro", uri=True)
-            print(connection.execute("select count(*) from \(table)").fetchone()[0])
+            print(connection.execute("select \(query)").fetchone()[0])
             """
         return Int(try Command.run("python3", ["-c", script]).output.dropLast())
     }

@@ -3,7 +3,8 @@ import CRUDClient
 import CRUDWire
 
 extension CompletionKind {
-    /// The names of the collections that the daemon lists; none if it does not reply.
+    /// The names of the collections that the daemon lists; none if it does not reply. No command takes the name of a
+    /// backend.
     static let collections = CompletionKind.custom { words, _, _ in
         // The shell has split the line into words, but not parsed it.
         let socket =

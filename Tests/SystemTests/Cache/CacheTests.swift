@@ -71,6 +71,41 @@ import Testing
         #expect(try counts(connection) == Counts(hits: 4, misses: 3, records: 3))
     }
 
+    /// `bytes` is of everything, stays below what is allowed, and falls when a collection ends; each record beyond what
+    /// fits is an eviction.
+    @Test func bytesAndEvictionsAreCounted() throws {
+        let (bytes, number) = (1 << 20, 2000)
+        let connection = try Daemon(Self.configuration(bytes: "\(bytes)B")).connect()
+        let item = #""\#(String(repeating: "x", count: 1000))""#
+        func use() throws -> (records: Int, bytes: Int, evictions: Int) {
+            let cache = try #require(try connection.call("daemon.status").result?["cache"])
+            #expect(cache["maximumBytes"]?.integer == bytes)
+            return try (
+                #require(cache["records"]?.integer), #require(cache["bytes"]?.integer),
+                #require(cache["evictions"]?.integer)
+            )
+        }
+        let ids = (0..<number).map(String.init)
+        let operations = ids.map { #"{"op":"create","collection":"c","id":"\#($0)","item":\#(item)}"# }
+        for half in [operations.prefix(number / 2), operations.suffix(number / 2)] {
+            let params = #"{"operations":[\#(half.joined(separator: ","))]}"#
+            #expect(try connection.call("record.batch", params).error == nil)
+        }
+        #expect(try use().bytes == 0)
+        #expect(try connection.item("c", ids[0]) == item)
+        let first = try use()
+        #expect(first.records == 1 && first.evictions == 0 && first.bytes > item.utf8.count)
+        for half in [ids.prefix(number / 2), ids.suffix(number / 2)] {
+            #expect(try connection.readMany("c", Array(half)).error == nil)
+        }
+        let full = try use()
+        #expect(full.evictions > 0 && full.records + full.evictions == number)
+        #expect(full.records * item.utf8.count < full.bytes && full.bytes <= bytes)
+        #expect(try connection.call("collection.drop", #"{"collection":"c"}"#).error == nil)
+        let dropped = try use()
+        #expect(dropped.records == 0 && dropped.evictions == full.evictions && dropped.bytes < full.bytes / 2)
+    }
+
     /// A backend that cannot tell when somebody else has written is not cached, nor one that must not be.
     @Test func backendsThatCannotTellAreNotCached() throws {
         let daemon = try Daemon(Self.configuration(main: "cache: false,"))

@@ -7,7 +7,7 @@ struct Bench: ParsableCommand {
         commandName: "crudd-bench",
         abstract: "Measures crudd, Redis or an echo over a Unix socket.",
         subcommands: [
-            LoadCommand.self, FollowCommand.self, MoveCommand.self, EchoCommand.self, StartCommand.self,
-            ValueCommand.self, ReportCommand.self,
+            LoadCommand.self, FollowCommand.self, MoveCommand.self, IndexCommand.self, ExpireCommand.self,
+            EchoCommand.self, StartCommand.self, ValueCommand.self, ReportCommand.self,
         ])
 }

@@ -8,6 +8,9 @@ enum Finding: Codable {
     case scan(Scan)
     case following(Following)
     case move(Move)
+    case build(Build)
+    case expiration(Expiration)
+    case cached(Cached)
     case note(Note)
 
     /// One run of one workload.
@@ -16,7 +19,11 @@ enum Finding: Codable {
         var operation: String
         var ids: String
         var connections: Int
+        /// So many of them send requests; nil: all.
+        var active: Int?
         var depth: Int
+        /// Bytes of an item; nil: 200.
+        var valueBytes: Int?
         /// The CPUs of client and server: `one` for both, `two`, or `free`, wherever the kernel puts them.
         var placement: String
         var round: Int
@@ -41,8 +48,9 @@ enum Finding: Codable {
         var unavailable: Int?
         var outcomeUnknown: Int?
         var longestPauseMilliseconds: Double?
-        /// Of a run on a collection that may be moved: whether it was.
-        var isBesideMove: Bool?
+        /// Of a run with and without a disturbance: its name, and whether there was one.
+        var experiment: Experiment?
+        var isDisturbed: Bool?
     }
 
     /// Several starts of a daemon.
@@ -82,6 +90,29 @@ enum Finding: Codable {
         var beside: String?
     }
 
+    /// How long it took until new indexes of a collection in a child served.
+    struct Build: Codable {
+        var indexes: Int
+        var records: Int
+        var seconds: Double
+        /// How often the child has been restarted meanwhile.
+        var restarts: Int
+    }
+
+    /// How soon after the instant at which all records of a collection expire the storage has none of them.
+    struct Expiration: Codable {
+        var records: Int
+        var seconds: Double
+        /// By how much the daemon's resident memory has grown meanwhile, at most.
+        var residentBytes: Int
+    }
+
+    /// By how much the daemon's resident memory has grown with so many records in its cache.
+    struct Cached: Codable {
+        var records: Int
+        var residentBytes: Int
+    }
+
     /// A circumstance of the measurement.
     struct Note: Codable {
         var name: String
@@ -93,7 +124,7 @@ enum Finding: Codable {
     }
 
     private enum Kind: String, Codable {
-        case measurement, start, size, scan, following, move, note
+        case measurement, start, size, scan, following, move, build, expiration, cached, note
     }
 
     init(from decoder: any Decoder) throws {
@@ -104,6 +135,9 @@ enum Finding: Codable {
         case .scan: self = .scan(try Scan(from: decoder))
         case .following: self = .following(try Following(from: decoder))
         case .move: self = .move(try Move(from: decoder))
+        case .build: self = .build(try Build(from: decoder))
+        case .expiration: self = .expiration(try Expiration(from: decoder))
+        case .cached: self = .cached(try Cached(from: decoder))
         case .note: self = .note(try Note(from: decoder))
         }
     }
@@ -129,6 +163,15 @@ enum Finding: Codable {
         case .move(let move):
             try container.encode(Kind.move, forKey: .kind)
             try move.encode(to: encoder)
+        case .build(let build):
+            try container.encode(Kind.build, forKey: .kind)
+            try build.encode(to: encoder)
+        case .expiration(let expiration):
+            try container.encode(Kind.expiration, forKey: .kind)
+            try expiration.encode(to: encoder)
+        case .cached(let cached):
+            try container.encode(Kind.cached, forKey: .kind)
+            try cached.encode(to: encoder)
         case .note(let note):
             try container.encode(Kind.note, forKey: .kind)
             try note.encode(to: encoder)

@@ -9,22 +9,28 @@ struct LoadCommand: ParsableCommand {
     var socket: String
     @Option(name: .customLong("protocol"), help: "crudd, resp or echo.")
     var language: Workload.Language
-    @Option(help: "read, create, query or scan; the last two for crudd only.")
+    @Option(help: "read, create, upsert, query or scan; the last two for crudd only.")
     var operation: Workload.Operation = .read
-    @Option(help: "rising, random, or hot: random among the first \(Workload.hotRecords).")
+    @Option(help: "rising, random, zipfian, or hot: random among the first \(Workload.hotRecords).")
     var ids: Workload.Order = .random
     @Option(help: "Collection of crudd's records.")
     var collection = "bench"
     @Option(name: .shortAndLong, help: "Connections.")
     var connections = 1
+    @Option(help: "Send requests on so many of the connections only.")
+    var active: Int?
     @Option(name: .shortAndLong, help: "Requests in flight on each connection.")
     var depth = 1
     @Option(help: "Records in the data set.")
     var records: UInt64 = 1_000_000
+    @Option(help: "First record of the data set.")
+    var offset: UInt64 = 0
     @Option(help: "Bytes of a value.")
     var valueBytes = 200
     @Option(help: "First record of creates.")
     var first: UInt64 = 0
+    @Option(help: "Seconds until created records expire; for crudd only.")
+    var ttl: Int?
     @Option(help: "Seed of random reads.")
     var seed: UInt64 = 1
     @Option(help: "Seconds of warm-up.")
@@ -55,18 +61,22 @@ struct LoadCommand: ParsableCommand {
     var beside: String?
     @Option(help: "How often the child of a backend is killed during this run, for the results.")
     var kills: Int?
-
-    @Option(help: "Whether the collection is moved during this run (0 or 1), for the results.")
-    var move: Int?
+    @Option(help: "The experiment of which this run is part, for the results.")
+    var experiment: Experiment?
+    @Flag(help: "Something disturbs the collection during this run, for the results.")
+    var disturbed = false
 
     func validate() throws {
         guard !mayFail || (language == .crudd && operation == .create) else {
             throw ValidationError("--may-fail is for crudd's creates")
         }
-        guard language == .crudd || [.read, .create].contains(operation) else {
+        guard language == .crudd || [.read, .create, .upsert].contains(operation) else {
             throw ValidationError("--operation \(operation.rawValue) is for crudd only")
         }
-        guard connections >= 1 else { throw ValidationError("--connections must be at least 1") }
+        guard ttl == nil || language == .crudd else { throw ValidationError("--ttl is for crudd only") }
+        guard connections >= 1, 1...connections ~= active ?? connections else {
+            throw ValidationError("--connections must be at least 1, and --active at most as many")
+        }
         guard 1...LoadConnection.maximumDepth ~= depth else {
             throw ValidationError("--depth must be 1 to \(LoadConnection.maximumDepth)")
         }
@@ -74,7 +84,9 @@ struct LoadCommand: ParsableCommand {
             throw ValidationError("--value-bytes must be \(RequestTemplate.minimumValueBytes) to \(1 << 20)")
         }
         guard 1...1_000_000_000 ~= records else { throw ValidationError("--records must be 1 to 1000000000") }
-        guard first < 1 << 32 else { throw ValidationError("--first must be less than \(1 << 32)") }
+        guard first < 1 << 32, offset < 1 << 32 else {
+            throw ValidationError("--first and --offset must be less than \(1 << 32)")
+        }
         guard warmUp >= 0, seconds > 0 else { throw ValidationError("--seconds must be positive") }
         guard (requests ?? 1) >= 1, (every ?? 1) >= 1 else {
             throw ValidationError("--requests and --every must be at least 1")
@@ -84,8 +96,8 @@ struct LoadCommand: ParsableCommand {
     func run() throws {
         let workload = Workload(
             socket: socket, language: language, operation: operation, order: ids, collection: collection,
-            connections: connections, depth: depth, records: records, valueBytes: valueBytes, first: first, seed: seed,
-            checksEveryValue: checkAll, mayFail: mayFail)
+            connections: connections, active: active ?? connections, depth: depth, records: records, offset: offset,
+            valueBytes: valueBytes, first: first, seed: seed, checksEveryValue: checkAll, ttl: ttl, mayFail: mayFail)
         let schedule = LoadGenerator.Schedule(
             warmUpSeconds: warmUp, seconds: seconds, requests: requests, roundMilliseconds: every, keepsPace: pace,
             watchedFile: watch, servers: server)
@@ -94,8 +106,8 @@ struct LoadCommand: ParsableCommand {
         let latencies = outcome.latencies
         let measurement = Finding.Measurement(
             target: target ?? language.rawValue, operation: operation.rawValue, ids: ids.rawValue,
-            connections: connections, depth: depth, placement: placement, round: round, requests: outcome.requests,
-            seconds: outcome.seconds,
+            connections: connections, active: active, depth: depth, valueBytes: valueBytes, placement: placement,
+            round: round, requests: outcome.requests, seconds: outcome.seconds,
             requestsPerSecond: Double(outcome.requests) / outcome.seconds,
             p50Microseconds: latencies.quantile(0.5), p99Microseconds: latencies.quantile(0.99),
             p999Microseconds: latencies.quantile(0.999),
@@ -107,7 +119,7 @@ struct LoadCommand: ParsableCommand {
             unavailable: mayFail ? outcome.failures[.unavailable, default: 0] : nil,
             outcomeUnknown: mayFail ? outcome.failures[.outcomeUnknown, default: 0] : nil,
             longestPauseMilliseconds: mayFail ? outcome.longestPauseSeconds * 1e3 : nil,
-            isBesideMove: move.map { $0 != 0 })
+            experiment: experiment, isDisturbed: experiment == nil ? nil : disturbed)
         print(try Finding.measurement(measurement).line())
         StandardError.print(measurement.summary)
     }

@@ -39,6 +39,8 @@ struct LoadGenerator {
 
     private let schedule: Schedule
     private let connections: [LoadConnection]
+    /// So many of them send requests.
+    private let active: Int
     private var blocked: [Bool]
     private let poller: Poller
     private var progress: LoadProgress
@@ -56,6 +58,7 @@ struct LoadGenerator {
     init(_ workload: Workload, _ schedule: Schedule) throws {
         self.schedule = schedule
         connections = try (0..<workload.connections).map { _ in try LoadConnection(workload) }
+        active = workload.active
         blocked = Array(repeating: false, count: connections.count)
         poller = try Poller()
         for (number, connection) in connections.enumerated() { try poller.add(connection.socket, number: number) }
@@ -102,7 +105,7 @@ struct LoadGenerator {
 
     private mutating func beginRound() throws {
         nextRound += UInt64(schedule.roundMilliseconds ?? 0) * 1_000_000
-        for (number, connection) in connections.enumerated() where connection.inFlight == 0 {
+        for (number, connection) in connections.prefix(active).enumerated() where connection.inFlight == 0 {
             connection.begin(&progress)
             try flush(connection, number)
         }

@@ -1,17 +1,25 @@
-/// A ratio that crudd has to reach.
+/// What crudd has to reach in a row.
 struct Promise {
+    enum Bound {
+        /// The throughput divided by that of another target.
+        case throughput(of: String, atLeast: Double)
+        /// The 99th percentile of latencies divided by that of another target.
+        case p99(of: String, atMost: Double)
+        /// The server's for each request, in microseconds.
+        case processorTime(atMost: Double)
+    }
+
     private let operation: String
     private let ids: String
     private let connections: Int
     private let depth: Int
     let target: String
-    let peer: String
-    let atLeast: Double
+    let bound: Bound
     /// The CPUs of client and server; nil: any.
     private let placement: String?
 
     private init(
-        _ operation: String, _ ids: String, _ connections: Int, _ depth: Int, _ peer: String, _ floor: Double,
+        _ operation: String, _ ids: String, _ connections: Int, _ depth: Int, _ bound: Bound,
         target: String = "crudd", placement: String? = nil
     ) {
         self.target = target
@@ -19,15 +27,23 @@ struct Promise {
         self.ids = ids
         self.connections = connections
         self.depth = depth
-        self.peer = peer
-        atLeast = floor
+        self.bound = bound
         self.placement = placement
+    }
+
+    private init(
+        _ operation: String, _ ids: String, _ connections: Int, _ depth: Int, _ peer: String, _ floor: Double,
+        target: String = "crudd", placement: String? = nil
+    ) {
+        self.init(
+            operation, ids, connections, depth, .throughput(of: peer, atLeast: floor), target: target,
+            placement: placement)
     }
 
     /// Whether it applies to a workload.
     func covers(_ row: Report.Row) -> Bool {
         (operation, ids) == (row.operation, row.ids) && (connections, depth) == (row.connections, row.depth)
-            && (placement == nil || placement == row.placement)
+            && (placement == nil || placement == row.placement) && row.isPlain
     }
 
     static let all = [
@@ -39,6 +55,13 @@ struct Promise {
         Promise("read", "hot", 16, 1, "redis", 0.9, target: "isolated"),
         Promise("read", "hot", 50, 1, "redis", 0.9, target: "isolated"),
         Promise("read", "hot", 50, 16, "redis", 0.81, target: "isolated"),
+        Promise("read", "hot", 50, 1, .p99(of: "redis", atMost: 1.3)),
+        Promise("read", "hot", 16, 1, .processorTime(atMost: 6)),
+        Promise("read", "hot", 1, 1, "redis", 0.9, target: "plist", placement: "free"),
+        Promise("read", "hot", 16, 1, "redis", 0.9, target: "plist"),
+        Promise("read", "hot", 50, 1, "redis", 0.9, target: "plist"),
+        Promise("read", "hot", 50, 16, "redis", 0.81, target: "plist"),
+        Promise("read", "hot", 1, 1, "redis", 0.9, target: "sleeping", placement: "one"),
         Promise("read", "random", 50, 1, "redis", 0.45),
         Promise("read", "random", 50, 16, "redis", 0.3),
         Promise("create", "rising", 1, 1, "redis", 0.9, placement: "free"),
@@ -46,6 +69,9 @@ struct Promise {
         Promise("create", "rising", 50, 1, "redis", 1.3),
         Promise("create", "random", 16, 1, "redis", 1),
         Promise("create", "random", 50, 1, "redis", 1),
+        Promise("upsert", "random", 16, 1, "redis", 1),
+        Promise("upsert", "random", 50, 1, "redis", 1),
+        Promise("upsert", "random", 50, 16, "redis", 0.35),
         Promise("read", "random", 1, 1, "postgresql", 2),
         Promise("read", "random", 16, 1, "postgresql", 3),
         Promise("read", "random", 50, 1, "postgresql", 3),
@@ -68,6 +94,8 @@ struct Promise {
         Promise("create", "rising", 16, 1, "crudd", 0.7, target: "isolated"),
         // The cost of remembered changes.
         Promise("create", "rising", 16, 1, "crudd", 0.85, target: "changes"),
+        // The cost of expiry for records that do not expire: none that can be measured.
+        Promise("create", "rising", 16, 1, "crudd", 0.95, target: "expiring"),
     ]
 
     /// The ratio by which latencies of other backends may grow while a child is killed repeatedly.
@@ -77,6 +105,9 @@ struct Promise {
     static let residentMiB = 20.0
     static let writeAheadLogMiB = 64.0
     static let movedPerSecond = 20_000.0
+    /// Until all of a million expired records are deleted.
+    static let removalSeconds = 60.0
+    static let bytesPerCachedRecord = 400.0
     /// By target.
     static let scannedPerSecond = ["crudd": 2_000_000.0, "isolated": 1_000_000.0]
 }

@@ -41,13 +41,13 @@ enum ReplyFormat {
             self = .framed(before: Array(id.utf8), after: Array(#","result":{"count":0}"#.utf8))
         case (.crudd, .read):
             self = .framed(before: Array(id.utf8), after: Array(#","result":{"#.utf8))
-        case (.crudd, .create):
+        case (.crudd, .create), (.crudd, .upsert):
             self = .framed(
                 before: Array(id.utf8), after: Array(#","result":{"revision":"#.utf8),
                 failures: workload.mayFail ? FailureCode.allCases.map(Failure.init) : [])
         case (.echo, _):
             self = .framed(before: Array(id.utf8), after: Array(#","method":"#.utf8))
-        case (.resp, .create):
+        case (.resp, .create), (.resp, .upsert):
             self = .fixed(beginning: Array("+OK\r\n".utf8), length: 5)
         case (.resp, _):
             let head = "$\(workload.valueBytes)\r\n"

@@ -8,38 +8,66 @@ struct Report {
         let operation: String
         let ids: String
         let connections: Int
+        /// So many of them send requests; nil: all.
+        let active: Int?
         let depth: Int
         let placement: String
+        let valueBytes: Int
+
+        /// The size of items for which promises are made.
+        private static let plainBytes = 200
 
         fileprivate init(_ run: Finding.Measurement) {
             operation = run.operation
             ids = run.ids
             connections = run.connections
+            active = run.active
             depth = run.depth
             placement = run.placement
+            valueBytes = run.valueBytes ?? Self.plainBytes
         }
 
-        fileprivate var title: String {
+        /// Whether promises apply to it.
+        var isPlain: Bool { active == nil && valueBytes == Self.plainBytes }
+
+        /// The first three cells of its line.
+        var title: String {
             let cpus = placement == "free" ? "" : ", on \(placement) CPU\(placement == "one" ? "" : "s")"
-            return "\(operation), \(ids) ids\(cpus) | \(connections) | \(depth)"
+            let size = valueBytes == Self.plainBytes ? "" : ", \(valueBytes) B"
+            let idle = active.map { ", \($0) active" } ?? ""
+            return "\(operation), \(ids) ids\(size)\(cpus) | \(connections)\(idle) | \(depth)"
         }
     }
 
-    private static let targets = ["echo", "crudd", "changes", "isolated", "redis", "postgresql", "adapter"]
+    private static let targets = [
+        "echo", "crudd", "plist", "sleeping", "changes", "expiring", "isolated", "redis", "postgresql", "adapter",
+    ]
     private static let names = [
-        "echo": "echo", "crudd": "crudd", "changes": "crudd with changes", "isolated": "crudd, plugin in a child",
-        "redis": "Redis", "postgresql": "PostgreSQL", "adapter": "crudd on PostgreSQL",
+        "echo": "echo", "crudd": "crudd", "plist": "crudd, property lists", "sleeping": "crudd, busy_poll: 0us",
+        "changes": "crudd with changes", "expiring": "crudd beside expiring records",
+        "isolated": "crudd, plugin in a child", "redis": "Redis", "postgresql": "PostgreSQL",
+        "adapter": "crudd on PostgreSQL",
     ]
 
-    private var rows: [Row] = []
+    /// The ratio that a target's column is followed by.
+    private static func ratio(with target: String) -> (target: String, peer: String) {
+        switch target {
+        case "plist", "sleeping", "changes", "expiring", "isolated": (target, "crudd")
+        case "adapter": (target, "postgresql")
+        default: ("crudd", target)
+        }
+    }
+
+    private(set) var rows: [Row] = []
     private var runs: [Row: [String: [Finding.Measurement]]] = [:]
     private var longRuns: [Finding.Measurement] = []
     private var kills = KillReport()
-    private var moves = MoveReport()
+    private var experiments = ExperimentReport()
     private var starts: [Finding.Start] = []
     private var sizes: [Finding.Size] = []
     private var scans: [Finding.Scan] = []
     private var followings: [Finding.Following] = []
+    private var caches: [Finding.Cached] = []
     private var notes: [Finding.Note] = []
 
     init(_ findings: [Finding]) {
@@ -47,13 +75,16 @@ struct Report {
             switch finding {
             case .measurement(let run) where run.beside != nil: longRuns.append(run)
             case .measurement(let run) where run.kills != nil: kills.add(run)
-            case .measurement(let run) where run.isBesideMove != nil: moves.add(run)
-            case .measurement(let run): add(run)
+            case .measurement(let run):
+                if let experiment = run.experiment { experiments.add(run, experiment) } else { add(run) }
             case .start(let start): starts.append(start)
             case .size(let size): sizes.append(size)
             case .scan(let scan): scans.append(scan)
             case .following(let following): followings.append(following)
-            case .move(let move): moves.add(move)
+            case .move(let move): experiments.add(move)
+            case .build(let build): experiments.add(build)
+            case .expiration(let expiration): experiments.add(expiration)
+            case .cached(let cached): caches.append(cached)
             case .note(let note): notes.append(note)
             }
         }
@@ -66,7 +97,7 @@ struct Report {
     }
 
     var markdown: String {
-        [title, figures, promises, others, moves.markdown, longRun, kills.markdown]
+        [title, figures, promises, others, experiments.markdown, longRun, kills.markdown]
             .filter { !$0.isEmpty }.joined(separator: "\n\n")
     }
 
@@ -77,16 +108,7 @@ struct Report {
     private var figures: String {
         guard !rows.isEmpty else { return "" }
         let present = Self.targets.filter { target in runs.values.contains { $0[target] != nil } }
-        let ratios: [(target: String, peer: String)] =
-            !present.contains("crudd")
-            ? []
-            : present.filter { $0 != "crudd" }.map { target in
-                switch target {
-                case "isolated", "changes": (target, "crudd")
-                case "adapter": (target, "postgresql")
-                default: ("crudd", target)
-                }
-            }
+        let ratios = present.contains("crudd") ? present.filter { $0 != "crudd" }.map(Self.ratio) : []
         let head =
             ["operation", "c", "d"] + present.map(Self.name)
             + ratios.map { "\(Self.name($0.target)) / \(Self.name($0.peer))" }
@@ -104,39 +126,68 @@ struct Report {
     }
 
     private func cell(_ row: Row, _ target: String) -> String {
-        guard let measurements = runs[row]?[target] else { return "" }
-        func median(_ value: (Finding.Measurement) -> Double) -> Double { Self.median(measurements.map(value)) }
-        let server = measurements.compactMap(\.serverMicroseconds)
-        return (median(\.requestsPerSecond) / 1000).text(digits: 1)
-            + " (\(median(\.p50Microseconds).text(digits: 0)) / \(median(\.p99Microseconds).text(digits: 0))"
-            + (server.isEmpty ? ")" : "; \(Self.median(server).text(digits: 1)))")
+        guard let pace = median(row, target, \.requestsPerSecond), let p50 = median(row, target, \.p50Microseconds),
+            let p99 = median(row, target, \.p99Microseconds)
+        else { return "" }
+        let server = median(row, target, \.serverMicroseconds).map { "; \($0.text(digits: 1))" } ?? ""
+        return "\((pace / 1000).text(digits: 1)) (\(p50.text(digits: 0)) / \(p99.text(digits: 0))\(server))"
     }
 
-    /// The throughput of `target` divided by that of `peer`.
-    private func ratio(_ row: Row, _ target: String, _ peer: String) -> Double? {
+    /// The targets that a row has.
+    func targets(of row: Row) -> [String] { Self.targets.filter { runs[row]?[$0] != nil } }
+
+    /// The median of a target's runs.
+    func median(_ row: Row, _ target: String, _ value: (Finding.Measurement) -> Double?) -> Double? {
+        let values = runs[row]?[target]?.compactMap(value) ?? []
+        return values.isEmpty ? nil : Self.median(values)
+    }
+
+    /// The throughput of `target`, or another quantity, divided by that of `peer`.
+    func ratio(
+        _ row: Row, _ target: String, _ peer: String, _ value: (Finding.Measurement) -> Double = \.requestsPerSecond
+    ) -> Double? {
         guard let runs = runs[row]?[target], let others = self.runs[row]?[peer] else { return nil }
         let ratios = runs.flatMap { run in
-            others.filter { $0.round == run.round }.map { run.requestsPerSecond / $0.requestsPerSecond }
+            others.filter { $0.round == run.round }.map { value(run) / value($0) }
         }
         return ratios.isEmpty ? nil : Self.median(ratios)
     }
 
     private var promises: String {
-        var lines: [String] = []
-        for promise in Promise.all {
-            for row in rows where promise.covers(row) {
-                guard let ratio = ratio(row, promise.target, promise.peer) else { continue }
-                let floor = self.ratio(row, "echo", promise.peer)?.text(digits: 2) ?? ""
-                let ratioName = "\(Self.name(promise.target)) / \(Self.name(promise.peer))"
-                lines.append(
-                    "| \(row.title) | \(ratioName) ≥ \(promise.atLeast.text(digits: 2)) | "
-                        + "\(ratio.text(digits: 2)) | \(floor) | \(Self.verdict(ratio >= promise.atLeast)) |")
-            }
+        let lines = Promise.all.flatMap { promise in
+            rows.filter(promise.covers).compactMap { line(promise, $0) }
         }
         guard !lines.isEmpty else { return "" }
         return "| operation | c | d | promised | measured | an echo's | kept |\n"
             + "| --- | --- | --- | --- | --- | --- | --- |\n"
             + lines.joined(separator: "\n")
+    }
+
+    private func line(_ promise: Promise, _ row: Row) -> String? {
+        let name = Self.name(promise.target)
+        let promised: String
+        let measured: Double?
+        let isKept: (Double) -> Bool
+        var floor: Double?
+        switch promise.bound {
+        case .throughput(let peer, let least):
+            promised = "\(name) / \(Self.name(peer)) ≥ \(least.text(digits: 2))"
+            measured = ratio(row, promise.target, peer)
+            isKept = { $0 >= least }
+            floor = ratio(row, "echo", peer)
+        case .p99(let peer, let most):
+            promised = "p99 of \(name) / \(Self.name(peer)) ≤ \(most.text(digits: 2))"
+            measured = ratio(row, promise.target, peer, \.p99Microseconds)
+            isKept = { $0 <= most }
+        case .processorTime(let most):
+            promised = "processor time of \(name) ≤ \(most.text(digits: 2)) µs"
+            measured = median(row, promise.target, \.serverMicroseconds)
+            isKept = { $0 <= most }
+        }
+        return measured.map { measured in
+            "| \(row.title) | \(promised) | \(measured.text(digits: 2)) | \(floor?.text(digits: 2) ?? "") | "
+                + "\(Self.verdict(isKept(measured))) |"
+        }
     }
 
     /// Results that are neither throughput nor latency.
@@ -160,6 +211,13 @@ struct Report {
                 "- \(Self.name(scan.target)) scans \((scan.recordsPerSecond / 1000).text(digits: 0)) k records/s for a "
                 + "filter without an index (promised ≥ \((promised / 1000).text(digits: 0)), "
                 + "kept: \(Self.verdict(scan.recordsPerSecond >= promised)))"
+        }
+        lines += caches.map { cached in
+            let bytes = Double(cached.residentBytes) / Double(max(cached.records, 1))
+            return
+                "- resident memory of a cached record: \(bytes.text(digits: 0)) B, over \(cached.records) records "
+                + "(promised ≤ \(Promise.bytesPerCachedRecord.text(digits: 0)), "
+                + "kept: \(Self.verdict(bytes <= Promise.bytesPerCachedRecord)))"
         }
         lines += followings.map { "- \($0.summary)" }
         lines += sizes.map { "- \($0.name): \((Double($0.bytes) / 1_048_576).text(digits: 1)) MiB" }
@@ -190,7 +248,10 @@ struct Report {
             + lines.joined(separator: "\n")
     }
 
-    private static func name(_ target: String) -> String { names[target] ?? target }
+    static func name(_ target: String) -> String { names[target] ?? target }
+
+    /// Whether it is crudd in some configuration.
+    static func isOwn(_ target: String) -> Bool { !["echo", "redis", "postgresql"].contains(target) }
 
     static func verdict(_ isKept: Bool) -> String { isKept ? "yes" : "**no**" }
 

@@ -67,6 +67,14 @@ struct RequestTemplate {
         Self.put(suffix, at: idOffset + Self.digits, in: buffer)
     }
 
+    /// The same as text, with tag 0.
+    func text(number: UInt64) -> String {
+        String(unsafeUninitializedCapacity: bytes.count) { buffer in
+            write(to: UnsafeMutableRawBufferPointer(buffer), tag: 0, number: number)
+            return bytes.count
+        }
+    }
+
     private static func put(
         _ value: UInt64, at offset: Int, digits: Int = digits, in buffer: UnsafeMutableRawBufferPointer
     ) {
@@ -105,7 +113,7 @@ extension RequestTemplate {
         let idDigits = scattered ? 2 * Self.digits : Self.digits
         let parts: [Part]
         switch (workload.language, workload.operation) {
-        case (.resp, .create):
+        case (.resp, .create), (.resp, .upsert):
             parts =
                 [.text("*3\r\n$3\r\nSET\r\n$\(idDigits)\r\n"), .id, .text("\r\n$\(workload.valueBytes)\r\n")]
                 + Self.value(bytes: workload.valueBytes) + [.text("\r\n")]
@@ -120,10 +128,12 @@ extension RequestTemplate {
             // No record has such a number: all are scanned and none is counted.
             let filter = #","filter":{"op":"<","args":[{"property":"number"},0]}"#
             parts = Self.call("record.count", workload.collection) + [.text(filter + "}}")]
-        case (.crudd, .create), (.echo, _):
+        case (.crudd, .create), (.crudd, .upsert), (.echo, _):
+            let method = workload.operation == .upsert ? "record.upsert" : "record.create"
+            let expiry = workload.ttl.map { #","ttl":\#($0)"# } ?? ""
             parts =
-                Self.call("record.create", workload.collection) + [.text(#","id":""#), .id, .text(#"","item":"#)]
-                + Self.value(bytes: workload.valueBytes) + [.text("}}")]
+                Self.call(method, workload.collection) + [.text(#","id":""#), .id, .text(#"","item":"#)]
+                + Self.value(bytes: workload.valueBytes) + [.text(expiry + "}}")]
         }
         self.init(
             parts, framed: workload.language != .resp, scatteredOver: scattered ? workload.records : nil)

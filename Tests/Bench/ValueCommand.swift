@@ -19,10 +19,6 @@ struct ValueCommand: ParsableCommand {
 
     func run() throws {
         let template = RequestTemplate(RequestTemplate.value(bytes: valueBytes), framed: false)
-        let value = [UInt8](unsafeUninitializedCapacity: template.bytes.count) { buffer, count in
-            template.write(to: UnsafeMutableRawBufferPointer(buffer), tag: 0, number: record)
-            count = template.bytes.count
-        }
-        print(String(decoding: value, as: UTF8.self))
+        print(template.text(number: record))
     }
 }

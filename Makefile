@@ -40,13 +40,18 @@ RECORDS ?= 1000000
 SECONDS ?= 5
 ROUNDS ?= 3
 
+# The results that `make bench-compare` compares.
+BEFORE ?= bench-results.before.json
+AFTER ?= bench-results.json
+FALL ?= 10
+
 DOCUMENTS = README.md CHANGELOG.md LICENSE $(wildcard etc/*.md) etc/crudd.yaml systemd/README.md \
 	Sources/CRUDWire/PROTOCOL.md Sources/CRUDPluginABI/CHILD-PROTOCOL.md Plugins/Examples/memory.c \
 	Plugins/Examples/entries.h Plugins/Examples/removals.h Plugins/Examples/store.py Tests/Bench/README.md \
 	$(wildcard Sources/*/README.md Plugins/*/README.md systemd/examples/*)
 
 .PHONY: help toolchain deps deps-test deps-bench build demo docs man test test-allocations test-asan test-package \
-	fuzz check lint bench install deb uninstall clean
+	fuzz check lint bench bench-compare install deb uninstall clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -122,17 +127,20 @@ check: deps lint ## Lint, build with warnings as errors, check documentation, li
 
 lint:
 	@git ls-files -z '*.swift' | xargs -0 swift format lint --strict --configuration .swift-format
-	for script in .ci/run {Sources,Tests}/*/run Tests/Systemd/{checks,documents,cluster,mutants}; do
+	for script in .ci/run {Sources,Tests}/*/run Tests/Bench/*.sh Tests/Systemd/{checks,documents,cluster,mutants}; do
 	    bash -n "$$script"
 	done
 	Tests/Documents/check
 	# swift format does not check comments. Columns are characters, not bytes.
-	long=$$(git ls-files -z '*.swift' '*.c' '*.h' '*.py' '*/run' Makefile |
+	long=$$(git ls-files -z '*.swift' '*.c' '*.h' '*.py' '*.sh' '*/run' Makefile |
 	    LC_ALL=C.UTF-8 xargs -0 grep -snHE '^.{121}' | cut -c 1-160) || true
 	if [ -n "$$long" ]; then printf 'Lines of more than 120 columns:\n%s\n' "$$long" >&2; exit 1; fi
 
 bench: deps-bench build ## Compare crudd with Redis and PostgreSQL (RECORDS, SECONDS, ROUNDS)
 	@Tests/Bench/run RECORDS=$(RECORDS) SECONDS=$(SECONDS) ROUNDS=$(ROUNDS) BUILD=$(BUILD)
+
+bench-compare: ## Compare two results of the bench; fails if a row falls by more than FALL percent (BEFORE, AFTER, FALL)
+	@$(BUILD)/crudd-bench compare --fall $(FALL) "$(BEFORE)" "$(AFTER)"
 
 install: ## Install what was built (DESTDIR, PREFIX)
 	@if [ ! -x $(BUILD)/crudd ]; then echo 'There is no build: run "make build" first.' >&2; exit 1; fi

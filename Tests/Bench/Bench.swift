@@ -8,6 +8,6 @@ struct Bench: ParsableCommand {
         abstract: "Measures crudd, Redis or an echo over a Unix socket.",
         subcommands: [
             LoadCommand.self, FollowCommand.self, MoveCommand.self, IndexCommand.self, ExpireCommand.self,
-            EchoCommand.self, StartCommand.self, ValueCommand.self, ReportCommand.self,
+            EchoCommand.self, StartCommand.self, ValueCommand.self, ReportCommand.self, CompareCommand.self,
         ])
 }

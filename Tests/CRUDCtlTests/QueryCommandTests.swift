@@ -11,7 +11,7 @@ import Testing
     ]
 
     /// A daemon that sends page after page to one connection, and returns the cursors of the requests.
-    private static func pagingDaemon() throws -> ScriptedDaemon<[String]> {
+    private static func pagingDaemon(_ pages: [String] = pages) throws -> ScriptedDaemon<[String]> {
         try ScriptedDaemon { listener in
             let peer = try listener.accept()
             let requests = try pages.map { page in
@@ -45,6 +45,40 @@ import Testing
         let requests = try await daemon.finish()
         #expect(requests.map { $0.contains(#""cursor""#) } == [false, true, true])
         #expect(requests[1].contains(#""cursor":"k""#) && requests[2].contains(#""cursor":"l""#))
+    }
+
+    /// In the document, where that has a place for them, else on standard error.
+    @Test(arguments: [
+        ("json", #"{"records":[{"id":"a","item":1}],"corrupt":["b","c\n","d"]}"# + "\n"),
+        ("ndjson", #"{"id":"a","item":1}"# + "\n"), ("table", "ID  ITEM\na   1\n"),
+        ("yaml", "- id: a\n  item: 1\n"),
+    ])
+    func namesCorruptRecordsOfEveryPage(_ format: String, _ expected: String) async throws {
+        let daemon = try Self.pagingDaemon([
+            #"{"records":[{"id":"a","item":1}],"corrupt":["b"],"cursor":"k"}"#,
+            #"{"records":[],"corrupt":["c\n","d"]}"#,
+        ])
+        let run = try CrudctlProgram.run(["--socket", daemon.path, "query", "c", "--all", "-o", format])
+        #expect(run.status == .exited(0))
+        #expect(run.output == expected)
+        let lines = [#""b""#, #""c\n""#, #""d""#].map { id in
+            "crudctl: corrupt: the record \(id) cannot be decoded and is left out"
+        }
+        #expect(run.errorLines == (format == "json" ? [] : lines))
+        _ = try await daemon.finish()
+    }
+
+    @Test(arguments: [
+        ("query", "json", true), ("query", "yaml", true), ("query", "ndjson", false), ("query", "table", false),
+        ("count", "json", true), ("count", "yaml", true), ("count", "ndjson", true), ("count", "table", false),
+    ])
+    func namesCorruptRecordsOnce(_ command: String, _ format: String, _ isInTheResult: Bool) async throws {
+        let daemon = try ScriptedDaemon(replying: #"{"records":[],"count":2,"corrupt":["odd"]}"#)
+        let run = try CrudctlProgram.run(["--socket", daemon.path, command, "c", "-o", format])
+        #expect(run.status == .exited(0))
+        #expect(run.output.contains("odd") == isInTheResult)
+        #expect(run.errors.contains(#"crudctl: corrupt: the record "odd" "#) == !isInTheResult)
+        _ = try await daemon.finish()
     }
 
     @Test func saysThatThereIsMore() async throws {

@@ -37,7 +37,7 @@ struct ChangeWatching {
                 lines.append(Self.lineEnd)
             }
             try StandardOutput.write(lines)
-            note(corrupt: page.elements("corrupt") ?? [])
+            CorruptRecords.note(page.elements("corrupt") ?? [])
             if next != cursor { try file?.replace(with: next) }
             cursor = next
             StandardOutput.endIfNobodyReads()
@@ -70,13 +70,6 @@ struct ChangeWatching {
                 usleep(.random(in: pause / 2...pause))
                 pause = min(2 * pause, Self.pauses.upperBound)
             }
-        }
-    }
-
-    private func note(corrupt ids: [ArraySlice<UInt8>]) {
-        for id in ids {
-            let id = String(decoding: id, as: UTF8.self).withVisibleControls
-            StandardError.write("crudctl: corrupt: the record \(id) cannot be decoded and is left out\n")
         }
     }
 

@@ -10,9 +10,10 @@ struct Count: DaemonCommand {
     func run() async throws {
         let members = try selection.members()
         let result = try await call("record.count") { members(&$0) }
-        guard printer.format == .table, let count = ResultObject(result)?.value("count") else {
+        guard printer.format == .table, let object = ResultObject(result), let count = object.value("count") else {
             return try show(result)
         }
         try StandardOutput.write(count + [UInt8(ascii: "\n")])
+        CorruptRecords.note(object.elements("corrupt") ?? [])
     }
 }

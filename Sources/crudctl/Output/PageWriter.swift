@@ -4,11 +4,14 @@ import CRUDWire
 /// Prints a query's records page by page, so that none has to be kept.
 ///
 /// A single page is printed as the daemon has sent it. All pages of a query are printed as one document: in JSON an
-/// object with all records, in YAML a sequence; each page is a table of its own.
+/// object with all records, in YAML a sequence; each page is a table of its own. Corrupt records are named in the
+/// document, where it is an object, and else on standard error.
 struct PageWriter {
     private let printer: ResultPrinter
     private let hasAllPages: Bool
     private var isFirst = true
+    /// The ids of corrupt records that are printed at the end, as JSON text.
+    private var corrupt: [String] = []
 
     init(_ printer: ResultPrinter, hasAllPages: Bool) {
         self.printer = printer
@@ -18,6 +21,7 @@ struct PageWriter {
     mutating func write(_ page: ResultObject) throws {
         defer { isFirst = false }
         let records = page.elements("records") ?? []
+        let corrupt = page.elements("corrupt") ?? []
         switch printer.format {
         case .json where hasAllPages:
             var text = Array((isFirst ? #"{"records":["# : "").utf8)
@@ -26,23 +30,32 @@ struct PageWriter {
                 text += record
             }
             try StandardOutput.write(text)
+            self.corrupt += corrupt.map { String(decoding: $0, as: UTF8.self) }
         case .yaml where hasAllPages:
-            guard !records.isEmpty else { return }
-            let values = try records.map { try JSONValue(Array($0)) }
-            try StandardOutput.write(Array(YAMLWriter.text(of: .array(values)).utf8))
+            if !records.isEmpty {
+                let values = try records.map { try JSONValue(Array($0)) }
+                try StandardOutput.write(Array(YAMLWriter.text(of: .array(values)).utf8))
+            }
+            CorruptRecords.note(corrupt)
         case .table:
             let rows = try records.map { Self.row(try JSONValue(Array($0))) }
             try StandardOutput.write(Array(TableWriter(terminal: printer.terminal).text(of: .array(rows)).utf8))
             if let plan = page.value("plan") {
                 StandardError.write("plan: \(try JSONValue(Array(plan)).compact.withVisibleControls)\n")
             }
-        default: try StandardOutput.write(printer.text(of: page.text, list: "records"))
+            CorruptRecords.note(corrupt)
+        default:
+            try StandardOutput.write(printer.text(of: page.text, list: "records"))
+            if printer.format == .ndjson { CorruptRecords.note(corrupt) }
         }
     }
 
     /// To be called after the last page.
     mutating func end(hasMore: Bool) throws {
-        if hasAllPages, printer.format == .json { try StandardOutput.write(Array("]}\n".utf8)) }
+        if hasAllPages, printer.format == .json {
+            let member = corrupt.isEmpty ? "" : #","corrupt":[\#(corrupt.joined(separator: ","))]"#
+            try StandardOutput.write("]\(member)}\n".utf8)
+        }
         if hasMore, printer.format == .table {
             StandardError.write("crudctl: there are more records; use --all to print them\n")
         }

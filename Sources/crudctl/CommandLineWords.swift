@@ -10,24 +10,31 @@ struct CommandLineWords {
     private static let optionsWithValue = ["--socket", "--output", "-o", "--timeout"]
 
     init(_ words: [String]) {
-        var index = 0
-        while index < words.count {
-            let word = words[index]
-            if Self.optionsWithValue.contains(word) {
-                index += 2
-            } else if word == "--no-color" || Self.optionsWithValue.contains(where: { word.hasPrefix("\($0)=") }) {
-                index += 1
-            } else {
-                break
-            }
-        }
-        if index < words.count, !words[index].hasPrefix("-") {
-            command = words[index]
-            self.words = [words[index]] + words[..<index] + words[(index + 1)...]
+        if let index = Self.command(in: words[...]) {
+            let rest = words[(index + 1)...]
+            // `help` has the command as its argument.
+            command = words[index] == "help" ? Self.command(in: rest).map { words[$0] } ?? "help" : words[index]
+            self.words = [words[index]] + words[..<index] + rest
         } else {
             command = nil
             self.words = words
         }
+    }
+
+    /// The index of the first word that is neither a global option nor its value; nil if that is another option.
+    private static func command(in words: ArraySlice<String>) -> Int? {
+        var index = words.startIndex
+        while index < words.endIndex {
+            let word = words[index]
+            if optionsWithValue.contains(word) {
+                index += 2
+            } else if word == "--no-color" || optionsWithValue.contains(where: { word.hasPrefix("\($0)=") }) {
+                index += 1
+            } else {
+                return word.hasPrefix("-") ? nil : index
+            }
+        }
+        return nil
     }
 
     /// Whether results and errors are to be JSON explicitly; known also where the line is wrong otherwise.
@@ -37,17 +44,20 @@ struct CommandLineWords {
             || zip(words, words.dropFirst()).contains { ["-o", "--output"].contains($0) && $1 == "json" }
     }
 
+    /// The error of an unknown command, which names the nearest one. Parsing would not find it where help is asked for.
+    var unknownCommand: CRUDError? {
+        let known = Crudctl.commandNames + ["help"]
+        guard let command, !known.contains(command) else { return nil }
+        let hint = nearestName(to: command.utf8, among: known).map { "did you mean \"\($0)\"?" }
+        return CRUDError(
+            .invalidParams, "unknown command \"\(command)\", \(hint ?? "crudctl --help lists all commands")")
+    }
+
     /// The error of a line that cannot be parsed.
     ///
     /// - Parameter message: what the parser says.
     func usageError(_ message: String) -> CRUDError {
-        let known = Crudctl.commandNames + ["help"]
-        guard let command, !known.contains(command) else {
-            let help = (["crudctl"] + (command.map { [$0] } ?? []) + ["--help"]).joined(separator: " ")
-            return CRUDError(.invalidParams, "\(message) (see \(help))")
-        }
-        let hint = nearestName(to: command.utf8, among: known).map { "did you mean \"\($0)\"?" }
-        return CRUDError(
-            .invalidParams, "unknown command \"\(command)\", \(hint ?? "crudctl --help lists all commands")")
+        let help = (["crudctl"] + (command.map { [$0] } ?? []) + ["--help"]).joined(separator: " ")
+        return CRUDError(.invalidParams, "\(message) (see \(help))")
     }
 }

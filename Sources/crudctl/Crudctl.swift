@@ -51,6 +51,7 @@ struct Crudctl: AsyncParsableCommand {
     /// Executes a command line and ends the process.
     static func execute(_ words: [String]) async -> Never {
         let line = CommandLineWords(words)
+        if let error = line.unknownCommand { refuse(line, error) }
         do {
             var command = try await asyncParseAsRoot(line.words)
             if var daemonCommand = command as? any DaemonCommand {
@@ -63,10 +64,15 @@ struct Crudctl: AsyncParsableCommand {
             ErrorReport(error).print(asJSON: line.asksForJSON)
             exit(withError: ExitCode(error.exitStatus))
         } catch let error where exitCode(for: error) == .validationFailure {
-            ErrorReport(line.usageError(message(for: error))).print(asJSON: line.asksForJSON)
-            exit(withError: ExitCode.validationFailure)
+            refuse(line, line.usageError(message(for: error)))
         } catch {
             exit(withError: error)
         }
+    }
+
+    /// Ends the process because of wrong usage.
+    private static func refuse(_ line: CommandLineWords, _ error: CRUDError) -> Never {
+        ErrorReport(error).print(asJSON: line.asksForJSON)
+        exit(withError: ExitCode.validationFailure)
     }
 }

@@ -81,12 +81,16 @@ import Testing
         (["raed", "c", "x"], #"unknown command "raed", did you mean "read"?"#),
         (["--socket", "/x", "-o=table", "delete-maching"], #"did you mean "delete-matching"?"#),
         (["statsu"], #"did you mean "status"?"#), (["hlep"], #"did you mean "help"?"#),
+        (["quer", "--help"], #"unknown command "quer", did you mean "query"?"#),
+        (["help", "quer"], #"unknown command "quer", did you mean "query"?"#),
+        (["help", "-o", "ndjson", "quer"], #"unknown command "quer", did you mean "query"?"#),
         (["xyzzyxyzzyxyzzyxyzzy"], "crudctl --help lists all commands"),
         (["read", "c"], "(see crudctl read --help)"), (["ping", "--tiemout", "5"], "--timeout"),
     ])
     func saysWhatWasMeant(_ arguments: [String], _ hint: String) throws {
         let run = try CrudctlProgram.run(arguments)
         #expect(run.status == .exited(64))
+        #expect(run.output == "")
         #expect(run.errors.contains(hint), "\(run.errors)")
     }
 

@@ -1,3 +1,4 @@
+import ArgumentParser
 import CRUDModel
 
 /// The words of a command line, as far as they are understood before they are parsed.
@@ -42,6 +43,16 @@ struct CommandLineWords {
         let words = words.prefix { $0 != "--" }
         return words.contains { $0 == "-o=json" || $0 == "--output=json" }
             || zip(words, words.dropFirst()).contains { ["-o", "--output"].contains($0) && $1 == "json" }
+    }
+
+    /// - Throws: `ValidationError` if an argument of this process is not valid UTF-8, in place of which `words` have
+    ///   U+FFFD: such an id would be that of another record.
+    func checkEncoding() throws {
+        for index in 1..<max(1, Int(CommandLine.argc)) {
+            // There are as many arguments, each ends with a 0, and nobody changes them.
+            let text = unsafe CommandLine.unsafeArgv[index].flatMap { unsafe String(validatingCString: $0) }
+            if text == nil { throw ValidationError("argument \(index) is not valid UTF-8") }
+        }
     }
 
     /// The error of an unknown command, which names the nearest one. Parsing would not find it where help is asked for.

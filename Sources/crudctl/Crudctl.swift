@@ -53,6 +53,7 @@ struct Crudctl: AsyncParsableCommand {
         let line = CommandLineWords(words)
         if let error = line.unknownCommand { refuse(line, error) }
         do {
+            try line.checkEncoding()
             var command = try await asyncParseAsRoot(line.words)
             if var daemonCommand = command as? any DaemonCommand {
                 try await daemonCommand.run()

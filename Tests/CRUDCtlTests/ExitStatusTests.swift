@@ -94,6 +94,16 @@ import Testing
         #expect(run.errors.contains(hint), "\(run.errors)")
     }
 
+    @Test func rejectsArgumentsThatAreNotUTF8() throws {
+        let line = #""$0" upsert c "$(printf 'a\377')" 1 --socket /nowhere"#
+        let run = try Command.run("sh", ["-c", line, CrudctlProgram.path])
+        #expect(run.status == .exited(64))
+        #expect(run.errors == "crudctl: invalid_params: argument 3 is not valid UTF-8 (see crudctl upsert --help)\n")
+        let asJSON = try Command.run("sh", ["-c", line + " --output json", CrudctlProgram.path])
+        #expect(asJSON.status == .exited(64))
+        #expect(try JSON(parsing: asJSON.errors)["data"]?["name"]?.string == "invalid_params")
+    }
+
     @Test func anOverdueWriteIsNotATimeout() async throws {
         let daemon = try ScriptedDaemon { listener in
             let peer = try listener.accept()

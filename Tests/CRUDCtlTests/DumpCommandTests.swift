@@ -104,6 +104,22 @@ import Testing
         _ = try await daemon.finish()
     }
 
+    @Test(.enabled(if: geteuid() == 0, "needs root to mount a file system"))
+    func saysThatThereIsNoRoomForTheCopyOfAPipe() async throws {
+        let daemon = try Self.daemon(Self.limits)
+        let directory = try TemporaryDirectory()
+        let script = #"""
+            mount -t tmpfs -o size=64k none "$2" &&
+            head -c 200000 /dev/zero | TMPDIR="$2" "$0" load --socket "$1"
+            """#
+        let run = try Command.run(
+            "unshare", ["--mount", "sh", "-c", script, CrudctlProgram.path, daemon.path, directory.path])
+        #expect(run.status == .exited(75))
+        let message = "cannot write a temporary file in \(directory.path): No space left on device"
+        #expect(run.errors == "crudctl: no_space: \(message)\n")
+        _ = try await daemon.finish()
+    }
+
     @Test(arguments: [UInt16(100), 60, 30, 12])
     func drawsABarOnATerminal(_ columns: UInt16) async throws {
         let results = #"{"results":[{"result":{}},{"result":{}}]}"#

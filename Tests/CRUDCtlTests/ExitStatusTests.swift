@@ -130,11 +130,18 @@ import Testing
         _ = try await daemon.finish()
     }
 
+    /// Not by `no_space`, which would promise that nothing was applied.
     @Test func saysThatTheResultCannotBeWritten() async throws {
-        let daemon = try ScriptedDaemon(replying: "{}")
-        let run = try shell(#""$0" ping --socket "$1" > /dev/full"#, daemon)
-        #expect(run.status == .exited(74))
-        #expect(run.errors == "crudctl: cannot write the result: No space left on device\n")
+        let daemon = try ScriptedDaemon(replying: #"{"revision":"1"}"#, #"{"revision":"2"}"#)
+        let message = "cannot write the result: No space left on device"
+        let run = try shell(#""$0" upsert c x 1 --socket "$1" > /dev/full"#, daemon)
+        #expect(run.status == .exited(70))
+        #expect(run.errors == "crudctl: internal_error: \(message)\n")
+        let asJSON = try shell(#""$0" upsert c x 1 -o json --socket "$1" > /dev/full"#, daemon)
+        #expect(asJSON.status == .exited(70))
+        let error = try JSON(parsing: asJSON.errors)
+        #expect(error["code"]?.integer == -32603 && error["message"]?.string == message)
+        #expect(error["data"]?["retryable"]?.boolean == false)
         _ = try await daemon.finish()
     }
 }

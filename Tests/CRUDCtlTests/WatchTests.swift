@@ -77,6 +77,24 @@ import Testing
         #expect(try await daemon.finish()[0].contains(#""after":"c7""#))
     }
 
+    @Test func saysThatTheCursorCannotBeKept() async throws {
+        let directory = try TemporaryDirectory()
+        #expect(symlink("/dev/full", "\(directory.path)/full.new") == 0)
+        let files: [(path: String, status: Int32, error: String)] = [
+            ("\(directory.path)/none/cursor", 64, "invalid_params: cannot write {}: No such file or directory (see "),
+            ("\(directory.path)/full", 75, "no_space: cannot write {}: No space left on device\n"),
+        ]
+        for file in files {
+            let daemon = try ScriptedDaemon(replying: Self.page("c1", #"{"id":"a","deleted":true}"#))
+            let run = try CrudctlProgram.run(["watch", "c", "--cursor-file", file.path, "--socket", daemon.path])
+            #expect(run.status == .exited(file.status))
+            #expect(run.output == #"{"id":"a","deleted":true}"# + "\n")
+            let error = file.error.split(separator: "{}").joined(separator: file.path)
+            #expect(run.errors.hasPrefix("crudctl: \(error)") && run.errorLines.count == 1, "\(run.errors)")
+            _ = try await daemon.finish()
+        }
+    }
+
     @Test func endsByAnInterruption() async throws {
         let daemon = try ScriptedDaemon { listener in
             _ = try listener.accept().request()

@@ -21,16 +21,11 @@ struct CursorFile {
         let text = Array("\(cursor)\n".utf8)
         let new = "\(path).new"
         let file = open(new, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
-        guard file >= 0 else { throw cannotWrite() }
+        guard file >= 0 else { throw ErrorNumber.cannotWrite(path) }
         let isWritten = FileOutput.write(text, to: file) && fdatasync(file) == 0
         let error = errno
         close(file)
         errno = error
-        guard isWritten, rename(new, path) == 0 else { throw cannotWrite() }
-    }
-
-    private func cannotWrite() -> ExitCode {
-        StandardError.write("crudctl: cannot write \(path): \(ErrorNumber.message)\n")
-        return ExitCode(EX_IOERR)
+        guard isWritten, rename(new, path) == 0 else { throw ErrorNumber.cannotWrite(path) }
     }
 }

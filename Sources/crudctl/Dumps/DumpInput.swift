@@ -58,9 +58,7 @@ struct DumpInput {
         let directory = variable.isEmpty ? "/var/tmp" : variable
         var path = Array("\(directory)/crudctl.XXXXXX".utf8CString)
         let number = unsafe mkstemp(&path)
-        guard number >= 0 else {
-            throw ValidationError("cannot make a temporary file in \(directory): \(ErrorNumber.message)")
-        }
+        guard number >= 0 else { throw ErrorNumber.cannotWrite("a temporary file in \(directory)") }
         let copy = OpenFile(number)
         unsafe unlink(path)
         var size = 0
@@ -72,7 +70,7 @@ struct DumpInput {
             guard count >= 0 else { throw cannotRead(name) }
             guard count > 0 else { return (copy, size) }
             guard FileOutput.write(chunk[..<count], to: number) else {
-                throw ValidationError("cannot write a temporary file in \(directory): \(ErrorNumber.message)")
+                throw ErrorNumber.cannotWrite("a temporary file in \(directory)")
             }
             size += count
             progress(size)

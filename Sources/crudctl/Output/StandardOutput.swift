@@ -1,13 +1,13 @@
-import ArgumentParser
+import CRUDModel
 import Glibc
 
 /// The output for results.
 enum StandardOutput {
+    /// - Throws: `internal_error` if it cannot be written: `no_space` would promise that nothing was applied.
     static func write(_ bytes: some Collection<UInt8>) throws {
         guard !FileOutput.write(bytes, to: STDOUT_FILENO) else { return }
         if errno == EPIPE { endByBrokenPipe() }
-        StandardError.write("crudctl: cannot write the result: \(ErrorNumber.message)\n")
-        throw ExitCode(EX_IOERR)
+        throw CRUDError(.internalError, "cannot write the result: \(ErrorNumber.message)")
     }
 
     /// Ends the process if the output is a pipe whose reader has closed it, although there is nothing to write.

@@ -77,6 +77,25 @@ import Testing
         #expect(state.backends.map(\.state) == ["ready", "down"] && state.backends[0].batch == 10)
     }
 
+    /// Sums of fractions of a second would leave a rest of 1e-17, to which the sparkline would be scaled.
+    @Test func whatHasNotChangedHasNoRate() {
+        let text = """
+            crudd_requests_total{method="record.read",outcome="ok"} 100
+            crudd_requests_total{method="record.read",outcome="record_not_found"} 3
+            crudd_requests_total{method="record.read",outcome="corrupt"} 7
+            crudd_requests_total{method="record.read",outcome="unavailable"} 11
+
+            """
+        var state = TopState()
+        var time = 0.0
+        for step in 1...30 {
+            state.update(MetricsReader(text), at: time, now: 4600)
+            time += 1 + Double(step) / 1000
+        }
+        #expect(state.methods.map(\.requests) == [0] && state.methods.map(\.errors) == [0])
+        #expect(state.requests.dropFirst().allSatisfy { $0 == 0 } && state.errors.dropFirst().allSatisfy { $0 == 0 })
+    }
+
     /// Counters begin at 0 again, and that is not a rate.
     @Test func aDaemonThatWasRestartedHasNoRateAtFirst() {
         var state = Self.state()

@@ -150,15 +150,16 @@ private struct MetricsChange {
     func rates(
         _ name: String, by label: String, where isIncluded: (MetricsReader.Sample) -> Bool = { _ in true }
     ) -> [String: Double] {
-        var rates: [String: Double] = [:]
-        for (metrics, factor) in [(to, 1 / seconds), (from, -1 / seconds)] {
+        // Counters are integers, whose sums are exact: what has not changed has a rate of 0.
+        var changes: [String: Double] = [:]
+        for (metrics, sign) in [(to, 1.0), (from, -1.0)] {
             for sample in metrics[name] where isIncluded(sample) {
                 // One that is gone has no rate.
-                guard factor > 0 || rates[sample.labels[label] ?? ""] != nil else { continue }
-                rates[sample.labels[label] ?? "", default: 0] += factor * sample.value
+                guard sign > 0 || changes[sample.labels[label] ?? ""] != nil else { continue }
+                changes[sample.labels[label] ?? "", default: 0] += sign * sample.value
             }
         }
-        return rates.mapValues { max(0, $0) }
+        return changes.mapValues { max(0, $0) / seconds }
     }
 
     var collections: [String: Double] {

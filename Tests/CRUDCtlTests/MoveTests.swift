@@ -10,10 +10,12 @@ import Testing
         #"{"pid":1,"moves":[\#(moves.joined(separator: ","))]}"#
     }
 
-    private static func move(_ name: String, _ copied: Int, _ phase: String, reason: String? = nil) -> String {
+    private static func move(
+        _ name: String, _ copied: Int, _ phase: String, of total: Int = 1000, reason: String? = nil
+    ) -> String {
         let reason = reason.map { #","reason":"\#($0)""# } ?? ""
         return #"{"collection":"\#(name)","from":{"backend":"main","format":"json"},"#
-            + #""to":{"backend":"files","format":"xml"},"copied":\#(copied),"total":1000,"#
+            + #""to":{"backend":"files","format":"xml"},"copied":\#(copied),"total":\#(total),"#
             + #""phase":"\#(phase)"\#(reason)}"#
     }
 
@@ -85,6 +87,18 @@ import Testing
         #expect(run.screen.contains("c  moved  [") && run.screen.hasSuffix("100%  1000/1000 records\u{1B}[K\n"))
         let lines = run.screen.split(separator: "\n").flatMap { $0.split(separator: "\u{1B}") }
         #expect(lines.allSatisfy { $0.count < 90 }, "\(lines)")
+        _ = try await daemon.finish()
+    }
+
+    @Test func hasNoBarBeforeTheRecordsAreCounted() async throws {
+        let daemon = try Self.daemon([
+            #"{"changes":[],"moves":["c"]}"#, Self.status(Self.move("c", 0, "pending", of: 0)), Self.status(),
+            #"{"backend":"files","format":"xml","count":0}"#,
+        ])
+        let run = try CrudctlProgram.terminal(
+            [CrudctlProgram.path, "reload", "--move", "-o", "ndjson", "--socket", daemon.path], columns: 90)
+        #expect(run.screen.contains("c  pending  0 records\u{1B}[K"), "\(run.screen)")
+        #expect(run.screen.contains("c  moved  [##") && run.screen.contains("100%  0/0 records"), "\(run.screen)")
         _ = try await daemon.finish()
     }
 

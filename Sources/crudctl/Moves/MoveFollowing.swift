@@ -109,10 +109,13 @@ struct MoveFollowing {
         guard !move.isBeingUndone else {
             return ProgressLine(name: move.name, phase: move.isOver ? "removed" : status.phase, records: status.copied)
         }
+        guard move.isOver else {
+            // It is 0 until they are counted.
+            let total = status.total > 0 ? status.total : nil
+            return ProgressLine(name: move.name, phase: status.phase, records: status.copied, total: total)
+        }
         // One that was over before it had counted its records.
         let total = status.total > 0 ? status.total : move.records ?? 0
-        return ProgressLine(
-            name: move.name, phase: move.isOver ? "moved" : status.phase,
-            records: move.isOver ? total : status.copied, total: total)
+        return ProgressLine(name: move.name, phase: "moved", records: total, total: total)
     }
 }

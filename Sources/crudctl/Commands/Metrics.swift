@@ -4,7 +4,10 @@ import CRUDWire
 struct Metrics: DaemonCommand {
     static let configuration = CommandConfiguration(
         abstract: "Prints the daemon's metrics.",
-        discussion: "The text is in OpenMetrics format; -o json prints it as the daemon has sent it.")
+        discussion: """
+            The text is in OpenMetrics format, in a pipe as on a terminal; -o json prints it as the daemon has sent \
+            it, as a member of an object.
+            """)
 
     @OptionGroup(title: "Global options") var options: GlobalOptions
 

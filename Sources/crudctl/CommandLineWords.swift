@@ -11,6 +11,7 @@ struct CommandLineWords {
     private static let optionsWithValue = ["--socket", "--output", "-o", "--timeout"]
 
     init(_ words: [String]) {
+        let words = Self.separatingNumber(words)
         if let index = Self.command(in: words[...]) {
             let rest = words[(index + 1)...]
             // `help` has the command as its argument.
@@ -20,6 +21,17 @@ struct CommandLineWords {
             command = nil
             self.words = words
         }
+    }
+
+    /// The words with `--` before a number at their end that begins with a dash, such as the item `-1`: no option is
+    /// a digit.
+    private static func separatingNumber(_ words: [String]) -> [String] {
+        guard let last = words.last, last.hasPrefix("-"), let digit = last.utf8.dropFirst().first,
+            UInt8(ascii: "0")...UInt8(ascii: "9") ~= digit, !words.contains("--"),
+            // It may be the value of an option.
+            words.dropLast().last?.hasPrefix("-") == false
+        else { return words }
+        return words.dropLast() + ["--", last]
     }
 
     /// The index of the first word that is neither a global option nor its value; nil if that is another option.

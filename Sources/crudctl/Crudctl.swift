@@ -8,12 +8,12 @@ struct Crudctl: AsyncParsableCommand {
         abstract: "Stores, reads and administers records through a crudd daemon.",
         discussion: """
             ITEM and PARAMS are JSON text, @FILE, or - (for ITEM also nothing) for standard input. Put -- before an ID \
-            or ITEM that begins with a dash.
+            or ITEM that begins with a dash, unless it is a number at the end of the line.
 
-            Exit statuses: 0 done; 64 wrong usage; 65 the request is invalid, unsupported or too large; 66 no such \
-            record or collection; 69 daemon or backend unavailable; 70 internal error or corrupt data; 73 the record \
-            exists already; 74 unknown outcome of a write: look before you send it again; 75 revision mismatch, no \
-            space or timeout; 77 permission denied; 78 invalid configuration.
+            Exit statuses: 0 done; 64 wrong usage; 65 the request is invalid, unsupported or too large, or the cursor \
+            of a watch has expired; 66 no such record or collection; 69 daemon or backend unavailable; 70 internal \
+            error or corrupt data; 73 the record exists already; 74 unknown outcome of a write: look before you send \
+            it again; 75 revision mismatch, no space or timeout; 77 permission denied; 78 invalid configuration.
             """,
         version: "crudctl \(CRUDVersion.current)",
         groupedSubcommands: [

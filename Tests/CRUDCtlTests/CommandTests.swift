@@ -45,6 +45,12 @@ import Testing
             #"record.patch","params":{"collection":"c","id":"x","patch":{},"ttl":null}}"#
         ),
         (["upsert", "c", "--", "-x", "-1"], #"record.upsert","params":{"collection":"c","id":"-x","item":-1}}"#),
+        (["upsert", "c", "x", "-1.5e3"], #"record.upsert","params":{"collection":"c","id":"x","item":-1.5e3}}"#),
+        (
+            ["upsert", "c", "x", "--ttl", "9", "-1"],
+            #"record.upsert","params":{"collection":"c","id":"x","item":-1,"ttl":9}}"#
+        ),
+        (["read", "c", "-1"], #"record.read","params":{"collection":"c","id":"-1"}}"#),
         (["delete", "c", "\""], #"record.delete","params":{"collection":"c","id":"\""}}"#),
         (
             ["delete", "c", "x", "--if-revision", "r"],

@@ -47,6 +47,15 @@ import Testing
         #expect(requests[1].contains(#""cursor":"k""#) && requests[2].contains(#""cursor":"l""#))
     }
 
+    /// A page may end before its first record, and the walk continues.
+    @Test func theFirstPageMayBeEmpty() async throws {
+        let pages = [#"{"records":[],"cursor":"k"}"#, #"{"records":[1],"cursor":"l"}"#, #"{"records":[2,3]}"#]
+        let daemon = try Self.pagingDaemon(pages)
+        let run = try CrudctlProgram.run(["--socket", daemon.path, "query", "c", "--all"])
+        #expect(run.output == #"{"records":[1,2,3]}"# + "\n")
+        _ = try await daemon.finish()
+    }
+
     /// In the document, where that has a place for them, else on standard error.
     @Test(arguments: [
         ("json", #"{"records":[{"id":"a","item":1}],"corrupt":["b","c\n","d"]}"# + "\n"),

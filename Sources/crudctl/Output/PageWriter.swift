@@ -10,6 +10,8 @@ struct PageWriter {
     private let printer: ResultPrinter
     private let hasAllPages: Bool
     private var isFirst = true
+    /// Whether any page had records: a page may be empty, although others follow.
+    private var hasRecords = false
     /// The ids of corrupt records that are printed at the end, as JSON text.
     private var corrupt: [String] = []
 
@@ -26,9 +28,10 @@ struct PageWriter {
         case .json where hasAllPages:
             var text = Array((isFirst ? #"{"records":["# : "").utf8)
             for (index, record) in records.enumerated() {
-                if index > 0 || !isFirst { text.append(UInt8(ascii: ",")) }
+                if index > 0 || hasRecords { text.append(UInt8(ascii: ",")) }
                 text += record
             }
+            hasRecords = hasRecords || !records.isEmpty
             try StandardOutput.write(text)
             self.corrupt += corrupt.map { String(decoding: $0, as: UTF8.self) }
         case .yaml where hasAllPages:

@@ -51,7 +51,7 @@ enum TextSource {
         }
     }
 
-    private static func read(_ file: Int32, _ name: String) throws -> [UInt8] {
+    static func read(_ file: Int32, _ name: String) throws -> [UInt8] {
         var text: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 64 << 10)
         while true {

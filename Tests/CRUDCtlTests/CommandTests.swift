@@ -253,4 +253,42 @@ import Testing
         #expect(run.status == .exited(78))
         #expect(run.output == "\(told)\n")
     }
+
+    /// What failed, in JSON; lines that are not part of the report are the plugin's own.
+    @Test func printsTheReportOfAPluginThatFails() throws {
+        let directory = try TemporaryDirectory()
+        let report = """
+            memory
+            version 1.0.0, no capabilities
+            ok      function table
+            a line of the plugin
+            -       json: counting (not declared)
+            FAILED  json: batches
+                        a "difference"
+                        another
+            crudd-plugin-host: killed
+
+            """
+        try Files.write(report, to: "\(directory.path)/report")
+        let script = "#!/bin/sh\ncat \(directory.path)/report; echo 'crudd-plugin-host: odd' >&2\nkill -KILL $$\n"
+        try Files.write(Array(script.utf8), to: "\(directory.path)/script", mode: 0o755)
+        #expect(try Command.run("/bin/cp", [CrudctlProgram.path, "\(directory.path)/crudctl"]).status == .exited(0))
+        let host = "\(directory.path)/crudd-plugin-host"
+        #expect(try Command.run("/bin/cp", ["\(directory.path)/script", host]).status == .exited(0))
+        let run = try Command.run("\(directory.path)/crudctl", ["-o", "json", "check-plugin", "my.so"])
+        #expect(run.status == .exited(70))
+        let checks = [
+            #"{"check":"function table","outcome":"passed"}"#,
+            #"{"check":"json: counting","outcome":"skipped","reason":"not declared"}"#,
+            #"{"check":"json: batches","outcome":"failed","failures":["a \"difference\"","another"]}"#,
+        ]
+        let header = #"{"plugin":"memory","version":"1.0.0","capabilities":[],"checks":["#
+        #expect(run.output == header + checks.joined(separator: ",") + "]}\n")
+        let error = try JSON(parsing: run.errors)
+        #expect(error["message"]?.string == "odd; killed by signal 9")
+        #expect(error["data"]?["name"]?.string == "internal_error")
+        let lines = try Command.run("\(directory.path)/crudctl", ["-o", "ndjson", "check-plugin", "my.so"])
+        #expect(lines.output == checks.joined(separator: "\n") + "\n")
+        #expect(lines.errors == "crudctl: internal_error: odd; killed by signal 9\n")
+    }
 }

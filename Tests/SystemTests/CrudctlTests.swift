@@ -165,7 +165,10 @@ import Testing
     @Test func checksConfigurationsWithoutADaemon() throws {
         let installation = try Installation()
         let crudctl = try BuildProducts.path(of: "crudctl")
-        #expect(try Command.run(crudctl, ["check-config", installation.configurationFile]).status == .exited(0))
+        for format in [[], ["-o", "json"]] {
+            let outcome = try Command.run(crudctl, ["check-config", installation.configurationFile] + format)
+            #expect(outcome.status == .exited(0) && outcome.output.isEmpty && outcome.errors.isEmpty)
+        }
         let marked = MarkedText(Configuration(limits: "json_depth: ¶5000\n¶sesions: 5").text)
         try installation.configure(text: marked.text)
         let outcome = try Command.run(crudctl, ["check-config", installation.configurationFile])
@@ -173,6 +176,40 @@ import Testing
         for position in marked.positions {
             #expect(outcome.errors.contains("\(installation.configurationFile):\(position): "), "\(outcome.errors)")
         }
+
+        let asJSON = try Command.run(crudctl, ["check-config", installation.configurationFile, "-o", "json"])
+        #expect(asJSON.status == .exited(78) && asJSON.output.isEmpty)
+        let error = try JSON(parsing: asJSON.errors)
+        #expect(error["data"]?["name"]?.string == "invalid_configuration")
+        let details = error["data"]?["details"]
+        #expect(details?["file"]?.string == installation.configurationFile)
+        let position = [details?["line"]?.text, details?["column"]?.text].compactMap { $0 }.joined(separator: ":")
+        #expect(position == marked.positions.first)
+        #expect(error["message"]?.string == outcome.errorLines.joined(separator: "; "))
+    }
+
+    /// Whatever the path is, it is no option of the program that checks it.
+    @Test(arguments: [["check-config"], ["check-plugin"]])
+    func checksPathsThatBeginWithADash(_ command: [String]) throws {
+        let crudctl = try BuildProducts.path(of: "crudctl")
+        for format in [[], ["-o", "json"]] {
+            let outcome = try Command.run(crudctl, command + format + ["--", "--x.so"])
+            #expect(outcome.status == .exited(78))
+            #expect(outcome.errors.contains("./--x.so") && outcome.errorLines.count == 1, "\(outcome.errors)")
+            if !format.isEmpty {
+                #expect(try JSON(parsing: outcome.errors)["data"]?["name"]?.string == "invalid_configuration")
+            }
+        }
+    }
+
+    @Test func printsTheReportOfAPlugin() throws {
+        let outcome = try Command.run(
+            BuildProducts.path(of: "crudctl"), ["check-plugin", BuildProducts.path(of: "libmemory.so"), "-o", "json"])
+        #expect(outcome.status == .exited(0) && outcome.errors.isEmpty, "\(outcome.errors)")
+        let report = try JSON(parsing: outcome.output)
+        #expect(report["version"]?.string != nil && report["capabilities"]?.elements?.isEmpty == false)
+        let checks = report["checks"]?.elements ?? []
+        #expect(checks.contains { $0.text == #"{"check":"json: counting","outcome":"passed"}"# })
     }
 
     @Test func tellsVersionUsageAndCompletions() throws {

@@ -8,7 +8,8 @@ struct CheckPlugin: DaemonCommand {
         discussion: """
             The checks write to the storage that the options name, in collections of their own, which they remove \
             afterwards; nothing else may use it meanwhile. Exit statuses: 0 the plugin conforms; 69 its storage is not \
-            available; 70 it does not conform; 78 the plugin or its options are invalid.
+            available; 70 it does not conform; 78 the plugin or its options are invalid. The report is text, unless \
+            --output says otherwise.
             """)
 
     @OptionGroup(title: "Global options") var options: GlobalOptions
@@ -18,6 +19,13 @@ struct CheckPlugin: DaemonCommand {
     var pluginOptions: String?
 
     func run() async throws {
-        try CompanionProgram.pluginHost.execute(["--check", path] + (pluginOptions.map { ["--options", $0] } ?? []))
+        let arguments =
+            ["--check", CompanionProgram.argument(path: path)] + (pluginOptions.map { ["--options", $0] } ?? [])
+        guard let format = options.output, format != .table else {
+            try CompanionProgram.pluginHost.execute(arguments)
+        }
+        let outcome = try CompanionProgram.pluginHost.run(arguments)
+        if let report = PluginReport(outcome.output) { try show(report.json, list: "checks") }
+        try outcome.end(asJSON: format == .json)
     }
 }

@@ -1,4 +1,5 @@
 public import CRUDPluginABI
+import Glibc
 import Synchronization
 
 /// Makes the function table of the plugin contract from a ``StorageBackend``.
@@ -33,21 +34,14 @@ public enum PluginTable {
         table.initialize(to: crudd_plugin())
         table.pointee.struct_size = UInt32(MemoryLayout<crudd_plugin>.size)
         table.pointee.abi_version = CRUDD_ABI_VERSION
-        table.pointee.name = immortalCopy(backend.name)
-        table.pointee.version = immortalCopy(backend.version)
+        // Never freed, as the table is not.
+        table.pointee.name = UnsafePointer(strdup(backend.name))
+        table.pointee.version = UnsafePointer(strdup(backend.version))
         table.pointee.capabilities = backend.capabilities.rawValue
         table.pointee.setBackendFunctions()
         table.pointee.setCollectionFunctions()
         table.pointee.setReaderFunctions()
         return UnsafePointer(table)
-    }
-
-    /// A terminated copy of `text` that is never freed, as the table is not.
-    private static func immortalCopy(_ text: String) -> UnsafePointer<CChar> {
-        let characters = Array(text.utf8CString)
-        let copy = UnsafeMutablePointer<CChar>.allocate(capacity: characters.count)
-        copy.initialize(from: characters, count: characters.count)
-        return UnsafePointer(copy)
     }
 }
 

@@ -1,4 +1,5 @@
 package import CRUDPluginABI
+import Glibc
 import Synchronization
 
 /// The whole contract over children of one plugin, for a caller that knows nothing but a function table.
@@ -11,8 +12,9 @@ extension Plugin {
         guard isChild else { return table }
         ChildTable.exported.withLock { $0 = self }
         var copy = table.pointee
-        copy.name = Self.immortalCopy(name)
-        copy.version = Self.immortalCopy(version)
+        // Never freed, as a function table is not.
+        copy.name = UnsafePointer(strdup(name))
+        copy.version = UnsafePointer(strdup(version))
         copy.capabilities = capabilities.rawValue
         copy.check_options = { options, failure in
             ChildTable.status(failure) { () throws(PluginFailure) in
@@ -34,14 +36,6 @@ extension Plugin {
             }
         }
         return PluginTable.keep(copy)
-    }
-
-    /// A terminated copy that is never freed, as a function table is not.
-    private static func immortalCopy(_ text: String) -> UnsafePointer<CChar> {
-        let characters = Array(text.utf8CString)
-        let copy = UnsafeMutablePointer<CChar>.allocate(capacity: characters.count)
-        copy.initialize(from: characters, count: characters.count)
-        return UnsafePointer(copy)
     }
 }
 

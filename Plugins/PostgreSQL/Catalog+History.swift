@@ -62,6 +62,19 @@ extension Catalog {
             """, "forget changes")
     }
 
+    // MARK: Copies
+
+    /// Takes the sequence numbers from rows that have those of others, to be called in a transaction; the host gives
+    /// them new ones.
+    func forgetSequences(of collection: PostgreSQLCollection, _ ids: [[UInt8]]) throws(StorageFailure) {
+        var parameters = Parameters()
+        let table = schema.table(collection.tableName)
+        parameters.add(array: ids)
+        try connection.query(
+            "UPDATE \(table) SET sequence = NULL WHERE id = ANY ($1)", parameters, [.textArray], wait
+        ).check("number the copied rows of table \(collection.tableName)")
+    }
+
     // MARK: Trimming
 
     /// What is remembered, and how many of the first `limit` removals were made before a moment.

@@ -65,6 +65,17 @@ struct Parameters {
         values.append(.stored(start..<stored.count))
     }
 
+    /// An array of texts.
+    mutating func add(array elements: [[UInt8]]) {
+        var position = 0
+        elements.flatMap(\.self).withUnsafeBytes { bytes in
+            add(array: elements.count) { index in
+                defer { position += elements[index].count }
+                return UnsafeRawBufferPointer(rebasing: bytes[position..<position + elements[index].count])
+            }
+        }
+    }
+
     private mutating func append(_ integer: some FixedWidthInteger) {
         withUnsafeBytes(of: integer.bigEndian) { stored.append(contentsOf: $0) }
     }

@@ -232,6 +232,7 @@ final class PostgreSQLBackend: StorageBackend {
         let wait = Wait(request.call, availability, isInterruptible: false)
         return try writer.use { (connection) throws(StorageFailure) in
             let catalog = Catalog(schema: schema, connection: connection, wait: wait)
+            try renumberCopies(in: request.collection, catalog)
             let (history, old) = try catalog.history(of: number, before: before, limit: limit)
             if old == 0 { return history }
             var trimmed = 0
@@ -242,5 +243,20 @@ final class PostgreSQLBackend: StorageBackend {
             after.trimmed = trimmed
             return after
         }
+    }
+
+    /// Has the host number rows that somebody has copied with their sequence numbers.
+    private func renumberCopies(in collection: PostgreSQLCollection, _ catalog: Catalog) throws(StorageFailure) {
+        let ids = collection.takeCopies()
+        if ids.isEmpty { return }
+        try writer.transaction(catalog.connection, catalog.wait) { () throws(StorageFailure) in
+            try catalog.forgetSequences(of: collection, ids)
+        }
+        host.log(
+            .warning,
+            """
+            \(ids.count) rows of table \(collection.tableName) had the sequence numbers of others, as copies do; they \
+            get new ones
+            """)
     }
 }

@@ -15,6 +15,12 @@ final class PostgreSQLCollection: Sendable {
     /// Bytes of a record, on average; 0: not known yet. It decides how many a scan asks for at once.
     let averageBytes = Atomic(0)
 
+    /// The ids of rows that have the sequence number of another one, as far as scans have met them: somebody has copied
+    /// rows with their numbers. A scan shows one row for each number.
+    private let copies = Mutex<Set<[UInt8]>>([])
+
+    private static let maximumCopies = 10_000
+
     /// The indexes that there are. The backend's thread sets it, readers look.
     var layout: Layout {
         get { currentLayout.withLock { $0 } }
@@ -27,6 +33,20 @@ final class PostgreSQLCollection: Sendable {
         self.format = format
         self.scope = scope
         currentLayout = Mutex(Layout(scope: scope, indexes: [], keepsSequences: false))
+    }
+
+    func noteCopy(_ id: UnsafeRawBufferPointer) {
+        copies.withLock { copies in
+            guard copies.count < Self.maximumCopies else { return }
+            copies.insert(Array(id))
+        }
+    }
+
+    func takeCopies() -> [[UInt8]] {
+        copies.withLock { copies in
+            defer { copies.removeAll() }
+            return Array(copies)
+        }
     }
 
     /// The indexes of a collection at one time.

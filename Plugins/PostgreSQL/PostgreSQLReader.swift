@@ -75,6 +75,7 @@ final class PostgreSQLReader: StorageReader {
     func scan(_ request: borrowing ScanRequest, of collection: PostgreSQLCollection) throws(StorageFailure) {
         var bounds = try ScanBounds(request, of: collection)
         var rest = request.limit ?? .max
+        var lastSequence: UInt64 = 0
         while rest > 0 {
             if request.isInterrupted { throw .interrupted }
             let size = min(rest, pageSize(of: collection, withItems: request.wantsItems))
@@ -85,6 +86,13 @@ final class PostgreSQLReader: StorageReader {
             for row in 0..<page.rowCount {
                 let record = StoredRecord(page, row, collection)
                 let id = try record.id
+                if bounds.scan.order == .sequence {
+                    guard record.sequence != lastSequence else {
+                        collection.noteCopy(id)
+                        continue
+                    }
+                    lastSequence = record.sequence
+                }
                 if bounds.scan.order == .sequence, record.isRemoval {
                     guard request.emitRemoval(id: id.bytes, sequence: record.sequence) else { return }
                     if rest != .max { rest -= 1 }
@@ -136,9 +144,9 @@ final class PostgreSQLReader: StorageReader {
     private func query(
         _ statement: CollectionStatement, _ scope: StatementScope, _ parameters: Parameters, _ call: CallContext
     ) throws(StorageFailure) -> QueryResult {
-        try availability.check()
         var isRetried = connection == nil
         while true {
+            try availability.check()
             let connection: Connection
             if let existing = self.connection {
                 connection = existing

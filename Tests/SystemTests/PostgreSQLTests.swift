@@ -51,6 +51,41 @@ import Testing
         }
     }
 
+    /// Rows that somebody has copied with everything in them, their sequence numbers included.
+    @Test(arguments: ["inline", "process"])
+    func copiedRowsAreServed(isolation: String) throws {
+        let server = try PostgreSQLServer.shared()
+        let options = #"{connection: "\#(server.connection)", schema: copied \#(isolation)}"#
+        var daemon = try Daemon(
+            Configuration(
+                backends: "main: {plugin: postgresql, isolation: \(isolation), options: \(options)}",
+                collections: "c: {backend: main, changes: {retention: 1s}}"))
+        var connection = try daemon.connect()
+        for id in ["a", "b", "d"] { #expect(try connection.create("c", id, "1").result != nil) }
+        let table = #""copied \#(isolation)".c"#
+        let columns = "revision, item, expires_at, sequence"
+        let copy = "INSERT INTO \(table) (id, \(columns)) SELECT 'copy of ' || id, \(columns) FROM \(table)"
+        #expect(try server.query(copy) != nil)
+        let deadline = Deadline()
+        while !daemon.log.contains("3 rows of table c had the sequence numbers of others") {
+            let page = try connection.changes("c")
+            #expect(page.ids.count == 3, "one for each number")
+            try #require(!deadline.hasPassed)
+        }
+        #expect(try connection.item("c", "copy of a") == "1")
+        #expect(try connection.backend("main")?["restarts"]?.integer ?? 0 == 0, "nor is the child killed for it")
+        // A start numbers them; so does the daemon, every minute.
+        #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
+        daemon = try daemon.restarted()
+        connection = try daemon.connect()
+        var ids: Set<String> = []
+        while ids.count < 6 {
+            ids.formUnion(try connection.changes("c", after: "start").ids)
+            try #require(!deadline.hasPassed, "\(ids)")
+        }
+        #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
+    }
+
     /// What is changed by SQL shows at once where the backend is not cached.
     @Test func rowsThatSQLChangesShowWithoutACache() throws {
         let server = try PostgreSQLServer.shared()

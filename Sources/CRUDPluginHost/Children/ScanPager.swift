@@ -3,13 +3,16 @@ import CRUDPluginABI
 /// A scan in several calls: the caller may stop at any record, and a child that does not heed an interrupt should not
 /// have found many more by then.
 ///
-/// What the child finds is checked: ids must be ids, in the range and in the order that was asked for.
+/// What the child finds is checked: ids must be ids, in the range and in the order that was asked for. A sequence number
+/// that comes twice is no fault of the child's: somebody has copied a row with its number. The copy is left out.
 struct ScanPager {
     private let request: crudd_scan
     private var range: crudd_range
     private let collection: Int
     /// The id of the last record, where the order is by id.
     private var lastID: [UInt8]
+    /// The number of the last record, where the order is by sequence number.
+    private var lastSequence: UInt64 = 0
     private var count = 0
     /// The number of records that the page may end with; nil: it has no end.
     private var pageEnd: Int?
@@ -77,7 +80,12 @@ struct ScanPager {
             try checkOrder(of: id)
             lastID.replaceSubrange(0..., with: id)
         } else if isBySequence {
+            guard record.sequence != lastSequence else {
+                count += 1
+                return
+            }
             try advance(past: record.sequence)
+            lastSequence = record.sequence
         }
         if isWanted { isWanted = request.emit(request.context, count, &record) == 0 }
         count += 1

@@ -30,6 +30,7 @@ final class Connection {
     private var timeoutSeconds: Int64 = 0
 
     private static let maximumStatements = 1000
+    private static let cancellationMilliseconds: Int32 = 1000
 
     private enum Sent {
         case preparation(StatementKey)
@@ -236,7 +237,10 @@ final class Connection {
         do throws(StorageFailure) {
             let wait = Wait(milliseconds: 1000)
             if received < inFlight.count {
-                cancel()
+                guard cancel() else {
+                    isBroken = true
+                    return
+                }
                 if case .sync = inFlight.last {} else { try sync(wait) }
                 try finish(wait)
             }
@@ -250,12 +254,10 @@ final class Connection {
         }
     }
 
-    private func cancel() {
-        guard let request = PQgetCancel(handle) else { return }
-        defer { PQfreeCancel(request) }
-        var message = [CChar](repeating: 0, count: 256)
-        // Should it fail, the statement runs to its end.
-        _ = PQcancel(request, &message, Int32(message.count))
+    /// - Returns: false where the server does not reply.
+    private func cancel() -> Bool {
+        guard let request = PQgetCancel(handle) else { return true }
+        return Cancellation(request).send(atMost: Self.cancellationMilliseconds)
     }
 
     private func lost(_ action: String) -> StorageFailure {

@@ -30,7 +30,7 @@ extension Writer {
 
     /// Gives mutations their outcomes whose transaction may have been committed.
     ///
-    /// - Throws: ``StorageFailure`` with `unavailable` where it was not, with `outcomeUnknown` where that is not known.
+    /// - Throws: ``StorageFailure`` with `unavailable` or `noSpace` where it was not, with `outcomeUnknown` where that is not known.
     func settle(
         _ batch: borrowing WriteBatch<PostgreSQLCollection>, _ range: Range<Int>, after failure: StorageFailure
     ) throws(StorageFailure) {
@@ -46,7 +46,7 @@ extension Writer {
         }
         switch verdict(batch, last, found) {
         case true?: for position in range { judge(batch, position, last, found) }
-        case false?: throw StorageFailure(.unavailable, failure.message)
+        case false?: throw failure.status == .noSpace ? failure : StorageFailure(.unavailable, failure.message)
         case nil: throw unknown
         }
     }
@@ -61,6 +61,8 @@ extension Writer {
         repeat {
             do throws(StorageFailure) {
                 let connection = try reconnect()
+                // What still waits for a lock when this gives up is not to stay behind.
+                try connection.limitStatements(wait)
                 if !isShared, try !lease.advance(connection, wait) { return nil }
                 return try read(batch, last, connection, wait)
             } catch {

@@ -16,7 +16,7 @@ package final class PostgreSQLServer: Sendable {
         let lifeline: Descriptor
     }
 
-    private static let user = "postgres"
+    static let user = "postgres"
 
     /// In memory where there is enough of it: what the server syncs for other tests is not to slow them down, and none
     /// of them cuts the power.
@@ -92,9 +92,7 @@ package final class PostgreSQLServer: Sendable {
 
     /// Kills the postmaster with SIGKILL and waits for the end of all of its processes.
     package func kill() throws {
-        let children = try Files.names(in: "/proc").compactMap { Int32($0) }.filter {
-            Self.parent(of: $0) == postmaster
-        }
+        let children = try children
         signal(SIGKILL)
         let deadline = Deadline()
         for pid in children {
@@ -104,6 +102,24 @@ package final class PostgreSQLServer: Sendable {
             }
         }
         try stop()
+    }
+
+    /// Freezes all of its processes with SIGSTOP.
+    ///
+    /// - Returns: what continues them.
+    package func freeze() throws -> @Sendable () -> Void {
+        guard let postmaster else { throw Failure("the server does not run") }
+        signal(SIGSTOP)
+        let processes = try children + [postmaster]
+        for pid in processes { Glibc.kill(pid, SIGSTOP) }
+        return { for pid in processes { Glibc.kill(pid, SIGCONT) } }
+    }
+
+    private var children: [Int32] {
+        get throws {
+            let postmaster = postmaster
+            return try Files.names(in: "/proc").compactMap { Int32($0) }.filter { Self.parent(of: $0) == postmaster }
+        }
     }
 
     package func signal(_ number: Int32) {

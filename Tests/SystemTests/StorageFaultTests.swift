@@ -58,6 +58,41 @@ import Testing
         try ledger.check(connection, bytes: 20_000)
     }
 
+    /// A tablespace that is full: the server's own logs have room.
+    @Test(.enabled(if: geteuid() == 0, "needs root to mount a file system"))
+    func aFullServerRefusesWritesAndServesReads() throws {
+        let server = try PostgreSQLServer()
+        let disk = try server.mountTablespace("small", size: "8m")
+        var daemon = try Daemon(
+            Configuration(
+                backends: """
+                    main: {plugin: postgresql, options: {connection: "\(server.connection)"}}
+                    other: {plugin: sqlite, options: {path: $DIRECTORY/other.sqlite}}
+                    """, collections: "other: {backend: other}\nc: {backend: main}"))
+        var connection = try daemon.connect()
+        var ledger = Ledger()
+        try ledger.create((0..<100).map { "\($0)" }, on: connection)
+        #expect(ledger.refused.isEmpty)
+        try disk.setFull(true)
+        var number = 100
+        while ledger.refused.isEmpty {
+            try #require(number < 10_000, "the disk is never full")
+            try ledger.create((number..<number + 100).map { "\($0)" }, on: connection)
+            number += 100
+        }
+        #expect(Set(ledger.refused.values) == ["no_space"])
+        try ledger.check(connection)
+        #expect(try connection.create("other", "a", "1").result != nil)
+        try disk.setFull(false)
+        try ledger.create(["later"], on: connection)
+        #expect(ledger.acknowledged.contains("later"), "it continues once there is room: \(ledger.refused)")
+        try daemon.kill()
+        daemon = try daemon.restarted()
+        connection = try daemon.connect()
+        try ledger.check(connection)
+        #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
+    }
+
     @Test(arguments: StorageDisk.Adapter.allCases, ["write", "sync"])
     func anErrorOfTheDiskRefusesWritesAndServesReads(adapter: StorageDisk.Adapter, operation: String) throws {
         let disk = try StorageDisk(adapter)

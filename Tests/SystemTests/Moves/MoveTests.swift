@@ -95,6 +95,41 @@ import Testing
         #expect(try connection.describe()["count"]?.integer == 599)
     }
 
+    /// A query goes on in the new place where it has stopped in the old one, with an index there or without.
+    @Test(arguments: [
+        "", #","sort":[{"property":"n","order":"desc"}]"#, #","filter":{"op":">","args":[{"property":"n"},3]}"#,
+        #","sort":[{"property":"m"}]"#,
+    ])
+    func cursorsStayValid(query: String) throws {
+        let cluster = "cluster: {plugin: postgresql, options: \(PostgreSQLServer.options("cursors"))}"
+        let places = [
+            "{backend: main, indexes: [n]}", "{backend: kid, format: plist}",
+            "{backend: cluster, format: xml, indexes: [n, m]}", "{backend: files}", "{backend: main, indexes: [n]}",
+        ]
+        let daemon = try Daemon(MovePlaces.configuration(places[0], backends: cluster))
+        let connection = try daemon.connect()
+        for id in 0..<40 {
+            let item = #"{"n":\#(id * 7 % 40),"m":\#(id % 3)}"#
+            #expect(try connection.create("c", "\(id)", item).result != nil)
+        }
+        let all = try connection.query("c", #"{"limit":100\#(query)}"#).result?["records"]?.elements
+        let expected = try #require(all).map { $0["id"]?.string }
+        var found: [String?] = []
+        var cursor: String?
+        for place in places.dropFirst() + ["the end"] {
+            let position = cursor.map { #","cursor":"\#($0)""# } ?? ""
+            let page = try connection.query("c", #"{"limit":8\#(query)\#(position)}"#)
+            found += try #require(page.result?["records"]?.elements, "\(page)").map { $0["id"]?.string }
+            cursor = page.result?["cursor"]?.string
+            guard place != "the end" else { continue }
+            try file(of: daemon, place, backends: cluster)
+            #expect(try connection.reloadMoving() == ["c"])
+            try connection.awaitMoves()
+            #expect(try connection.dropOriginals() == true)
+        }
+        #expect(found == expected && cursor == nil)
+    }
+
     // MARK: Refusals
 
     @Test func theOldBackendMustStay() throws {

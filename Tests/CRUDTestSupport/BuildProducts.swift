@@ -26,6 +26,12 @@ package enum BuildProducts {
         throw Failure("\(name) is not in the folder of \(try executable()): has the whole package been built?")
     }
 
+    /// Whether the products are those of a release build, which keeps the times that the documents promise. A debug
+    /// build on a busy machine does not: there tests hold it to bounds that only tell slow from never.
+    package static var areOptimised: Bool {
+        getenv("CRUDD_PRODUCTS").map { String(cString: $0).hasSuffix("release") } ?? false
+    }
+
     /// The root of the package's sources.
     package static var packageDirectory: String {
         #filePath.split(separator: "/").dropLast(3).map { "/\($0)" }.joined()

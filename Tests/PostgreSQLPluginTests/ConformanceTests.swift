@@ -5,14 +5,15 @@ import Testing
 @Suite(.serialized) struct ConformanceTests {
     @Test(arguments: ["schema: inline", "schema: child", "{schema: shared, shared: true}"])
     func conforms(options: String) throws {
-        let server = try PostgreSQLServer.shared()
+        let relay = try Relay(to: PostgreSQLServer.shared())
+        defer { relay.end() }
         let directory = try TemporaryDirectory()
         let plugin = "\(directory.path)/postgresql.so"
         try Files.copy(BuildProducts.path(of: "libpostgresql.so"), to: plugin, mode: 0o755)
         let members = options.drop { $0 == "{" }.prefix { $0 != "}" }
         let outcome = try Command.run(
             BuildProducts.path(of: "crudd-plugin-host"),
-            ["--check", plugin, "--options", "{connection: '\(server.connection)', \(members)}"]
+            ["--check", plugin, "--options", "{connection: '\(relay.connection)', \(members)}"]
                 + (options.contains("child") ? ["--in-child"] : []),
             until: Deadline(.seconds(120)))
         let failures = outcome.output.split(separator: "\n").filter { !$0.hasPrefix("ok ") && !$0.hasPrefix("- ") }
@@ -22,5 +23,6 @@ import Testing
                 #expect(outcome.output.contains("ok      \(format): \(check)\n"), "\(check)")
             }
         }
+        ShardedSQL.check(relay.statements)
     }
 }

@@ -14,6 +14,9 @@ import Testing
                 collections: "other: {backend: other}\n\"*\": {backend: main}"))
     }
 
+    /// How long a request to another backend may take.
+    private static let longestForOthers = BuildProducts.areOptimised ? Duration.milliseconds(100) : .seconds(5)
+
     /// Reads are refused at once, other backends do not notice, and nothing that was acknowledged is lost.
     @Test(arguments: ["inline", "process"])
     func serverIsKilledUnderLoad(isolation: String) throws {
@@ -27,7 +30,9 @@ import Testing
             try server.kill()
             for number in 0..<20 {
                 try load.run(atMost: .milliseconds(50))
+                let begin = ContinuousClock.now
                 #expect(try bystander.upsert("other", "\(number)", "1").result != nil)
+                #expect(begin.duration(to: .now) < Self.longestForOthers)
             }
             #expect(try bystander.read("clients", "none").error?.name == "unavailable")
             #expect(load.slowestRead < .seconds(2))
@@ -40,6 +45,45 @@ import Testing
         let fates = load.fates
         #expect(fates[.acknowledged, default: 0] > 400 && fates[.unavailable, default: 0] > 0, "\(fates)")
         try load.check(daemon.connect())
+        #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
+    }
+
+    /// A server that is frozen closes no connection: it is found out by its silence.
+    @Test(arguments: ["inline", "process"])
+    func serverIsFrozenUnderLoad(isolation: String) throws {
+        let server = try PostgreSQLServer()
+        let daemon = try Self.daemon(server.connection, isolation: isolation)
+        var load = try PostgreSQLLoad(on: daemon, "clients")
+        let bystander = try daemon.connect()
+        try load.run(atMost: .seconds(10)) { $0.fates[.acknowledged, default: 0] > 100 }
+        load.slowestRead = .zero
+        let thaw = try server.freeze()
+        defer { thaw() }
+        let frozenAt = ContinuousClock.now
+        var isNoticed = false
+        while !isNoticed {
+            try #require(frozenAt.duration(to: .now) < .seconds(20), "the server's silence is not noticed")
+            try load.run(atMost: .milliseconds(100))
+            let begin = ContinuousClock.now
+            #expect(try bystander.upsert("other", "a", "1").result != nil)
+            #expect(begin.duration(to: .now) < Self.longestForOthers)
+            isNoticed = try bystander.backend("main")?["state"]?.string == "down"
+        }
+        // Nobody waits for it any more.
+        let begin = ContinuousClock.now
+        #expect(try bystander.read("clients", "none").error?.name == "unavailable")
+        #expect(try bystander.upsert("clients", "new", "1").error?.name == "unavailable")
+        #expect(begin.duration(to: .now) < .seconds(2))
+        try load.run(atMost: .seconds(1))
+        #expect(load.slowestRead < .seconds(15))
+        thaw()
+        let start = ContinuousClock.now
+        try load.run(atMost: .seconds(20)) { $0.lastAcknowledged.map { $0 > start } ?? false }
+        #expect(start.duration(to: .now) < .seconds(8))
+        try load.drain()
+        try load.check(daemon.connect())
+        let restarts = try bystander.backend("main")?["restarts"]?.integer
+        #expect(restarts == nil || restarts == 0, "the child is not to blame")
         #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
     }
 
@@ -63,6 +107,15 @@ import Testing
         #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
     }
 
+    /// Three times as long as a lease lasts.
+    private func awaitWrite(_ item: String, on connection: Connection) throws {
+        let deadline = Deadline(.seconds(30))
+        while try connection.upsert("clients", "a", item).result == nil {
+            try #require(!deadline.hasPassed, "nobody takes over")
+            poll(nil, 0, 20)
+        }
+    }
+
     /// A frozen daemon loses the schema to another one, and does no harm when it is woken.
     @Test func secondDaemonTakesOver() throws {
         let server = try PostgreSQLServer.shared()
@@ -83,13 +136,7 @@ import Testing
         #expect(second.log.contains("in use by process \(first.process.pid) of "))
 
         first.process.signal(SIGSTOP)
-        let frozenAt = ContinuousClock.now
-        let deadline = Deadline(.seconds(60))
-        while try standby.upsert("clients", "a", "2").result == nil {
-            try #require(!deadline.hasPassed)
-            poll(nil, 0, 20)
-        }
-        #expect(frozenAt.duration(to: .now) < .seconds(30))
+        try awaitWrite("2", on: standby)
         first.process.signal(SIGCONT)
         #expect(try connection.upsert("clients", "a", "3").error?.name == "unavailable")
         let read = try connection.read("clients", "a")
@@ -98,10 +145,7 @@ import Testing
         #expect(first.log.contains("taken the schema over"))
         // It stands by from then on.
         try second.kill()
-        while try connection.upsert("clients", "a", "4").result == nil {
-            try #require(!deadline.hasPassed)
-            poll(nil, 0, 20)
-        }
+        try awaitWrite("4", on: connection)
         // One that was killed on this machine is not waited for.
         try first.kill()
         let third = try start()

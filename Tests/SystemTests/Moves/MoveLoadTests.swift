@@ -4,6 +4,17 @@ import Testing
 
 /// Moves while clients write and read: none of them notices.
 @Suite struct MoveLoadTests {
+    /// How long a request may take while its collection is switched, and how long requests are held for that.
+    private static let longestRequest = BuildProducts.areOptimised ? Duration.milliseconds(250) : .seconds(5)
+    private static let longestWait = BuildProducts.areOptimised ? Duration.milliseconds(50) : .seconds(2)
+
+    /// How long the daemon says that it has held requests for the switches so far.
+    private func waits(of daemon: Daemon) -> [Duration] {
+        daemon.log.split(separator: "\n").filter { $0.contains("have waited") }.compactMap { line in
+            line.split(separator: " ").dropLast().last.flatMap { Double($0) }.map { .seconds($0) }
+        }
+    }
+
     @Test func noRequestFailsOnTheWayThroughEveryPlace() throws {
         let records = MovePlaces.number("CRUDD_MOVE_RECORDS", default: 600)
         let cluster = "cluster: {plugin: postgresql, options: \(PostgreSQLServer.options("moved"))}"
@@ -36,6 +47,7 @@ import Testing
             }
             let duration = start.duration(to: .now)
             let longestInSwitch = load.takeLongest()
+            #expect(longestInSwitch <= Self.longestRequest, "\(place)")
             // Behind the switch too.
             let after = load.replies + 500
             try load.run(administrator) { _ in load.replies >= after }
@@ -48,10 +60,10 @@ import Testing
             if getenv("CRUDD_MOVE_RECORDS") != nil {
                 print("\(place): \(duration), \(load.replies - before) requests, longest", terminator: " ")
                 print("while copying \(longest), in the switch \(longestInSwitch)")
-                let waits = daemon.log.split(separator: "\n").filter { $0.contains("have waited") }
-                print(waits.joined(separator: "\n"))
+                print("requests were held for \(waits(of: daemon))")
             }
         }
+        #expect(waits(of: daemon).count >= way.count && waits(of: daemon).allSatisfy { $0 <= Self.longestWait })
         #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
     }
 

@@ -52,6 +52,8 @@ import Testing
         for invalid in ["0", "-1", "1.5", "\"1\"", "99999999999999999999"] {
             #expect(try admin.call("session.close", #"{"session":\#(invalid)}"#).error?.name == "invalid_params")
         }
+        let tooLong = try admin.call("session.close", #"{"session":9223372036854775808}"#)
+        #expect(tooLong.json["error"]?["message"]?.string == "`session` must be an integer of 64 bits")
     }
 
     @Test func oneCanCloseOneself() throws {

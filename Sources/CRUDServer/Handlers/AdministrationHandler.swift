@@ -121,7 +121,7 @@ final class AdministrationHandler {
         return limit.integer(text) ?? SlowLog.capacity
     }
 
-    /// The number of the session that is meant; 0, which none has, for what is no such number.
+    /// The number of the session that is meant.
     func session(_ call: borrowing Call) -> Int { call[.session]?.integer(call.text.span) ?? 0 }
 
     // MARK: Descriptions

@@ -27,6 +27,7 @@ extension Parameter {
         case .protocolVersion where !value.isInteger(text), .limit where !value.isInteger(text),
             .session where !value.isInteger(text):
             throw invalid("must be an integer")
+        case .session where value.integer(text) == nil: throw invalid("must be an integer of 64 bits")
         case .ttl: _ = try milliseconds(value, text, atMost: DefaultLimits.ttlSeconds, isPositive: true)
         case .wait: _ = try milliseconds(value, text, atMost: DefaultLimits.waitSeconds, isPositive: false)
         default: break

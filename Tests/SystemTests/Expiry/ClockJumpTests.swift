@@ -59,7 +59,7 @@ import Testing
 /// A clock of real time for a daemon, which a test can set.
 ///
 /// The C library's function is replaced by one that adds the number of seconds in a file.
-private struct SetClock {
+struct SetClock {
     private let directory: TemporaryDirectory
     private let offset: Descriptor
 

@@ -1,7 +1,7 @@
 package import CRUDJSON
 import CRUDModel
 
-/// How a query was executed, for whoever wonders.
+/// How a query was executed, as `explain` shows it.
 package struct QueryPlan: Sendable {
     /// Who has brought the records into their order.
     enum Sort: String {

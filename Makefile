@@ -51,7 +51,7 @@ DOCUMENTS = README.md CHANGELOG.md LICENSE $(wildcard etc/*.md) etc/crudd.yaml s
 	$(wildcard Sources/*/README.md Plugins/*/README.md systemd/examples/*)
 
 .PHONY: help toolchain deps deps-test deps-bench build demo docs man test test-allocations test-asan test-package \
-	fuzz check lint bench bench-compare install deb uninstall clean
+	test-bare fuzz check lint bench bench-compare install deb uninstall clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -115,6 +115,10 @@ test-package: deb ## Check packages and manual pages, and what is installed on a
 	lintian --fail-on error .build/deb/*.deb
 	Tests/Systemd/run .build/deb
 
+test-bare: deb ## Check the packages on a bare Debian 12, which is downloaded
+	@$(call apt_install,debootstrap systemd-container)
+	Tests/Systemd/bare .build/deb
+
 fuzz: deps ## Fuzz the parsers for a minute
 	@Tests/Fuzz/run
 
@@ -127,7 +131,7 @@ check: deps lint ## Lint, build with warnings as errors, check documentation, li
 
 lint:
 	@git ls-files -z '*.swift' | xargs -0 swift format lint --strict --configuration .swift-format
-	for script in .ci/run {Sources,Tests}/*/run Tests/Bench/*.sh Tests/Systemd/{checks,documents,cluster,mutants}; do
+	for script in .ci/run {Sources,Tests}/*/run Tests/Bench/*.sh Tests/Systemd/{checks,documents,cluster,mutants,bare}; do
 	    bash -n "$$script"
 	done
 	Tests/Documents/check

@@ -97,7 +97,8 @@ import Testing
         #expect(try connection.isUsable())
     }
 
-    /// What an error quotes of a request is cut: the request's id, and the replies to others of its array, are not lost.
+    /// What an error quotes of a request is cut. Neither the request's id nor the replies to others of its array are
+    /// lost.
     @Test func anErrorIsNeverLong() throws {
         let daemon = try Daemon(Configuration(limits: "frame_bytes: 64KiB\nitem_bytes: 32KiB"))
         let connection = try daemon.connect()

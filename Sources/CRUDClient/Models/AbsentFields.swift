@@ -1,7 +1,7 @@
 import Synchronization
 
-/// Collects which fields of a value are absent while it is encoded: its text does not distinguish them from members that
-/// are nil.
+/// Collects which fields of a value are absent while it is encoded: its text does not distinguish them from members
+/// that are nil.
 final class AbsentFields: Sendable {
     /// That of the present encoding; nil: nobody wants to know.
     @TaskLocal static var current: AbsentFields?

@@ -3,11 +3,11 @@ import CRUDPluginHost
 
 /// Mutations of any number of batches as one call of the plugin, which a plugin with transactions makes one commit.
 ///
-/// **Transformations.** A mutation that makes its item from the current one is written on condition that the record still
-/// has the revision that was read. The records that such mutations need are read together, in one call, when the commit
-/// is executed: one round trip to a server. This thread is the backend's only writer, so that the condition fails only
-/// where somebody else writes the same storage; then the mutation is retried. That presumes that nothing else in the
-/// commit is about the same record: a mutation that would be begins the next commit.
+/// **Transformations.** A mutation that makes its item from the current one is written on condition that the record
+/// still has the revision that was read. The records that such mutations need are read together, in one call, when the
+/// commit is executed: one round trip to a server. This thread is the backend's only writer, so that the condition
+/// fails only where somebody else writes the same storage; then the mutation is retried. That presumes that nothing
+/// else in the commit is about the same record: a mutation that would be begins the next commit.
 struct GroupCommit {
     private let storage: OpenStorage
     private var entries: [PluginMutation] = []

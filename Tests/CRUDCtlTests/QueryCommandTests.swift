@@ -65,7 +65,7 @@ import Testing
     func namesCorruptRecordsOfEveryPage(_ format: String, _ expected: String) async throws {
         let daemon = try Self.pagingDaemon([
             #"{"records":[{"id":"a","item":1}],"corrupt":["b"],"cursor":"k"}"#,
-            #"{"records":[],"corrupt":["c\n","d"]}"#,
+            #"{"records":[],"corrupt":["b","c\n","d"]}"#,
         ])
         let run = try CrudctlProgram.run(["--socket", daemon.path, "query", "c", "--all", "-o", format])
         #expect(run.status == .exited(0))

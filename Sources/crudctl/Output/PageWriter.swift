@@ -14,6 +14,8 @@ struct PageWriter {
     private var hasRecords = false
     /// The ids of corrupt records that are printed at the end, as JSON text.
     private var corrupt: [String] = []
+    /// The ids of corrupt records of all pages: two pages may name the same one.
+    private var named: Set<[UInt8]> = []
 
     init(_ printer: ResultPrinter, hasAllPages: Bool) {
         self.printer = printer
@@ -23,7 +25,7 @@ struct PageWriter {
     mutating func write(_ page: ResultObject) throws {
         defer { isFirst = false }
         let records = page.elements("records") ?? []
-        let corrupt = page.elements("corrupt") ?? []
+        let corrupt = (page.elements("corrupt") ?? []).filter { named.insert(Array($0)).inserted }
         switch printer.format {
         case .json where hasAllPages:
             var text = Array((isFirst ? #"{"records":["# : "").utf8)

@@ -135,9 +135,10 @@ lint:
 	    bash -n "$$script"
 	done
 	Tests/Documents/check
+	Tests/Structure/check
 	# swift format does not check comments. Columns are characters, not bytes.
-	long=$$(git ls-files -z '*.swift' '*.c' '*.h' '*.py' '*.sh' '*/run' Makefile |
-	    LC_ALL=C.UTF-8 xargs -0 grep -snHE '^.{121}' | cut -c 1-160) || true
+	long=$$(git ls-files -z '*.swift' '*.c' '*.h' '*.py' '*.sh' '*/run' Makefile Tests/{Documents,Structure,Systemd} \
+	    systemd/examples | LC_ALL=C.UTF-8 xargs -0 grep -snHE '^.{121}' | cut -c 1-160) || true
 	if [ -n "$$long" ]; then printf 'Lines of more than 120 columns:\n%s\n' "$$long" >&2; exit 1; fi
 
 bench: deps-bench build ## Compare crudd with Redis and PostgreSQL (RECORDS, SECONDS, ROUNDS)

@@ -30,9 +30,10 @@ extension Writer {
 
     /// Gives mutations their outcomes whose transaction may have been committed.
     ///
-    /// - Throws: ``StorageFailure`` with `unavailable` or `noSpace` where it was not, with `outcomeUnknown` where that is not known.
-    func settle(
-        _ batch: borrowing WriteBatch<PostgreSQLCollection>, _ range: Range<Int>, after failure: StorageFailure
+    /// - Throws: ``StorageFailure`` with `unavailable` or `noSpace` where it was not, with `outcomeUnknown` where that is
+    ///   not known.
+    func resolveOutcome(
+        of batch: borrowing WriteBatch<PostgreSQLCollection>, _ range: Range<Int>, after failure: StorageFailure
     ) throws(StorageFailure) {
         let unknown = StorageFailure(.outcomeUnknown, failure.message)
         // The server has said that it has committed, and that others may not know: nothing can prove more.

@@ -206,7 +206,7 @@ final class Writer {
         } catch {
             release(connection)
             guard progress == .committing else { throw error }
-            try settle(batch, range, after: error)
+            try resolveOutcome(of: batch, range, after: error)
             return nil
         }
     }

@@ -43,7 +43,7 @@ struct Catalog {
             "INSERT INTO crudd_collections (number, name, format, table_name) VALUES (\(number), ?1, ?2, ?3)",
             [name, format.rawValue, tableName]
         ) { _ in }
-        // The item stands last: what is behind it in an item of many pages is found only by walking them. The default
+        // The item stands last: what is behind it in an item of many pages is found only by reading them. The default
         // of the revision is for rows that people insert by hand.
         try connection.execute(
             """

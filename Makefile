@@ -48,6 +48,7 @@ FALL ?= 10
 DOCUMENTS = README.md CHANGELOG.md LICENSE $(wildcard etc/*.md) etc/crudd.yaml systemd/README.md \
 	Sources/CRUDWire/PROTOCOL.md Sources/CRUDPluginABI/CHILD-PROTOCOL.md Plugins/Examples/memory.c \
 	Plugins/Examples/entries.h Plugins/Examples/removals.h Plugins/Examples/store.py Tests/Bench/README.md \
+	Sources/CRUDPluginABI/include/crudd_plugin.h $(wildcard Sources/CRUDClient/CRUDClient.docc/*.md) \
 	$(wildcard Sources/*/README.md Plugins/*/README.md systemd/examples/*)
 
 .PHONY: help toolchain deps deps-test deps-bench build demo docs man test test-allocations test-asan test-package \
@@ -135,6 +136,7 @@ lint:
 	    bash -n "$$script"
 	done
 	Tests/Documents/check
+	git ls-files -z '*.md' | xargs -0 Tests/Documents/links
 	Tests/Structure/check
 	# swift format does not check comments. Columns are characters, not bytes.
 	long=$$(git ls-files -z '*.swift' '*.c' '*.h' '*.py' '*.sh' '*/run' Makefile Tests/{Documents,Structure,Systemd} \

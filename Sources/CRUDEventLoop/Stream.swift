@@ -1,3 +1,5 @@
+import Glibc
+
 /// Handles the input of one stream. Called on the loop's thread, never from within a call of the stream's own.
 package protocol StreamHandler: AnyObject {
     /// Bytes have arrived: those that were left unconsumed last time, followed by new ones.
@@ -126,6 +128,13 @@ package final class Stream {
         guard !isResuming else { return }
         isResuming = true
         loop.resumeNextIteration(self)
+    }
+
+    /// Has the kernel refuse what the peer sends from now on (EPIPE). What it has sent before is still delivered, and
+    /// then `reachedEnd(of:)` is called.
+    package func endInput() {
+        guard phase == .open else { return }
+        shutdown(descriptor, CInt(SHUT_RD))
     }
 
     // MARK: Writing

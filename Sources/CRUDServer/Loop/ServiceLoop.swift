@@ -40,6 +40,8 @@ final class ServiceLoop: IterationHandler, LoopContext {
     let heartbeat = Watchdog.Heartbeat()
     /// When a draining loop no longer waits for what is in flight.
     private var drainDeadline = Duration.zero
+    /// Whether no peer can send any more, as the daemon is about to stop.
+    private var hasEndedInput = false
     /// Whether something was in flight for too long when the daemon was to stop.
     private var hasGivenUp = false
 
@@ -124,7 +126,16 @@ final class ServiceLoop: IterationHandler, LoopContext {
             for isQuiescent in quiescing { isQuiescent.resolve(true) }
             quiescing.removeAll()
         }
-        if state.isDraining, sessions.isIdle, areClientsIdle { eventLoop.stop() }
+        if state.isDraining, sessions.isIdle, areClientsIdle { stopAfterInput() }
+    }
+
+    /// Stops once every request that was sent has its reply: a peer that cannot send any more knows that what it has
+    /// not sent was not executed.
+    private func stopAfterInput() {
+        guard !sessions.isEmpty else { return eventLoop.stop() }
+        guard !hasEndedInput else { return }
+        hasEndedInput = true
+        sessions.endInput()
     }
 
     /// Whether any request is in flight or waits.

@@ -123,6 +123,13 @@ final class SessionSet {
         loop.service.sessions.leave(uid: session.peer.uid)
     }
 
+    /// Lets no peer send any more. The sessions end when they have read, and replied to, what was sent before.
+    func endInput() {
+        for session in sessions.values { session.state.stream?.endInput() }
+    }
+
+    var isEmpty: Bool { sessions.isEmpty }
+
     /// Closes those for which nothing has come or gone for so long.
     func closeIdle(after time: Duration) {
         for session in sessions.values where session.isIdle(for: time) { session.finish() }

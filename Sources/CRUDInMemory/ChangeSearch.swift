@@ -19,7 +19,7 @@ struct ChangeSearch: ~Copyable {
     /// - Throws: `invalid_query` for a filter that cannot be evaluated, `limit_exceeded` for a wrong limit.
     init(_ query: ChangeQuery, in collection: String) throws(CRUDError) {
         let limit = query.limit ?? DefaultLimits.pageRecords
-        try Check.limit(limit)
+        try RequestCheck.limit(limit)
         let fields = try query.fields.map { fields throws(CRUDError) in try FieldProjection(fields) }
         filter = if let filter = query.selection.filter { try FilterEvaluator(filter) } else { nil }
         self.fields = fields

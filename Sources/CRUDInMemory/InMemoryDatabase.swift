@@ -55,9 +55,9 @@ public final class InMemoryDatabase: Sendable {
     ///
     /// - Parameter member: what the protocol calls the parameter.
     func records(_ ids: [String], in collection: String, _ member: String = "ids") throws -> [Record] {
-        try Check.collection(collection)
-        try Check.count(ids.count, member)
-        for id in ids { try Check.id(id, member) }
+        try RequestCheck.collection(collection)
+        try RequestCheck.count(ids.count, member)
+        for id in ids { try RequestCheck.id(id, member) }
         var seen: Set<[UInt8]> = []
         return access { tables in
             ids.compactMap { id in
@@ -69,7 +69,7 @@ public final class InMemoryDatabase: Sendable {
 
     /// The result of `record.query`, as JSON text.
     func page(_ query: RecordQuery, in collection: String) throws -> [UInt8] {
-        try Check.collection(collection)
+        try RequestCheck.collection(collection)
         let name = Array(collection.utf8)
         let execution = try QueryExecution(
             Query(query, in: name), in: QueryTarget(name: name), maximumBytes: DefaultLimits.frameBytes,
@@ -80,7 +80,7 @@ public final class InMemoryDatabase: Sendable {
     }
 
     func count(_ selection: RecordSelection, in collection: String) throws -> Int {
-        try Check.collection(collection)
+        try RequestCheck.collection(collection)
         let execution = try CountExecution(Query(selection), in: QueryTarget(name: []))
         let table = snapshot(collection)
         while try !execution.advance(table, isAbandoned: { false }) {}
@@ -98,15 +98,15 @@ public final class InMemoryDatabase: Sendable {
         _ id: String, in collection: String, _ item: EncodedItem? = nil, _ expiry: Expiry? = nil,
         _ change: (inout Tables) throws(CRUDError) -> Result
     ) throws -> Result {
-        try Check.collection(collection)
-        try Check.id(id)
-        if let item { try Check.item(item) }
-        try Check.expiry(expiry)
+        try RequestCheck.collection(collection)
+        try RequestCheck.id(id)
+        if let item { try RequestCheck.item(item) }
+        try RequestCheck.expiry(expiry)
         return try access(change)
     }
 
     func delete(_ selection: RecordSelection, in collection: String) throws -> Int {
-        try Check.collection(collection)
+        try RequestCheck.collection(collection)
         let execution = try MatchExecution(Query(selection), in: QueryTarget(name: []))
         return try access { tables in
             let table = tables[collection].snapshot()
@@ -122,7 +122,7 @@ public final class InMemoryDatabase: Sendable {
     }
 
     func batch(_ operations: [RecordOperation], in collection: String) throws -> [Result<RecordOutcome, CRUDError>] {
-        try Check.operations(operations, in: collection)
+        try RequestCheck.operations(operations, in: collection)
         return access { tables in
             operations.map { operation in
                 Result { () throws(CRUDError) in try tables.execute(operation, in: collection) }
@@ -131,7 +131,7 @@ public final class InMemoryDatabase: Sendable {
     }
 
     func transaction(_ operations: [RecordOperation], in collection: String) throws -> [RecordOutcome] {
-        try Check.operations(operations, in: collection)
+        try RequestCheck.operations(operations, in: collection)
         return try access { tables in
             var changed = tables
             let outcomes = try operations.enumerated().map { index, operation in
@@ -161,8 +161,8 @@ public final class InMemoryDatabase: Sendable {
 
     /// Reads a page of changes; waits for the first one, or until the query's time is over.
     func changes(_ query: ChangeQuery, in collection: String) async throws -> ChangePage {
-        try Check.collection(collection)
-        try Check.wait(query.wait)
+        try RequestCheck.collection(collection)
+        try RequestCheck.wait(query.wait)
         var search = try ChangeSearch(query, in: collection)
         let end = clock.now() + (query.wait.wholeMilliseconds ?? 0)
         while true {
@@ -173,7 +173,7 @@ public final class InMemoryDatabase: Sendable {
             try await clock.race(until: min(end, found.expiry ?? end), deadline: CRUDClient.deadline) { [signal] in
                 await signal.wait(beyond: found.sequence)
             }
-            try Check.task()
+            try RequestCheck.task()
         }
     }
 }

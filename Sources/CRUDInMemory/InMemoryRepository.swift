@@ -162,7 +162,7 @@ public struct InMemoryRepository: RecordStore {
 
     /// Lets other tasks run, as every call does first.
     private func yield() async throws {
-        try Check.task()
+        try RequestCheck.task()
         await Task.yield()
     }
 }

@@ -137,7 +137,7 @@ extension CRUDQuery.Query {
         self.init(query.selection)
         sort = query.sort
         if let limit = query.limit { self.limit = limit }
-        try Check.limit(limit)
+        try RequestCheck.limit(limit)
         fields = try query.fields.map { fields throws(CRUDError) in try FieldProjection(fields) }
         explains = query.explains
         if let cursor = query.cursor { try resume(from: Array(cursor.text.utf8), in: collection) }

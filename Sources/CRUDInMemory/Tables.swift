@@ -77,7 +77,7 @@ struct Tables {
             // Both were checked when they came.
             throw CRUDError(.internalError, "an item or a patch is not JSON")
         }
-        try Check.item(patched)
+        try RequestCheck.item(patched)
         return put(patched, id, collection, expiresAt: expiry == nil ? current?.expiresAt : instant(expiry))
     }
 

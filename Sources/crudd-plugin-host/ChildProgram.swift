@@ -8,10 +8,11 @@ import Glibc
 ///     crudd-plugin-host --child PARENT MEMORY plugin FILE SHA256 CHANNELS DIRECTORY…
 ///     crudd-plugin-host --child PARENT MEMORY command FILE SHA256 WORD…
 ///
-/// The first loads a plugin of one of the directories and serves it, see ``Service``; the second becomes FILE, which
-/// serves itself on 0 and 1. PARENT is the daemon's process id, MEMORY the most bytes of memory that the child may make
-/// its own, SHA256 the digest that FILE must have, CHANNELS how many channels event loops read on. Before anything else
-/// runs, the process is tied to its parent's life, held to its limits and rid of whatever it may have inherited.
+/// The first loads a plugin of one of the directories and serves it, see ``ChildService``; the second becomes FILE,
+/// which serves itself on 0 and 1. PARENT is the daemon's process id, MEMORY the most bytes of memory that the child
+/// may make its own, SHA256 the digest that FILE must have, CHANNELS how many channels event loops read on. Before
+/// anything else runs, the process is tied to its parent's life, held to its limits and rid of whatever it may have
+/// inherited.
 enum ChildProgram {
     static func run(_ words: [String]) -> Never {
         guard words.count >= 6, let parent = pid_t(words[0]), let memory = rlim_t(words[1]) else {
@@ -23,7 +24,7 @@ enum ChildProgram {
         switch words[2] {
         case "plugin":
             guard let loopChannels = CInt(words[5]) else { fail("only crudd starts this") }
-            let channels = Service.channels(loopChannels: loopChannels)
+            let channels = ChildService.channels(loopChannels: loopChannels)
             _ = clinux_close_from(channels.upperBound)
             let plugin: Plugin
             do throws(PluginLoadingError) {
@@ -31,7 +32,7 @@ enum ChildProgram {
             } catch {
                 refuse(PluginFailure(error), on: channels.lowerBound)
             }
-            exit(Service.run(plugin, channels))
+            exit(ChildService.run(plugin, channels))
         case "command":
             _ = clinux_close_from(STDERR_FILENO + 1)
             do throws(PluginLoadingError) {

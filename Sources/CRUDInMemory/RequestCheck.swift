@@ -3,7 +3,7 @@ import CRUDJSON
 import CRUDModel
 
 /// What the daemon refuses before it does anything, with the limits that it has unless it is configured otherwise.
-enum Check {
+enum RequestCheck {
     /// That the task may make a call.
     ///
     /// - Throws: `unavailable` if its deadline has passed.

@@ -6,7 +6,7 @@ import Glibc
 ///
 /// Each channel has a thread. The first, descriptor 3, carries any call and the notifications; on the
 /// others, one for a thread of the daemon and those of its event loops, reads are made beside a commit on the first.
-enum Service {
+enum ChildService {
     private static let firstChannel: CInt = 3
     /// Stacks count in the child's limit of memory, and a machine with many CPUs has many of these.
     private static let readerStackBytes = 1 << 20

@@ -3,8 +3,8 @@ import CRUDPluginABI
 /// A scan in several calls: the caller may stop at any record, and a child that does not heed an interrupt should not
 /// have found many more by then.
 ///
-/// What the child finds is checked: ids must be ids, in the range and in the order that was asked for. A sequence number
-/// that comes twice is no fault of the child's: somebody has copied a row with its number. The copy is left out.
+/// What the child finds is checked: ids must be ids, in the range and in the order that was asked for. A sequence
+/// number that comes twice is no fault of the child's: somebody has copied a row with its number. The copy is left out.
 struct ScanPager {
     private let request: crudd_scan
     private var range: crudd_range

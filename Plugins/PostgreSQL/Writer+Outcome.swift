@@ -30,8 +30,8 @@ extension Writer {
 
     /// Gives mutations their outcomes whose transaction may have been committed.
     ///
-    /// - Throws: ``StorageFailure`` with `unavailable` or `noSpace` where it was not, with `outcomeUnknown` where that is
-    ///   not known.
+    /// - Throws: ``StorageFailure`` with `unavailable` or `noSpace` where it was not, with `outcomeUnknown` where that
+    ///   is not known.
     func resolveOutcome(
         of batch: borrowing WriteBatch<PostgreSQLCollection>, _ range: Range<Int>, after failure: StorageFailure
     ) throws(StorageFailure) {

@@ -127,15 +127,27 @@ final class PostgreSQLReader: StorageReader {
         _ request: borrowing CountRequest, in collection: PostgreSQLCollection
     ) throws(StorageFailure) -> UInt64 {
         let bounds = try ScanBounds(request.range, of: collection)
+        var expired = try countExpired(bounds, request)
+        while true {
+            var parameters = bounds.parameters
+            let limit = request.limit.map { Int64(clamping: $0) } ?? .max
+            let (sum, overflows) = limit.addingReportingOverflow(expired)
+            parameters.add(overflows ? .max : sum)
+            let all = try query(.count(bounds.scan), bounds.scope, parameters, request.call).integer(0, 0)
+            if expired == 0 { return UInt64(clamping: all) }
+            // Those that had expired at that time can only become fewer: while as many are left none has been removed.
+            let left = try countExpired(bounds, request)
+            if left == expired { return UInt64(clamping: all - expired) }
+            expired = left
+        }
+    }
+
+    private func countExpired(
+        _ bounds: ScanBounds, _ request: borrowing CountRequest
+    ) throws(StorageFailure) -> Int64 {
         var parameters = bounds.parameters
         parameters.add(request.now)
-        let expired = try query(.countExpired(bounds.scan), bounds.scope, parameters, request.call).integer(0, 0)
-        parameters = bounds.parameters
-        let limit = request.limit.map { Int64(clamping: $0) } ?? .max
-        let (sum, overflows) = limit.addingReportingOverflow(expired)
-        parameters.add(overflows ? .max : sum)
-        let all = try query(.count(bounds.scan), bounds.scope, parameters, request.call).integer(0, 0)
-        return UInt64(clamping: all - expired)
+        return try query(.countExpired(bounds.scan), bounds.scope, parameters, request.call).integer(0, 0)
     }
 
     // MARK: The connection

@@ -143,12 +143,12 @@ import Testing
         }
     }
 
-    @Test func storesNamesAsTheyAreWrittenElsewhere() throws {
+    @Test func storesEachNameOnceAsItWasWrittenLast() throws {
         let connection = try Daemon.shared.connect()
         _ = try connection.create("main/normal", "a", #"{"a":1,"\u0061":2,"b":{"c":1,"c":{"d":1,"d":2}}}"#)
-        #expect(try connection.item("main/normal", "a") == #"{"a":2,"b":{"c":{"d":2}}}"#)
-        let reply = try connection.patch("main/normal", "a", #"{"\u0061":[{"x":1,"x":2}]}"#)
-        #expect(reply.result?["item"]?.text == #"{"a":[{"x":2}],"b":{"c":{"d":2}}}"#)
+        #expect(try connection.item("main/normal", "a") == #"{"\u0061":2,"b":{"c":{"d":2}}}"#)
+        let reply = try connection.patch("main/normal", "a", #"{"a":[{"x":1,"x":2}]}"#)
+        #expect(reply.result?["item"]?["a"]?.text == #"[{"x":2}]"# && reply.result?["item"]?["b"] != nil)
         #expect(try connection.item("main/normal", "a") == reply.result?["item"]?.text)
     }
 }

@@ -53,6 +53,7 @@ final class CurrentRecordReader: ReadSink {
     }
 
     func receive(index: Int, _ record: FoundRecord) -> Bool {
+        guard found.indices.contains(index) else { return true }
         found[index] = Record(item: Array(record.item), revision: Array(record.revision), expiresAt: record.expiresAt)
         bytes += record.item.count
         return bytes <= Self.maximumBytes

@@ -3,9 +3,6 @@ import Glibc
 /// The build products of SwiftPM. All of them are in one folder, that of the test program. The variable
 /// `CRUDD_PRODUCTS` may name another folder, with products to be tested in place of those.
 package enum BuildProducts {
-    /// Whether the products are those of a release build: `CRUDD_PRODUCTS` names no others.
-    package static var areOptimized: Bool { getenv("CRUDD_PRODUCTS") != nil }
-
     /// The path of a product, such as `crudd` or `libsqlite.so`.
     package static func path(of name: String) throws -> String {
         if let folder = getenv("CRUDD_PRODUCTS") {
@@ -28,7 +25,7 @@ package enum BuildProducts {
 
     /// Whether the products are those of a release build, which keeps the times that the documents promise. A debug
     /// build on a busy machine does not: there tests hold it to bounds that only tell slow from never.
-    package static var areOptimised: Bool {
+    package static var areOptimized: Bool {
         getenv("CRUDD_PRODUCTS").map { String(cString: $0).hasSuffix("release") } ?? false
     }
 

@@ -15,7 +15,7 @@ import Testing
     }
 
     /// How long a request to another backend may take.
-    private static let longestForOthers = BuildProducts.areOptimised ? Duration.milliseconds(100) : .seconds(5)
+    private static let longestForOthers = BuildProducts.areOptimized ? Duration.milliseconds(100) : .seconds(5)
 
     /// Reads are refused at once, other backends do not notice, and nothing that was acknowledged is lost.
     @Test(arguments: ["inline", "process"])

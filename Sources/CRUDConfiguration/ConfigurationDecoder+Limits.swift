@@ -57,6 +57,9 @@ extension ConfigurationDecoder {
                 areSizesSound = false
             }
         }
+        if let idle = limits.idleTimeout, idle < .milliseconds(1), let node = fields[.idleTimeout] {
+            report(node, expected: "0us or at least 1ms")
+        }
         if fields[.itemBytes] == nil { limits.itemBytes = min(limits.itemBytes, limits.frameBytes / 2) }
         if areSizesSound, limits.itemBytes > limits.frameBytes / 2 {
             report(

@@ -34,7 +34,7 @@ import Testing
         #expect(try connection.create("slow", "a", "1").result != nil)
         try daemon.installation.configure(Self.configuration("{open_hangs: 1}", limits: "request_timeout: 5s"))
         #expect(
-            try connection.reload()
+            try connection.reload(force: true)
                 == ["backend slow: options changed", "backend slow: not open yet, its requests wait"])
         #expect(try connection.create("c", "a", "1").result != nil)
         #expect(try daemon.stop() == .exited(0))

@@ -53,6 +53,36 @@ import Testing
         #expect(result?["records"]?.elements?.count == 1)
     }
 
+    /// The backend has the name that it had, and is another storage.
+    @Test(arguments: [
+        ("sqlite, options: {path: $DIRECTORY/main.sqlite}", "sqlite, options: {path: $DIRECTORY/new.sqlite}"),
+        ("sqlite, options: {path: $DIRECTORY/main.sqlite}", "memory"),
+        ("sqlite, isolation: process, options: {path: $DIRECTORY/main.sqlite}", "memory, isolation: process"),
+        ("memory", "memory, isolation: process"), ("memory", "sqlite, options: {path: $DIRECTORY/main.sqlite}"),
+    ])
+    func aBackendKeepsItsRecordsUnlessForced(old: String, new: String) throws {
+        func configuration(_ plugin: String) -> Configuration {
+            Configuration(
+                backends: """
+                    main: {plugin: \(plugin)}
+                    other: {plugin: memory}
+                    another: {plugin: sqlite, options: {path: $DIRECTORY/another.sqlite}}
+                    """, collections: "c: {backend: main}")
+        }
+        let daemon = try Daemon(configuration(old))
+        let connection = try daemon.connect()
+        for id in 0..<3 { #expect(try connection.create("c", "\(id)", "1").result != nil) }
+        try daemon.installation.configure(configuration(new))
+        let error = try connection.reloadInVain()
+        #expect(error.name == "invalid_configuration")
+        #expect(error.message.contains("collection c has 3 records in backend main"), "\(error.message)")
+        #expect(error.details?["line"]?.integer == 7)
+        #expect(try connection.item("c", "2") == "1")
+        #expect(try connection.create("c", "3", "1").result != nil)
+        _ = try connection.reload(force: true)
+        #expect(try connection.item("c", "2") == nil)
+    }
+
     @Test func withoutRecordsMayMove() throws {
         var daemon = try Daemon(Self.configuration("c: {backend: main}"))
         #expect(try daemon.connect().create("c", "a", "1").result != nil)

@@ -132,14 +132,12 @@ import Testing
     func aPluginThatRefusesLeavesTheOldOne(status: Int) throws {
         let daemon = try Daemon(on: Self.scripted("{}"))
         let connection = try daemon.connect()
-        #expect(try connection.create("c", "a", "1").result != nil)
         try daemon.installation.configure(
             Self.configuration(#"{open_failures: 1000, open_status: \#(status)}"#))
         let error = try connection.reloadInVain()
         #expect(error.name == (status == 9 ? "invalid_configuration" : "unavailable"))
         if status == 9 { #expect(error.details?["line"]?.integer == 9, "\(error)") }
         #expect(try connection.backend("main")?["state"]?.string == "ready")
-        // The plugin keeps its records in memory, so that they went with the backend; those that it is given now stay.
         #expect(try connection.create("c", "b", "1").result != nil)
         #expect(try connection.item("c", "b") == "1")
         #expect(try daemon.stop() == .exited(0))

@@ -43,13 +43,17 @@ package struct PluginFile {
             let path = found.path
             let roots = directories.compactMap(Self.resolve)
             guard let root = roots.first(where: { path.utf8.starts(with: ($0 == "/" ? $0 : $0 + "/").utf8) }) else {
-                throw PluginLoadingError("\(name) lies in none of the plugin directories")
+                let file = path == candidate ? name : "\(candidate) is a link to \(path), which"
+                throw PluginLoadingError("\(file) lies in none of the plugin directories")
             }
             if let directory = found.sharedDirectory(from: root) { throw TrustedPath.writable(directory) }
             try self.init(name, found, sha256)
             return
         }
-        throw PluginLoadingError("there is no plugin \(name): looked for \(candidates.joined(separator: ", "))")
+        throw PluginLoadingError(
+            "there is no plugin \(name): "
+                + (candidates.isEmpty
+                    ? "plugins.directories is empty" : "looked for \(candidates.joined(separator: ", "))"))
     }
 
     /// Finds and checks an executable, which may lie anywhere.

@@ -123,7 +123,8 @@ struct PlacePlan {
                 }
                 let way = "from \(entry.place) to \(move.destination)"
                 return options.force
-                    ? .follows : .refused("is being moved \(way), which has to be completed or cancelled first")
+                    ? .follows
+                    : .refused("is being moved \(way): wait for that, or cancel it by mapping it to \(entry.place)")
             }
             guard let place, let rule else { return place == entry.place ? .stays : orphan(entry, rule) }
             if place == entry.place { return .stays }

@@ -15,7 +15,8 @@ import Logging
 /// 3. No records may be orphaned: collections that hold some stay where they are, and are moved from now on where that
 ///    is wanted (``PlacePlan``).
 /// 4. Backends that leave are closed, then those that come are opened: two of them may be one storage under two
-///    definitions. If one does not open, those that left are opened again and the reload is refused.
+///    definitions. If one does not open, or lacks the records that it had by its old definition (``HeldRecords``),
+///    those that left are opened again and the reload is refused.
 /// 5. The loops switch to the new ``Service``, each between two iterations, and start what has waited.
 ///
 /// A backend whose definition stays the same is not touched at all.
@@ -87,9 +88,14 @@ struct Reload {
             if mustQuiesce { loops.serve(current) }
             return Outcome(service: current, result: .failure(error))
         }
+        let held = options.force ? nil : HeldRecords(plan, current, configuration)
+        if let lost = held?.diagnosticsBeforeClosing(plan), !lost.isEmpty {
+            loops.serve(current)
+            return Outcome(service: current, result: .failure(ReloadRefusal(lost)))
+        }
         let backends: [Backend]
         do throws(ReloadRefusal) {
-            backends = try exchangeBackends(&plan, configuration, plugins, places)
+            backends = try exchangeBackends(&plan, configuration, plugins, places, held)
         } catch {
             let service = reopen(plan)
             loops.serve(service)
@@ -165,16 +171,20 @@ struct Reload {
     ///
     /// - Returns: the backends of the configuration.
     private func exchangeBackends(
-        _ plan: inout BackendPlan, _ configuration: Configuration, _ plugins: PluginSet, _ places: PlacePlan
+        _ plan: inout BackendPlan, _ configuration: Configuration, _ plugins: PluginSet, _ places: PlacePlan,
+        _ held: HeldRecords?
     ) throws(ReloadRefusal) -> [Backend] {
         for (_, backend) in plan.leaving { backend.stop() }
         let backends = plan.coming.compactMap { definition in
             plugins[definition].map { factory.make(definition, $0) }
         }
         do throws(ReloadRefusal) {
-            for (definition, opening) in zip(plan.coming, try open(backends)) {
+            let openings = try open(backends)
+            for (definition, opening) in zip(plan.coming, openings) {
                 try check(opening, definition, &plan, configuration)
             }
+            let opened = zip(backends, openings).filter { if case .open = $1 { true } else { false } }.map(\.0)
+            if let orphaned = held?.diagnostics(of: opened), !orphaned.isEmpty { throw ReloadRefusal(orphaned) }
             let all = configuration.backends.compactMap { definition in
                 plan.staying[definition.name] ?? backends.first { $0.name == definition.name }
             }

@@ -202,7 +202,7 @@ import Testing
         try slow.sendFrame(Connection.request("record.read", Connection.params("scripted", gate.id), id: "1"))
         try gate.awaitRead()
         try daemon.installation.configure(Self.configuration(options: "{other: 1}"))
-        try administrator.sendFrame(Connection.request("daemon.reload", "{}", id: "1"))
+        try administrator.sendFrame(Connection.request("daemon.reload", #"{"force":true}"#, id: "1"))
         // The old child serves until the reload holds what is asked of its backend.
         let deadline = Deadline()
         let read = Connection.request("record.read", Connection.params("scripted", "a"), id: "1")

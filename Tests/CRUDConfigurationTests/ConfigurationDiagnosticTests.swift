@@ -221,6 +221,7 @@ private let levels = #""trace", "debug", "info", "notice", "warning", "error", "
         DiagnosticCase(
             "idle_timeout: 10", #"2:25: expected a duration (a whole number with us, ms, s, m, h or d), found "10""#),
         DiagnosticCase("idle_timeout: 8761h", #"2:25: expected 0s to 365d, found "8761h""#),
+        DiagnosticCase("idle_timeout: 500us", #"2:25: expected 0us or at least 1ms, found "500us""#),
         DiagnosticCase("request_timeout: 0s", #"2:28: expected 1ms to 365d, found "0s""#),
         DiagnosticCase("session_byte: 1MiB", #"2:11: unknown key "session_byte", did you mean "session_bytes"?"#),
     ])

@@ -1,4 +1,25 @@
 import CRUDModel
+import Glibc
+
+/// Where plugins are looked for.
+struct PluginDirectories {
+    /// Those that the file names without an error.
+    let sound: [String]
+    /// Whether there are no others, so that a plugin which is in none of them is an error.
+    let areAll: Bool
+
+    /// Whether one of them has a plugin: a plain name or an absolute path.
+    fileprivate func have(_ plugin: String) -> Bool {
+        plugin.hasPrefix("/")
+            ? sound.contains { lies(plugin, beneath: $0) } : sound.contains { access("\($0)/\(plugin).so", F_OK) == 0 }
+    }
+
+    private func lies(_ path: String, beneath directory: String) -> Bool {
+        let path = path.split(separator: "/").filter { $0 != "." }
+        let directory = directory.split(separator: "/").filter { $0 != "." }
+        return path.count > directory.count && path.starts(with: directory) && !path.contains("..")
+    }
+}
 
 extension ConfigurationDecoder {
     private enum BackendKey: String, CaseIterable {
@@ -10,11 +31,8 @@ extension ConfigurationDecoder {
         case callTimeout = "call_timeout"
     }
 
-    /// The backends without an error.
-    ///
-    /// - Parameter pluginDirectories: nil where they are unknown, so that nothing can be checked against them, and no
-    ///   plugin be found in them.
-    mutating func backends(_ node: YAMLNode, pluginDirectories: [String]?) -> [BackendConfiguration] {
+    /// The backends without an error whose plugins can be looked for.
+    mutating func backends(_ node: YAMLNode, pluginDirectories: PluginDirectories) -> [BackendConfiguration] {
         guard let entries = entries(node, "a mapping of names to backends") else { return [] }
         if entries.isEmpty { report(node.position, "at least one backend is needed") }
         let documentErrors = diagnostics
@@ -32,13 +50,13 @@ extension ConfigurationDecoder {
                 diagnostics.count == countBefore,
                 !documentErrors.contains(where: { (entry.keyPosition..<entry.value.end).contains($0.position) })
             else { return nil }
-            if case .plugin = backend.implementation, pluginDirectories == nil { return nil }
-            return backend
+            guard !pluginDirectories.areAll, case .plugin(let plugin) = backend.implementation else { return backend }
+            return pluginDirectories.have(plugin) ? backend : nil
         }
     }
 
     private mutating func backend(
-        _ name: String, _ entry: YAMLNode.Entry, pluginDirectories: [String]?
+        _ name: String, _ entry: YAMLNode.Entry, pluginDirectories: PluginDirectories
     ) -> BackendConfiguration? {
         let what = "backend \(quoted(entry.key))"
         guard let fields = fields(entry.value, BackendKey.self) else { return nil }
@@ -68,7 +86,7 @@ extension ConfigurationDecoder {
     // MARK: Implementation
 
     private mutating func implementation(
-        _ fields: Fields<BackendKey>, of what: String, pluginDirectories: [String]?
+        _ fields: Fields<BackendKey>, of what: String, pluginDirectories: PluginDirectories
     ) -> BackendConfiguration.Implementation? {
         switch (fields.entries[.plugin], fields.entries[.command]) {
         case (let plugin?, let command?):
@@ -83,7 +101,7 @@ extension ConfigurationDecoder {
     }
 
     private mutating func plugin(
-        _ node: YAMLNode, pluginDirectories: [String]?
+        _ node: YAMLNode, pluginDirectories: PluginDirectories
     ) -> BackendConfiguration.Implementation? {
         guard let plugin = text(node, "the name or the absolute path of a plugin") else { return nil }
         if !plugin.contains("/") { return .plugin(plugin) }
@@ -91,16 +109,10 @@ extension ConfigurationDecoder {
             report(node, expected: "the name or the absolute path of a plugin")
             return nil
         }
-        if let pluginDirectories, !pluginDirectories.contains(where: { Self.lies(plugin, beneath: $0) }) {
+        if pluginDirectories.areAll, !pluginDirectories.have(plugin) {
             report(node.position, "\(quoted(plugin.utf8)) lies in none of the plugin directories")
         }
         return .plugin(plugin)
-    }
-
-    private static func lies(_ path: String, beneath directory: String) -> Bool {
-        let path = path.split(separator: "/").filter { $0 != "." }
-        let directory = directory.split(separator: "/").filter { $0 != "." }
-        return path.count > directory.count && path.starts(with: directory) && !path.contains("..")
     }
 
     private mutating func command(_ node: YAMLNode) -> BackendConfiguration.Implementation? {

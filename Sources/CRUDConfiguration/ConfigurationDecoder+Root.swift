@@ -37,7 +37,7 @@ extension ConfigurationDecoder {
         let backendsNode = required(.backends, in: fields, of: "the configuration")
         return Configuration(
             file: file, stateDirectory: stateDirectory(fields[.stateDirectory]), socket: socket(fields[.socket]),
-            pluginDirectories: pluginDirectories ?? [],
+            pluginDirectories: pluginDirectories.sound,
             backends: backendsNode.map { backends($0, pluginDirectories: pluginDirectories) } ?? [],
             collections: collections(fields[.collections], backends: backendsNode),
             access: AccessPolicy(rules: fields[.access].map { accessRules($0) }, daemonUID: geteuid()),
@@ -83,15 +83,12 @@ extension ConfigurationDecoder {
         return UInt32(String(decoding: text, as: UTF8.self), radix: 8)
     }
 
-    /// Nil where the file's value is invalid.
-    private mutating func pluginDirectories(_ node: YAMLNode?) -> [String]? {
-        let standard = ["/usr/lib/crudd/plugins"]
-        guard let node else { return standard }
-        guard let fields = fields(node, PluginsKey.self) else { return nil }
-        guard let list = fields[.directories] else { return standard }
-        guard let elements = elements(list, "a list of directories") else { return nil }
-        let directories = elements.compactMap { absolutePath($0) }
-        return directories.count == elements.count ? directories : nil
+    private mutating func pluginDirectories(_ node: YAMLNode?) -> PluginDirectories {
+        let countBefore = diagnostics.count
+        let list = node.flatMap { fields($0, PluginsKey.self) }?[.directories]
+        let sound = list.map { (elements($0, "a list of directories") ?? []).compactMap { absolutePath($0) } }
+        return PluginDirectories(
+            sound: sound ?? ["/usr/lib/crudd/plugins"], areAll: diagnostics.count == countBefore)
     }
 
     /// The number of event loops; nil stands for `auto`.

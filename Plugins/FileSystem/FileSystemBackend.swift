@@ -27,9 +27,11 @@ final class FileSystemBackend: StorageBackend {
         try removeTemporaryFiles(call)
     }
 
-    var capabilities: Capabilities {
-        options.syncs ? Self.capabilities : Self.capabilities.subtracting(.durable)
+    static func capabilities(with options: FileSystemOptions) -> Capabilities {
+        options.syncs ? capabilities : capabilities.subtracting(.durable)
     }
+
+    var capabilities: Capabilities { Self.capabilities(with: options) }
 
     var lastSequence: UInt64 { sequences.ceiling }
 

@@ -34,8 +34,7 @@ final class PostgreSQLBackend: StorageBackend {
         try schema.prepare(connection, wait)
         let keeping = try Connection(settings)
         lastSequence = try options.isShared ? lease.sequenceCeiling(keeping, wait) : lease.acquire(keeping, wait)
-        var capabilities = Self.capabilities
-        if options.isShared { capabilities.remove(.sequences) }
+        var capabilities = Self.capabilities(with: options)
         if try !Self.isDurable(connection, wait) { capabilities.remove(.durable) }
         self.capabilities = capabilities
         availability.confirmed(until: options.isShared ? 0 : Clock.boot + Lease.renewalInterval)
@@ -43,6 +42,11 @@ final class PostgreSQLBackend: StorageBackend {
             settings, availability, lease, connection, isShared: options.isShared, sequenceCeiling: lastSequence)
         keeper = LeaseKeeper(settings, availability, options.isShared ? nil : lease, keeping)
         try keeper.start()
+    }
+
+    /// Whoever shares a schema does not learn of the others' changes.
+    static func capabilities(with options: PostgreSQLOptions) -> Capabilities {
+        options.isShared ? capabilities.subtracting(.sequences) : capabilities
     }
 
     var preferredReaders: Int { options.readers }

@@ -70,6 +70,10 @@ extension StorageBackend {
         _ = try Options(text: UnsafeRawBufferPointer(options))
     }
 
+    static func capabilities(withOptions options: crudd_bytes) throws(StorageFailure) -> Capabilities {
+        capabilities.intersection(capabilities(with: try Options(text: UnsafeRawBufferPointer(options))))
+    }
+
     static func open(
         _ options: crudd_bytes, _ host: Host, _ call: CallContext
     ) throws(StorageFailure) -> any StorageBackend {

@@ -52,6 +52,10 @@ extension crudd_plugin {
         check_options = { options, failure in
             status(failure) { () throws(StorageFailure) in try exportedBackend().check(options) }
         }
+        capabilities_with = { options in
+            // The host asks for options that have been found valid.
+            (try? exportedBackend().capabilities(withOptions: options).rawValue) ?? 0
+        }
         open = { options, host, call, backend, opened, failure in
             status(failure) { () throws(StorageFailure) in
                 let new = try exportedBackend().open(options, Host(host!), CallContext(call!))

@@ -23,13 +23,18 @@ public protocol StorageBackend: AnyObject {
     /// What the plugin can do. What is not declared is refused by the kit and never reaches the plugin.
     static var capabilities: Capabilities { get }
 
+    /// What a backend with these options can do of it, as far as that can be told without touching storage. By default
+    /// all of it.
+    static func capabilities(with options: Options) -> Capabilities
+
     /// Opens storage.
     ///
     /// - Throws: ``StorageFailure`` with `unavailable` where a later attempt may succeed, `invalidOptions` where none
     ///   can.
     init(options: Options, host: Host, call: CallContext) throws(StorageFailure)
 
-    /// What this backend can do of what the plugin declares: options may take something away. By default all of it.
+    /// What this backend can do of what the plugin declares: options and the storage itself may take something away. By
+    /// default all of it.
     var capabilities: Capabilities { get }
 
     /// No record that was ever stored here has a higher sequence number, removed ones included. It may be an upper
@@ -90,6 +95,7 @@ public protocol StorageBackend: AnyObject {
 }
 
 extension StorageBackend {
+    public static func capabilities(with options: Options) -> Capabilities { capabilities }
     public var capabilities: Capabilities { Self.capabilities }
     public var preferredReaders: Int { 1 }
     public var commitCounter: CommitCounter? { nil }

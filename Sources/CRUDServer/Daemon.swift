@@ -145,7 +145,7 @@ package struct Daemon {
         for (definition, opening) in zip(configuration.backends, openings) {
             switch opening {
             case .failed(let failure) where failure.isFinal:
-                diagnostics += configuration.diagnostics(of: failure, opening: definition)
+                diagnostics.append(configuration.diagnostic(of: failure, opening: definition))
             case .pending: logger.warning("backend \(definition.name) is not open yet; its requests wait")
             case .open, .failed: break
             }

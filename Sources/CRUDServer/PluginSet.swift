@@ -13,8 +13,8 @@ struct PluginSet {
     /// Why the options of some backends are unchecked: their child died or did not reply.
     private(set) var unchecked: [ConfigurationDiagnostic] = []
     private var byBackend: [String: Plugin] = [:]
-    /// Those whose child could not say what it can do.
-    private var uncheckedBackends: Set<String> = []
+    /// What each backend's plugin can do with its options, as far as that is known.
+    private var capabilities: [String: Plugin.Capabilities] = [:]
 
     /// Loads the plugins, or has a child process load them, and has them check their options; no storage is touched.
     ///
@@ -45,30 +45,29 @@ struct PluginSet {
         guard case .plugin(let name) = backend.implementation else { return }
         let plugin = try Plugin.load(
             PluginFile(named: name, in: configuration.pluginDirectories, sha256: backend.sha256))
-        add(plugin, of: backend)
-        do throws(PluginFailure) {
-            try plugin.check(options: backend.options)
-        } catch {
-            diagnostics += configuration.diagnostics(of: error, opening: backend)
-        }
+        let check = plugin.check(options: backend.options)
+        add(plugin, check, of: backend)
+        diagnostics += check.failures.map { configuration.diagnostic(of: $0, opening: backend) }
     }
 
     /// The rules whose collections are to have a feed of changes that their backend's plugin cannot keep.
     private func refusedChanges(in configuration: Configuration) -> [ConfigurationDiagnostic] {
         configuration.collections.rules.compactMap { rule in
             guard let changes = rule.changes, let plugin = byBackend[rule.backend],
-                !uncheckedBackends.contains(rule.backend), !plugin.capabilities.contains(.sequences)
+                let capabilities = capabilities[rule.backend], !capabilities.contains(.sequences)
             else { return nil }
+            let because = plugin.capabilities.contains(.sequences) ? " with its options" : ""
             return configuration.diagnostic(
                 at: changes.position,
                 "collection \(quoted(rule.pattern.text.utf8)): backend \(rule.backend) "
-                    + "(\(plugin.name)) cannot remember changes")
+                    + "(\(plugin.name)) cannot remember changes\(because)")
         }
     }
 
-    private mutating func add(_ plugin: Plugin, of backend: BackendConfiguration) {
+    private mutating func add(_ plugin: Plugin, _ check: OptionCheck, of backend: BackendConfiguration) {
         byBackend[backend.name] = plugin
         if !all.contains(where: { $0.path == plugin.path }) { all.append(plugin) }
+        capabilities[backend.name] = check.capabilities ?? (check.doubt == nil ? plugin.capabilities : nil)
     }
 
     /// Has a child load the backend's plugin, or be it, and check the options.
@@ -88,23 +87,20 @@ struct PluginSet {
                 frameBytes: Self.childFrameBytes(configuration.limits)),
             loopCount: loopCount, launcher: try ChildCommand.findLauncher())
         do throws(PluginFailure) {
-            let (plugin, doubt) = try Plugin.inChild(command, options: backend.options, logger: logger)
-            add(plugin, of: backend)
-            if let doubt {
-                let message = "backend \(backend.name) could not be checked: \(doubt)"
+            let (plugin, check) = try Plugin.inChild(command, options: backend.options, logger: logger)
+            add(plugin, check, of: backend)
+            if let doubt = check.doubt {
+                let message = "backend \(backend.name) could not be checked: \(doubt.message)"
                 warnings.append(message)
-                uncheckedBackends.insert(backend.name)
                 unchecked.append(configuration.diagnostic(at: backend.implementationPosition, message))
+            } else {
+                diagnostics += check.failures.map { configuration.diagnostic(of: $0, opening: backend) }
             }
         } catch {
-            diagnostics +=
-                error.isAboutOptions
-                ? configuration.diagnostics(of: error, opening: backend)
-                : [
-                    configuration.diagnostic(
-                        at: backend.implementationPosition, "backend \(backend.name): \(error.message)",
-                        error.isFinal ? .configuration : .system)
-                ]
+            diagnostics.append(
+                configuration.diagnostic(
+                    at: backend.implementationPosition, "backend \(backend.name): \(error.message)",
+                    error.isFinal ? .configuration : .system))
         }
     }
 
@@ -140,9 +136,7 @@ extension Configuration {
     }
 
     /// A backend that can never be opened as it is defined.
-    func diagnostics(of failure: PluginFailure, opening backend: BackendConfiguration) -> [ConfigurationDiagnostic] {
-        ([failure] + failure.further).map {
-            diagnostic(at: backend.position(ofOption: $0.pointer), "backend \(backend.name): \($0.message)")
-        }
+    func diagnostic(of failure: PluginFailure, opening backend: BackendConfiguration) -> ConfigurationDiagnostic {
+        diagnostic(at: backend.position(ofOption: failure.pointer), "backend \(backend.name): \(failure.message)")
     }
 }

@@ -35,7 +35,7 @@ extension ChannelService {
     }
 
     func checkOptions(_ request: inout FrameReader) throws(PluginFailure) {
-        try storage.plugin.check(options: try options(&request))
+        write(try storage.plugin.capabilities(withOptions: try options(&request)).names)
     }
 
     func open(_ request: inout FrameReader) throws(PluginFailure) {

@@ -69,8 +69,9 @@ enum CheckCommand {
         let command = ChildCommand(
             backend: "check", program: program, sha256: nil, limits: ChildCommand.Limits(callTimeout: callTimeout),
             loopCount: 0, launcher: try ChildCommand.findLauncher())
-        let (plugin, doubt) = try Plugin.inChild(command, options: options, logger: logger)
-        if let doubt { throw PluginLoadingError(doubt) }
+        let (plugin, check) = try Plugin.inChild(command, options: options, logger: logger)
+        if let doubt = check.doubt { throw PluginLoadingError(doubt.message) }
+        if let failure = check.failures.first { throw failure }
         return plugin
     }
 

@@ -106,10 +106,27 @@ import Testing
         #expect(
             plugin.capabilities == [.concurrentReads, .transactions], "what this host does not know is left out")
         #expect(!plugin.isChild && !plugin.isCommand)
-        try plugin.check(options: Array("{}".utf8))
-        let failure = try #require(throws: PluginFailure.self) { try plugin.check(options: Array("{1}".utf8)) }
+        #expect(plugin.check(options: Array("{}".utf8)).failures.isEmpty)
+        let failure = try #require(plugin.check(options: Array("{1}".utf8)).failures.first)
         #expect(failure.isFinal && failure.isAboutOptions && failure.pointer == "/a" && failure.message == "no")
-        #expect(throws: Never.self) { try plugin.check(options: Array("{}".utf8)) }
+        #expect(plugin.check(options: Array("{}".utf8)).failures.isEmpty)
+    }
+
+    @Test(arguments: [
+        ("", 12), ("plugin.capabilities_with = left;", 4),
+        ("plugin.capabilities_with = left; plugin.struct_size = offsetof(crudd_plugin, capabilities_with);", 12),
+    ])
+    func optionsTakeCapabilitiesAway(change: String, left: UInt64) throws {
+        let function = """
+            #include <crudd_plugin.h>
+            #include <stddef.h>
+            static uint64_t left(crudd_bytes options) { return options.size == 2 ? 4 | 1 << 5 : 0; }
+            """
+        let path = "\(directory.path)/p\(left)-\(change.utf8.count).so"
+        try CompiledPlugin.compile(
+            text: function + "\n" + source(changedBy: "plugin.capabilities = 12; \(change)"), to: path)
+        let check = try load(path).check(options: Array("{}".utf8))
+        #expect(check.failures.isEmpty && check.capabilities?.rawValue == left)
     }
 
     @Test func whatIsNoSharedObject() throws {

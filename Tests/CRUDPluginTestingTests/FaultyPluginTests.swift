@@ -9,6 +9,7 @@ import Testing
         ("UNKNOWN_CAPABILITY", "function table"), ("MISSING_VERSION", "function table"),
         ("MISSING_FUNCTION", "function table"), ("TOUCHES_STORAGE", "check_options touches no storage"),
         ("ODD_POINTER", "options of other kinds"), ("UNDECLARED_CAPABILITY", "capabilities of a backend"),
+        ("DENIES_CAPABILITIES", "capabilities of a backend"),
         ("TAKES_ATOMIC", "refusal of what is not declared"), ("TAKES_KEYS", "refusal of what is not declared"),
         ("STRICT_SIZES", "structs of another size"), ("OWN_OUTCOME_SIZE", "structs of another size"),
         ("WRONG_CLOCK", "deadlines"), ("IGNORES_INTERRUPTS", "interrupts"), ("CHANGES_VERSION", "data version"),

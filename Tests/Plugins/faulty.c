@@ -16,6 +16,7 @@ enum {
     // No faults: sizes that the host has to expect.
     SHORT_TABLE, LONG_TABLE, LONG_RECORDS,
     UNKNOWN_CAPABILITY, MISSING_VERSION, MISSING_FUNCTION, TOUCHES_STORAGE, ODD_POINTER, UNDECLARED_CAPABILITY,
+    DENIES_CAPABILITIES,
     TAKES_ATOMIC, TAKES_KEYS, STRICT_SIZES, OWN_OUTCOME_SIZE, WRONG_CLOCK, IGNORES_INTERRUPTS, CHANGES_VERSION,
     MISSES_CHANGES,
     ALWAYS_CREATES, LISTS_TWICE, NEVER_DROPS, FOLDS_NAMES, IGNORES_FORMAT, UNTERMINATED_TEXT, OVERRUNS_FAILURE,
@@ -86,6 +87,11 @@ static crudd_status check_options(crudd_bytes options, crudd_failure *failure) {
     crudd_status status = real->check_options(options, failure);
     if (FAULT == ODD_POINTER && status != CRUDD_OK) strcpy(failure->pointer, "path");
     return status;
+}
+
+static uint64_t no_capabilities(crudd_bytes options) {
+    (void)options;
+    return 0;
 }
 
 static crudd_status open_backend(crudd_bytes options, const crudd_host *host, const crudd_call *call,
@@ -404,6 +410,7 @@ const crudd_plugin *crudd_plugin_entry(void) {
         plugin->capabilities &= ~(uint64_t)(CRUDD_HAS_EXPIRY | CRUDD_HAS_SEQUENCES);
     }
     if (FAULT == LONG_TABLE) plugin->struct_size = sizeof table;
+    if (FAULT == DENIES_CAPABILITIES) plugin->capabilities_with = no_capabilities;
     if (FAULT == UNKNOWN_CAPABILITY) plugin->capabilities |= UINT64_C(1) << 40;
     if (FAULT == MISSING_VERSION) plugin->version = "";
     if (FAULT == MISSING_FUNCTION) plugin->count = NULL;

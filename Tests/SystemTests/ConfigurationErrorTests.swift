@@ -86,6 +86,43 @@ import Testing
         #expect(try daemon.stop() == .exited(0))
     }
 
+    /// What a backend cannot do with its options is refused before it is opened, beside the errors of options, and of
+    /// the directories that plugins are looked for in.
+    @Test(arguments: ["$DIRECTORY/plugins", "¶plugins, $DIRECTORY/plugins", "¶[], $DIRECTORY/plugins"])
+    func changesThatOptionsExcludeAreErrors(directories: String) throws {
+        let marked = MarkedText(
+            """
+            state_directory: $DIRECTORY/state
+            socket: {path: $DIRECTORY/crudd.sock}
+            plugins: {directories: [\(directories)]}
+            backends:
+              inline: {plugin: postgresql, options: {connection: "", shared: true}}
+              child: {plugin: postgresql, isolation: process, options: {connection: "", shared: true, readers: ¶0}}
+              files: {plugin: filesystem, isolation: process, options: {fsnc: ¶false, directory: /x}}
+              own: {plugin: postgresql, options: {connection: ""}}
+            collections:
+              a: {backend: inline, changes: ¶true}
+              b: {backend: child, changes: ¶{retention: 1d}}
+              c: {backend: files, changes: ¶true}
+              d: {backend: own, changes: true}
+              "*": {backend: child}
+            """)
+        let outcome = try Installation(text: marked.text).check()
+        #expect(outcome.status == .exited(78))
+        let words = ["readers", "fsync", "with its options", "with its options", "cannot remember changes"]
+        let lines = outcome.errorLines
+        #expect(lines.count == marked.positions.count, "\(lines)")
+        for (line, position) in zip(lines, marked.positions) { #expect(line.contains("crudd.yaml:\(position): ")) }
+        for (line, word) in zip(lines.suffix(words.count), words) { #expect(line.contains(word), "\(line)") }
+    }
+
+    /// What may lie in a directory that has an error is not said to be missing.
+    @Test func aPluginThatMayLieElsewhereIsNotMissing() throws {
+        try expectError(Configuration(pluginDirectories: "¶plugins"), word: "")
+        let text = Configuration().text.replacing("directories: [", with: "¶directorys: [")
+        try expectError(marked: text, word: "directories")
+    }
+
     @Test func eachErrorHasItsPosition() throws {
         let errors: [(section: WritableKeyPath<Configuration, String>, marked: String, word: String)] = [
             (\.socket, #"mode: ¶"rw-""#, ""), (\.socket, #"mode: ¶"0999""#, ""),

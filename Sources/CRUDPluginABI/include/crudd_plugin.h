@@ -436,6 +436,11 @@ typedef struct crudd_plugin {
     /// With CRUDD_HAS_SEQUENCES. For a collection that was opened without CRUDD_OPEN_SEQUENCES: CRUDD_UNSUPPORTED.
     crudd_status (*trim_history)(crudd_backend *backend, const crudd_call *call, const crudd_trim *request,
                                  crudd_history *history, crudd_failure *failure);
+
+    /// Optional. The capabilities that these options, which `check_options` has accepted, leave, as far as that can be
+    /// told without touching storage; `open` may take away more. So what another part of the configuration needs and
+    /// the options switch off is an error of the file.
+    uint64_t (*capabilities_with)(crudd_bytes options);
 } crudd_plugin;
 
 /// The one symbol that a plugin exports. The table that it returns lives as long as the process.

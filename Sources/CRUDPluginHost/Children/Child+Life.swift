@@ -35,12 +35,19 @@ extension Child {
         set(greeting)
     }
 
-    /// Has the child check options, a JSON object, without touching storage.
-    func check(options: [UInt8]) throws(PluginFailure) {
+    /// Has the child check options, a JSON object, and say what it can do with them, without touching storage.
+    func capabilities(withOptions options: [UInt8]) throws(PluginFailure) -> Plugin.Capabilities {
+        var told = Plugin.Capabilities.known
         try call("checkOptions", for: .maintenance) { request in
             request.raw(#""options":"#)
             request.raw(options)
+        } _: { reader throws(ProtocolViolation) in
+            try reader.object { (reader, key) throws(ProtocolViolation) in
+                if "capabilities" ~= key { told = try reader.capabilities().known } else { try reader.skip() }
+            }
+            return true
         }
+        return capabilities.intersection(told)
     }
 
     /// Has the child open its storage.

@@ -23,7 +23,7 @@ extension Plugin {
                 let silentHost = HostReference(crudd_host.sized())
                 let child = try Child(command, host: silentHost) {}
                 defer { child.close() }
-                try child.check(options: Array(options.buffer))
+                _ = try child.capabilities(withOptions: Array(options.buffer))
             }
         }
         copy.open = { options, host, _, backend, opened, failure in

@@ -9,8 +9,6 @@ package struct PluginFailure: Error, Sendable {
     package var message: String
     /// A JSON pointer (RFC 6901) into the options, or empty.
     package var pointer: String
-    /// What else is wrong with the options.
-    package var further: [PluginFailure] = []
 
     package init(status: Int, message: String, pointer: String = "") {
         self.status = status

@@ -23,13 +23,11 @@ extension Plugin {
     /// A plugin for one backend, which runs it in a child process. A child is started to say what it can do, and to
     /// check the backend's options, without touching storage.
     ///
-    /// - Returns: the plugin, and why the child could not be asked, if it could not: it ended or did not reply, which
-    ///   the next one need not.
-    /// - Throws: ``PluginFailure`` that is final: the file, its version or the options; `unavailable` where the system
-    ///   fails when it is asked for the file.
+    /// - Throws: ``PluginFailure`` that is final: the file or its version; `unavailable` where the system fails when it
+    ///   is asked for the file.
     package static func inChild(
         _ command: ChildCommand, options: [UInt8], logger: Logger
-    ) throws(PluginFailure) -> (plugin: Plugin, doubt: String?) {
+    ) throws(PluginFailure) -> (plugin: Plugin, check: OptionCheck) {
         // A file that must not be used is an error whatever a child would say.
         let file: PluginFile
         do throws(PluginLoadingError) {
@@ -41,17 +39,21 @@ extension Plugin {
         do throws(PluginFailure) {
             let child = try Child(command, host: HostReference(host.pointer)) {}
             defer { child.close() }
-            try PluginFailure.checkAll(options) { options throws(PluginFailure) in try child.check(options: options) }
+            let check = OptionCheck(of: options) { options throws(PluginFailure) in
+                try child.capabilities(withOptions: options)
+            }
+            if let doubt = check.doubt { throw doubt }
             let greeting = child.greeting
             return (
                 Plugin(
                     file, version: greeting.version, capabilities: greeting.capabilities, table: ChildTable.table,
-                    command: command), nil
+                    command: command), check
             )
         } catch {
             if error.isFinal { throw error }
             return (
-                Plugin(file, version: "", capabilities: [], table: ChildTable.table, command: command), error.message
+                Plugin(file, version: "", capabilities: [], table: ChildTable.table, command: command),
+                OptionCheck(doubt: error)
             )
         }
     }

@@ -104,14 +104,21 @@ package struct Plugin: @unchecked Sendable {
         return table
     }
 
-    /// Has the plugin check options, a JSON object, without touching storage.
+    /// Has a plugin that was loaded check options, a JSON object, without touching storage.
+    package func check(options: [UInt8]) -> OptionCheck {
+        OptionCheck(of: options) { options throws(PluginFailure) in try capabilities(withOptions: options) }
+    }
+
+    /// What a plugin that was loaded can do with options, a JSON object, as far as it can tell without touching
+    /// storage.
     ///
-    /// - Throws: ``PluginFailure`` with everything that is wrong.
-    package func check(options: [UInt8]) throws(PluginFailure) {
+    /// - Throws: the first failure that it finds in them.
+    package func capabilities(withOptions options: [UInt8]) throws(PluginFailure) -> Capabilities {
         let failure = FailureReport()
-        try PluginFailure.checkAll(options) { options throws(PluginFailure) in
-            try failure.check(
-                options.withUnsafeBufferPointer { table.pointee.check_options(crudd_bytes($0), failure.pointer) })
-        }
+        try failure.check(
+            options.withUnsafeBufferPointer { table.pointee.check_options(crudd_bytes($0), failure.pointer) })
+        guard let capabilitiesWith = table.pointee.capabilities_with else { return capabilities }
+        let told = options.withUnsafeBufferPointer { capabilitiesWith(crudd_bytes($0)) }
+        return capabilities.intersection(Capabilities(rawValue: told))
     }
 }

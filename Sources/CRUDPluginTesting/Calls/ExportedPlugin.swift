@@ -23,6 +23,13 @@ package final class ExportedPlugin: @unchecked Sendable {
     package var version: String { table.pointee.version.map { String(cString: $0) } ?? "" }
     package var capabilities: UInt64 { table.pointee.capabilities }
 
+    /// What the plugin says that it can do with options, a JSON object; nil if it does not say.
+    package func capabilities(withOptions options: String) -> UInt64? {
+        let memory = CallMemory(surplus: 0)
+        defer { memory.free() }
+        return table.pointee.capabilities_with.map { $0(memory.copy(options)) }
+    }
+
     /// Has the plugin check options, a JSON object; nil if it accepts them.
     package func error(inOptions options: String) -> CallError? {
         let memory = CallMemory(surplus: 0)

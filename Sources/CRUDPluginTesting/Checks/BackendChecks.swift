@@ -2,9 +2,12 @@ import CRUDPluginABI
 
 /// What does not depend on the format of items.
 enum BackendChecks {
-    /// Options may take capabilities away, and add none.
+    /// Options may take capabilities away, and add none; so may storage.
     static func capabilities(_ context: CheckContext) throws {
         let capabilities = try context.open().capabilities
+        if let told = context.plugin.capabilities(withOptions: context.options) {
+            context.expect(capabilities & ~told, is: 0, "capabilities of the backend that its options do not leave")
+        }
         context.expect(
             capabilities & ~context.plugin.capabilities, is: 0,
             "capabilities of the backend that the plugin does not declare")

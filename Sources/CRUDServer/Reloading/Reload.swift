@@ -212,7 +212,7 @@ struct Reload {
         case .open: break
         case .pending: plan.note("backend \(definition.name): not open yet, its requests wait")
         case .failed(let failure) where failure.isFinal:
-            throw ReloadRefusal(configuration.diagnostics(of: failure, opening: definition))
+            throw ReloadRefusal([configuration.diagnostic(of: failure, opening: definition)])
         case .failed(let failure) where plan.leaving.contains { $0.definition.name == definition.name }:
             throw ReloadRefusal(unavailable: "backend \(definition.name) cannot be opened: \(failure.message)")
         case .failed(let failure):

@@ -48,8 +48,9 @@ final class TestChild: Sendable {
             launcher: try BuildProducts.path(of: "crudd-plugin-host"))
         let json = Array(
             (program == .memory ? "{}" : #"{"path":"\#(directory.path)/store.db"\#(options)}"#).utf8)
-        let (plugin, doubt) = try Plugin.inChild(command, options: json, logger: logger)
-        if let doubt { throw Failure(doubt) }
+        let (plugin, check) = try Plugin.inChild(command, options: json, logger: logger)
+        if let doubt = check.doubt { throw Failure(doubt.message) }
+        if let failure = check.failures.first { throw failure }
         opened = try plugin.open(options: json, host: host.pointer) { losses.put("lost") }
         guard let child = opened.child else { throw Failure("a plugin in a child without a child") }
         self.child = child

@@ -1,25 +1,36 @@
 import CRUDJSON
 import CRUDModel
 
-/// Every failure that a plugin finds in options, though it reports one at a time: after each, the option that it points
-/// to is left out and the rest is checked again.
-struct OptionFailures {
+/// What a plugin says of options: what it can do with them, and everything that it finds wrong, though it reports one
+/// failure at a time: after each, the option that it points to is left out and the rest is checked again.
+package struct OptionCheck {
     private var options: [UInt8]
-    private(set) var all: [PluginFailure] = []
+    package private(set) var failures: [PluginFailure] = []
+    /// What the plugin can do with those options that are sound; nil where there is something else wrong.
+    package private(set) var capabilities: Plugin.Capabilities?
     /// The options that were left out.
     private var wrong: Set<String> = []
+
+    /// Why the plugin could not be asked: it ended or did not reply, which the next attempt need not.
+    package var doubt: PluginFailure? { failures.first.flatMap { $0.isFinal ? nil : $0 } }
 
     /// So many are reported at most.
     private static let maximum = 16
 
+    /// A plugin that could not be asked.
+    init(doubt: PluginFailure) {
+        options = []
+        failures = [doubt]
+    }
+
     /// - Parameters:
     ///   - options: a JSON object.
-    ///   - check: has the plugin check options.
-    init(of options: [UInt8], _ check: ([UInt8]) throws(PluginFailure) -> Void) {
+    ///   - check: has the plugin check options, and say what it can do with them.
+    init(of options: [UInt8], _ check: ([UInt8]) throws(PluginFailure) -> Plugin.Capabilities) {
         self.options = options
-        while all.count < Self.maximum {
+        while failures.count < Self.maximum {
             do throws(PluginFailure) {
-                try check(self.options)
+                capabilities = try check(self.options)
                 return
             } catch {
                 guard add(error) else { return }
@@ -30,14 +41,14 @@ struct OptionFailures {
     /// Adds a failure unless it follows from another, and leaves out its option; false if there is no more to find.
     private mutating func add(_ failure: PluginFailure) -> Bool {
         guard failure.isAboutOptions, let name = Self.member(failure.pointer) else {
-            if all.isEmpty { all = [failure] }
+            if failures.isEmpty { failures = [failure] }
             return false
         }
         // What was left out, or mistyped, is not also missing.
         guard !wrong.contains(name), !wrong.contains(where: { nearestName(to: $0.utf8, among: [name]) != nil }) else {
             return false
         }
-        all.append(failure)
+        failures.append(failure)
         wrong.insert(name)
         var patch = JSONWriter()
         patch.object { writer in
@@ -56,17 +67,5 @@ struct OptionFailures {
         let tokens = pointer.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: false)
         guard tokens.count > 1, tokens[0].isEmpty else { return nil }
         return String(tokens[1]).replacing("~1", with: "/").replacing("~0", with: "~")
-    }
-}
-
-extension PluginFailure {
-    /// - Throws: the first failure of the options, with the others.
-    static func checkAll(
-        _ options: [UInt8], by check: ([UInt8]) throws(PluginFailure) -> Void
-    ) throws(PluginFailure) {
-        let failures = OptionFailures(of: options, check).all
-        guard var first = failures.first else { return }
-        first.further = Array(failures.dropFirst())
-        throw first
     }
 }

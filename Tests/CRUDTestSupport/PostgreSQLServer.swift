@@ -8,6 +8,7 @@ package final class PostgreSQLServer: Sendable {
     package let directory: TemporaryDirectory
     /// Such as `a`, for servers that replicate each other.
     package let port: Int
+    private let environment: [String: String]
     private let process = Mutex<Running?>(nil)
 
     private struct Running: Sendable {
@@ -27,16 +28,22 @@ package final class PostgreSQLServer: Sendable {
     }
 
     /// Makes a new cluster and starts it.
-    package convenience init(settings: [String: String] = [:]) throws {
-        try self.init(in: TemporaryDirectory(in: Self.parent), port: 5432)
+    ///
+    /// - Parameter environment: of the server, in addition to what every process needs.
+    package convenience init(settings: [String: String] = [:], environment: [String: String] = [:]) throws {
+        try self.init(in: TemporaryDirectory(in: Self.parent), port: 5432, environment: environment)
         try initialize(["--no-sync"])
         try start(settings: settings)
     }
 
-    /// - Parameter directory: where its sockets are, and its data in a directory by its port.
-    package init(in directory: TemporaryDirectory, port: Int) throws {
+    /// - Parameters:
+    ///   - directory: where its sockets are, and its data in a directory by its port.
+    ///   - port: tells the servers of a directory apart.
+    ///   - environment: of the server, in addition to what every process needs.
+    package init(in directory: TemporaryDirectory, port: Int, environment: [String: String] = [:]) throws {
         self.directory = directory
         self.port = port
+        self.environment = environment
         try Self.give(directory.path)
     }
 
@@ -72,7 +79,7 @@ package final class PostgreSQLServer: Sendable {
             kill -0 \(getpid()) 2> /dev/null || rm -rf \(directory.path)
             """
         let shell = try ChildProcess(
-            "sh", ["-c", script, program] + words,
+            "sh", ["-c", script, program] + words, environment: environment,
             descriptors: [(input.number, STDIN_FILENO), (log.number, STDOUT_FILENO), (log.number, STDERR_FILENO)])
         process.withLock { $0 = Running(shell: shell, lifeline: lifeline) }
         while try query("SELECT 1") == nil {

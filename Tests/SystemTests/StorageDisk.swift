@@ -17,8 +17,7 @@ final class StorageDisk {
     }
 
     private let installation: Installation
-    private let shim: String
-    private let faults: String
+    private let faults: FaultyDisk
     private var isMounted = false
     private(set) var daemon: Daemon?
 
@@ -27,11 +26,8 @@ final class StorageDisk {
     init(_ adapter: Adapter) throws {
         installation = try Installation(
             Configuration(backends: "main: {plugin: \(adapter.rawValue), options: \(adapter.options)}"))
-        shim = "\(installation.path)/faulty-disk.so"
-        faults = "\(installation.path)/faults"
+        faults = try FaultyDisk()
         try Files.makeDirectory("\(installation.path)/disk", mode: 0o700)
-        try CompiledPlugin.compile("faulty-disk.c", to: shim)
-        try heal()
     }
 
     deinit {
@@ -41,7 +37,7 @@ final class StorageDisk {
 
     /// Starts a daemon, in the place of one that has ended.
     func start() throws -> Connection {
-        let variables = ["LD_PRELOAD": shim, "FAULTY_DISK": faults, "HOME": path, "XDG_CONFIG_HOME": ""]
+        let variables = faults.variables.merging(["HOME": path, "XDG_CONFIG_HOME": ""]) { $1 }
         let started = try Daemon(on: installation, environment: variables)
         daemon = started
         return try started.connect()
@@ -65,21 +61,11 @@ final class StorageDisk {
     ///
     /// - Parameter files: a part of their paths, or the end of one and `$`.
     func fail(_ operation: String, _ files: String? = nil) throws {
-        try set("\(operation) \(EIO) \(files ?? path)")
+        try faults.fail(operation, files ?? path)
     }
 
-    func heal() throws {
-        try set("")
-    }
-
-    private func set(_ text: String) throws {
-        try Files.write(text, to: "\(faults).new")
-        guard rename("\(faults).new", faults) == 0 else { throw Failure.system("rename \(faults)") }
-    }
+    func heal() throws { try faults.heal() }
 
     /// What has failed, or was traced, as operation and path.
-    var log: [String] {
-        let text = (try? Files.read("\(faults).log")).map { String(decoding: $0, as: UTF8.self) } ?? ""
-        return text.split(separator: "\n").map(String.init)
-    }
+    var log: [String] { faults.log }
 }

@@ -93,6 +93,44 @@ import Testing
         #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
     }
 
+    /// The disk of a server: what its tables cannot take is refused, and reads go on; it ends itself over a log that it
+    /// cannot sync.
+    @Test func anErrorOfTheServersDiskLosesNothing() throws {
+        let disk = try FaultyDisk()
+        let server = try PostgreSQLServer(environment: disk.variables)
+        let daemon = try Daemon(
+            Configuration(backends: "main: {plugin: postgresql, options: {connection: \"\(server.connection)\"}}"))
+        let connection = try daemon.connect()
+        var ledger = Ledger()
+        try ledger.create((0..<20).map { "\($0)" }, on: connection)
+        #expect(ledger.refused.isEmpty)
+        try disk.fail("write", "/base/")
+        try ledger.create((0..<50).map { "unwritten \($0)" }, on: connection)
+        #expect(Set(ledger.refused.values).isSubset(of: ["unavailable", "outcome_unknown"]))
+        #expect(disk.log.contains { $0.hasPrefix("write") } && !ledger.refused.isEmpty)
+        try ledger.check(connection)
+        try disk.heal()
+        try ledger.create(["written"], on: connection)
+        #expect(ledger.acknowledged.contains("written"), "it continues once the disk works: \(ledger.refused)")
+
+        try disk.fail("sync", "/pg_wal/")
+        let acknowledged = ledger.acknowledged
+        for round in 0..<3 { try ledger.create((0..<5).map { "unsynced \(round).\($0)" }, on: connection) }
+        #expect(ledger.acknowledged == acknowledged)
+        #expect(Set(ledger.refused.values).isSubset(of: ["unavailable", "outcome_unknown"]))
+        #expect(disk.log.contains { $0.hasPrefix("sync") })
+        try server.stop()
+        try disk.heal()
+        try server.start()
+        let deadline = Deadline()
+        while !ledger.acknowledged.contains("later") {
+            try #require(!deadline.hasPassed, "it does not continue: \(ledger.refused)")
+            try ledger.create(["later"], on: connection)
+        }
+        try ledger.check(connection)
+        #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
+    }
+
     @Test(arguments: StorageDisk.Adapter.allCases, ["write", "sync"])
     func anErrorOfTheDiskRefusesWritesAndServesReads(adapter: StorageDisk.Adapter, operation: String) throws {
         let disk = try StorageDisk(adapter)

@@ -3,12 +3,12 @@
 //     OPERATION ERRNO PATH
 //
 // for descriptors of files whose path contains PATH, or ends in it if PATH ends in `$`. OPERATION is `read`, `write`,
-// `sync`, `sync-once` or `trace`; an empty file stands for a disk without faults. Each fault is appended to
+// `sync`, `sync-once`, `stall` or `trace`; an empty file stands for a disk without faults. Each fault is appended to
 // $FAULTY_DISK.log.
 //
 // `sync-once` does what Linux does when a disk cannot write back: what was written to the file since its last sync is
-// lost, each descriptor that is open on the file is told so by its next sync, and every other sync succeeds. `trace`
-// only logs what is synced.
+// lost, each descriptor that is open on the file is told so by its next sync, and every other sync succeeds. `stall`
+// lets no sync return as long as it lasts. `trace` only logs what is synced.
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -171,6 +171,7 @@ static void lose(const struct stat *status, int descriptor) {
 
 static int sync_file(int descriptor, int (*sync)(int)) {
     if (fails("sync", descriptor)) return -1;
+    while (fails("stall", descriptor)) usleep(2000);
     char path[4096] = "";
     struct stat status;
     fault fault = current();

@@ -29,6 +29,28 @@ import Testing
         #expect(try daemon.residentBytes - before < 32 << 20)
     }
 
+    /// Replies that need no backend count as any other.
+    @Test(arguments: ["rpc.discover", "collection.list", "daemon.metrics"])
+    func repliesOfTheDaemonItselfAreCharged(method: String) throws {
+        let daemon = try Daemon(Configuration(limits: "frame_bytes: 1MiB\nitem_bytes: 256KiB\nsession_bytes: 2MiB"))
+        let witness = try daemon.connect()
+        let names = (0..<200).map { "collection \(String(repeating: "x", count: 100)) \($0)" }
+        #expect(
+            try witness.pipeline(names.map { ("record.create", Connection.params($0, "a", item: "1")) })
+                .allSatisfy { $0.result != nil })
+        let before = try daemon.residentBytes
+        let connection = try daemon.connect()
+        let request = Connection.frame(Connection.request(method, id: "1"))
+        let bytes = Array(repeatElement(request, count: 20_000).joined())
+        let sent = try connection.sendUntilBlocked(bytes, timeout: .milliseconds(200))
+        #expect(sent < bytes.count, "the daemon took all requests although nobody reads the replies")
+        #expect(try daemon.residentBytes - before < 16 << 20)
+        let sessions = try witness.call("session.list").result?["sessions"]?.elements
+        let held = sessions?.compactMap { $0["heldBytes"]?.integer }
+        #expect(held?.max().map { (1 << 19..<4 << 20).contains($0) } == true, "\(held ?? [])")
+        #expect(try witness.isUsable())
+    }
+
     @Test(arguments: [1, 4])
     func manyPeersThatDoNotReadStayWithinTheBuffers(loops: Int) throws {
         let daemon = try Daemon(

@@ -3,6 +3,34 @@ import Testing
 
 /// `record.batch`.
 @Suite(.daemon(Backends.configuration)) struct OperationsTests {
+    /// One that waits for requests on all of its collections is executed when the last is done, and not tried before;
+    /// so what it may not do is logged once.
+    @Test(.enabled(if: Peer.canImpersonate, "needs root to connect as another user"))
+    func aBatchThatWaitsIsExecutedOnce() throws {
+        let configuration = Configuration(
+            socket: #"mode: "0666""#, backends: "main: {plugin: sqlite, options: {path: $DIRECTORY/main.sqlite}}",
+            access: #"- {collections: ["open *"], allow: [read, write]}"#)
+        let daemon = try Daemon(on: Installation(text: configuration.text + "log: {level: trace}\n"))
+        let connection = try daemon.connect(as: Peer(user: 65534, group: 65534))
+        let names = (0..<20).map { "open \($0)" }
+        let creates = names.flatMap { name in
+            (0..<20).map { ("record.create", Connection.params(name, "\($0)", item: "1")) }
+        }
+        #expect(try connection.pipeline(creates).allSatisfy { $0.result != nil })
+        let operations = (names + ["closed"]).map { #"{"op":"create","collection":"\#($0)","id":"0","item":2}"# }
+        let requests =
+            names.map { ("record.deleteMatching", #"{"collection":"\#($0)","all":true}"#) }
+            + [("record.batch", #"{"operations":[\#(operations.joined(separator: ","))]}"#)]
+        let replies = try connection.pipeline(requests)
+        let results = replies.last?.result?["results"]?.elements
+        #expect(results?.dropLast().allSatisfy { $0["result"] != nil } == true, "it sees what was deleted before it")
+        #expect(results?.last?["error"]?["data"]?["name"]?.string == "permission_denied")
+        let lines = daemon.log.split(separator: "\n").filter { $0.contains("record.batch") }
+        #expect(lines.count { $0.contains("is denied") } == 1, "\(lines)")
+        #expect(lines.count { $0.hasSuffix("record.batch") } == 1, "it comes: \(lines)")
+        #expect(lines.count { $0.hasSuffix("record.batch, which has waited") } == 1, "it is executed: \(lines)")
+    }
+
     // MARK: One after the other
 
     @Test(arguments: Backends.collections)

@@ -90,12 +90,22 @@ import Testing
         _ = try await daemon.finish()
     }
 
-    @Test func saysThatThereIsMore() async throws {
+    /// On standard error, unless the document has the cursor.
+    @Test(arguments: [("table", true), ("ndjson", true), ("json", false), ("yaml", false)])
+    func saysThatThereIsMore(_ format: String, _ isOnStandardError: Bool) async throws {
         let daemon = try ScriptedDaemon(replying: Self.pages[0])
-        let run = try CrudctlProgram.run(["--socket", daemon.path, "query", "c", "-o", "table"])
-        #expect(run.output == "ID  N  ITEM\na   1  \nb      2\n")
-        #expect(run.errors == "crudctl: there are more records; use --all to print them\n")
+        let run = try CrudctlProgram.run(["--socket", daemon.path, "query", "c", "-o", format])
+        if format == "table" { #expect(run.output == "ID  N  ITEM\na   1  \nb      2\n") }
+        #expect(run.output.contains("cursor") == !isOnStandardError)
+        #expect(run.errors == (isOnStandardError ? "crudctl: there are more records; use --all to print them\n" : ""))
         _ = try await daemon.finish()
+    }
+
+    @Test(arguments: ["", "-", "a,", "-a,,b", ",a"])
+    func aSortWithoutANameIsNotSent(_ sort: String) throws {
+        let run = try CrudctlProgram.run(["query", "c", "--sort", sort], environment: ["CRUDD_SOCKET": "/nowhere"])
+        #expect(run.status == .exited(64))
+        #expect(run.errors.hasPrefix("crudctl: invalid_params: --sort has an empty name"), "\(run.errors)")
     }
 
     @Test func aCountIsANumberAloneInATable() async throws {
@@ -116,12 +126,16 @@ import Testing
         }
     }
 
-    @Test(arguments: [["--all"], ["--yes"], ["--where", "a = 1"], ["--all", "--where", "a = 1", "--yes"]])
-    func deletingHasToBeMeant(_ arguments: [String]) throws {
+    /// Nobody is told to give `--yes` before it is clear what is to be deleted.
+    @Test(arguments: [
+        (["--all"], "--yes"), (["--where", "a = 1"], "--yes"), ([], "--where"), (["--yes"], "--where"),
+        (["--all", "--where", "a = 1"], "--where"), (["--all", "--where", "a = 1", "--yes"], "--where"),
+    ])
+    func deletingHasToBeMeant(_ arguments: [String], _ missing: String) throws {
         let run = try CrudctlProgram.run(
             ["delete-matching", "c"] + arguments, environment: ["CRUDD_SOCKET": "/nowhere"])
         #expect(run.status == .exited(64))
-        #expect(run.errors.contains("--yes") || run.errors.contains("--where"))
+        #expect(["--yes", "--where"].filter(run.errors.contains) == [missing], "\(run.errors)")
     }
 
     @Test(arguments: [("y\n", true), ("yes\n", true), ("n\n", false), ("\n", false)])

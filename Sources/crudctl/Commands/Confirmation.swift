@@ -5,7 +5,9 @@ import Glibc
 struct Confirmation: ParsableArguments {
     @Flag(help: "Do not ask for confirmation.") var yes = false
 
-    func validate() throws {
+    /// Checks that there is a way to consent: to be called by a command after it has checked what is to be deleted, so
+    /// that nobody is led to `--yes` by a command that is incomplete.
+    func check() throws {
         guard yes || isatty(STDIN_FILENO) == 1 else {
             throw ValidationError("There is no terminal to ask for confirmation: give --yes.")
         }

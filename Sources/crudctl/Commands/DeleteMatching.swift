@@ -17,6 +17,7 @@ struct DeleteMatching: DaemonCommand {
         guard selection.isRestricted != all else {
             throw ValidationError("Select the records by --where or --prefix, or give --all for every record.")
         }
+        try confirmation.check()
     }
 
     func run() async throws {

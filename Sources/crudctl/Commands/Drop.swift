@@ -15,6 +15,8 @@ struct Drop: DaemonCommand {
     @Flag(help: "Delete only what moves have left in the collection's former places.") var moved = false
     @OptionGroup var confirmation: Confirmation
 
+    func validate() throws { try confirmation.check() }
+
     func run() async throws {
         let isConfirmed = try await confirmation.isGiven {
             if moved { return "Delete what moves of \(collection) have left in its former places?" }

@@ -23,6 +23,9 @@ struct QueryCommand: DaemonCommand {
 
     func validate() throws {
         if let limit, limit < 1 { throw ValidationError("--limit must be at least 1.") }
+        if let sort, Self.sortKeys(sort).contains(where: \.property.isEmpty) {
+            throw ValidationError("--sort has an empty name.")
+        }
         if all, explain { throw ValidationError("--explain applies to a single page: leave out --all.") }
     }
 
@@ -52,11 +55,10 @@ struct QueryCommand: DaemonCommand {
         if let sort {
             params.key("sort")
             params.array { keys in
-                for key in sort.split(separator: ",") {
-                    let descends = key.utf8.first == UInt8(ascii: "-")
+                for key in Self.sortKeys(sort) {
                     keys.object { object in
-                        object.member("property", String(descends ? key.dropFirst() : key))
-                        object.member("order", descends ? "desc" : "asc")
+                        object.member("property", key.property)
+                        object.member("order", key.descends ? "desc" : "asc")
                     }
                 }
             }
@@ -65,5 +67,13 @@ struct QueryCommand: DaemonCommand {
         if let fields { params.member("fields", strings: fields.split(separator: ",").map(String.init)) }
         if let cursor { params.member("cursor", cursor) }
         if explain { params.member("explain", true) }
+    }
+
+    /// The properties of `--sort`, in order.
+    private static func sortKeys(_ text: String) -> [(property: String, descends: Bool)] {
+        text.split(separator: ",", omittingEmptySubsequences: false).map { key in
+            let descends = key.utf8.first == UInt8(ascii: "-")
+            return (String(descends ? key.dropFirst() : key), descends)
+        }
     }
 }

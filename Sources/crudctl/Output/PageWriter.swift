@@ -61,7 +61,8 @@ struct PageWriter {
             let member = corrupt.isEmpty ? "" : #","corrupt":[\#(corrupt.joined(separator: ","))]"#
             try StandardOutput.write("]\(member)}\n".utf8)
         }
-        if hasMore, printer.format == .table {
+        // In JSON and YAML the page's cursor says so.
+        if hasMore, [.table, .ndjson].contains(printer.format) {
             StandardError.write("crudctl: there are more records; use --all to print them\n")
         }
     }

@@ -163,6 +163,12 @@ import Testing
         #expect(run.output == results + "\n")
         #expect(run.errors == "crudctl: record_exists: operation 1: there it is\n")
         _ = try await daemon.finish()
+        let details = #"{"name":"record_exists","retryable":false,"details":{"index":1}}"#
+        let whole = try ScriptedDaemon(replying: #"{"code":-32002,"message":"there it is","data":\#(details)}"#)
+        let atomic = try CrudctlProgram.run(["batch", "--atomic", "--socket", whole.path], input: "{}\n{}\n")
+        #expect(atomic.status == .exited(73))
+        #expect(atomic.errors == run.errors)
+        _ = try await whole.finish()
         let invalid = try CrudctlProgram.run(["batch", "--socket", "/nowhere"], input: "{}\n{\n")
         #expect(invalid.status == .exited(65))
         #expect(invalid.errors.hasPrefix("crudctl: parse_error: operation 1 is not valid JSON: "))

@@ -23,21 +23,35 @@ struct Batch: DaemonCommand {
             !line.allSatisfy { [UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\r")].contains($0) }
         }
         for (index, line) in lines.enumerated() { try RawJSON.check(Array(line), what: "operation \(index)") }
-        let result = try await call("record.batch") { params in
-            params.key("operations")
-            params.array { operations in
-                for line in lines { operations.raw(line) }
+        let result: [UInt8]
+        do {
+            result = try await call("record.batch") { params in
+                params.key("operations")
+                params.array { operations in
+                    for line in lines { operations.raw(line) }
+                }
+                if atomic { params.member("atomic", true) }
             }
-            if atomic { params.member("atomic", true) }
+        } catch let error as CRUDError {
+            // The batch as a whole has failed, perhaps because of one operation.
+            throw error.details.index.map(error.inOperation) ?? error
         }
         try show(result, list: "results")
         for (index, entry) in (ResultObject(result)?.elements("results") ?? []).enumerated() {
             guard let text = ResultObject(Array(entry))?.value("error"),
-                var error = CRUDError(errorObject: Array(text))
+                let error = CRUDError(errorObject: Array(text))
             else { continue }
-            error.message = "operation \(index): \(error.message)"
-            error.details.index = index
-            throw error
+            throw error.inOperation(index)
         }
+    }
+}
+
+extension CRUDError {
+    /// This error, with the operation to which it belongs, counted from 0.
+    fileprivate func inOperation(_ index: Int) -> CRUDError {
+        var error = self
+        error.message = "operation \(index): \(message)"
+        error.details.index = index
+        return error
     }
 }

@@ -77,6 +77,21 @@ import Testing
         #expect(try await daemon.finish()[0].contains(#""after":"c7""#))
     }
 
+    @Test func namesTheFileWhoseCursorIsNone() async throws {
+        let refusal = #"{"code":-32010,"message":"no cursor","data":{"name":"invalid_query","retryable":false}}"#
+        let daemon = try ScriptedDaemon(replying: refusal, refusal)
+        let directory = try TemporaryDirectory()
+        let file = "\(directory.path)/cursor"
+        let words = ["watch", "c", "--after", "odd", "--cursor-file", file, "--socket", daemon.path]
+        #expect(try CrudctlProgram.run(words).errors == "crudctl: invalid_query: no cursor\n")
+        try Files.write("garbage\n", to: file)
+        let run = try CrudctlProgram.run(words)
+        #expect(run.status == .exited(65))
+        let hint = "the cursor is that of \(file): delete it to begin again"
+        #expect(run.errors == "crudctl: invalid_query: no cursor; \(hint)\n")
+        _ = try await daemon.finish()
+    }
+
     @Test func saysThatTheCursorCannotBeKept() async throws {
         let directory = try TemporaryDirectory()
         #expect(symlink("/dev/full", "\(directory.path)/full.new") == 0)

@@ -1,5 +1,6 @@
 import ArgumentParser
 import CRUDJSON
+import CRUDModel
 
 struct Watch: DaemonCommand {
     static let configuration = CommandConfiguration(
@@ -35,13 +36,21 @@ struct Watch: DaemonCommand {
     func run() async throws {
         let members = try selection.members()
         let file = cursorFile.map(CursorFile.init)
-        let cursor = try file?.read() ?? after ?? "start"
+        let saved = try file?.read()
         try await withClient { client in
-            var watching = ChangeWatching(client: client, cursor: cursor, file: file) { params in
+            var watching = ChangeWatching(client: client, cursor: saved ?? after ?? "start", file: file) { params in
                 members(&params)
                 if noItems { params.member("items", false) }
             }
-            try await watching.run()
+            do {
+                try await watching.run()
+            } catch var error as CRUDError where error.code == .invalidQuery && error.details.node == nil {
+                // No word of the command line is to blame: without a node it is not --where.
+                if let file, saved != nil {
+                    error.message += "; the cursor is that of \(file.path): delete it to begin again"
+                }
+                throw error
+            }
         }
     }
 }

@@ -26,8 +26,9 @@ struct CompanionProgram {
 
     /// Runs it until it exits.
     ///
+    /// - Parameter printsOutput: whether its standard output is this program's; else the outcome has it.
     /// - Throws: ``CRUDError`` with `unavailable` if it cannot be run.
-    func run(_ arguments: [String]) throws -> CompanionOutcome {
+    func run(_ arguments: [String], printsOutput: Bool = false) throws -> CompanionOutcome {
         // Files without a name: a program that fills a pipe would wait for a reader.
         guard let output = unsafe tmpfile(), let errors = unsafe tmpfile() else {
             throw CRUDError(.unavailable, "cannot make a temporary file: \(ErrorNumber.message)")
@@ -43,7 +44,7 @@ struct CompanionProgram {
         var actions = posix_spawn_file_actions_t()
         unsafe posix_spawn_file_actions_init(&actions)
         defer { unsafe posix_spawn_file_actions_destroy(&actions) }
-        unsafe posix_spawn_file_actions_adddup2(&actions, fileno(output), STDOUT_FILENO)
+        if !printsOutput { unsafe posix_spawn_file_actions_adddup2(&actions, fileno(output), STDOUT_FILENO) }
         unsafe posix_spawn_file_actions_adddup2(&actions, fileno(errors), STDERR_FILENO)
         var pid: pid_t = 0
         errno = unsafe posix_spawnp(&pid, path, &actions, nil, words, environ)

@@ -41,8 +41,10 @@ enum CheckCommand {
             StandardStream.error.write("crudd-plugin-host: \(failure.message)\(place(failure.pointer))\n")
             return failure.isFinal ? 78 : 71  // EX_CONFIG, EX_OSERR
         } catch let error as CallError {
+            // What the plugin says is for its user; the name of a status is for its author.
+            let reason = error.message.isEmpty ? error.description : error.message
             StandardStream.error.write(
-                "crudd-plugin-host: the plugin does not open its storage: \(error)\(place(error.pointer))\n")
+                "crudd-plugin-host: the plugin does not open its storage: \(reason)\(place(error.pointer))\n")
             return error.isFinal ? 78 : 69  // EX_CONFIG, EX_UNAVAILABLE
         } catch let error as PluginLoadingError {
             StandardStream.error.write("crudd-plugin-host: \(error)\n")

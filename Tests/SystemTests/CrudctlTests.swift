@@ -202,6 +202,16 @@ import Testing
         }
     }
 
+    /// Under this program's name and that of an error, in every form of output.
+    @Test(arguments: [[], ["-o", "table"], ["-o", "ndjson"]])
+    func saysWhyAPluginCannotBeChecked(_ format: [String]) throws {
+        let words = ["check-plugin", try BuildProducts.path(of: "libsqlite.so"), "--options"]
+        let outcome = try Command.run(BuildProducts.path(of: "crudctl"), words + ["{path: here}"] + format)
+        #expect(outcome.status == .exited(78))
+        let reason = #"the plugin does not open its storage: option "path" must be an absolute path (option /path)"#
+        #expect(outcome.errors == "crudctl: invalid_configuration: \(reason)\n")
+    }
+
     @Test func printsTheReportOfAPlugin() throws {
         let outcome = try Command.run(
             BuildProducts.path(of: "crudctl"), ["check-plugin", BuildProducts.path(of: "libmemory.so"), "-o", "json"])

@@ -1,6 +1,7 @@
 import ArgumentParser
+import Glibc
 
-/// Executes `crudd-plugin-host --check`, so that crudctl needs neither a daemon nor plugin code.
+/// Runs `crudd-plugin-host --check`, so that crudctl needs neither a daemon nor plugin code.
 struct CheckPlugin: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "check-plugin",
@@ -22,7 +23,13 @@ struct CheckPlugin: DaemonCommand {
         let arguments =
             ["--check", CompanionProgram.argument(path: path)] + (pluginOptions.map { ["--options", $0] } ?? [])
         guard let format = options.output, format != .table else {
-            try CompanionProgram.pluginHost.execute(arguments)
+            let outcome = try CompanionProgram.pluginHost.run(arguments, printsOutput: true)
+            // The report has said what does not conform. The rest is what the plugin itself has printed, line by line.
+            guard outcome.status != EX_SOFTWARE else {
+                StandardError.write(outcome.errors)
+                throw ExitCode(outcome.status)
+            }
+            return try outcome.end(asJSON: false)
         }
         let outcome = try CompanionProgram.pluginHost.run(arguments)
         if let report = PluginReport(outcome.output) { try show(report.json, list: "checks") }

@@ -110,8 +110,9 @@ package final class Daemon: Sendable {
     package var children: [String] {
         get throws {
             try Files.names(in: "/proc/\(process.pid)/task").flatMap { task in
-                let path = "/proc/\(process.pid)/task/\(task)/children"
-                return try String(decoding: Files.read(path), as: UTF8.self).split(separator: " ").map(String.init)
+                // A thread may have ended meanwhile.
+                let text = (try? Files.read("/proc/\(process.pid)/task/\(task)/children")) ?? []
+                return String(decoding: text, as: UTF8.self).split(separator: " ").map(String.init)
             }
         }
     }

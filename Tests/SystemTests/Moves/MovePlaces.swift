@@ -59,8 +59,16 @@ extension Connection {
     /// Drops what the moves of a collection have left behind.
     func dropOriginals(of collection: String = "c") throws -> Bool? {
         let params = #"{"collection":\#(JSON.quote(collection)),"moved":true}"#
-        try sendFrame(Connection.request("collection.drop", params, id: "1"))
-        // Each record may be a file.
-        return try receive(until: Deadline(.seconds(300))).result?["dropped"]?.boolean
+        let deadline = Deadline(.seconds(300))
+        var hasBegun = false
+        while true {
+            try sendFrame(Connection.request("collection.drop", params, id: "1"))
+            let reply = try receive(until: deadline)
+            // Each record may be a file: it goes on after the request's time.
+            guard reply.error?.name == "outcome_unknown" else {
+                return (reply.result?["dropped"]?.boolean).map { $0 || hasBegun }
+            }
+            hasBegun = true
+        }
     }
 }

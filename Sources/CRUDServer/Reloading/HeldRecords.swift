@@ -25,18 +25,18 @@ struct HeldRecords {
             for entry in current.catalog.entries where entry.place.backend == definition.name {
                 let collection = Self.collection(entry, current.rules)
                 guard (try? backend.hasRecords(collection, within: Self.timeout)) == true else { continue }
-                let count = backend.count(collection, within: Self.timeout)
-                let text = count.map { "\($0) record\($0 == 1 ? "" : "s")" } ?? "an unknown number of records"
-                collections.append((definition, entry, text))
+                collections.append((definition, entry, backend.countText(of: collection, within: Self.timeout)))
             }
         }
     }
 
-    /// An error for each collection whose records would go with the backend that is to be closed: its plugin keeps them
-    /// in memory.
+    /// An error for each collection whose records may go with the backend that is to be closed: its plugin is not
+    /// durable, as one that keeps them in memory.
     func diagnosticsBeforeClosing(_ plan: BackendPlan) -> [ConfigurationDiagnostic] {
         let volatile = plan.leaving.filter { !$0.backend.plugin.capabilities.contains(.durable) }.map(\.definition.name)
-        return diagnostics("which are lost when that is closed, as its new definition demands") { definition, _ in
+        return diagnostics(
+            "which may be lost when that is closed for its new definition, as its plugin is not durable"
+        ) { definition, _ in
             volatile.contains(definition.name)
         }
     }
@@ -72,5 +72,12 @@ struct HeldRecords {
         return BackendCollection(
             name: entry.name, format: entry.place.format, indexPaths: rule?.indexPaths ?? [],
             retention: rule?.changes?.retention)
+    }
+}
+
+extension Backend {
+    /// How many records a collection has, in words.
+    func countText(of collection: BackendCollection, within timeout: Duration) -> String {
+        count(collection, within: timeout).map { "\($0) record\($0 == 1 ? "" : "s")" } ?? "an unknown number of records"
     }
 }

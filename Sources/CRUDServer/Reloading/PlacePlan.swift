@@ -158,8 +158,8 @@ struct PlacePlan {
             let hasRecords = try? backend?.hasRecords(collection, within: Self.timeout)
             if hasRecords == false { return .follows }
             if mayMove(rule) { return moving(entry, otherwise: .moves) }
-            let count = hasRecords == nil ? nil : backend?.count(collection, within: Self.timeout)
-            let records = count.map { "\($0) record\($0 == 1 ? "" : "s")" } ?? "an unknown number of records"
+            let known = hasRecords == nil ? nil : backend
+            let records = known?.countText(of: collection, within: Self.timeout) ?? "an unknown number of records"
             let place = rule.map { "now mapped to \($0.place)" } ?? "now mapped nowhere"
             let hint = rule == nil ? "--force does it all the same" : "--move moves them, --force does it all the same"
             return .refused("has \(records) in \(entry.place) and is \(place), which orphans them; \(hint)")

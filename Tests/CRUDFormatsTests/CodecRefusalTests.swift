@@ -67,7 +67,7 @@ import Testing
     }
 
     @Test func xmlRefusesTheCharactersThatItCannotCarry() throws {
-        let forbidden = (0..<0x20).filter { $0 != 0x09 && $0 != 0x0A } + [0xFFFE, 0xFFFF]
+        let forbidden = (0..<0x20).filter { ![0x09, 0x0A, 0x0D].contains($0) } + [0xFFFE, 0xFFFF]
         for code in forbidden {
             let hexadecimal = String(code, radix: 16)
             let escape = "\\u" + String(repeating: "0", count: 4 - hexadecimal.count) + hexadecimal
@@ -85,7 +85,7 @@ import Testing
     @Test(arguments: [
         "\\t", "\\n", " ", "\u{7F}", "\u{80}\u{85}\u{9F}", "\u{2028}", "\u{FEFF}", "\u{FFFD}", "\\ufdd0",
         "\\ud83f\\udffe",
-        "\u{10FFFF}", "\u{EFFF}\u{F8FF}", "\\u0009\\u000a",
+        "\u{10FFFF}", "\u{EFFF}\u{F8FF}", "\\u0009\\u000a", "\\r", "a\\r\\nb\\n\\rc",
     ])
     func xmlCarriesEveryOtherCharacter(text: String) throws {
         let item = "{\"\(text)\":\"\(text)\"}"

@@ -64,7 +64,7 @@ import Testing
                     for name, element in value.items():
                         check(name, allowed)
                         check(element, allowed)
-            forbidden = re.compile("[\\0-\\x08\\x0b-\\x1f\\ufffe\\uffff]")
+            forbidden = re.compile("[\\0-\\x08\\x0b\\x0c\\x0e-\\x1f\\ufffe\\uffff]")
             for line in open(sys.argv[1] + "/items.jsonl", encoding="utf-8", newline="\\n"):
                 lost = []
                 for name, allowed in [("xml", lambda text: not forbidden.search(text)), ("plist", lambda text: True)]:
@@ -106,7 +106,11 @@ import Testing
     @Test(arguments: [CollectionRule.Format.xml, .plist])
     func writesWhatWeRead(format: CollectionRule.Format) throws {
         let codec = Codec(format)
-        let items = Self.items.filter { codec.refusal(of: $0) == nil }
+        // plistlib writes a carriage return as a line feed.
+        let items = try Self.items.filter { item in
+            try codec.refusal(of: item) == nil
+                && !String(decoding: codec.encode(item), as: UTF8.self).contains("&#13;")
+        }
         let directory = try TemporaryDirectory()
         let program = """
             import json, plistlib, sys

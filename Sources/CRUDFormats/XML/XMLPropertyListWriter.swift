@@ -113,8 +113,8 @@ struct XMLPropertyListWriter: PropertyListSink {
             case let byte where XMLCharacter.isForbidden(text, at: index):
                 throw CRUDError(.unsupported, "XML cannot represent the character U+\(Self.code(byte))")
             case UInt8(ascii: "\r"):
-                // XML would read it as a line feed.
-                throw CRUDError(.unsupported, "XML cannot represent the character U+000D")
+                // As itself, XML would read it as a line feed (https://www.w3.org/TR/xml/#sec-line-ends).
+                append("&#13;")
             case let byte: bytes.append(byte)
             }
         }

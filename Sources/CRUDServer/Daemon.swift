@@ -191,7 +191,7 @@ package struct Daemon {
                 try LoopThread(service, inspector, number: $0, heartbeatInterval: heartbeat)
             }
             let mailboxes = [first.mailbox] + others.map(\.mailbox)
-            try first.listen(at: listening.descriptors, Acceptor(mailboxes, logger: logger))
+            try first.listen(at: listening.descriptors, Acceptor(mailboxes, service.sessions, logger: logger))
             let watchdog = Watchdog(manager, [first.heartbeat] + others.map(\.heartbeat))
             if let interval { try watchdog.start(every: interval) }
             defer { watchdog.stop() }

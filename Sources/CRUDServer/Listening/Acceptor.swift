@@ -5,12 +5,14 @@ import Logging
 /// Distributes new connections over the event loops, round robin.
 final class Acceptor: ListenerHandler {
     private let loops: [Mailbox]
+    private let sessions: SessionLimiter
     private let logger: Logger
     private var next = 0
     private var limit = LogLimiter()
 
-    init(_ loops: [Mailbox], logger: Logger) {
+    init(_ loops: [Mailbox], _ sessions: SessionLimiter, logger: Logger) {
         self.loops = loops
+        self.sessions = sessions
         self.logger = logger
     }
 
@@ -20,6 +22,7 @@ final class Acceptor: ListenerHandler {
     }
 
     func rejected(_ descriptor: CInt, by listener: Listener) {
+        sessions.noteRefused()
         if let more = limit.admit(at: listener.loop.now) {
             let owner = Peer(of: descriptor).map { "uid \($0.uid)" } ?? "an unknown user"
             logger.warning("a connection of \(owner) is refused: the daemon has no descriptors left\(more)")

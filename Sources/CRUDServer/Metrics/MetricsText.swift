@@ -61,7 +61,9 @@ enum MetricsText {
         writer.sample(sessions.current)
         writer.begin("crudd_sessions_opened", .counter, "Sessions that have been accepted.")
         writer.sample(sessions.opened)
-        writer.begin("crudd_sessions_refused", .counter, "Connections that were refused because of a limit.")
+        writer.begin(
+            "crudd_sessions_refused", .counter,
+            "Connections that were refused by a limit or for lack of resources.")
         writer.sample(sessions.refused)
         writer.begin("crudd_changes_followers", .gauge, "Requests that are held back until a collection changes.")
         writer.sample(loops.followers)

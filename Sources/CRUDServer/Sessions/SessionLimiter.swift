@@ -10,8 +10,10 @@ final class SessionLimiter: Sendable {
     private struct Count {
         var limits: Configuration.Limits
         var all = 0
-        /// How many there have been, and how many were refused.
-        var entered = 0
+        /// The number of the latest session, which may have been refused all the same.
+        var lastNumber = 0
+        /// How many have been accepted, and how many connections were refused.
+        var opened = 0
         var refused = 0
         var byUser: [UInt32: Int] = [:]
     }
@@ -31,12 +33,12 @@ final class SessionLimiter: Sendable {
     /// How many sessions there are.
     var current: Int { count.withLock { $0.all } }
 
-    /// How many sessions there are, have been accepted, and were refused.
+    /// How many sessions there are, how many have been accepted, and how many connections were refused.
     var counts: (current: Int, opened: Int, refused: Int) {
-        count.withLock { ($0.all, $0.entered, $0.refused) }
+        count.withLock { ($0.all, $0.opened, $0.refused) }
     }
 
-    /// Counts a new session.
+    /// Makes room for a session, which is opened or leaves.
     ///
     /// - Returns: its number, which no other one ever has.
     /// - Throws: `limit_exceeded` if its user, or everybody together, has as many as may be.
@@ -46,19 +48,23 @@ final class SessionLimiter: Sendable {
             let limits = count.limits
             let own = count.byUser[uid, default: 0]
             guard count.all < limits.sessions + reserve else {
-                count.refused += 1
                 throw .limit("sessions", limits.sessions, "there are too many sessions")
             }
             guard own < limits.sessionsPerUser + reserve else {
-                count.refused += 1
                 throw .limit("sessions_per_user", limits.sessionsPerUser, "there are too many sessions of this user")
             }
             count.all += 1
             count.byUser[uid] = own + 1
-            count.entered += 1
-            return count.entered
+            count.lastNumber += 1
+            return count.lastNumber
         }
     }
+
+    /// Counts a session that has been accepted.
+    func noteOpened() { count.withLock { $0.opened += 1 } }
+
+    /// Counts a connection that is refused, whatever the reason.
+    func noteRefused() { count.withLock { $0.refused += 1 } }
 
     /// Counts a session that has ended.
     func leave(uid: UInt32) {

@@ -83,6 +83,7 @@ final class SessionSet {
         do throws(SystemCallError) {
             try session.serve(descriptor)
             sessions[ObjectIdentifier(session)] = session
+            loop.service.sessions.noteOpened()
             session.debug("connected")
         } catch {
             logRefusal(of: peer, "\(error)")
@@ -111,6 +112,7 @@ final class SessionSet {
     private static let closingTimeout = Duration.seconds(5)
 
     private func reject(_ descriptor: CInt, _ error: CRUDError) {
+        loop.service.sessions.noteRefused()
         StreamBuffer.send(error, overRejected: descriptor)
         close(descriptor)
     }

@@ -3,7 +3,7 @@ import CRUDThreads
 import Synchronization
 
 /// Counts the writes of a backend: how many mutations each has, and how long the plugin takes for them. Both are noted
-/// by the writer's thread, once for each batch.
+/// by the writer's thread, once for each batch. Upkeep, by which a plugin is given no mutations, does not count.
 package final class WriteMeter: CommitObserver {
     /// What it has counted.
     package struct Counts: Sendable {
@@ -24,6 +24,7 @@ package final class WriteMeter: CommitObserver {
     }
 
     package func committed(_ commit: borrowing Commit) {
+        guard !commit.mutations.isEmpty, !commit.isExpiry else { return }
         let now = MonotonicTime.now
         let count = UInt64(commit.mutations.count)
         state.withLock { counts in

@@ -29,6 +29,61 @@ import Testing
         #expect(lines.count { $0.contains("is denied") } == 1, "\(lines)")
         #expect(lines.count { $0.hasSuffix("record.batch") } == 1, "it comes: \(lines)")
         #expect(lines.count { $0.hasSuffix("record.batch, which has waited") } == 1, "it is executed: \(lines)")
+        #expect(Self.readings(daemon) == 1, "\(lines)")
+    }
+
+    private static func attempts(_ daemon: Daemon) -> Int {
+        daemon.log.split(separator: "\n").count { $0.hasSuffix(": record.batch") }
+    }
+
+    /// How often the operations of a request have been read.
+    private static func readings(_ daemon: Daemon) -> Int {
+        daemon.log.split(separator: "\n").count { $0.hasSuffix(": the operations of a record.batch are read") }
+    }
+
+    /// An element of a batch array is tried whenever one of the requests before the array is done.
+    @Test func theOperationsOfAnElementThatWaitsAreReadOnce() throws {
+        let daemon = try Daemon(on: Installation(text: Configuration().text + "log: {level: trace}\n"))
+        let connection = try daemon.connect()
+        let names = (0..<20).map { "c\($0)" }
+        let creates = names.flatMap { name in
+            (0..<20).map { ("record.create", Connection.params(name, "\($0)", item: "1")) }
+        }
+        #expect(try connection.pipeline(creates).allSatisfy { $0.result != nil })
+        let deletions = names.map {
+            Connection.frame(
+                Connection.request("record.deleteMatching", #"{"collection":"\#($0)","all":true}"#, id: "1"))
+        }
+        let operations = names.map { #"{"op":"create","collection":"\#($0)","id":"0","item":2}"# }
+        let batch = Connection.request(
+            "record.batch", #"{"operations":[\#(operations.joined(separator: ","))]}"#, id: "2")
+        try connection.send(Array(deletions.joined()) + Connection.frame("[\(batch)]"))
+        for _ in names { #expect(try connection.receive().result?["deleted"]?.integer == 20) }
+        let results = try connection.receiveBatch().first?.result?["results"]?.elements
+        #expect(results?.count == 20 && results?.allSatisfy { $0["result"] != nil } == true)
+        #expect(Self.attempts(daemon) > 1, "it waits")
+        #expect(Self.readings(daemon) == 1)
+    }
+
+    /// It waits until its session's replies have been read, since two patches may be answered with two large items.
+    @Test func theOperationsOfABatchThatWaitsForRoomAreReadOnce() throws {
+        let text = Configuration(limits: "session_bytes: 8MiB").text + "log: {level: trace}\n"
+        let daemon = try Daemon(on: Installation(text: text))
+        let connection = try daemon.connect()
+        #expect(try connection.create("large", "a", "\"\(String(repeating: "x", count: 2 << 20))\"").result != nil)
+        #expect(try connection.create("c", "a", "{}").result != nil)
+        try connection.sendFrame(Connection.request("record.read", Connection.params("large", "a"), id: "1"))
+        let deadline = Deadline()
+        while try !connection.hasSomethingToRead() { try #require(!deadline.hasPassed) }
+        let patch = #"{"op":"patch","collection":"c","id":"a","patch":{"x":1}}"#
+        try connection.sendFrame(
+            Connection.request("record.batch", #"{"operations":[\#(patch),\#(patch)]}"#, id: "2"))
+        while Self.attempts(daemon) == 0 { try #require(!deadline.hasPassed) }
+        #expect(try connection.receive().result?["item"] != nil)
+        #expect(try connection.receive().result?["results"]?.elements?.count == 2)
+        let lines = daemon.log.split(separator: "\n")
+        #expect(lines.count { $0.hasSuffix(": record.batch, which has waited") } == 1, "it has waited")
+        #expect(Self.readings(daemon) == 1)
     }
 
     // MARK: One after the other

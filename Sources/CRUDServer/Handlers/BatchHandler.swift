@@ -82,6 +82,8 @@ final class BatchHandler {
     ///
     /// - Throws: `invalid_params` for a malformed one and `limit_exceeded`, with its index.
     private func operations(of call: borrowing Call) throws(CRUDError) -> [Operation] {
+        // Once for each request, however often it has to wait.
+        if loop.logsRequests { call.session.trace("the operations of a record.batch are read") }
         let text = call.text.span
         let maximum = loop.limits.batch
         guard let elements = call[.operations]?.elements(text, atMost: maximum + 1) else { return [] }

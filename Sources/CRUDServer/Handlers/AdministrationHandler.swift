@@ -127,11 +127,9 @@ final class AdministrationHandler {
     // MARK: Descriptions
 
     func discover(_ call: borrowing Call) {
-        let document = Self.document
+        let document = OpenRPCDocument.text
         call.reply { $0.append(document.span) }
     }
-
-    private static let document = OpenRPCDocument.text(version: CRUDVersion.current)
 }
 
 extension Backend {

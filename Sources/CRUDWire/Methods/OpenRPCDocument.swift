@@ -3,15 +3,17 @@ import CRUDModel
 
 /// The result of `rpc.discover`: an OpenRPC 1.3 document (https://spec.open-rpc.org) made from the method table.
 package enum OpenRPCDocument {
-    /// The document as JSON text.
-    package static func text(version: String) -> [UInt8] {
+    /// The document as JSON text, written once.
+    package static let text = makeText()
+
+    private static func makeText() -> [UInt8] {
         var writer = JSONWriter()
         writer.object { document in
             document.member("openrpc", "1.3.2")
             document.key("info")
             document.object { info in
                 info.member("title", "crudd")
-                info.member("version", version)
+                info.member("version", CRUDVersion.current)
                 info.member("description", "CRUD over a Unix socket: each frame is a 4-byte length and JSON-RPC 2.0.")
             }
             document.key("methods")

@@ -116,6 +116,36 @@ import Testing
         for (line, word) in zip(lines.suffix(words.count), words) { #expect(line.contains(word), "\(line)") }
     }
 
+    /// The rest is checked with placeholders in its stead, as often as it takes.
+    @Test func aMissingOptionHidesNoOtherError() throws {
+        let marked = MarkedText(
+            """
+            state_directory: $DIRECTORY/state
+            socket: {path: $DIRECTORY/crudd.sock}
+            plugins: {directories: [$DIRECTORY/plugins]}
+            backends:
+              shared: {plugin: postgresql, options: ¶{shared: true, readers: ¶0}}
+              child: {plugin: postgresql, isolation: process, options: ¶{shared: true}}
+              mistyped: {plugin: postgresql, options: {conection: ¶"", shared: true}}
+              wrong: {plugin: postgresql, options: {connection: ¶5, shared: true}}
+            collections:
+              a: {backend: shared, changes: ¶true}
+              b: {backend: child, changes: ¶true}
+              c: {backend: mistyped, changes: ¶true}
+              d: {backend: wrong, changes: ¶true}
+              "*": {backend: shared}
+            """)
+        let outcome = try Installation(text: marked.text).check()
+        #expect(outcome.status == .exited(78))
+        let lines = outcome.errorLines
+        #expect(lines.count == marked.positions.count, "\(lines)")
+        for position in marked.positions {
+            #expect(lines.count { $0.contains("crudd.yaml:\(position): ") } == 1, "\(position) of \(lines)")
+        }
+        #expect(lines.count { $0.contains("option \"connection\" is missing") } == 2, "\(lines)")
+        #expect(lines.count { $0.contains("cannot remember changes with its options") } == 4, "\(lines)")
+    }
+
     /// What may lie in a directory that has an error is not said to be missing.
     @Test func aPluginThatMayLieElsewhereIsNotMissing() throws {
         try expectError(Configuration(pluginDirectories: "¶plugins"), word: "")

@@ -119,7 +119,9 @@ final class PendingChanges: PendingRequest, Follower {
         last = LastPage(
             place: task.cursor, feed: task.feed, isComplete: task.isComplete, openings: task.openings)
         if !task.isComplete, completionEnd == nil { completionEnd = loop.now + Self.completionTimeout }
-        guard waitDeadline > loop.now, !loop.isDraining, !isInArray, isWanted, canBeginAgain else { return false }
+        guard waitDeadline > loop.now, !loop.isDraining, !isClosing, !isInArray, isWanted, canBeginAgain else {
+            return false
+        }
         request.start = .cursor(task.cursor)
         follow(givingBack: request.maximumBytes)
         request.maximumBytes = 0
@@ -135,6 +137,8 @@ final class PendingChanges: PendingRequest, Follower {
         guard let feed = last.feed else { return collection.backend.feeds.openings != last.openings }
         return !feed.isOpen || feed.lastChange > last.place.sequence || feed.isComplete != last.isComplete
     }
+
+    var isClosing: Bool { session.closingDeadline != nil }
 
     var isCutShort: Bool { last.feed?.isOpen == false }
 

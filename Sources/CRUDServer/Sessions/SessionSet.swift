@@ -104,6 +104,7 @@ final class SessionSet {
         session.debug("closed by an administrator")
         session.closingDeadline = loop.now + Self.closingTimeout
         session.finish()
+        loop.followers.endClosing()
         add(session, to: .overdue)
         return true
     }

@@ -46,6 +46,27 @@ import Testing
         #expect(try Connection.ChangesPage(followers[0].receive()).ids == ["7"])
     }
 
+    /// It is answered, and the session ends at once: not when its peer has had the time to read its replies.
+    @Test(arguments: [1, 3])
+    func itsSessionIsClosed(loops: Int) throws {
+        var configuration = Self.configuration("{backend: main, changes: true}")
+        configuration.loops = loops
+        let daemon = try Daemon(configuration)
+        let administrator = try daemon.connect()
+        #expect(try administrator.create("c", "a", "1").result != nil)
+        let cursor = try administrator.changes("c").cursor
+        let follower = try daemon.connect()
+        try Self.follow(follower, after: cursor)
+        let sessions = try administrator.call("session.list").result?["sessions"]?.elements
+        let session = try #require(sessions?.last?["id"]?.integer)
+        let start = ContinuousClock.now
+        #expect(try administrator.call("session.close", #"{"session":\#(session)}"#).result?.text == "{}")
+        let page = try Connection.ChangesPage(follower.receive())
+        #expect(page.changes.isEmpty && page.cursor == cursor)
+        #expect(try follower.receiveFrame() == nil)
+        #expect(start.duration(to: .now) < .seconds(3))
+    }
+
     @Test func changesAreTurnedOff() throws {
         let daemon = try Daemon(Self.configuration("{backend: main, changes: true}"))
         let (administrator, follower) = (try daemon.connect(), try daemon.connect())

@@ -12,6 +12,8 @@ enum LimitDefinitions {
     static let anySize = 1...1 << 40
     /// Likewise for durations, in microseconds: up to a year.
     static let anyDuration = 1000...365 * 86_400_000_000
+    /// What one page of a query is given, 256 KiB, in the half that one user may hold.
+    private static let leastBufferBytes = 512 << 10
     /// How long a thread may spin: beyond ten milliseconds sleeping costs nothing in comparison.
     static let busyPoll = 0...10_000
     /// Microseconds.
@@ -25,7 +27,8 @@ enum LimitDefinitions {
         (.batch, \.batch, .count, anyCount), (.collections, \.collections, .count, anyCount),
         (.sessions, \.sessions, .count, anyCount), (.sessionsPerUser, \.sessionsPerUser, .count, anyCount),
         (.inflightPerSession, \.inflightPerSession, .count, anyCount),
-        (.sessionBytes, \.sessionBytes, .size, anySize), (.bufferBytes, \.bufferBytes, .size, anySize),
+        (.sessionBytes, \.sessionBytes, .size, anySize),
+        (.bufferBytes, \.bufferBytes, .size, leastBufferBytes...anySize.upperBound),
         (.idleTimeout, \.idleMicroseconds, .duration, 0...anyDuration.upperBound),
         (.requestTimeout, \.requestMicroseconds, .duration, anyDuration),
     ]

@@ -207,6 +207,7 @@ private let levels = #""trace", "debug", "info", "notice", "warning", "error", "
         DiagnosticCase("frame_bytes: 1073741825B", #"2:24: expected 64KiB to 1GiB, found "1073741825B""#),
         DiagnosticCase(
             "frame_bytes: 99999999999999999999GiB", #"2:24: expected 64KiB to 1GiB, found "99999999999999999999GiB""#),
+        DiagnosticCase("buffer_bytes: 511KiB", #"2:25: expected 512KiB to 1024GiB, found "511KiB""#),
         DiagnosticCase("item_bytes: 9MiB", "2:23: item_bytes (9MiB) may be at most half of frame_bytes (16MiB)"),
         DiagnosticCase("item_bytes: 0B", #"2:23: expected 1B to 512MiB, found "0B""#),
         DiagnosticCase("json_depth: 7", #"2:23: expected 8 to 1000, found "7""#),

@@ -207,6 +207,30 @@ struct AccountingTests {
         try Self.expectBounded(daemon, since: before)
     }
 
+    /// With the least that a configuration may give, shared by several loops, every request is executed all the same,
+    /// though each needs more than its user's share: one after another.
+    @Test(arguments: [1, 4])
+    func theLeastRoomSufficesForEachRequest(loops: Int) throws {
+        let daemon = try Daemon(
+            Configuration(
+                collections: #""*": {backend: main, changes: true}"#,
+                limits: "buffer_bytes: 512KiB\nrequest_timeout: 5s", loops: loops))
+        let connection = try daemon.connect()
+        #expect(try connection.create("c", "a", "{}").result != nil)
+        let patch = #"{"op":"patch","collection":"c","id":"a","patch":{"x":1}}"#
+        let requests = [
+            ("record.query", #"{"collection":"c"}"#), ("record.readMany", #"{"collection":"c","ids":["a"]}"#),
+            ("record.patch", #"{"collection":"c","id":"a","patch":{"y":2}}"#),
+            ("record.batch", #"{"operations":[\#(patch),\#(patch)]}"#),
+            ("collection.changes", #"{"collection":"c"}"#),
+        ]
+        for (method, params) in requests {
+            let reply = try connection.call(method, params)
+            #expect(reply.result != nil, "\(method): \(reply)")
+        }
+        #expect(try connection.pipeline(requests + requests).allSatisfy { $0.result != nil })
+    }
+
     /// Writes whose session has gone are charged until they are done.
     @Test func workThatOutlivesItsSessionStaysCharged() throws {
         let daemon = try ChildDaemon(["gated"]).daemon

@@ -211,8 +211,9 @@ extension Session {
             state.order.remove(request)
             spend(Self.workOfFrame)
             let text = request.text
-            chargeWaiting(request, -1)
             execute(frame: text.span, after: request)
+            // Not before: a session that is left with little must not exceed its user's share any more.
+            chargeWaiting(request, -1)
         }
         state.order.removeIdle()
         if let array = state.array { resume(array) }

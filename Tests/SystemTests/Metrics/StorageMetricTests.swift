@@ -29,16 +29,21 @@ import Testing
     // MARK: Backends
 
     @Test func statesAndRestarts() throws {
-        let daemon = try Self.daemon([("hung", "{open_hangs: 1}"), ("lost", "{open_down: 1}")])
+        let daemon = try Self.daemon([("hung", "{open_hangs: 1}"), ("lost", "{open_down: 1}"), ("fallen", "{}")])
         let connection = try daemon.connect()
         for _ in 0..<2 {
             let child = try #require(try ChildDaemon.status(of: "child", connection).pid)
             kill(child, SIGKILL)
             try ChildDaemon.awaitReady("child", notWith: child, connection)
         }
+        // While it writes, the plugin says that its storage is lost.
+        #expect(try connection.create("fallen", "a", "1").result != nil)
+        try connection.awaitMetric(Self.state("fallen", "ready"), 1)
+        _ = try connection.create("fallen", "down:1", "1")
+        try connection.awaitMetric(Self.state("fallen", "down"), 1)
         try connection.awaitMetric(Self.state("lost", "down"), 1)
         let samples = try connection.metrics()
-        let expected = ["main": "ready", "child": "ready", "hung": "opening", "lost": "down"]
+        let expected = ["main": "ready", "child": "ready", "hung": "opening", "lost": "down", "fallen": "down"]
         for (backend, present) in expected {
             for state in ["opening", "ready", "down", "closed"] {
                 let value: Double = state == present ? 1 : 0

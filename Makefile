@@ -113,6 +113,7 @@ test-asan: deps ## Run system tests on a build with AddressSanitizer
 test-package: deb ## Check packages and manual pages, and what is installed on a real systemd in a container
 	@$(call apt_install,$(PACKAGE_TEST_PACKAGES))
 	Tests/Manual/run $(BUILD)
+	Tests/Manual/mutants $(BUILD)
 	lintian --fail-on error .build/deb/*.deb
 	Tests/Systemd/run .build/deb
 
@@ -128,19 +129,23 @@ check: deps lint ## Lint, build with warnings as errors, check documentation, li
 	swift build --build-tests
 	$(MAKE) --no-print-directory docs CONFIGURATION=debug
 	Tests/Linkage/run .build/debug
+	Tests/Linkage/mutants .build/debug
 	Tests/Installation/run debug
 
 lint:
 	@git ls-files -z '*.swift' | xargs -0 swift format lint --strict --configuration .swift-format
-	for script in .ci/run {Sources,Tests}/*/run Tests/Bench/*.sh Tests/Systemd/{checks,documents,cluster,mutants,bare}; do
+	for script in .ci/run {Sources,Tests}/*/run Tests/Bench/*.sh Tests/Systemd/{checks,documents,cluster,mutants,bare} \
+	    Tests/{Documents,Linkage,Manual}/mutants; do
 	    bash -n "$$script"
 	done
 	Tests/Documents/check
 	git ls-files -z '*.md' | xargs -0 Tests/Documents/links
+	Tests/Documents/mutants
 	Tests/Structure/check
 	# swift format does not check comments. Columns are characters, not bytes.
-	long=$$(git ls-files -z '*.swift' '*.c' '*.h' '*.py' '*.sh' '*/run' Makefile Tests/{Documents,Structure,Systemd} \
-	    systemd/examples | LC_ALL=C.UTF-8 xargs -0 grep -snHE '^.{121}' | cut -c 1-160) || true
+	long=$$(git ls-files -z '*.swift' '*.c' '*.h' '*.py' '*.sh' '*/run' Makefile \
+	    Tests/{Documents,Linkage,Manual,Structure,Systemd} systemd/examples |
+	    LC_ALL=C.UTF-8 xargs -0 grep -snHE '^.{121}' | cut -c 1-160) || true
 	if [ -n "$$long" ]; then printf 'Lines of more than 120 columns:\n%s\n' "$$long" >&2; exit 1; fi
 
 bench: deps-bench build ## Compare crudd with Redis and PostgreSQL (RECORDS, SECONDS, ROUNDS)

@@ -19,8 +19,11 @@ struct CacheIndex: ~Copyable {
 
     var bytes: Int { slotCount * MemoryLayout<UInt64>.stride }
 
-    /// Whether another entry can be inserted: at most 7/8 of the slots are taken.
-    var hasRoom: Bool { count < maximumSlots / 8 * 7 }
+    /// Whether another entry can be inserted.
+    var hasRoom: Bool { count < Self.capacity(maximumSlots) }
+
+    /// At most 7/8 of the slots are taken: a hit then compares 4.5 of them on average, eight of which are a cache line.
+    private static func capacity(_ slotCount: Int) -> Int { slotCount / 8 * 7 }
 
     /// The place of the first entry with that hash for which `isSame` holds.
     @inline(__always)
@@ -42,7 +45,7 @@ struct CacheIndex: ~Copyable {
     }
 
     mutating func insert(_ hash: UInt32, at place: Int) {
-        if (count + 1) * 4 > slotCount * 3, slotCount < maximumSlots { grow() }
+        if count >= Self.capacity(slotCount), slotCount < maximumSlots { grow() }
         put(Self.slot(hash, place))
         count += 1
     }

@@ -100,6 +100,15 @@ import Testing
         #expect(statistics.bytes / statistics.entries <= 320, "per record of 200 bytes: \(statistics)")
     }
 
+    /// Some 812 entries in each of 16 shards: more than three quarters of 1024 slots, fewer than seven eighths.
+    @Test func indexDoublesOnlyWhenItIsAlmostFull() {
+        let item = String(repeating: "x", count: 200)
+        for number in 0..<13_000 { read("record:\(number)", item) }
+        let statistics = cache.statistics
+        #expect(statistics.evictions == 0)
+        #expect(statistics.bytes / statistics.entries <= 266, "per record of 200 bytes: \(statistics)")
+    }
+
     @Test func removingACollectionLeavesTheOthers() {
         let other = CacheKey(collection: cache.makeCollection(), epoch: 1)
         for number in 0..<1000 {

@@ -21,7 +21,7 @@ package struct OptionCheck {
     private static let maximumChecks = 64
     /// What stands in for an option that must be given, one after the other until its plugin accepts one. A check
     /// touches no storage, so that nothing comes of it.
-    private static let placeholders = [#""/""#, #""""#, #""a""#, "1", "true"]
+    private static let placeholders = [#""/""#, "\"\"", #""a""#, "1", "true"]
 
     /// A plugin that could not be asked.
     init(doubt: PluginFailure) {

@@ -22,8 +22,8 @@ import Testing
             _ = try connection.pipeline(writes)
             let cursor = "\(directory.path)/cursor"
             let place = try? Files.read(cursor)
-            // Whoever begins at the start again is not told of what was deleted before.
-            if place == nil { try Files.write("", to: output) }
+            // What was cut off is printed again. Whoever begins at the start again is not told of what was deleted before.
+            try Files.write(place == nil ? [] : Array(Self.lines(printedIn: output)), to: output)
             let before = try Files.read(output).count
             // One that is killed at any moment until it has noted where it is; in the end, when it has printed all.
             let target = Int(random.next() % 20_000)
@@ -45,10 +45,16 @@ import Testing
         }
     }
 
+    /// The lines that are complete: a process may be killed in the midst of one.
+    private static func lines(printedIn path: String) throws -> ArraySlice<UInt8> {
+        let bytes = try Files.read(path)
+        return bytes[..<(bytes.lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0)]
+    }
+
     /// The revisions of the records that a reader of the lines knows.
     private static func state(printedIn path: String) throws -> [String: String] {
         var state: [String: String] = [:]
-        for line in try Files.read(path).split(separator: UInt8(ascii: "\n")) {
+        for line in try lines(printedIn: path).split(separator: UInt8(ascii: "\n")) {
             let change = try JSON(parsing: Array(line))
             guard let id = change["id"]?.string else { continue }
             state[id] = change["revision"]?.string

@@ -22,7 +22,8 @@ import Testing
             _ = try connection.pipeline(writes)
             let cursor = "\(directory.path)/cursor"
             let place = try? Files.read(cursor)
-            // What was cut off is printed again. Whoever begins at the start again is not told of what was deleted before.
+            // What was cut off is printed again. Whoever begins at the start again is not told of what was deleted
+            // before.
             try Files.write(place == nil ? [] : Array(Self.lines(printedIn: output)), to: output)
             let before = try Files.read(output).count
             // One that is killed at any moment until it has noted where it is; in the end, when it has printed all.

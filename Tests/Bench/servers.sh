@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 
 # The targets that are a collection, or a setting, of the daemon `crudd`.
-declare -A daemon_of=([changes]=crudd [plist]=crudd [sleeping]=crudd [expiring]=crudd)
+declare -A daemon_of=([changes]=crudd [sleeping]=crudd [expiring]=crudd)
 # server_of TARGET-OPERATION: the server's name; its socket is that name with .sock.
 server_of() {
     local target=${1%-*}
@@ -16,7 +16,6 @@ collection_of() {
     case $1 in
         *-query) echo indexed ;;
         changes-*) echo changed ;;
-        plist-*) echo plist ;;
         expiring-*) echo expiring ;;
         *) echo bench ;;
     esac
@@ -112,7 +111,6 @@ backends:
 collections:
   indexed: {backend: main, indexes: [group]}
   changed: {backend: main, changes: true}
-  plist: {backend: main, format: plist}
   "*": {backend: main}
 END
     serve_crudd crudd
@@ -136,8 +134,6 @@ start_changes() {
     say "200 followers"
     "$bench" follow --socket "$work/crudd.sock" --first 3000000000 >>"$lines"
 }
-# one that stores property lists,
-start_plist() { fill crudd crudd --collection plist --records "$hot" --requests "$hot"; }
 # one with records that expire, but not in the time of the bench;
 start_expiring() { fill crudd crudd --collection expiring --records "$hot" --requests "$hot" --ttl 86400; }
 # and the daemon without spinning: busy_poll TIME is that from now on.
@@ -147,7 +143,20 @@ busy_poll() {
     reload crudd
 }
 
-# The same with the plugin in a child process.
+# One that stores property lists, with a cache of its own: two collections of hot records do not fit into one.
+start_plist() {
+    configure plist <<END
+busy_poll: 200us
+backends:
+  main: {plugin: sqlite, options: {path: $work/plist/main.sqlite, synchronous: full}}
+collections:
+  "*": {backend: main, format: plist}
+END
+    serve_crudd plist
+    fill crudd plist --records "$hot" --requests "$hot"
+}
+
+# The same as crudd with the plugin in a child process.
 start_isolated() {
     configure isolated <<END
 backends:

@@ -33,8 +33,8 @@ struct IndexCommand: ParsableCommand {
         var plan: Plan
     }
 
-    /// The daemon is asked this often how far it is.
-    private static let pauseMicroseconds: UInt32 = 20_000
+    /// The daemon is asked this often how far it is. To be asked means to count the records.
+    private static let pauseMicroseconds: UInt32 = 500_000
 
     func run() throws {
         var exchange = try FrameExchange(socket, connections: 1)

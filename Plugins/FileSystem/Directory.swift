@@ -42,12 +42,23 @@ final class Directory: Sendable {
         return (directory, isNew)
     }
 
-    /// Removes a file inside and returns whether there was one.
+    /// Removes a file inside, or an empty directory in its place, and returns whether there was one.
+    ///
+    /// - Throws: `corrupt` for a directory that is not empty: it stays.
     @discardableResult
     func removeFile(_ name: String) throws(StorageFailure) -> Bool {
         if unlinkat(descriptor, name, 0) == 0 { return true }
-        if errno == ENOENT { return false }
-        throw StorageFailure("cannot remove \(path)/\(name)")
+        if errno == EISDIR, unlinkat(descriptor, name, AT_REMOVEDIR) == 0 { return true }
+        switch errno {
+        case ENOENT: return false
+        case ENOTEMPTY, EEXIST: throw isInPlace(ofFile: name)
+        default: throw StorageFailure("cannot remove \(path)/\(name)")
+        }
+    }
+
+    /// A directory stands where a file should: that concerns this file alone.
+    func isInPlace(ofFile name: String) -> StorageFailure {
+        StorageFailure(.corrupt, "\(path)/\(name) is a directory where a record's file should be")
     }
 
     /// Returns once the disk has every name.

@@ -47,6 +47,8 @@ final class FileSystemBackend: StorageBackend {
                 try heartbeat.step()
                 switch (FileName(entry.name), entry.kind) {
                 case (.record, S_IFREG): break
+                // Where it is in the place of a record's file, reading reports it.
+                case (.record(_, .name), S_IFDIR): break
                 case (.temporary, S_IFREG): try directory.removeFile(entry.text)
                 default: foreignFiles.report(entry.name, in: directory)
                 }
@@ -104,11 +106,27 @@ final class FileSystemBackend: StorageBackend {
             hasRemoved = false
             try directory.scan { (entry) throws(StorageFailure) in
                 heartbeat.advance()
-                if case .foreign = FileName(entry.name) { return }
-                if entry.kind == S_IFREG, try directory.removeFile(entry.text) { hasRemoved = true }
+                switch (FileName(entry.name), entry.kind) {
+                case (.record, S_IFREG), (.temporary, S_IFREG):
+                    if try directory.removeFile(entry.text) { hasRemoved = true }
+                case (.record(_, .name), S_IFDIR):
+                    // One that is not empty stays, as what is not ours does.
+                    if try removesDirectory(entry.text, in: directory) { hasRemoved = true }
+                default: break
+                }
             }
         }
         if options.syncs { try root.sync(directory) }
+    }
+
+    /// Removes a directory in the place of a record's file, and returns whether it was empty.
+    private func removesDirectory(_ name: String, in directory: Directory) throws(StorageFailure) -> Bool {
+        do {
+            return try directory.removeFile(name)
+        } catch let error where error.status == .corrupt {
+            foreignFiles.report(error)
+            return false
+        }
     }
 
     func listCollections(_ call: CallContext, _ emit: (RawSpan) -> Void) throws(StorageFailure) {

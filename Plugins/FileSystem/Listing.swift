@@ -46,17 +46,15 @@ struct Listing {
         }
     }
 
-    /// The id of a record by its file; nil: that is none of the collection. Anything but a record's file is reported.
+    /// The id of a record by its file, or by a directory in its place; nil: that is none of the collection. Anything
+    /// but a record's file is reported.
     func id(of entry: Directory.Entry) throws(StorageFailure) -> [UInt8]? {
-        guard entry.kind == S_IFREG else {
-            foreignFiles.report(entry.name, in: directory)
-            return nil
-        }
-        switch FileName(entry.name) {
-        case .record(collection.format, .name(let id)): return id
-        case .record(collection.format, .shortened): return try storedID(entry)
-        case .record, .temporary: return nil
-        case .foreign:
+        switch (FileName(entry.name), entry.kind) {
+        case (.record(collection.format, .name(let id)), S_IFREG), (.record(collection.format, .name(let id)), S_IFDIR):
+            return id
+        case (.record(collection.format, .shortened), S_IFREG): return try storedID(entry)
+        case (.record, S_IFREG), (.temporary, S_IFREG): return nil
+        default:
             foreignFiles.report(entry.name, in: directory)
             return nil
         }

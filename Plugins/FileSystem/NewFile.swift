@@ -55,12 +55,18 @@ final class NewFile {
         guard fsync(descriptor) == 0 else { throw StorageFailure("cannot sync a new file in \(directory.path)") }
     }
 
-    /// Gives the file its name, replacing the file that has that name.
+    /// Gives the file its name, replacing the file or the empty directory that has that name.
+    ///
+    /// - Throws: `corrupt` where a directory that is not empty has the name.
     func rename(to name: String) throws(StorageFailure) {
         guard let temporaryName else { return }
-        guard renameat(directory.descriptor, temporaryName, directory.descriptor, name) == 0 else {
-            throw StorageFailure("cannot rename a new file to \(directory.path)/\(name)")
+        func rename() -> Bool { renameat(directory.descriptor, temporaryName, directory.descriptor, name) == 0 }
+        var isRenamed = rename()
+        if !isRenamed, errno == EISDIR {
+            try directory.removeFile(name)
+            isRenamed = rename()
         }
+        guard isRenamed else { throw StorageFailure("cannot rename a new file to \(directory.path)/\(name)") }
         self.temporaryName = nil
     }
 }

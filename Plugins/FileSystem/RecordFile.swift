@@ -21,7 +21,9 @@ struct RecordFile: ~Copyable {
         close(descriptor)
     }
 
-    /// The file with that name; nil if there is none. Anything but a regular file is reported.
+    /// The file with that name; nil if there is none. Links, FIFOs, sockets and devices are reported and count as none.
+    ///
+    /// - Throws: `corrupt` for a directory and a file that cannot be read.
     static func open(
         _ name: String, in directory: Directory, _ foreignFiles: ForeignFiles
     ) throws(StorageFailure) -> RecordFile? {
@@ -42,6 +44,7 @@ struct RecordFile: ~Copyable {
         let isKnown = fstat(descriptor, &status) == 0
         guard isKnown, status.st_mode & S_IFMT == S_IFREG else {
             close(descriptor)
+            if isKnown, status.st_mode & S_IFMT == S_IFDIR { throw directory.isInPlace(ofFile: name) }
             if isKnown { foreignFiles.report(name.utf8, in: directory) }
             return nil
         }

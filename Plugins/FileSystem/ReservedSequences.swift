@@ -14,8 +14,14 @@ final class ReservedSequences {
     init(in directory: Directory, _ foreignFiles: ForeignFiles) throws(StorageFailure) {
         self.directory = directory
         ceiling = 0
-        guard let file = try RecordFile.open(Self.fileName, in: directory, foreignFiles) else { return }
-        let text = String(decoding: try file.item(), as: UTF8.self)
+        let item: [UInt8]
+        do {
+            guard let file = try RecordFile.open(Self.fileName, in: directory, foreignFiles) else { return }
+            item = try file.item()
+        } catch let error where error.status == .corrupt {
+            throw StorageFailure(.unavailable, error.message)
+        }
+        let text = String(decoding: item, as: UTF8.self)
         guard let number = UInt64(text.prefix { $0 != "\n" }) else {
             throw StorageFailure(
                 .unavailable,

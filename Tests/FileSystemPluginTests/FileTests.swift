@@ -142,13 +142,12 @@ import Testing
             case .link: symlink(target, path)
             case .danglingLink: symlink("\(target)-none", path)
             case .fifo: mkfifo(path, 0o666)
-            case .directory: mkdir(path, 0o777)
             }
         guard outcome == 0 else { throw Failure.system("plant \(thing)") }
     }
 
     enum ForeignThing: CaseIterable {
-        case link, danglingLink, fifo, directory
+        case link, danglingLink, fifo
     }
 
     @Test(arguments: ForeignThing.allCases)
@@ -163,13 +162,61 @@ import Testing
             #expect(try backend.write([.remove("a", in: collection)]) == [.notFound])
         }
         #expect(backend.logged.filter { $0.contains("item_a.json") }.count == 1)
-        // A directory stays in the way; the others make room.
-        let outcome = try backend.write([.put("a", "1", if: .absent, in: collection)])
-        #expect(outcome == [thing == .directory ? .refused(CRUDD_UNAVAILABLE) : .created])
-        #expect(try reader.count(collection) == (thing == .directory ? 0 : 1))
+        // It makes room.
+        #expect(try backend.write([.put("a", "1", if: .absent, in: collection)]) == [.created])
+        #expect(try reader.count(collection) == 1)
         #expect(try directory.read("target") == "secret")
         #expect(!Files.exists("\(directory.path)/target-none"))
         #expect(try directory.names(in: "clients") == ["item_a.json"])
+    }
+
+    /// A directory in the place of a record's file is a record that cannot be read.
+    @Test func aDirectoryInPlaceOfARecordIsCorruptByItself() throws {
+        _ = try backend.write([.put("b", "2", in: collection), .put("0", "0", in: collection)])
+        try Files.makeDirectory("\(directory.path)/clients/item_a.json")
+        for _ in 0..<3 {
+            let record = try #require(try reader.read("a", in: collection))
+            #expect(record.item.isEmpty)
+            #expect(try reader.scan(collection).map(\.id) == ["0", "a", "b"])
+            #expect(try reader.count(collection) == 3)
+            #expect(try backend.write([.put("a", "1", if: .absent, in: collection)]) == [.exists])
+        }
+        #expect(backend.logged.filter { $0.contains("item_a.json is a directory") }.count == 1)
+        // One with content stays.
+        try directory.write("mine", to: "clients/item_a.json/file")
+        let outcomes = try backend.write([
+            .put("a", "1", in: collection), .remove("a", in: collection), .put("c", "3", in: collection),
+        ])
+        #expect(outcomes == [.refused(CRUDD_CORRUPT), .refused(CRUDD_CORRUPT), .created])
+        #expect(try directory.read("clients/item_a.json/file") == "mine")
+        #expect(try directory.names(in: "clients") == ["item_0.json", "item_a.json", "item_b.json", "item_c.json"])
+        // An empty one does not.
+        Files.remove("\(directory.path)/clients/item_a.json/file")
+        #expect(try backend.write([.put("a", "1", in: collection)]).count == 1)
+        #expect(try directory.read("clients/item_a.json") == "1")
+        try Files.makeDirectory("\(directory.path)/clients/item_d.json")
+        #expect(try backend.write([.remove("d", if: .present, in: collection)]).count == 1)
+        #expect(!Files.exists("\(directory.path)/clients/item_d.json"))
+    }
+
+    /// It is foreign where it is no record's: of another format, or with a name that does not tell the id.
+    @Test func otherDirectoriesAreIgnored() throws {
+        let shortened = "item_\(String(repeating: "a", count: 100))%~\(String(repeating: "0", count: 64)).json"
+        for name in ["item_a.xml", shortened, "notes"] { try Files.makeDirectory("\(directory.path)/clients/\(name)") }
+        for _ in 0..<2 {
+            #expect(try reader.scan(collection) == [])
+            #expect(try reader.count(collection) == 0)
+        }
+        #expect(backend.logged.count == 3, "\(backend.logged)")
+    }
+
+    @Test func keepsDirectoriesInPlaceOfRecordsWhenACollectionIsDropped() throws {
+        _ = try backend.write([.put("a", "1", in: collection)])
+        try Files.makeDirectory("\(directory.path)/clients/item_b.json")
+        try Files.makeDirectory("\(directory.path)/clients/item_c.json")
+        try directory.write("mine", to: "clients/item_c.json/file")
+        try backend.drop("clients")
+        #expect(try directory.names(in: "clients") == ["item_c.json"])
     }
 
     @Test(arguments: [

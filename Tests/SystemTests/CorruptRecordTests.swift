@@ -50,6 +50,43 @@ import Testing
         #expect(lines.first?.contains(#"backend files: collection "notes": record "b""#) == true)
     }
 
+    /// A directory in the place of a file is a record that cannot be decoded.
+    @Test(arguments: ["inline", "process"])
+    func aDirectoryInPlaceOfAFileIsOne(isolation: String) throws {
+        let daemon = try daemon(format: "json", isolation)
+        let connection = try daemon.connect()
+        let path = "\(daemon.installation.path)/files/notes/item_b.json"
+        Files.remove(path)
+        try Files.makeDirectory(path)
+        try Files.write("mine", to: "\(path)/file")
+        for _ in 0..<2 {
+            #expect(try connection.read("notes", "b").error?.name == "corrupt")
+            #expect(try connection.create("notes", "b", "1").error?.name == "record_exists")
+            for reply in [
+                try connection.call("record.upsert", Connection.params("notes", "b", more: ["item": "1"])),
+                try connection.delete("notes", "b"),
+            ] {
+                #expect(reply.error?.name == "corrupt" && reply.error?.isRetryable == false, "\(reply)")
+            }
+            for more in ["", #","filter":\#(Self.filter)"#] {
+                let page = try call(connection, "record.query", more).result
+                #expect(page?["records"]?.elements?.compactMap { $0["id"]?.string } == ["a", "c"])
+                #expect(page?["corrupt"]?.text == #"["b"]"#)
+            }
+            #expect(try call(connection, "record.count").result?.text == #"{"count":3}"#)
+        }
+        let lines = daemon.log.split(separator: "\n")
+        #expect(lines.contains { $0.contains("item_b.json is a directory") }, "\(daemon.log)")
+        #expect(lines.count { $0.contains(#"record "b" is corrupt"#) } == 1, "\(daemon.log)")
+        // It does not keep the others.
+        let error = try call(connection, "record.deleteMatching", #","all":true"#).error
+        #expect(error?.name == "outcome_unknown" && error?.details?["deleted"]?.integer == 2, "\(error as Any)")
+        #expect(try Files.names(in: path) == ["file"])
+        Files.remove("\(path)/file")
+        #expect(try call(connection, "record.deleteMatching", #","all":true"#).result?["deleted"]?.integer == 1)
+        #expect(!Files.exists(path))
+    }
+
     /// A filter that depends on no member, and a page that shows none, leave them out, too.
     @Test(arguments: ["json", "xml"], ["inline", "process"])
     func areLeftOutWhereNoMemberIsLookedAt(format: String, isolation: String) throws {

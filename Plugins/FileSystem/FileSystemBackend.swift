@@ -6,6 +6,7 @@ final class FileSystemBackend: StorageBackend {
     static let name = "filesystem"
     static let version = "1.0.0"
     static let capabilities: Capabilities = [.readsConcurrently, .durable, .expiry]
+    static let storageOption: FileSystemOptions.Key? = .directory
 
     private let options: FileSystemOptions
     private let host: Host

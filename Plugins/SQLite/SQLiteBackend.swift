@@ -8,6 +8,7 @@ final class SQLiteBackend: StorageBackend {
     static let capabilities: Capabilities = [
         .readsConcurrently, .readsFast, .transactions, .durable, .indexes, .sequences, .expiry,
     ]
+    static let storageOption: SQLiteOptions.Key? = .path
 
     private let options: SQLiteOptions
     private let host: Host

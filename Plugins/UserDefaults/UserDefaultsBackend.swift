@@ -5,6 +5,7 @@ final class UserDefaultsBackend: StorageBackend {
     static let name = "userdefaults"
     static let version = "1.0.0"
     static let capabilities: Capabilities = [.transactions, .durable, .expiry]
+    static let storageOption: UserDefaultsOptions.Key? = .suite
 
     private let suite: Suite
     /// Open collections by name and then format, as bytes: the host tells texts apart that Swift takes for equal.

@@ -53,11 +53,24 @@ package struct BackendConfiguration: Sendable {
     /// Source: [RFC 6901](https://www.rfc-editor.org/rfc/rfc6901).
     package func position(ofOption pointer: String) -> SourcePosition {
         guard var node = optionsNode else { return position }
-        for token in pointer.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).dropFirst() {
+        for token in Self.tokens(of: pointer) {
             guard let child = node.child(Self.unescaped(token)) else { break }
             node = child
         }
         return node.position
+    }
+
+    /// The value of the option that a JSON Pointer names, as it is written; nil if the file lacks it, and for a list or
+    /// a mapping.
+    package func text(ofOption pointer: String) -> [UInt8]? {
+        var node = optionsNode
+        for token in Self.tokens(of: pointer) { node = node?.child(Self.unescaped(token)) }
+        guard case .scalar(let text, _) = node?.content else { return nil }
+        return text
+    }
+
+    private static func tokens(of pointer: String) -> ArraySlice<Substring.UTF8View> {
+        pointer.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).dropFirst()
     }
 
     /// A reference token with `~1` and `~0` decoded.

@@ -74,6 +74,9 @@ extension StorageBackend {
         capabilities.intersection(capabilities(with: try Options(text: UnsafeRawBufferPointer(options))))
     }
 
+    /// A JSON pointer to the option that says where the storage is.
+    static var storagePointer: String? { storageOption.map { jsonPointer(to: $0.rawValue) } }
+
     static func open(
         _ options: crudd_bytes, _ host: Host, _ call: CallContext
     ) throws(StorageFailure) -> any StorageBackend {

@@ -103,7 +103,7 @@ public struct OptionReader<Key: RawRepresentable<String> & CaseIterable> {
     ///
     /// - Parameter rule: what follows the option's name, as in "must be …".
     public func invalid(_ key: Key, _ rule: String) -> StorageFailure {
-        StorageFailure(.invalidOptions, "option \"\(key.rawValue)\" \(rule)", pointer: pointer(to: key.rawValue))
+        StorageFailure(.invalidOptions, "option \"\(key.rawValue)\" \(rule)", pointer: jsonPointer(to: key.rawValue))
     }
 
     // MARK: Reading
@@ -139,10 +139,10 @@ public struct OptionReader<Key: RawRepresentable<String> & CaseIterable> {
             throw StorageFailure(
                 .invalidOptions,
                 "unknown option \"\(name)\"; \(hint ?? "there are \(names.joined(separator: ", "))")",
-                pointer: pointer(to: name))
+                pointer: jsonPointer(to: name))
         }
         if values[name] != nil {
-            throw StorageFailure(.invalidOptions, "option \"\(name)\" is given twice", pointer: pointer(to: name))
+            throw StorageFailure(.invalidOptions, "option \"\(name)\" is given twice", pointer: jsonPointer(to: name))
         }
     }
 
@@ -158,17 +158,17 @@ public struct OptionReader<Key: RawRepresentable<String> & CaseIterable> {
         case .null, .array, .object: return .other
         }
     }
+}
 
-    /// The JSON pointer (RFC 6901) to a member of the options.
-    private func pointer(to name: String) -> String {
-        var pointer = "/"
-        for character in name.unicodeScalars {
-            switch character {
-            case "~": pointer += "~0"
-            case "/": pointer += "~1"
-            default: pointer.unicodeScalars.append(character)
-            }
+/// The JSON pointer (RFC 6901) to a member of the options.
+func jsonPointer(to name: String) -> String {
+    var pointer = "/"
+    for character in name.unicodeScalars {
+        switch character {
+        case "~": pointer += "~0"
+        case "/": pointer += "~1"
+        default: pointer.unicodeScalars.append(character)
         }
-        return pointer
     }
+    return pointer
 }

@@ -38,6 +38,7 @@ public enum PluginTable {
         table.pointee.name = UnsafePointer(strdup(backend.name))
         table.pointee.version = UnsafePointer(strdup(backend.version))
         table.pointee.capabilities = backend.capabilities.rawValue
+        table.pointee.storage_option = backend.storagePointer.map { UnsafePointer(strdup($0)) }
         table.pointee.setBackendFunctions()
         table.pointee.setCollectionFunctions()
         table.pointee.setReaderFunctions()

@@ -27,6 +27,10 @@ public protocol StorageBackend: AnyObject {
     /// all of it.
     static func capabilities(with options: Options) -> Capabilities
 
+    /// The option that says where the storage is: two backends for which it has the same value would write to the same
+    /// storage, which the host refuses. An absolute path counts as what it leads to. By default nil: there is none.
+    static var storageOption: Options.Key? { get }
+
     /// Opens storage.
     ///
     /// - Throws: ``StorageFailure`` with `unavailable` where a later attempt may succeed, `invalidOptions` where none
@@ -96,6 +100,7 @@ public protocol StorageBackend: AnyObject {
 
 extension StorageBackend {
     public static func capabilities(with options: Options) -> Capabilities { capabilities }
+    public static var storageOption: Options.Key? { nil }
     public var capabilities: Capabilities { Self.capabilities }
     public var preferredReaders: Int { 1 }
     public var commitCounter: CommitCounter? { nil }

@@ -15,6 +15,8 @@ struct PluginSet {
     private var byBackend: [String: Plugin] = [:]
     /// What each backend's plugin can do with its options, as far as that is known.
     private var capabilities: [String: Plugin.Capabilities] = [:]
+    /// The backends whose options have no error.
+    private var sound: Set<String> = []
 
     /// Loads the plugins, or has a child process load them, and has them check their options; no storage is touched.
     ///
@@ -35,7 +37,7 @@ struct PluginSet {
                     configuration.diagnostic(at: backend.implementationPosition, error.description, error.kind))
             }
         }
-        diagnostics += refusedChanges(in: configuration)
+        diagnostics += refusedChanges(in: configuration) + sharedStorage(in: configuration)
         if !diagnostics.isEmpty { throw InvalidConfiguration(diagnostics) }
     }
 
@@ -64,9 +66,29 @@ struct PluginSet {
         }
     }
 
+    /// The backends that would write to the storage of another one.
+    private func sharedStorage(in configuration: Configuration) -> [ConfigurationDiagnostic] {
+        var owners: [StoragePlace: String] = [:]
+        return configuration.backends.compactMap { backend in
+            guard sound.contains(backend.name), let plugin = byBackend[backend.name],
+                let option = plugin.storageOption, let value = backend.text(ofOption: option)
+            else { return nil }
+            let place = StoragePlace(plugin.path, backend.implementation, value)
+            guard let owner = owners[place] else {
+                owners[place] = backend.name
+                return nil
+            }
+            return configuration.diagnostic(
+                at: backend.position(ofOption: option),
+                "backend \(backend.name): \(quoted(value)) is the storage of backend \(owner) already: two backends "
+                    + "cannot share one")
+        }
+    }
+
     private mutating func add(_ plugin: Plugin, _ check: OptionCheck, of backend: BackendConfiguration) {
         byBackend[backend.name] = plugin
         if !all.contains(where: { $0.path == plugin.path }) { all.append(plugin) }
+        if check.failures.isEmpty { sound.insert(backend.name) }
         capabilities[backend.name] = check.capabilities ?? (check.doubt == nil ? plugin.capabilities : nil)
     }
 

@@ -32,6 +32,7 @@ extension ChannelService {
         reply.raw(#","version":"#, storage.plugin.version)
         reply.raw(",")
         write(storage.plugin.capabilities.names + ["queries"])
+        if let option = storage.plugin.storageOption { reply.raw(#","storageOption":"#, option) }
     }
 
     func checkOptions(_ request: inout FrameReader) throws(PluginFailure) {

@@ -441,6 +441,11 @@ typedef struct crudd_plugin {
     /// told without touching storage; `open` may take away more. So what another part of the configuration needs and
     /// the options switch off is an error of the file.
     uint64_t (*capabilities_with)(crudd_bytes options);
+
+    /// Optional (may be NULL). A JSON pointer (RFC 6901) to the option that says where the storage is, such as "/path".
+    /// Two backends of the plugin for which it has the same value would write to the same storage, which is an error of
+    /// the configuration. An absolute path is resolved first, if there is something: what counts is where it leads to.
+    const char *storage_option;
 } crudd_plugin;
 
 /// The one symbol that a plugin exports. The table that it returns lives as long as the process.

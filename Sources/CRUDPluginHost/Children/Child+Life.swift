@@ -21,6 +21,7 @@ extension Child {
                 case "protocol": version = try reader.count()
                 case "version": greeting.version = try reader.text()
                 case "capabilities": (greeting.capabilities, greeting.canSearch) = try reader.capabilities()
+                case "storageOption": greeting.storageOption = try reader.text()
                 default: try reader.skip()
                 }
             }

@@ -43,6 +43,8 @@ package final class Child: Sendable {
         var capabilities: Plugin.Capabilities = []
         /// Whether it executes searches.
         var canSearch = false
+        /// A JSON pointer to the option that says where its storage is.
+        var storageOption: String?
     }
 
     /// The methods that a child need not have.

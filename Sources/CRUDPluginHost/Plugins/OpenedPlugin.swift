@@ -46,13 +46,15 @@ extension Plugin {
             let greeting = child.greeting
             return (
                 Plugin(
-                    file, version: greeting.version, capabilities: greeting.capabilities, table: ChildTable.table,
-                    command: command), check
+                    file, version: greeting.version, capabilities: greeting.capabilities,
+                    storageOption: greeting.storageOption, table: ChildTable.table, command: command), check
             )
         } catch {
             if error.isFinal { throw error }
             return (
-                Plugin(file, version: "", capabilities: [], table: ChildTable.table, command: command),
+                Plugin(
+                    file, version: "", capabilities: [], storageOption: nil, table: ChildTable.table,
+                    command: command),
                 OptionCheck(doubt: error)
             )
         }

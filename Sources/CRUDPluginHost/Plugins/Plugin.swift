@@ -20,6 +20,8 @@ package struct Plugin: @unchecked Sendable {
     /// What the plugin calls its own version.
     package let version: String
     package let capabilities: Capabilities
+    /// A JSON pointer to the option that says where the storage is; nil where there is none.
+    package let storageOption: String?
     /// The function table, all of it: functions that the plugin lacks are NULL.
     package let table: UnsafePointer<crudd_plugin>
     /// How a child is started; nil for a plugin that was loaded.
@@ -36,13 +38,14 @@ package struct Plugin: @unchecked Sendable {
     }
 
     init(
-        _ file: PluginFile, version: String, capabilities: Capabilities, table: UnsafePointer<crudd_plugin>,
-        command: ChildCommand?
+        _ file: PluginFile, version: String, capabilities: Capabilities, storageOption: String?,
+        table: UnsafePointer<crudd_plugin>, command: ChildCommand?
     ) {
         name = file.name
         path = file.path
         self.version = version
         self.capabilities = capabilities.intersection(.known)
+        self.storageOption = storageOption
         self.table = table
         self.command = command
     }
@@ -86,8 +89,8 @@ package struct Plugin: @unchecked Sendable {
             throw PluginLoadingError("\(file.path) declares fast reads without concurrent reads")
         }
         self.init(
-            file, version: String(cString: table.pointee.version), capabilities: capabilities, table: table,
-            command: nil)
+            file, version: String(cString: table.pointee.version), capabilities: capabilities,
+            storageOption: table.pointee.storage_option.map { String(cString: $0) }, table: table, command: nil)
     }
 
     /// The table that a shared object exports.

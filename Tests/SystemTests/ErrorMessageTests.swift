@@ -18,6 +18,7 @@ import Testing
             """, collections: collections, access: #"- {users: [root], allow: [read, write, admin]}"#,
         limits: "frame_bytes: 64KiB\nitem_bytes: 1KiB")
 
+    private static let deep = String(repeating: "[", count: 130) + String(repeating: "]", count: 130)
     private static let long = "\"" + String(repeating: "x", count: 2000) + "\""
 
     @Test(arguments: [
@@ -31,6 +32,17 @@ import Testing
         ("collection.describe", "off", nil, ""), ("collection.changes", "c", nil, ""),
         ("collection.changes", "x", nil, ""), ("record.deleteMatching", "off", nil, #","all":true"#),
         ("collection.drop", "nowhere", nil, ""), ("collection.drop", "full", nil, #","ifEmpty":true"#),
+        // invalid_params, of the request's reader and of handlers
+        ("record.create", "c", "a", ""), ("record.read", "c", "a", #","fields":5"#),
+        ("record.query", "c", nil, #","x":1"#),
+        ("record.query", "c", nil, #","limit":0"#), ("record.deleteMatching", "c", nil, ""),
+        ("record.readMany", "c", nil, #","ids":[1]"#), ("record.upsert", "c", "a", #","item":1,"ttl":0"#),
+        ("record.read", "c", "a", #","fields":["a."]"#),
+        // invalid_query
+        ("record.query", "c", nil, #","filter":5"#), ("record.count", "c", nil, #","filter":{"op":"no","args":[]}"#),
+        ("record.query", "c", nil, #","sort":[{}]"#), ("record.query", "c", nil, #","cursor":"x""#),
+        // limit_exceeded before the method is looked at
+        ("record.create", "c", "a", #","item":\#(deep)"#),
     ])
     func theCollectionAndTheRecordAreNamed(method: String, collection: String, id: String?, more: String) throws {
         var configuration = Self.configuration
@@ -43,6 +55,35 @@ import Testing
         #expect(message.contains(#"collection "\#(collection)""#), "\(message)")
         if let id { #expect(message.contains(#"record "\#(id)""#), "\(message)") }
         #expect(message.components(of: "collection \"") == 1, "\(message)")
+    }
+
+    @Test(arguments: [
+        (#"{"op":"create","collection":"c","id":"a"}"#, false),
+        (#"{"op":"create","collection":"c","id":"a","x":1}"#, false),
+        (#"{"op":"create","collection":"c","id":"a","item":\#(long)}"#, false),
+        (#"{"op":"upsert","collection":"files","id":"a","item":1}"#, true),
+    ])
+    func theRecordOfAnOperationIsNamed(operation: String, isAtomic: Bool) throws {
+        var configuration = Self.configuration
+        configuration.collections += "\n\"files\": {backend: files}"
+        let connection = try Daemon(configuration).connect()
+        let params = #"{"operations":[{"op":"delete","collection":"c","id":"b"},\#(operation)],"atomic":\#(isAtomic)}"#
+        let error = try #require(try connection.call("record.batch", params).error)
+        #expect(error.details?["index"]?.integer == 1)
+        #expect(error.message.contains(#"record "a" in collection ""#), "\(error.message)")
+    }
+
+    /// A member that is itself wrong names nothing.
+    @Test func whatIsWrongIsNoName() throws {
+        let connection = try Daemon(Self.configuration).connect()
+        func message(_ params: String) throws -> String {
+            try connection.call("record.read", params).error?.message ?? ""
+        }
+        #expect(try message(#"{"collection":5,"id":"a"}"#) == "`collection` must be a string")
+        #expect(try message(#"{"collection":"c","id":5}"#) == #"collection "c": `id` must be a string"#)
+        #expect(try message(#"{"collection":"c"}"#) == #"collection "c": `id` is missing"#)
+        let unknown = try message(#"{"collection":"c","id":"a","x":1}"#)
+        #expect(unknown.hasPrefix(#"record "a" in collection "c": `x` is not"#))
     }
 
     @Test(.enabled(if: Peer.canImpersonate, "needs root to connect as another user"))

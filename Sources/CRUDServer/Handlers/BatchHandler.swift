@@ -39,7 +39,7 @@ final class BatchHandler {
         if let wait = wait(for: used, operations, call, replyBytes: replyBytes) { return wait }
         let assignments = assignments(operations, targets, call)
         let isAtomic = call.isTrue(.atomic)
-        if isAtomic { try checkAtomicity(of: assignments) }
+        if isAtomic { try checkAtomicity(of: assignments, call) }
         call.session.spend(assignments.count)
         for collection in used { collection.countRequest() }
         try start(assignments, used, call, isAtomic: isAtomic, replyBytes: replyBytes)
@@ -94,13 +94,26 @@ final class BatchHandler {
         for (index, element) in elements.enumerated() {
             do throws(CRUDError) {
                 let operation = try Operation(element, of: text, maximumDepth: loop.limits.jsonDepth)
-                try encoder.check(operation)
+                try check(operation, call)
                 operations.append(operation)
             } catch {
                 throw error.at(index)
             }
         }
         return operations
+    }
+
+    private func check(_ operation: Operation, _ call: borrowing Call) throws(CRUDError) {
+        do throws(CRUDError) {
+            try encoder.check(operation)
+        } catch {
+            throw naming(error, operation, call)
+        }
+    }
+
+    /// An error whose message names the record of an operation.
+    private func naming(_ error: CRUDError, _ operation: Operation, _ call: borrowing Call) -> CRUDError {
+        error.about(call.decode(operation.id), in: call.decode(operation.collection))
     }
 
     private func find(_ operation: Operation, _ call: borrowing Call) -> Result<Collection, CRUDError> {
@@ -126,16 +139,15 @@ final class BatchHandler {
                     let name = call.decode(operation.collection)
                     call.session.noteDenial(of: .recordBatch, operation.kind, on: name)
                 }
-                let (id, name) = (call.decode(operation.id), call.decode(operation.collection))
                 assignments.append(
-                    Assignment(operation: operation, target: .failure(error.about(id, in: name))))
+                    Assignment(operation: operation, target: .failure(naming(error, operation, call))))
             }
         }
         return assignments
     }
 
     /// - Throws: the error of the first operation that cannot be executed; `unsupported` if no backend can execute all.
-    private func checkAtomicity(of assignments: [Assignment]) throws(CRUDError) {
+    private func checkAtomicity(of assignments: [Assignment], _ call: borrowing Call) throws(CRUDError) {
         var backend: Backend?
         for (index, assignment) in assignments.enumerated() {
             do throws(CRUDError) {
@@ -148,7 +160,7 @@ final class BatchHandler {
                 }
                 backend = collection.backend
             } catch {
-                throw error.at(index)
+                throw naming(error, assignment.operation, call).at(index)
             }
         }
     }

@@ -167,11 +167,9 @@ struct Call: ~Copyable {
         reply { _ throws(CRUDError) in throw error }
     }
 
-    /// An error whose message names what the call is about, unless it is about the call itself.
+    /// An error whose message names what the call is about.
     private func naming(_ error: CRUDError) -> CRUDError {
-        guard !error.namesSubject, error.code != .invalidParams, error.code != .invalidQuery,
-            let name = request[.collection]
-        else { return error }
+        guard !error.namesSubject, let name = request[.collection] else { return error }
         guard let id = request[.id] else { return error.about(collection: decode(name)) }
         return error.about(decode(id), in: decode(name))
     }

@@ -92,6 +92,14 @@ package struct Operation {
     /// - Throws: `invalid_params` and `limit_exceeded`, without the element's index.
     package init(_ element: JSONSlice, of text: Span<UInt8>, maximumDepth: Int) throws(CRUDError) {
         let members = try Self.members(element, text)
+        do throws(CRUDError) {
+            try self.init(members, of: text, maximumDepth: maximumDepth)
+        } catch {
+            throw members.naming(error, text)
+        }
+    }
+
+    private init(_ members: MemberList, of text: Span<UInt8>, maximumDepth: Int) throws(CRUDError) {
         guard let op = members.value(of: "op", text) else { throw .invalid("op", "is missing") }
         guard let kind = Kind.allCases.first(where: { op.kind == .string && op.equals($0.name, text) }) else {
             throw .invalid("op", "is not an operation")

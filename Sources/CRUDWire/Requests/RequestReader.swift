@@ -141,15 +141,18 @@ package struct RequestReader: ~Copyable {
             }
             try checkEnvelope(identity, text)
         } catch {
+            let isTooDeep = error.code == .limitExceeded
             throw RequestError(
-                error, id: identity.id, isNotification: identity == .absent && error.code == .limitExceeded)
+                isTooDeep ? parameters.naming(error, text) : error, id: identity.id,
+                isNotification: identity == .absent && isTooDeep)
         }
         do throws(CRUDError) {
             try checkMethod(text, into: &request)
         } catch {
+            let isOfMethod = error.code != .methodNotFound
             throw RequestError(
-                error, id: identity.id, isNotification: request.isNotification,
-                method: error.code == .methodNotFound ? nil : request.method)
+                isOfMethod ? parameters.naming(error, text) : error, id: identity.id,
+                isNotification: request.isNotification, method: isOfMethod ? request.method : nil)
         }
     }
 

@@ -6,6 +6,8 @@ package import CRUDModel
 package struct Configuration: Sendable {
     /// The path of the file, as it was given; errors that are found later name it.
     package let file: String
+    /// Where the values are that only a start can find to be wrong.
+    package let positions: Positions
     /// Where the daemon keeps its own state. Absolute.
     package let stateDirectory: String
     package let socket: Socket
@@ -28,6 +30,13 @@ package struct Configuration: Sendable {
 }
 
 extension Configuration {
+    /// Where values are in the file; the beginning where it does not have them.
+    package struct Positions: Sendable {
+        package var stateDirectory = SourcePosition.start
+        package var socketPath = SourcePosition.start
+        package var socketGroup = SourcePosition.start
+    }
+
     /// Where the daemon listens unless systemd passes it a socket.
     package struct Socket: Sendable, Hashable {
         /// The most bytes of a path that fits into `sockaddr_un` with its final NUL (unix(7)).

@@ -36,7 +36,8 @@ extension ConfigurationDecoder {
         let log = log(fields[.log])
         let backendsNode = required(.backends, in: fields, of: "the configuration")
         return Configuration(
-            file: file, stateDirectory: stateDirectory(fields[.stateDirectory]), socket: socket(fields[.socket]),
+            file: file, positions: positions(fields), stateDirectory: stateDirectory(fields[.stateDirectory]),
+            socket: socket(fields[.socket]),
             pluginDirectories: pluginDirectories.sound,
             backends: backendsNode.map { backends($0, pluginDirectories: pluginDirectories) } ?? [],
             collections: collections(fields[.collections], backends: backendsNode),
@@ -44,6 +45,15 @@ extension ConfigurationDecoder {
             loops: loops(fields[.loops]), cacheBytes: cacheBytes(fields[.cache]),
             busyPoll: busyPoll(fields[.busyPoll]), limits: limits(fields[.limits]), logLevel: log.level,
             slowRequest: log.slow)
+    }
+
+    private func positions(_ fields: Fields<RootKey>) -> Configuration.Positions {
+        var positions = Configuration.Positions()
+        func find(_ key: SocketKey) -> SourcePosition? { fields[.socket]?.child(Array(key.rawValue.utf8))?.position }
+        if let node = fields[.stateDirectory] { positions.stateDirectory = node.position }
+        if let position = find(.path) { positions.socketPath = position }
+        if let position = find(.group) { positions.socketGroup = position }
+        return positions
     }
 
     private mutating func stateDirectory(_ node: YAMLNode?) -> String {

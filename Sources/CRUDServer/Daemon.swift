@@ -128,7 +128,7 @@ package struct Daemon {
                 directory: configuration.stateDirectory, rules: configuration.collections,
                 maximumBornByGlob: configuration.limits.collections)
         } catch {
-            throw StartFailure(error, of: "state_directory")
+            throw stateFailure(error)
         }
     }
 
@@ -161,7 +161,7 @@ package struct Daemon {
         do throws(SystemError) {
             try places.begin(catalog)
         } catch {
-            throw StartFailure(error, of: "state_directory")
+            throw stateFailure(error)
         }
         do throws(SystemError) {
             try catalog.follow(places.rules, maximumBornByGlob: configuration.limits.collections)
@@ -176,6 +176,11 @@ package struct Daemon {
         } catch {
             throw StartFailure(.system, "the system has no thread for decoding (errno \(error.code))")
         }
+    }
+
+    private func stateFailure(_ error: SystemError) -> StartFailure {
+        StartFailure(
+            error, of: "state_directory", at: configuration.positions.stateDirectory, in: configuration)
     }
 
     // MARK: Serving

@@ -1,3 +1,4 @@
+import CRUDConfiguration
 import CRUDModel
 import CRUDStorage
 import Glibc
@@ -25,11 +26,16 @@ package struct StartFailure: Error {
         self.lines = lines
     }
 
-    /// A system call that has failed for `what`: an error of the configuration where another value would do.
-    init(_ error: SystemError, of what: String) {
-        let status: Status =
-            error.code == EADDRINUSE
-            ? .unavailable : SystemErrorKind(error.code) == .system ? .system : .configuration
-        self.init(status, "\(what): \(error)")
+    /// A system call that has failed for the value of `key`: an error of the configuration, with its place in the file,
+    /// where another value would do.
+    init(_ error: SystemError, of key: String, at position: SourcePosition, in configuration: Configuration) {
+        let message = "\(key): \(error)"
+        if error.code == EADDRINUSE {
+            self.init(.unavailable, message)
+        } else if SystemErrorKind(error.code) == .system {
+            self.init(.system, message)
+        } else {
+            self.init(.configuration, configuration.diagnostic(at: position, message).description)
+        }
     }
 }

@@ -1,4 +1,5 @@
 import CRUDTestSupport
+import Glibc
 import Testing
 
 /// A start that fails says by its exit status whether another configuration would help.
@@ -11,7 +12,38 @@ import Testing
         try installation.configure(text: Configuration().text.replacing("/state\n", with: place))
         let outcome = try installation.startInVain()
         #expect(outcome.status == .exited(78))
-        #expect(outcome.errors.hasPrefix("state_directory: "))
+        #expect(outcome.errors.hasPrefix("\(installation.configurationFile):1:18: state_directory: "))
+    }
+
+    /// Where the file does not say where, there is no line to blame.
+    @Test func aDefaultThatCannotBeIsAnErrorOfTheFile() throws {
+        let installation = try Installation()
+        let state = "\(installation.path)/nowhere/state"
+        try installation.configure(
+            text: Configuration().text.split(separator: "\n").filter { !$0.hasPrefix("state_directory") }
+                .joined(separator: "\n"))
+        let outcome = try Command.run(
+            "env",
+            ["STATE_DIRECTORY=\(state)", BuildProducts.path(of: "crudd"), "--config", installation.configurationFile])
+        #expect(outcome.status == .exited(78))
+        let start = "\(installation.configurationFile):1:1: state_directory: "
+        #expect(outcome.errors.hasPrefix(start), "\(outcome.errors)")
+    }
+
+    @Test(.enabled(if: Peer.canImpersonate, "needs root to be another user"))
+    func aGroupThatCannotBeIsAnErrorOfTheConfiguration() throws {
+        let installation = try Installation(text: Configuration(socket: "group: root").text)
+        guard chown(installation.path, 65534, 65534) == 0 else { throw Failure.system("chown") }
+        let outcome = try Command.run(
+            "setpriv",
+            [
+                "--reuid=65534", "--regid=65534", "--clear-groups", BuildProducts.path(of: "crudd"), "--config",
+                installation.configurationFile,
+            ])
+        #expect(outcome.status == .exited(78))
+        #expect(
+            outcome.errors.contains("crudd.yaml:4:10: socket.group: cannot give \(installation.socketPath)"),
+            "\(outcome.errors)")
     }
 
     @Test func aSocketThatCannotBeIsAnErrorOfTheConfiguration() throws {
@@ -19,7 +51,7 @@ import Testing
         try installation.configure(text: Configuration().text.replacing("/crudd.sock", with: "/nowhere/crudd.sock"))
         let outcome = try installation.startInVain()
         #expect(outcome.status == .exited(78))
-        #expect(outcome.errors.hasPrefix("socket.path: "))
+        #expect(outcome.errors.hasPrefix("\(installation.configurationFile):3:9: socket.path: "))
     }
 
     /// Runs a program that may have so many descriptors.

@@ -22,12 +22,18 @@ struct Listening {
             }
             return
         }
-        do throws(SystemError) {
+        let positions = configuration.positions
+        do throws(SocketPath.Failure) {
             let path = try SocketPath(configuration.socket.path)
             own = path
             descriptors = [try path.listen(configuration.socket)]
         } catch {
-            throw StartFailure(error, of: "socket.path")
+            switch error {
+            case .path(let error):
+                throw StartFailure(error, of: "socket.path", at: positions.socketPath, in: configuration)
+            case .group(let error):
+                throw StartFailure(error, of: "socket.group", at: positions.socketGroup, in: configuration)
+            }
         }
     }
 

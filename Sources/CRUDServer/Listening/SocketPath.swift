@@ -12,13 +12,27 @@ final class SocketPath {
     private let path: String
     private let lock: CInt
 
+    /// Which setting cannot be used, and why.
+    enum Failure: Error {
+        case path(SystemError)
+        case group(SystemError)
+    }
+
     /// Takes the lock.
     ///
-    /// - Throws: ``SystemError`` if others can write the directory, or another daemon holds the lock.
-    init(_ path: String) throws(SystemError) {
+    /// - Throws: ``Failure`` if others can write the directory, or another daemon holds the lock.
+    init(_ path: String) throws(Failure) {
         self.path = path
-        try Self.checkDirectory(of: path)
-        lock = clinux_open(path + ".lock", O_RDWR | O_CREAT | O_NOFOLLOW, 0o600)
+        do throws(SystemError) {
+            lock = try Self.lock(path)
+        } catch {
+            throw .path(error)
+        }
+    }
+
+    private static func lock(_ path: String) throws(SystemError) -> CInt {
+        try checkDirectory(of: path)
+        let lock = clinux_open(path + ".lock", O_RDWR | O_CREAT | O_NOFOLLOW, 0o600)
         guard lock >= 0 else { throw SystemError("cannot open \(path).lock") }
         guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
             let code = errno
@@ -26,6 +40,7 @@ final class SocketPath {
             if code == EWOULDBLOCK { throw SystemError("another daemon listens at \(path)", code: EADDRINUSE) }
             throw SystemError("cannot lock \(path).lock", code: code)
         }
+        return lock
     }
 
     deinit { close(lock) }
@@ -34,26 +49,42 @@ final class SocketPath {
     ///
     /// It is bound under umask 0177, and group and mode are set before it listens, so that nobody else can connect.
     ///
-    /// - Throws: ``SystemError``, also where something that is not a socket is at the path, or somebody listens there.
-    func listen(_ socket: Configuration.Socket) throws(SystemError) -> CInt {
-        try removeStale()
-        let descriptor = try Self.makeSocket()
+    /// - Throws: ``Failure``, also where something that is not a socket is at the path, or somebody listens there.
+    func listen(_ socket: Configuration.Socket) throws(Failure) -> CInt {
+        let descriptor: CInt
         do throws(SystemError) {
-            let mask = umask(0o177)
-            let bound = withAddress { bind(descriptor, $0, $1) }
-            let code = errno
-            umask(mask)
-            guard bound == 0 else { throw SystemError("cannot bind \(path)", code: code) }
-            if let group = socket.group, chown(path, uid_t.max, group.id) != 0 {
-                throw SystemError("cannot give \(path) to group \(group.name)")
-            }
+            try removeStale()
+            descriptor = try Self.makeSocket()
+        } catch {
+            throw .path(error)
+        }
+        do throws(SystemError) {
+            try bind(descriptor)
+        } catch {
+            close(descriptor)
+            throw .path(error)
+        }
+        if let group = socket.group, chown(path, uid_t.max, group.id) != 0 {
+            let error = SystemError("cannot give \(path) to group \(group.name)")
+            close(descriptor)
+            throw .group(error)
+        }
+        do throws(SystemError) {
             guard chmod(path, mode_t(socket.mode)) == 0 else { throw SystemError("cannot set the mode of \(path)") }
             guard Glibc.listen(descriptor, Self.backlog) == 0 else { throw SystemError("cannot listen at \(path)") }
         } catch {
             close(descriptor)
-            throw error
+            throw .path(error)
         }
         return descriptor
+    }
+
+    private func bind(_ descriptor: CInt) throws(SystemError) {
+        let mask = umask(0o177)
+        let bound = withAddress { Glibc.bind(descriptor, $0, $1) }
+        let code = errno
+        umask(mask)
+        guard bound == 0 else { throw SystemError("cannot bind \(path)", code: code) }
     }
 
     /// Removes the socket, on a clean stop.

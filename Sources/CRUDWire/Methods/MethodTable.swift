@@ -17,7 +17,7 @@ package enum MethodTable {
             errors: ["record_not_found", "revision_mismatch"]),
         MethodDefinition(
             .recordDelete, "record.delete", .write, "Deletes an existing record.",
-            required: [.collection, .id], optional: [.ifRevision], result: #"{"type":"object"}"#,
+            required: [.collection, .id], optional: [.ifRevision], result: empty,
             errors: ["record_not_found", "revision_mismatch"]),
         MethodDefinition(
             .recordUpsert, "record.upsert", .write, "Stores a record, whether it exists or not.",
@@ -51,8 +51,8 @@ package enum MethodTable {
         MethodDefinition(
             .recordBatch, "record.batch", .operations, "Executes several operations in order, atomically on request.",
             required: [.operations], optional: [.atomic],
-            result: object(["results": array(#"{"type":"object"}"#)]),
-            errors: ["record_exists", "record_not_found", "revision_mismatch"]),
+            result: object(["results": array(outcome)]),
+            errors: ["record_exists", "record_not_found", "revision_mismatch", "unsupported"]),
         MethodDefinition(
             .collectionList, "collection.list", .everybody, "Lists the collections that the caller may read.",
             result: object(["collections": array(collection())])),
@@ -73,23 +73,21 @@ package enum MethodTable {
             errors: ["record_exists", "unsupported"]),
         MethodDefinition(
             .collectionReindex, "collection.reindex", .admin, "Rebuilds a collection's indexes in the background.",
-            required: [.collection], result: #"{"type":"object"}"#),
+            required: [.collection], result: empty),
         MethodDefinition(
             .backendList, "backend.list", .admin, "Lists the backends and their states.",
-            result: object(["backends": array(#"{"type":"object"}"#)])),
+            result: object(["backends": array(backend)])),
         MethodDefinition(
             .pluginList, "plugin.list", .admin, "Lists the loaded plugins.",
-            result: object(["plugins": array(#"{"type":"object"}"#)])),
+            result: object(["plugins": array(plugin)])),
         MethodDefinition(
             .sessionHello, "session.hello", .everybody, "Exchanges names and versions.",
             optional: [.client, .protocolVersion],
-            result: object([
-                "daemon": string, "version": string, "protocol": integer, "limits": #"{"type":"object"}"#,
-            ])),
+            result: object(["daemon": string, "version": string, "protocol": integer, "limits": limits])),
         MethodDefinition(
-            .daemonPing, "daemon.ping", .everybody, "Does nothing.", result: #"{"type":"object"}"#),
+            .daemonPing, "daemon.ping", .everybody, "Does nothing.", result: empty),
         MethodDefinition(
-            .daemonStatus, "daemon.status", .admin, "Returns the state of the daemon.", result: #"{"type":"object"}"#),
+            .daemonStatus, "daemon.status", .admin, "Returns the state of the daemon.", result: status),
         MethodDefinition(
             .daemonMetrics, "daemon.metrics", .admin, "Returns the daemon's metrics in OpenMetrics 1.0 text format.",
             result: object(["text": string])),
@@ -101,85 +99,15 @@ package enum MethodTable {
             result: object(["sessions": array(session)])),
         MethodDefinition(
             .sessionClose, "session.close", .admin, "Closes a session, after replies to its requests in flight.",
-            required: [.session], result: #"{"type":"object"}"#),
+            required: [.session], result: empty),
         MethodDefinition(
             .daemonReload, "daemon.reload", .admin, "Reads the configuration again and returns what has changed.",
             optional: [.force, .move], result: object(["changes": array(string), "moves": array(string)]),
             errors: ["invalid_configuration"]),
         MethodDefinition(
-            .discover, "rpc.discover", .everybody, "Returns this document.", result: #"{"type":"object"}"#),
+            .discover, "rpc.discover", .everybody, "Returns this document.", result: document),
     ]
 
     /// The part of every row that dispatch needs.
     static let traits = definitions.map(\.traits)
-
-    // MARK: Schemas
-
-    private static let string = #"{"type":"string"}"#
-    private static let boolean = #"{"type":"boolean"}"#
-    private static let integer = #"{"type":"integer"}"#
-    private static let number = #"{"type":"number"}"#
-    private static let revision = object(["revision": string])
-    private static let record = object(
-        ["id": string, "item": "{}", "revision": string], optional: ["expiresAt": integer])
-    private static let change = object(
-        ["id": string],
-        optional: [
-            "revision": string, "item": "{}", "expiresAt": integer, "matches": #"{"const":false}"#,
-            "deleted": #"{"const":true}"#,
-        ])
-    private static let changes =
-        #"{"oneOf":[{"const":false},{"type":"object","properties":{"retention":{"type":"integer"}}}]}"#
-    private static let corrupt: KeyValuePairs = ["corrupt": array(string)]
-    private static let indexing = object(["property": string, "indexed": integer, "total": integer])
-
-    private static let format = #"{"enum":["json","xml","plist"]}"#
-    private static let place = object(["backend": string, "format": format])
-
-    private static let move = object(
-        [
-            "from": place, "to": place, "copied": integer, "total": integer,
-            "phase": #"{"enum":["pending","copying","switching","suspended","failed","removing"]}"#,
-        ], optional: ["reason": string])
-
-    private static let plan = object([
-        "index": #"{"type":["string","null"]}"#, "sort": #"{"enum":["id","storage","host"]}"#, "scanned": integer,
-    ])
-
-    private static let slowRequest = object(
-        [
-            "at": integer, "method": string, "collection": #"{"type":["string","null"]}"#, "seconds": number,
-            "waited": number, "uid": integer,
-        ],
-        optional: ["plan": plan])
-
-    private static let session = object([
-        "id": integer, "uid": integer, "user": string, "client": string, "connectedAt": integer, "inflight": integer,
-        "requests": integer, "receivedBytes": integer, "sentBytes": integer, "heldBytes": integer,
-    ])
-
-    private static func collection(
-        and members: KeyValuePairs<String, String> = [:], optional: KeyValuePairs<String, String> = [:]
-    ) -> String {
-        let common: KeyValuePairs = [
-            "name": string, "backend": string, "format": format, "indexes": array(string),
-        ]
-        return object(required: Array(common) + Array(members), optional: Array(optional))
-    }
-
-    private static func array(_ items: String) -> String { #"{"type":"array","items":\#(items)}"# }
-
-    private static func object(
-        _ members: KeyValuePairs<String, String>, optional: KeyValuePairs<String, String> = [:]
-    ) -> String {
-        object(required: Array(members), optional: Array(optional))
-    }
-
-    private static func object(
-        required: [(key: String, value: String)], optional: [(key: String, value: String)]
-    ) -> String {
-        let properties = (required + optional).map { #""\#($0.key)":\#($0.value)"# }.joined(separator: ",")
-        let required = required.map { #""\#($0.key)""# }.joined(separator: ",")
-        return #"{"type":"object","properties":{\#(properties)},"required":[\#(required)]}"#
-    }
 }

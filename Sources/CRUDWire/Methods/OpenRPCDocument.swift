@@ -41,8 +41,8 @@ package enum OpenRPCDocument {
             method.member("paramStructure", "by-name")
             method.key("params")
             method.array { parameters in
-                for parameter in definition.required { write(parameter, isRequired: true, to: &parameters) }
-                for parameter in definition.optional { write(parameter, isRequired: false, to: &parameters) }
+                for parameter in definition.required { write(parameter, of: definition, to: &parameters) }
+                for parameter in definition.optional { write(parameter, of: definition, to: &parameters) }
             }
             method.key("result")
             method.object { result in
@@ -57,12 +57,14 @@ package enum OpenRPCDocument {
         }
     }
 
-    private static func write(_ parameter: Parameter, isRequired: Bool, to parameters: inout JSONWriter) {
+    private static func write(
+        _ parameter: Parameter, of definition: MethodDefinition, to parameters: inout JSONWriter
+    ) {
         parameters.object { descriptor in
             descriptor.member("name", parameter.name.description)
-            descriptor.member("required", isRequired)
+            descriptor.member("required", definition.required.contains(parameter))
             descriptor.key("schema")
-            descriptor.raw(parameter.schema.utf8)
+            descriptor.raw(parameter.schema(in: definition.method).utf8)
         }
     }
 

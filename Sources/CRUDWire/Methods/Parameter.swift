@@ -60,8 +60,8 @@ package enum Parameter: Int, CaseIterable, Sendable {
         }
     }
 
-    /// Its JSON Schema, as text.
-    var schema: String {
+    /// Its JSON Schema in a method, as text.
+    func schema(in method: Method) -> String {
         switch self {
         case .collection:
             #"{"type":"string","minLength":1,"description":"1 to 128 bytes of UTF-8, no control characters"}"#
@@ -75,9 +75,10 @@ package enum Parameter: Int, CaseIterable, Sendable {
         case .protocolVersion: #"{"type":"integer","description":"the protocol version that the client speaks"}"#
         case .patch: #"{"description":"a JSON Merge Patch (RFC 7396)"}"#
         case .upsert: #"{"type":"boolean","description":"a missing record starts as {}"}"#
-        case .operations: #"{"type":"array","items":{"type":"object","required":["op"]}}"#
+        case .operations:
+            #"{"type":"array","items":{"oneOf":[\#(Operation.Kind.allCases.map(\.schema).joined(separator: ","))]}}"#
         case .atomic: #"{"type":"boolean","description":"all operations take effect or none does"}"#
-        case .filter: #"{"description":"a condition in the JSON encoding of CQL2"}"#
+        case .filter: #"{"type":["object","boolean"],"description":"a condition in the JSON encoding of CQL2"}"#
         case .prefix: #"{"type":"string","description":"what the ids begin with"}"#
         case .sort:
             #"{"type":"array","items":{"type":"object","properties":{"property":{"type":"string"},"order":"#
@@ -90,15 +91,21 @@ package enum Parameter: Int, CaseIterable, Sendable {
         case .move: #"{"type":"boolean","description":"true: collections whose place changes are moved"}"#
         case .moved: #"{"type":"boolean","description":"true: only what its moves have left where it was"}"#
         case .session: #"{"type":"integer","minimum":1,"description":"its id in session.list"}"#
-        case .ttl:
-            #"{"type":["number","null"],"exclusiveMinimum":0,"maximum":\#(DefaultLimits.ttlSeconds),"description":"#
-                + #""after how many seconds the record expires; null, in a patch: never"}"#
+        case .ttl: Self.ttlSchema(takesNull: method == .recordPatch)
         case .after: #"{"type":"string","default":"start","description":"\"start\", \"now\" or a cursor"}"#
         case .wait:
             #"{"type":"number","minimum":0,"maximum":\#(DefaultLimits.waitSeconds),"default":0,"description":"#
                 + #""for how many seconds to wait for a change"}"#
         case .items: #"{"type":"boolean","default":true,"description":"false: without items"}"#
         }
+    }
+
+    private static func ttlSchema(takesNull: Bool) -> String {
+        let range = #""exclusiveMinimum":0,"maximum":\#(DefaultLimits.ttlSeconds)"#
+        let description = "after how many seconds the record expires"
+        return takesNull
+            ? #"{"type":["number","null"],\#(range),"description":"\#(description); null: never"}"#
+            : #"{"type":"number",\#(range),"description":"\#(description)"}"#
     }
 
     /// Its bit in a set of parameters.

@@ -45,6 +45,24 @@ package struct Operation {
         }
 
         fileprivate var allowed: UInt32 { method?.definition.traits.allowed ?? required }
+
+        /// Whether a parameter may be null.
+        fileprivate func takesNull(_ parameter: Parameter) -> Bool {
+            parameter == .ifRevision ? self == .check : parameter == .ttl && self == .patch
+        }
+
+        /// Its JSON Schema, as text.
+        var schema: String {
+            let members = Parameter.allCases.filter { $0.mask & allowed != 0 }.map { parameter in
+                let schema = parameter.schema(in: method ?? .recordBatch)
+                let isNullable = parameter == .ifRevision && takesNull(parameter)
+                return (parameter, isNullable ? #"{"oneOf":[{"type":"null"},\#(schema)]}"# : schema)
+            }
+            let properties = members.map { #""\#($0.name)":\#($1)"# }.joined(separator: ",")
+            let names = members.filter { $0.0.mask & required != 0 }.map { #","\#($0.0.name)""# }.joined()
+            return #"{"type":"object","properties":{"op":{"const":"\#(name)"},\#(properties)},"#
+                + #""required":["op"\#(names)]}"#
+        }
     }
 
     package let kind: Kind
@@ -111,8 +129,7 @@ package struct Operation {
                 let name = String(decoding: key.decodedString(text), as: UTF8.self)
                 throw .invalid(name, "is not a member of this operation")
             }
-            let takesNull = parameter == .ifRevision ? kind == .check : parameter == .ttl && kind == .patch
-            if !(takesNull && value.kind == .null) { try parameter.check(value, text) }
+            if !(kind.takesNull(parameter) && value.kind == .null) { try parameter.check(value, text) }
             if value.depth > maximumDepth { throw .tooDeep(maximum: maximumDepth) }
             given[parameter] = value
         }

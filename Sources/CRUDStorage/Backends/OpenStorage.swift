@@ -21,6 +21,8 @@ final class OpenStorage {
     private var indexSets: [CollectionKey: IndexSet] = [:]
     /// What is remembered of the changes of open collections.
     private(set) var feeds: [CollectionKey: ChangeFeed] = [:]
+    /// The collections that are to have a feed and cannot have one here.
+    private var withoutFeed: Set<CollectionKey> = []
     /// When records expire.
     let expiry = ExpirySchedule()
     private var pluginReaders: [PluginHandle] = []
@@ -350,13 +352,7 @@ final class OpenStorage {
         let key = CollectionKey(name: collection.name, format: collection.format)
         guard keepsFeed(of: collection) else {
             if let feed = feeds.removeValue(forKey: key) { environment.feeds.close(feed) }
-            if collection.remembersChanges {
-                failures.logger.warning(
-                    """
-                    backend \(failures.backend) cannot remember changes with its options: collection \
-                    \(Naming.quoted(collection.name)) has no feed
-                    """)
-            }
+            if collection.remembersChanges { noteMissingFeed(of: collection, key) }
             return
         }
         if feeds[key] == nil {
@@ -365,5 +361,25 @@ final class OpenStorage {
             environment.feeds.open(feed, of: handle)
         }
         collection.feed = feeds[key]
+    }
+
+    /// Logs once that a collection which is to have a feed has none here. Where the plugin cannot keep one the
+    /// configuration has another place for the collection: it is being moved.
+    private func noteMissingFeed(of collection: BackendCollection, _ key: CollectionKey) {
+        guard withoutFeed.insert(key).inserted else { return }
+        let name = Naming.quoted(collection.name)
+        if environment.plugin.capabilities.contains(.sequences) {
+            failures.logger.warning(
+                """
+                backend \(failures.backend): collection \(name) has no feed of changes as long as it is here: \
+                the storage cannot keep one with these options
+                """)
+        } else {
+            failures.logger.notice(
+                """
+                backend \(failures.backend): collection \(name) has no feed of changes as long as it is here: \
+                the feed begins where the collection is being moved to
+                """)
+        }
     }
 }

@@ -48,6 +48,27 @@ import Testing
         #expect(replies.allSatisfy { $0.error == nil }, "\(replies)")
     }
 
+    /// Those behind them would wait, too.
+    @Test func doNotWaitInABatchArray() throws {
+        let daemon = try Daemon(ChangesTests.configuration())
+        let connection = try daemon.connect()
+        #expect(try connection.create("sqlite", "a", "1").result != nil)
+        let params = Connection.changesParams("sqlite", try connection.changes("sqlite").cursor, #""wait":60"#)
+        let begin = ContinuousClock.now
+        let requests = [
+            Connection.request("collection.changes", params, id: "1"),
+            Connection.request("record.upsert", Connection.params("sqlite", "b", item: "2"), id: "2"),
+            Connection.request("collection.changes", params, id: "3"),
+        ]
+        try connection.sendFrame("[\(requests.joined(separator: ","))]")
+        var replies: [String: Reply] = [:]
+        for reply in try connection.receiveBatch() { replies[reply.id.text] = reply }
+        #expect(begin.duration(to: .now) < .seconds(20))
+        let (first, second) = (try #require(replies["1"]), try #require(replies["3"]))
+        #expect(try Connection.ChangesPage(first).ids == [] && replies["2"]?.error == nil)
+        #expect(try Connection.ChangesPage(second).ids == ["b"])
+    }
+
     @Test func endWithTheirTime() throws {
         let daemon = try Daemon(ChangesTests.configuration())
         let connection = try daemon.connect()

@@ -1,3 +1,4 @@
+import CLinux
 import CRUDConfiguration
 import Glibc
 

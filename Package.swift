@@ -150,6 +150,7 @@ let package = Package(
             swiftSettings: settings),
         tests("CRUDClientTests", ["CRUDClient", "CRUDModel", "CRUDTestSupport", "CRUDWire", "ScriptedDaemon", nio]),
         tests("CRUDInMemoryTests", ["CRUDInMemory", "CRUDClient", "CRUDModel", "CRUDTestSupport"]),
+        tests("CRUDPluginKitTests", ["CRUDPluginKit", "CRUDPluginTesting"]),
         tests("CRUDPluginTestingTests", ["CRUDPluginTesting", "PluginTestSupport", "CRUDTestSupport"]),
         tests("CRUDCtlTests", ["crudctl", "CRUDModel", "CRUDTestSupport", "ScriptedDaemon"]),
         tests(

@@ -1,4 +1,5 @@
-/// Storage that the host reads and writes through a plugin: what a Swift plugin implements.
+/// Storage that the host reads and writes through a plugin: what a Swift plugin implements. For an ordered key-value
+/// store, ``KeyValueStore`` is less to implement.
 ///
 /// Each call is synchronous and may block; the host owns threads and scheduling. The rules are those of the plugin
 /// contract (`crudd_plugin.h` and the README beside it): per backend the host makes one call at a time, except that

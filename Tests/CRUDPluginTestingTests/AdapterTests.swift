@@ -20,8 +20,10 @@ import Testing
         try check(CheckedPlugin(example: file), options, inChild: inChild)
     }
 
-    @Test func conformsAsItIsDocumented() throws {
-        try check(CheckedPlugin(documented: "Sources/CRUDPluginABI/README.md"), "", inChild: false)
+    @Test(arguments: [false, true])
+    func conformsAsItIsDocumented(inChild: Bool) throws {
+        try check(
+            CheckedPlugin(documented: "Sources/CRUDPluginABI/README.md"), "path: $DIRECTORY/journal", inChild: inChild)
     }
 
     /// Options that take something away.

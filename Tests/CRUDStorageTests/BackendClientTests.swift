@@ -113,8 +113,8 @@ import Testing
         clients.write(.put("call:\(CRUDD_NO_SPACE)"), for: bad)
         client.flush()
         try loop.complete(by: client)
-        #expect(good.events == ["no_space", "ended"])
-        #expect(bad.events == ["no_space", "ended"])
+        #expect(good.events == ["refused no_space", "ended"])
+        #expect(bad.events == ["refused no_space", "ended"])
     }
 
     @Test func backendThatIsNotOpenIsUnavailable() throws {

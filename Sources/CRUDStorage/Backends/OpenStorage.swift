@@ -131,7 +131,7 @@ final class OpenStorage {
     /// - Returns: an outcome for each.
     /// - Throws: where nothing was applied, or `outcome_unknown`; `unsupported` for an atomic write where the plugin,
     ///   as it has been opened, has no transactions.
-    func write(_ mutations: [PluginMutation], isAtomic: Bool = false) throws(CRUDError) -> [MutationOutcome] {
+    func write(_ mutations: ArraySlice<PluginMutation>, isAtomic: Bool = false) throws(CRUDError) -> [MutationOutcome] {
         guard !isAtomic || opened.capabilities.contains(.transactions) else {
             throw CRUDError(.unsupported, "backend \(failures.backend) has no transactions")
         }
@@ -180,10 +180,10 @@ final class OpenStorage {
 
     /// Removes records that still have these revisions.
     ///
-    /// - Throws: where nothing was applied, or `outcome_unknown`.
+    /// - Returns: an outcome for each.
     func remove(
         _ records: [(id: [UInt8], revision: [UInt8])], from collection: BackendCollection
-    ) throws(CRUDError) -> [MutationOutcome] {
+    ) -> [MutationOutcome] {
         let batch = MutationBatch { _ in }
         for record in records {
             batch.append(
@@ -191,35 +191,23 @@ final class OpenStorage {
                     .remove, in: collection, id: batch.store(record.id.span),
                     precondition: .revision(batch.store(record.revision.span))))
         }
-        return try apply(batch.pluginMutations)
+        return apply(batch.pluginMutations[...])
     }
 
-    /// Has the plugin apply mutations, in calls of their own where one of them may be why a call fails.
+    /// Has the plugin apply mutations. Where one of them may be why the call fails, each half is tried by itself.
     ///
-    /// - Returns: an outcome for each, up to one that concerns all of them.
-    /// - Throws: where nothing was applied, or `outcome_unknown`.
-    func apply(_ mutations: [PluginMutation]) throws(CRUDError) -> [MutationOutcome] {
-        guard !mutations.isEmpty else { return [] }
+    /// - Returns: an outcome for each.
+    func apply(_ mutations: ArraySlice<PluginMutation>) -> [MutationOutcome] {
+        if mutations.isEmpty { return [] }
         do throws(CRUDError) {
             return try write(mutations)
         } catch {
-            guard error.mayConcernOneAlone, mutations.count > 1 else { throw error }
-            return writeEach(mutations)
-        }
-    }
-
-    /// Has the plugin apply mutations one by one, until a call fails for a reason that concerns all of them.
-    private func writeEach(_ mutations: [PluginMutation]) -> [MutationOutcome] {
-        var outcomes: [MutationOutcome] = []
-        for mutation in mutations {
-            do throws(CRUDError) {
-                outcomes += try write([mutation])
-            } catch {
-                outcomes.append(.refused(error))
-                if !error.mayConcernOneAlone { break }
+            guard error.mayConcernOneAlone, mutations.count > 1 else {
+                return Array(repeating: .refused(error), count: mutations.count)
             }
+            let middle = mutations.startIndex + mutations.count / 2
+            return apply(mutations[..<middle]) + apply(mutations[middle...])
         }
-        return outcomes
     }
 
     func idle() {

@@ -180,6 +180,23 @@ import Testing
         #expect(loop.deliveredCount == 0, "what is withdrawn is not handed back")
     }
 
+    /// However long the plugin hangs, what is withdrawn takes no memory.
+    @Test func withdrawnItemIsReleased() throws {
+        let (test, loop, client, clients) = try Self.opened(options: #"{"gated":1}"#)
+        clients.write(.put("a"), for: TestCompletion(deadline: .seconds(100)))
+        client.flush()
+        try test.plugin.wait(for: .writeBegan)
+        clients.write(.put("b"), for: TestCompletion())
+        weak let batch = client.pendingMutations
+        client.flush()
+        #expect(test.backend.queueLength == 1)
+        client.expire(at: .seconds(10))
+        #expect(test.backend.queueLength == 0)
+        #expect(batch == nil)
+        test.plugin.pass()
+        try loop.complete(by: client)
+    }
+
     @Test func overdueReadIsUnavailable() throws {
         let (test, loop, client, clients) = try Self.opened(capabilities: [], options: #"{"gated":1}"#)
         let (write, read) = (TestCompletion(deadline: .seconds(100)), TestCompletion())

@@ -123,6 +123,7 @@ package final class BackendClient {
     package func expire(at now: Duration) {
         for item in inFlight where item.expireWaiters(at: now, backend: backend.name) {
             inFlight.removeAll { $0 === item }
+            backend.remove(item)
         }
     }
 

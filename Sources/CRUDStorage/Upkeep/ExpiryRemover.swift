@@ -104,12 +104,13 @@ final class ExpiryRemover: BackgroundWork {
     /// The collection whose turn it is.
     private func next() -> (OpaquePointer, BackendCollection)? {
         if let handle = unknown.popLast() { return collections[handle].map { (handle, $0) } }
-        let now = CallContext.now
-        guard let (handle, collection) = collections.first(where: { storage.expiry.time(of: $0.key) <= now }) else {
+        // The one that is overdue for longest: where one has very many, the others must not wait for the last of them.
+        guard let due = storage.expiry.first, due.time <= CallContext.now, let collection = collections[due.collection]
+        else {
             storage.expiry.findEarliest()
             return nil
         }
-        return (handle, collection)
+        return (due.collection, collection)
     }
 
     /// Notes what the commits do not tell.

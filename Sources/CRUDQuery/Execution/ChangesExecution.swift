@@ -138,7 +138,8 @@ package final class ChangesExecution {
         let former = removals.isEmpty ? nil : removals[Array(record.id)]
         guard former != nil || count < query.limit else { return end(full: true) }
         guard bytes + entry.count + 1 <= maximumBytes else {
-            isOverfull = entries.isEmpty
+            // Behind names of corrupt records it may fit into the next page.
+            isOverfull = entries.isEmpty && corrupt.isEmpty
             return end(full: true)
         }
         if let former {

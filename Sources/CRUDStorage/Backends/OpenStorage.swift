@@ -18,28 +18,20 @@ final class OpenStorage {
     var lastSequence: UInt64
     /// Those that are open, to be closed with the storage and when they are dropped.
     private var collections: [BackendCollection] = []
-    private var indexSets: [CollectionKey: IndexSet] = [:]
+    private var indexSets: [BackendCollection.Key: IndexSet] = [:]
     /// What is remembered of the changes of open collections.
-    private(set) var feeds: [CollectionKey: ChangeFeed] = [:]
+    private(set) var feeds: [BackendCollection.Key: ChangeFeed] = [:]
     /// The collections that are to have a feed and cannot have one here.
-    private var withoutFeed: Set<CollectionKey> = []
+    private var withoutFeed: Set<BackendCollection.Key> = []
     /// When records expire.
     let expiry = ExpirySchedule()
     private var pluginReaders: [PluginHandle] = []
     /// What this thread reads with; made when it first reads.
     private var ownReader: SnapshotReader?
-    /// Called when a collection has been opened.
+    /// Called when a collection has been opened, and when its indexes are to be built again.
     var openedCollection: (BackendCollection) -> Void = { _ in }
-    /// Called when a collection with indexes has been opened.
-    var openedIndexes: (BackendCollection, IndexSet) -> Void = { _, _ in }
     /// Whether bulk deletes of a collection are in progress.
     var isDeleting: (BackendCollection) -> Bool = { _ in false }
-
-    /// Which collection: the plugin tells formats of one name apart.
-    struct CollectionKey: Hashable {
-        let name: [UInt8]
-        let format: CollectionRule.Format
-    }
 
     /// Opens the storage.
     ///
@@ -80,7 +72,6 @@ final class OpenStorage {
     /// Closes the storage, and its collections and readers before.
     func close() {
         // Its owner holds the storage.
-        openedIndexes = { _, _ in }
         openedCollection = { _ in }
         for collection in collections { close(collection) }
         for set in indexSets.values { set.replace() }
@@ -242,7 +233,6 @@ final class OpenStorage {
         collections.append(collection)
         collection.cacheNumber = environment.cache?.opened(collection, as: handle) ?? 0
         collection.handle = handle
-        if let indexes = collection.indexes { openedIndexes(collection, indexes) }
         openedCollection(collection)
     }
 
@@ -288,7 +278,7 @@ final class OpenStorage {
     /// Has all keys of an open collection forgotten, so that its indexes are built again.
     func forgetKeys(of collection: BackendCollection) throws(CRUDError) {
         collection.indexes?.beginRebuild()
-        defer { if let indexes = collection.indexes { openedIndexes(collection, indexes) } }
+        defer { openedCollection(collection) }
         _ = try open(collection, flags: 0, withIndexes: false)
         try restoreIndexes(of: collection)
     }
@@ -318,7 +308,7 @@ final class OpenStorage {
     }
 
     private func attachIndexes(to collection: BackendCollection) {
-        let key = CollectionKey(name: collection.name, format: collection.format)
+        let key = collection.key
         if let known = indexSets[key], known.paths == collection.indexPaths {
             collection.indexes = known
             return
@@ -337,7 +327,7 @@ final class OpenStorage {
     }
 
     private func attachFeed(to collection: BackendCollection, _ handle: OpaquePointer) throws(CRUDError) {
-        let key = CollectionKey(name: collection.name, format: collection.format)
+        let key = collection.key
         guard keepsFeed(of: collection) else {
             if let feed = feeds.removeValue(forKey: key) { environment.feeds.close(feed) }
             if collection.remembersChanges { noteMissingFeed(of: collection, key) }
@@ -353,7 +343,7 @@ final class OpenStorage {
 
     /// Logs once that a collection which is to have a feed has none here. Where the plugin cannot keep one the
     /// configuration has another place for the collection: it is being moved.
-    private func noteMissingFeed(of collection: BackendCollection, _ key: CollectionKey) {
+    private func noteMissingFeed(of collection: BackendCollection, _ key: BackendCollection.Key) {
         guard withoutFeed.insert(key).inserted else { return }
         let name = Naming.quoted(collection.name)
         if environment.plugin.capabilities.contains(.sequences) {

@@ -49,8 +49,9 @@ final class IndexBuilder: BackgroundWork {
     var timeUntilDue: Duration? { builds.isEmpty ? nil : max(.zero, pacer.nextStep - MonotonicTime.now) }
 
     /// Adds the indexes of a collection that has been opened. Those that lack only a few keys serve at once.
-    func add(_ collection: BackendCollection, _ indexes: IndexSet) {
-        guard !builds.contains(where: { $0.indexes === indexes }), indexes.usable.count < indexes.paths.count
+    func add(_ collection: BackendCollection) {
+        guard let indexes = collection.indexes, !builds.contains(where: { $0.indexes === indexes }),
+            indexes.usable.count < indexes.paths.count
         else { return }
         builds.append(Build(collection, indexes))
         // A failure shows in the first step again.

@@ -59,17 +59,21 @@ struct GroupCommit {
     private func resolved(
         _ entry: PluginMutation, of record: CurrentRecordReader.Record?? = nil
     ) -> PluginMutation? {
+        let (mutation, batch) = (entry.mutation, entry.batch)
         do throws(CRUDError) {
-            switch try storage.resolve(entry.mutation, at: entry.position, in: entry.batch, of: record) {
-            case .decided(let outcome): entry.batch.outcomes[entry.position] = outcome
-            case .put(let put):
+            let record = try storage.currentRecord(of: mutation, in: batch, record)
+            if let refusal = mutation.refusal(current: record?.revision, in: batch) {
+                batch.outcomes[entry.position] = refusal
+            } else if let transformation = mutation.transformation {
                 var entry = entry
-                entry.resolved = put
+                entry.resolved = try batch.resolve(mutation, by: transformation, of: record, at: entry.position)
                 return entry
+            } else {
+                batch.outcomes[entry.position] = .applied(replaced: false)
             }
         } catch {
-            entry.batch.outcomes[entry.position] = .refused(error)
-            storage.noteIfCorrupt(entry.mutation, in: entry.batch, error)
+            batch.outcomes[entry.position] = .refused(error)
+            storage.noteIfCorrupt(mutation, in: batch, error)
         }
         return nil
     }

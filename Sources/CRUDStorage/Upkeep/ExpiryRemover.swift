@@ -105,9 +105,12 @@ final class ExpiryRemover: BackgroundWork {
     private func next() -> (OpaquePointer, BackendCollection)? {
         if let handle = unknown.popLast() { return collections[handle].map { (handle, $0) } }
         // The one that is overdue for longest: where one has very many, the others must not wait for the last of them.
-        guard let due = storage.expiry.first, due.time <= CallContext.now, let collection = collections[due.collection]
-        else {
+        guard let due = storage.expiry.first, due.time <= CallContext.now else {
             storage.expiry.findEarliest()
+            return nil
+        }
+        guard let collection = collections[due.collection] else {
+            storage.expiry.forget(due.collection)
             return nil
         }
         return (due.collection, collection)

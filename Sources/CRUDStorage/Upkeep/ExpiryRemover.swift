@@ -1,3 +1,4 @@
+import CLinux
 import CRUDModel
 import CRUDPluginHost
 import CRUDThreads

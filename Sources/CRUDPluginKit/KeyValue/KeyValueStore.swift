@@ -1,5 +1,5 @@
-/// A store of byte strings under ordered keys, such as LMDB, RocksDB or FoundationDB. ``KeyValueBackend`` makes a plugin
-/// of it, with indexes, transactions, sequence numbers and expiry:
+/// A store of byte strings under ordered keys, such as LMDB, RocksDB or FoundationDB. ``KeyValueBackend`` makes it a
+/// plugin with indexes, transactions, sequence numbers and expiry:
 ///
 /// ```swift
 /// @c @implementation

@@ -131,6 +131,32 @@ import Testing
         #expect(all["2"]?.error?.name == "limit_exceeded")
     }
 
+    /// The first page takes no more than its part of the frame, unless its first record needs more.
+    @Test(arguments: [(bytes: 20_000, pages: 8), (bytes: 200_000, pages: 3)])
+    func pagesLeaveRoomForTheElementsBehindThem(records: (bytes: Int, pages: Int)) throws {
+        let daemon = try Daemon(
+            Configuration(
+                collections: #""*": {backend: main, changes: true}"#, limits: "frame_bytes: 1MiB\nitem_bytes: 256KiB"))
+        let connection = try daemon.connect()
+        let item = "\"" + String(repeating: "x", count: records.bytes) + "\""
+        for number in 0..<3_000_000 / records.bytes { _ = try connection.create("c", "\(number)", item) }
+        for (method, member) in [("record.query", "records"), ("collection.changes", "changes")] {
+            var requests = (0..<records.pages).map { Connection.request(method, #"{"collection":"c"}"#, id: "\($0)") }
+            for number in records.pages..<2 * records.pages {
+                let params = Connection.params("c", "new \(method) \(number)", item: "1")
+                requests.append(Connection.request("record.create", params, id: "\(number)"))
+            }
+            let replies = try batch(connection, requests)
+            for number in 0..<records.pages {
+                let reply = try #require(replies["\(number)"])
+                #expect(reply.error == nil, "\(method)")
+                #expect(reply.result?[member]?.elements?.isEmpty == false, "\(method)")
+                #expect(reply.result?["cursor"]?.string != nil, "\(method)")
+            }
+            #expect(replies.values.count { $0.result?["revision"] != nil } == records.pages)
+        }
+    }
+
     private func batch(_ connection: Connection, _ requests: [String]) throws -> [String: Reply] {
         try connection.sendFrame("[\(requests.joined(separator: ","))]")
         return Dictionary(uniqueKeysWithValues: try connection.receiveBatch().map { ($0.id.text, $0) })

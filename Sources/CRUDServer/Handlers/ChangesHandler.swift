@@ -34,7 +34,7 @@ final class ChangesHandler {
         guard call.wantsReply else { return }
         let limits = loop.limits
         let most = call.room(limits) - StreamBuffer.responseBytesWithoutItem - (call.request.id?.count ?? 0)
-        let bytes = min(most, call.grant(atLeast: min(Self.leastPageBytes, most), atMost: most))
+        let bytes = call.grant(pageOfAtLeast: Self.leastPageBytes, atMost: most)
         let request = ChangesTask.Request(
             query, from: start, maximumBytes: bytes, maximumItemBytes: limits.frameBytes,
             timeout: limits.requestTimeout / 2)
@@ -191,6 +191,6 @@ final class PendingChanges: PendingRequest, Follower {
 
     /// Not even one change may have found room.
     override func bytesMissing(after error: CRUDError) -> Int {
-        error.code == .limitExceeded ? maximumBytes - request.maximumBytes : 0
+        error.code == .limitExceeded ? bytesMissing(onPageOf: request.maximumBytes, atMost: maximumBytes) : 0
     }
 }

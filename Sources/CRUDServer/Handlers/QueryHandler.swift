@@ -66,12 +66,8 @@ final class QueryHandler {
 
     func limit(_ call: borrowing Call) throws(CRUDError) -> Int {
         let maximum = loop.limits.queryLimit
-        let text = call.text.span
-        guard let limit = call[.limit] else { return min(DefaultLimits.pageRecords, maximum) }
-        if text[limit.start] == UInt8(ascii: "-") || limit.integer(text) == 0 {
-            throw Parameter.limit.invalid("must be at least 1")
-        }
-        guard let count = limit.integer(text), count <= maximum else {
+        guard let count = try call.limit else { return min(DefaultLimits.pageRecords, maximum) }
+        guard count <= maximum else {
             throw .limit("query_limit", maximum, "`limit` is over \(maximum)")
         }
         return count
@@ -88,8 +84,7 @@ final class QueryHandler {
         var request = request(kind, query, call)
         let maximumBytes = request.maximumBytes
         if kind == .query {
-            request.maximumBytes = min(
-                maximumBytes, call.grant(atLeast: min(Self.leastPageBytes, maximumBytes), atMost: maximumBytes))
+            request.maximumBytes = call.grant(pageOfAtLeast: Self.leastPageBytes, atMost: maximumBytes)
         }
         let pending = PendingSearch(call, request, on: collection, maximumBytes: maximumBytes)
         pending.start()
@@ -148,7 +143,7 @@ private final class PendingSearch: PendingRequest {
     // MARK: Room
 
     override func bytesMissing(after item: WorkItem, _ range: Range<Int>) -> Int {
-        guard request.maximumBytes < maximumBytes, let task = item as? SearchTask,
+        guard !isInArray, request.maximumBytes < maximumBytes, let task = item as? SearchTask,
             task.isCutShort ?? isCutShort(task.result)
         else { return 0 }
         return maximumBytes - request.maximumBytes
@@ -156,7 +151,7 @@ private final class PendingSearch: PendingRequest {
 
     /// Not even one record may have found room.
     override func bytesMissing(after error: CRUDError) -> Int {
-        error.code == .limitExceeded ? maximumBytes - request.maximumBytes : 0
+        error.code == .limitExceeded ? bytesMissing(onPageOf: request.maximumBytes, atMost: maximumBytes) : 0
     }
 
     override func submitAgain(withRoomFor bytes: Int) {

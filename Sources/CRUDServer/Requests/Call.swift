@@ -78,6 +78,19 @@ struct Call: ~Copyable {
         }
     }
 
+    /// What `limit` says; of numbers over 64 bits the highest.
+    ///
+    /// - Throws: `invalid_params` where it is less than 1.
+    var limit: Int? {
+        get throws(CRUDError) {
+            guard let limit = request[.limit] else { return nil }
+            let isNegative = text[limit.start] == UInt8(ascii: "-")
+            let count = limit.integer(text.span) ?? .max
+            guard !isNegative, count > 0 else { throw Parameter.limit.invalid("must be at least 1") }
+            return count
+        }
+    }
+
     // MARK: Order
 
     /// Whether the call may start on a collection, or has to wait for earlier ones or for room.
@@ -103,6 +116,13 @@ struct Call: ~Copyable {
     /// room, else the least. What that does not suffice for begins again.
     func grant(atLeast least: Int, atMost most: Int) -> Int {
         array != nil || least >= most || session.hasRoom(for: 2 * most) ? most : least
+    }
+
+    /// As ``grant(atLeast:atMost:)`` for a page, which may end early. In an array it leaves room for the elements after
+    /// it.
+    func grant(pageOfAtLeast least: Int, atMost most: Int) -> Int {
+        if let array { return max(0, most) / array.elementsLeft }
+        return grant(atLeast: min(least, most), atMost: most)
     }
 
     // MARK: Replies

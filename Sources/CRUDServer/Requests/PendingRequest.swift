@@ -165,16 +165,25 @@ class PendingRequest: RequestCompletion {
     func bytesMissing(after item: WorkItem, _ range: Range<Int>) -> Int { 0 }
     func bytesMissing(after error: CRUDError) -> Int { 0 }
 
+    /// How much more room a page needs in which not even one record has found room: in an array as much as a record may
+    /// take, lest nothing be left for the elements behind it; if that does not suffice either, all there is.
+    ///
+    /// - Parameter bytes: how much it was given.
+    final func bytesMissing(onPageOf bytes: Int, atMost most: Int) -> Int {
+        let longestRecord = session.loop.limits.itemBytes + StreamBuffer.recordBytesWithoutItem
+        return max(0, (isInArray && bytes < longestRecord ? min(longestRecord, most) : most) - bytes)
+    }
+
     /// Whether it may be submitted now.
     final var canBeginAgain: Bool {
         guard let collection else { return true }
         return !collection.isQuiesced && (kind != .read || session.admitsUnfinishedRead(on: collection))
     }
 
-    /// Begins again with the room that was missing, which its session has been charged for.
+    /// Begins again with the room that was missing, which its session, or the array, has been charged for.
     final func beginAgain() {
         let bytes = missingBytes
-        chargedBytes += bytes
+        if !isInArray { chargedBytes += bytes }
         missingBytes = 0
         submitAgain(withRoomFor: bytes)
     }

@@ -64,6 +64,9 @@ final class BatchArray {
     /// Whether all elements have been started and have their replies.
     var isFinished: Bool { isStarted && inFlight == 0 }
 
+    /// How many elements have not been started.
+    var elementsLeft: Int { elements.count - next }
+
     // MARK: Order
 
     /// Whether the next element must wait for those in flight, whatever it is.
@@ -100,7 +103,7 @@ final class BatchArray {
     /// items take is set aside.
     var budget: ReplyBudget {
         if inFlight > 0, let sharedBudget { return sharedBudget }
-        let budget = ReplyBudget(bytes: room - (elements.count - next) * StreamBuffer.responseBytesWithoutItem)
+        let budget = ReplyBudget(bytes: room - elementsLeft * StreamBuffer.responseBytesWithoutItem)
         sharedBudget = budget
         return budget
     }

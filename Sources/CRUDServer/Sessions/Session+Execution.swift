@@ -8,8 +8,10 @@ import CRUDWire
 extension Session {
     /// Executes a frame, or has it wait for earlier requests.
     ///
-    /// - Parameter waiting: the frame as it has waited, where it has; it may start now, whatever waits behind it.
-    func execute(frame: Span<UInt8>, after waiting: WaitingRequest? = nil) {
+    /// - Parameters:
+    ///   - waiting: the frame as it has waited, where it has; it may start now, whatever waits behind it.
+    ///   - isOverdue: whether it has waited too long: it is replied to with an error instead.
+    func execute(frame: Span<UInt8>, after waiting: WaitingRequest? = nil, isOverdue: Bool = false) {
         frame.withUnsafeBufferPointer { text in
             do throws(RequestError) {
                 switch try sessions.parser.parse(frame) {
@@ -21,7 +23,9 @@ extension Session {
                         arrival: waiting?.arrival ?? loop.now, deadline: waiting?.deadline ?? loop.deadline,
                         chargedBytes: text.count,
                         hasWaited: waiting != nil, operations: waiting?.wait.operations)
-                    if loop.isDraining, waiting == nil {
+                    if isOverdue {
+                        call.fail(.overdue)
+                    } else if loop.isDraining, waiting == nil {
                         call.fail(.draining)
                     } else if case .mustWait(let wait) = sessions.handler.handle(call) {
                         let text = waiting?.text ?? Array(text)
@@ -32,22 +36,10 @@ extension Session {
                     sessions.parser.recycle(consume call.request)
                 }
             } catch {
-                state.requestCount &+= 1
-                reply(with: error, to: text, in: nil, arrival: loop.now)
+                // A reload may have lowered a limit while the frame has waited.
+                if waiting == nil { state.requestCount &+= 1 }
+                reply(with: error, to: text, in: nil, arrival: waiting?.arrival ?? loop.now)
             }
-        }
-    }
-
-    /// Replies to a frame with an error instead of executing it.
-    func reject(frame: Span<UInt8>, _ error: CRUDError, arrival: Duration) {
-        frame.withUnsafeBufferPointer { text in
-            // It has been parsed before without an error.
-            guard case .request(let request)? = try? sessions.parser.parse(frame) else { return }
-            let call = Call(
-                session: self, array: nil, text: text, request: request, arrival: arrival, deadline: arrival,
-                chargedBytes: 0, hasWaited: true, operations: nil)
-            call.fail(error)
-            sessions.parser.recycle(consume call.request)
         }
     }
 

@@ -63,7 +63,7 @@ extension Session {
     func resumeIfThereIsRoom() -> SessionAccount.Room {
         var result = SessionAccount.Room.available
         if let bytes = bytesNeededByRequests {
-            result = roomOrOverdraft(for: bytes)
+            result = bytes > 0 ? roomOrOverdraft(for: bytes) : .available
             if result == .available { sessions.add(self, to: .resumable) }
         }
         guard result == .available, let stream = state.stream, state.neededBytes > 0 else { return result }
@@ -90,7 +90,7 @@ extension Session {
 
     /// How much room the first of the accepted requests that only wait for room needs; nil if none does.
     private var bytesNeededByRequests: Int? {
-        if let read = state.unfinishedReads.first, read.canBeginAgain { return read.missingBytes }
+        if let read = state.unfinishedReads.first, read.canBeginAgain { return read.isInArray ? 0 : read.missingBytes }
         if let request = state.order.firstStartable(in: sessions.iteration) { return request.neededBytes }
         if let array = state.array, !array.hasRoom { return array.maximumReplyBytes }
         return nil
@@ -152,7 +152,10 @@ extension Session {
 
     /// Has a read begin again once there is room for what it has found, behind those that were started before it.
     func awaitRoom(for read: PendingRequest) {
-        guard state.stream != nil else { return ended(read) }
+        guard state.stream != nil else {
+            read.hasReplied()
+            return ended(read)
+        }
         let reads = state.unfinishedReads
         state.unfinishedReads.insert(read, at: reads.firstIndex { $0.number > read.number } ?? reads.count)
         account.wait(read.chargedBytes)
@@ -188,10 +191,17 @@ extension Session {
 
     /// Has a read begin again, now or once there is room.
     func beginAgainIfThereIsRoom(_ read: PendingRequest) {
-        guard state.unfinishedReads.isEmpty, read.canBeginAgain, hasRoom(for: read.missingBytes) else {
+        guard state.unfinishedReads.isEmpty, read.canBeginAgain, hasRoom(for: read) else {
             return awaitRoom(for: read)
         }
-        charge(requests: 0, bytes: read.missingBytes)
+        beginAgain(read)
+    }
+
+    /// Whether a read finds the room that it was missing. An array has room for the replies to all of its elements.
+    private func hasRoom(for read: PendingRequest) -> Bool { read.isInArray || hasRoom(for: read.missingBytes) }
+
+    private func beginAgain(_ read: PendingRequest) {
+        if !read.isInArray { charge(requests: 0, bytes: read.missingBytes) }
         read.beginAgain()
     }
 
@@ -199,11 +209,10 @@ extension Session {
     func resume() {
         let enoughOutput = outputBytes + Self.replyBytesPerIteration
         while let read = state.unfinishedReads.first, !hasHadItsShare, outputBytes < enoughOutput {
-            guard read.canBeginAgain, hasRoom(for: read.missingBytes) else { break }
+            guard read.canBeginAgain, hasRoom(for: read) else { break }
             takeUnfinished(read)
             spend(Self.workOfFrame)
-            charge(requests: 0, bytes: read.missingBytes)
-            read.beginAgain()
+            beginAgain(read)
         }
         while let request = state.order.firstStartable(in: sessions.iteration), !hasHadItsShare,
             outputBytes < enoughOutput, hasRoom(for: request.neededBytes)
@@ -231,7 +240,7 @@ extension Session {
         while let request = state.order.takeOverdue(at: now) {
             let text = request.text
             chargeWaiting(request, -1)
-            reject(frame: text.span, .overdue, arrival: request.arrival)
+            execute(frame: text.span, after: request, isOverdue: true)
         }
         for read in state.unfinishedReads where read.deadline <= now {
             takeUnfinished(read)

@@ -141,7 +141,7 @@ final class Session: StreamHandler {
         guard let more = loop.denialLimit.admit(at: loop.now) else { return }
         var request = method.name.description
         if let operation { request += ": \(operation)" }
-        if let collection { request += " on collection \(Naming.quoted(collection))" }
+        if let collection { request += " on collection \(quoted(collection))" }
         loop.service.logger.info(
             "session \(number) of uid \(peer.uid): \(request) is denied by the access rules\(more)",
             metadata: metadata(method, collection))
@@ -299,6 +299,7 @@ final class Session: StreamHandler {
         dropInput()
         for read in state.unfinishedReads {
             takeUnfinished(read)
+            read.hasReplied()
             ended(read)
         }
         loop.followers.endUnwanted()

@@ -162,6 +162,61 @@ import Testing
         }
     }
 
+    @Test func reindexingBehindAReadThatBeginsAgainIsReplied() throws {
+        let daemon = try Daemon(Self.configuration(sessionBytes: "512KiB"))
+        let writer = try daemon.connect()
+        let reader = try readerWithoutRoom(daemon, writer)
+        let read = Connection.request("record.read", Connection.params("again", "a"), id: "2")
+        // Of so many some are done after the read has found out that it needs more room.
+        let params = #"{"collection":"again"}"#
+        let reindexes = (3..<53).map { Connection.request("collection.reindex", params, id: "\($0)") }
+        try reader.send(([read] + reindexes).flatMap { Connection.frame($0) })
+        // What another session has executed takes the same way.
+        #expect(try writer.exists("again", "a") == true)
+        #expect(try writer.call("collection.reindex", params).result?.text == "{}")
+        let replies = try (1..<53).map { _ in try reader.receive() }
+        #expect(Set(replies.map(\.id.integer)) == Set(1..<53))
+        #expect(replies.allSatisfy { $0.result != nil })
+        #expect(try reader.upsert("again", "a", "1").result != nil)
+    }
+
+    /// An element of an array that was about to begin again must not keep those behind it from being executed.
+    @Test func whatAPeerHasSentBehindAReadIsExecutedThoughItLeaves() throws {
+        let daemon = try Daemon(Self.configuration(sessionBytes: "2MiB"))
+        let writer = try daemon.connect()
+        let reader = try readerWithoutRoom(daemon, writer)
+        let read = Connection.request("record.read", Connection.params("again", "a"), id: "2")
+        let exists = Connection.request("record.exists", Connection.params("again", "a"), id: "3")
+        let create = Connection.request("record.create", Connection.params("left", "a", item: "1"), id: "4")
+        try reader.send(Connection.frame(read) + Connection.frame("[\(exists),\(create)]"))
+        #expect(try writer.exists("again", "a") == true)
+        #expect(try writer.exists("again", "a") == true)
+        reader.close()
+        let deadline = Deadline()
+        while try writer.exists("left", "a") != true {
+            try #require(!deadline.hasPassed, "the element behind the read is not executed")
+        }
+    }
+
+    /// Little room, and reads that do not find their records on the event loop.
+    private static func configuration(sessionBytes: String) -> Configuration {
+        Configuration(
+            backends: "main: {plugin: sqlite, isolation: process, options: {path: $DIRECTORY/main.sqlite}}",
+            collections: #""*": {backend: main, indexes: [name]}"#,
+            limits: "item_bytes: 512KiB\nsession_bytes: \(sessionBytes)", cache: "0B")
+    }
+
+    /// A session that does not read the reply to its request 1, so that there is no room for the long record in the
+    /// collection `again`.
+    private func readerWithoutRoom(_ daemon: Daemon, _ writer: Connection) throws -> Connection {
+        let long = "\"" + String(repeating: "x", count: 500_000) + "\""
+        for collection in ["unread", "again"] { _ = try writer.upsert(collection, "a", long) }
+        let reader = try daemon.connect()
+        try reader.sendFrame(Connection.request("record.read", Connection.params("unread", "a"), id: "1"))
+        #expect(try writer.exists("unread", "a") == true)
+        return reader
+    }
+
     @Test(arguments: loops)
     func readersNeverSeeTheClockGoBack(loops: Int) throws {
         let writer = try Daemon.shared(loops: loops).connect()

@@ -111,16 +111,6 @@ final class AdministrationHandler {
         inspector.append(Inspection(request, loop.service, completion))
     }
 
-    /// How many slow requests are wanted.
-    func limit(_ call: borrowing Call) throws(CRUDError) -> Int {
-        guard let limit = call[.limit] else { return SlowLog.capacity }
-        let text = call.text.span
-        if text[limit.start] == UInt8(ascii: "-") || limit.integer(text) == 0 {
-            throw Parameter.limit.invalid("must be at least 1")
-        }
-        return limit.integer(text) ?? SlowLog.capacity
-    }
-
     /// The number of the session that is meant.
     func session(_ call: borrowing Call) -> Int { call[.session]?.integer(call.text.span) ?? 0 }
 

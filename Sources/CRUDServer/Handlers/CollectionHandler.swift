@@ -44,7 +44,7 @@ final class CollectionHandler {
     }
 
     func reindex(_ call: borrowing Call, _ collection: Collection) {
-        let pending = PendingReindex(call, .read, on: collection)
+        let pending = PendingReindex(call, .bulkDelete, on: collection)
         pending.start()
         collection.client.submit(
             ReindexRequest(of: collection.stored, deliver: collection.client.deliver), for: pending)

@@ -69,7 +69,7 @@ final class Router: CallHandler {
     private static func description(of call: borrowing Call) -> String {
         let method = call.request.traits.name.description
         guard let collection = call[.collection] else { return method }
-        return "\(method) on collection \(Naming.quoted(call.decode(collection)))"
+        return "\(method) on collection \(quoted(call.decode(collection)))"
     }
 
     private func handle(_ call: borrowing Call, on collection: Collection) throws(CRUDError) {
@@ -106,7 +106,7 @@ final class Router: CallHandler {
         case .daemonStatus: administration.status(call)
         case .daemonReload: administration.reload(call)
         case .daemonMetrics: administration.inspect(.metrics, call)
-        case .daemonSlowLog: administration.inspect(.slowRequests(limit: try administration.limit(call)), call)
+        case .daemonSlowLog: administration.inspect(.slowRequests(limit: try call.limit ?? SlowLog.capacity), call)
         case .sessionList: administration.inspect(.sessions, call)
         case .sessionClose: administration.inspect(.closing(session: administration.session(call)), call)
         case .discover: administration.discover(call)
@@ -125,7 +125,7 @@ extension Method {
     fileprivate var kind: RequestKind {
         switch self {
         case .recordCreate, .recordUpdate, .recordDelete, .recordUpsert, .recordPatch: .write
-        case .recordDeleteMatching, .collectionDrop: .bulkDelete
+        case .recordDeleteMatching, .collectionDrop, .collectionReindex: .bulkDelete
         case .recordQuery, .recordCount, .collectionDescribe, .collectionChanges: .scan
         default: .read
         }

@@ -8,7 +8,8 @@ enum RequestKind {
     /// Looks for records, or counts them, which takes another way to the backend than reads.
     case scan
     case write
-    /// Deletes slice by slice: it begins behind the writes before it, and everything behind it waits for its end.
+    /// Deletes slice by slice, or rebuilds indexes: it begins behind the writes before it, and everything behind it
+    /// waits for its end.
     case bulkDelete
     /// Waits for what others write: no request waits for it.
     case follow

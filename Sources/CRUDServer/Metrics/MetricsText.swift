@@ -14,8 +14,8 @@ enum MetricsText {
         writer.begin("crudd_build_info", .gauge, "Always 1; the label is the version of the daemon.")
         writer.sample(1, [Label("version", CRUDVersion.current)])
         write(loops, to: &writer)
-        writer.begin("crudd_slow_requests", .counter, "Requests that took longer than log.slow.")
-        writer.sample(service.slowLog.count)
+        writer.single(
+            "crudd_slow_requests", .counter, service.slowLog.count, "Requests that took longer than log.slow.")
         writeSessions(service, loops, to: &writer)
         write(service.backends, to: &writer)
         write(service.cache, maximumBytes: service.configuration.cacheBytes, to: &writer)
@@ -57,24 +57,22 @@ enum MetricsText {
         _ service: Service, _ loops: LoopMeasurement, to writer: inout OpenMetricsWriter
     ) {
         let sessions = service.sessions.counts
-        writer.begin("crudd_sessions", .gauge, "Sessions now.")
-        writer.sample(sessions.current)
-        writer.begin("crudd_sessions_opened", .counter, "Sessions that have been accepted.")
-        writer.sample(sessions.opened)
-        writer.begin(
-            "crudd_sessions_refused", .counter,
+        writer.single("crudd_sessions", .gauge, sessions.current, "Sessions now.")
+        writer.single("crudd_sessions_opened", .counter, sessions.opened, "Sessions that have been accepted.")
+        writer.single(
+            "crudd_sessions_refused", .counter, sessions.refused,
             "Connections that were refused by a limit or for lack of resources.")
-        writer.sample(sessions.refused)
-        writer.begin("crudd_changes_followers", .gauge, "Requests that are held back until a collection changes.")
-        writer.sample(loops.followers)
-        writer.begin("crudd_buffer_bytes", .gauge, "What the daemon holds for its peers: requests, pages and replies.")
-        writer.sample(loops.heldBytes)
-        writer.begin("crudd_buffer_limit_bytes", .gauge, "How much that may be (limits.buffer_bytes).")
-        writer.sample(service.configuration.limits.bufferBytes)
-        writer.begin("crudd_received_bytes", .counter, "Bytes that have come from clients.")
-        writer.sample(loops.receivedBytes)
-        writer.begin("crudd_sent_bytes", .counter, "Bytes that have been sent to clients.")
-        writer.sample(loops.sentBytes)
+        writer.single(
+            "crudd_changes_followers", .gauge, loops.followers,
+            "Requests that are held back until a collection changes.")
+        writer.single(
+            "crudd_buffer_bytes", .gauge, loops.heldBytes,
+            "What the daemon holds for its peers: requests, pages and replies.")
+        writer.single(
+            "crudd_buffer_limit_bytes", .gauge, service.configuration.limits.bufferBytes,
+            "How much that may be (limits.buffer_bytes).")
+        writer.single("crudd_received_bytes", .counter, loops.receivedBytes, "Bytes that have come from clients.")
+        writer.single("crudd_sent_bytes", .counter, loops.sentBytes, "Bytes that have been sent to clients.")
     }
 
     // MARK: Storage
@@ -100,18 +98,12 @@ enum MetricsText {
 
     private static func write(_ cache: RecordCache, maximumBytes: Int, to writer: inout OpenMetricsWriter) {
         let statistics = cache.statistics
-        writer.begin("crudd_cache_hits", .counter, "Records that were found in the cache.")
-        writer.sample(statistics.hits)
-        writer.begin("crudd_cache_misses", .counter, "Records that were not found in the cache.")
-        writer.sample(statistics.misses)
-        writer.begin("crudd_cache_evictions", .counter, "Records that made way for others.")
-        writer.sample(statistics.evictions)
-        writer.begin("crudd_cache_records", .gauge, "Records in the cache.")
-        writer.sample(statistics.entries)
-        writer.begin("crudd_cache_bytes", .gauge, "Memory that the cache takes.")
-        writer.sample(statistics.bytes)
-        writer.begin("crudd_cache_limit_bytes", .gauge, "How much that may be (cache.bytes).")
-        writer.sample(maximumBytes)
+        writer.single("crudd_cache_hits", .counter, statistics.hits, "Records that were found in the cache.")
+        writer.single("crudd_cache_misses", .counter, statistics.misses, "Records that were not found in the cache.")
+        writer.single("crudd_cache_evictions", .counter, statistics.evictions, "Records that made way for others.")
+        writer.single("crudd_cache_records", .gauge, statistics.entries, "Records in the cache.")
+        writer.single("crudd_cache_bytes", .gauge, statistics.bytes, "Memory that the cache takes.")
+        writer.single("crudd_cache_limit_bytes", .gauge, maximumBytes, "How much that may be (cache.bytes).")
     }
 
     private static func write(_ moves: [Move.Progress], to writer: inout OpenMetricsWriter) {
@@ -127,17 +119,13 @@ enum MetricsText {
     // MARK: The process
 
     private static func write(_ process: ProcessStatistics, to writer: inout OpenMetricsWriter) {
-        writer.begin("process_cpu_seconds", .counter, "User and system CPU time spent.")
-        writer.sample(process.cpuSeconds)
-        writer.begin("process_resident_memory_bytes", .gauge, "Resident memory size.")
-        writer.sample(process.residentBytes)
-        writer.begin("process_virtual_memory_bytes", .gauge, "Virtual memory size.")
-        writer.sample(process.virtualBytes)
-        writer.begin("process_open_fds", .gauge, "Open file descriptors.")
-        writer.sample(process.openDescriptors)
-        writer.begin("process_max_fds", .gauge, "Maximum number of open file descriptors.")
-        writer.sample(process.maximumDescriptors)
-        writer.begin("process_start_time_seconds", .gauge, "When the process started, since 1970-01-01 UTC.")
-        writer.sample(process.startSeconds)
+        writer.single("process_cpu_seconds", .counter, process.cpuSeconds, "User and system CPU time spent.")
+        writer.single("process_resident_memory_bytes", .gauge, process.residentBytes, "Resident memory size.")
+        writer.single("process_virtual_memory_bytes", .gauge, process.virtualBytes, "Virtual memory size.")
+        writer.single("process_open_fds", .gauge, process.openDescriptors, "Open file descriptors.")
+        writer.single("process_max_fds", .gauge, process.maximumDescriptors, "Maximum number of open file descriptors.")
+        writer.single(
+            "process_start_time_seconds", .gauge, process.startSeconds,
+            "When the process started, since 1970-01-01 UTC.")
     }
 }

@@ -42,13 +42,17 @@ struct OpenMetricsWriter {
         append("# HELP \(name) \(help)\n")
     }
 
-    /// The value of a counter or a gauge.
-    mutating func sample(_ value: some BinaryInteger, _ labels: [Label] = []) {
-        sample(kind == .counter ? "_total" : "", labels, String(value))
+    /// A family that is one value without labels; parameters as of ``begin(_:_:_:)``.
+    mutating func single(
+        _ name: String, _ kind: Kind, _ value: some Numeric & CustomStringConvertible, _ help: String
+    ) {
+        begin(name, kind, help)
+        sample(value)
     }
 
-    mutating func sample(_ value: Double, _ labels: [Label] = []) {
-        sample(kind == .counter ? "_total" : "", labels, "\(value)")
+    /// The value of a counter or a gauge.
+    mutating func sample(_ value: some Numeric & CustomStringConvertible, _ labels: [Label] = []) {
+        sample(kind == .counter ? "_total" : "", labels, value.description)
     }
 
     /// - Parameter divisor: how many of the histogram's units make one of the metric's.

@@ -74,7 +74,7 @@ extension ConfigurationDecoder {
         }
         let digest = fields[.sha256].flatMap { self.scalar($0, "64 hexadecimal digits", parse: Self.digest) }
         let options = fields[.options].map { self.options($0) }
-        let cachesRecords = fields[.cache].flatMap { scalar($0, "true or false", parse: Self.boolean) }
+        let cachesRecords = fields[.cache].flatMap { boolean($0) }
         guard let implementation, let implementationNode = fields[.plugin] ?? fields[.command] else { return nil }
         return BackendConfiguration(
             name: name, implementation: implementation, isolation: isolation ?? .inline,
@@ -149,11 +149,6 @@ extension ConfigurationDecoder {
             memoryBytes: quantity(fields[.memory], .size, in: LimitDefinitions.anySize),
             callTimeout: quantity(fields[.callTimeout], .duration, in: LimitDefinitions.anyDuration)
                 .map { .microseconds($0) })
-    }
-
-    private static func boolean(_ text: [UInt8]) -> Bool? {
-        if text.elementsEqual("true".utf8) { return true }
-        return text.elementsEqual("false".utf8) ? false : nil
     }
 
     // MARK: Options

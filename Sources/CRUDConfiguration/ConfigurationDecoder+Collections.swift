@@ -46,10 +46,7 @@ extension ConfigurationDecoder {
     private mutating func changes(_ node: YAMLNode) -> CollectionRule.Changes? {
         var changes = CollectionRule.Changes(position: node.position)
         guard case .mapping = node.content else {
-            let isOn = scalar(node, "true, false or a mapping (retention)") { text in
-                text.elementsEqual("true".utf8) ? true : text.elementsEqual("false".utf8) ? false : nil
-            }
-            return isOn == true ? changes : nil
+            return boolean(node, "true, false or a mapping (retention)") == true ? changes : nil
         }
         guard let fields = fields(node, ChangesKey.self) else { return nil }
         if let time = quantity(fields[.retention], .duration, in: LimitDefinitions.anyDuration) {

@@ -101,8 +101,8 @@ struct ConfigurationDecoder {
         }
     }
 
-    mutating func boolean(_ node: YAMLNode) -> Bool? {
-        scalar(node, "true or false") { text in
+    mutating func boolean(_ node: YAMLNode, _ expected: String = "true or false") -> Bool? {
+        scalar(node, expected) { text in
             text.elementsEqual("true".utf8) ? true : text.elementsEqual("false".utf8) ? false : nil
         }
     }

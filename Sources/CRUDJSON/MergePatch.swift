@@ -39,7 +39,7 @@ package struct MergePatch {
             output += "null".utf8
         case .replace(let value):
             _ = try scanner.value(item)
-            output.append(patch, value.range)
+            output.append(patch.extracting(value.range))
         case .merge(let members): try merge(members, patch, into: &scanner, item, &output)
         }
         try scanner.expectEnd(item)
@@ -89,7 +89,7 @@ package struct MergePatch {
         var separator = UInt8(ascii: "{")
         func begin(_ key: JSONSlice, of text: Span<UInt8>) {
             output.append(separator)
-            output.append(text, key.range)
+            output.append(text.extracting(key.range))
             output.append(UInt8(ascii: ":"))
             separator = UInt8(ascii: ",")
         }
@@ -98,7 +98,7 @@ package struct MergePatch {
         while let key = try scanner.nextKey(item, isFirst: &isFirst) {
             guard let index = changes.indexes[key.decodedString(item)] else {
                 begin(key, of: item)
-                output.append(item, try scanner.value(item).range)
+                output.append(item.extracting(try scanner.value(item).range))
                 continue
             }
             isFound[index] = true
@@ -107,7 +107,7 @@ package struct MergePatch {
             case .replace(let value):
                 _ = try scanner.value(item)
                 begin(key, of: item)
-                output.append(patch, value.range)
+                output.append(patch.extracting(value.range))
             case .merge(let members):
                 begin(key, of: item)
                 try merge(members, patch, into: &scanner, item, &output)
@@ -126,7 +126,7 @@ package struct MergePatch {
     private static func append(_ change: Change, _ patch: Span<UInt8>, _ output: inout [UInt8]) {
         switch change {
         case .remove: break
-        case .replace(let value): output.append(patch, value.range)
+        case .replace(let value): output.append(patch.extracting(value.range))
         case .merge(let members): append(members, patch, &output)
         }
     }
@@ -138,17 +138,10 @@ package struct MergePatch {
             if case .remove = member.change { continue }
             if !isFirst { output.append(UInt8(ascii: ",")) }
             isFirst = false
-            output.append(patch, member.key.range)
+            output.append(patch.extracting(member.key.range))
             output.append(UInt8(ascii: ":"))
             append(member.change, patch, &output)
         }
         output.append(UInt8(ascii: "}"))
-    }
-}
-
-extension [UInt8] {
-    /// Appends a part of a text.
-    fileprivate mutating func append(_ text: Span<UInt8>, _ range: Range<Int>) {
-        append(text.extracting(range))
     }
 }

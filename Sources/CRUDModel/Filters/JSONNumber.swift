@@ -1,3 +1,5 @@
+import CRUDJSON
+
 /// A number as JSON text, digit for digit.
 ///
 /// Two are equal if their texts are. Filters and sorts compare values: that of a number without fraction and exponent
@@ -10,7 +12,11 @@ public struct JSONNumber: Sendable, Hashable, CustomStringConvertible {
 
     /// A number from its text; nil if that is not a number of RFC 8259 (`1.`, `+1`, `01`, `NaN`, ` 1`).
     public init?(text: String) {
-        guard Self.isNumber(text.utf8) else { return nil }
+        let bytes = Array(text.utf8)
+        var scanner = JSONScanner()
+        guard let slice = try? scanner.value(bytes.span), slice.kind == .number, slice.range == bytes.indices else {
+            return nil
+        }
         self.text = text
     }
 
@@ -32,30 +38,4 @@ public struct JSONNumber: Sendable, Hashable, CustomStringConvertible {
     }
 
     public var description: String { text }
-
-    /// Whether `text` is a number of RFC 8259 and nothing else.
-    private static func isNumber(_ text: String.UTF8View) -> Bool {
-        var rest = text[...]
-        func skipDigits() -> Bool {
-            let count = rest.prefix { UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }.count
-            rest = rest.dropFirst(count)
-            return count > 0
-        }
-        if rest.first == UInt8(ascii: "-") { rest = rest.dropFirst() }
-        if rest.first == UInt8(ascii: "0") {
-            rest = rest.dropFirst()
-        } else if !skipDigits() {
-            return false
-        }
-        if rest.first == UInt8(ascii: ".") {
-            rest = rest.dropFirst()
-            guard skipDigits() else { return false }
-        }
-        if let byte = rest.first, byte | 0x20 == UInt8(ascii: "e") {
-            rest = rest.dropFirst()
-            if rest.first == UInt8(ascii: "+") || rest.first == UInt8(ascii: "-") { rest = rest.dropFirst() }
-            guard skipDigits() else { return false }
-        }
-        return rest.isEmpty
-    }
 }

@@ -23,7 +23,7 @@ struct HeldRecords {
             guard let backend = plan.leaving.first(where: { $0.definition.name == definition.name })?.backend
             else { continue }
             for entry in current.catalog.entries where entry.place.backend == definition.name {
-                let collection = Self.collection(entry, current.rules)
+                let collection = entry.collection(by: current.rules.rule(for: entry.name.span))
                 guard (try? backend.hasRecords(collection, within: Self.timeout)) == true else { continue }
                 collections.append((definition, entry, backend.countText(of: collection, within: Self.timeout)))
             }
@@ -48,7 +48,7 @@ struct HeldRecords {
                 + "so that --move can move them there"
         ) { definition, entry in
             let backend = backends.first { $0.name == definition.name }
-            let collection = Self.collection(entry, configuration.collections)
+            let collection = entry.collection(by: configuration.collections.rule(for: entry.name.span))
             return (try? backend?.hasRecords(collection, within: Self.timeout)) == false
         }
     }
@@ -63,15 +63,14 @@ struct HeldRecords {
                 "collection \(name) has \(count) in \(entry.place), \(consequence); --force does it all the same")
         }
     }
+}
 
-    /// With the indexes and the feed that the rules give it: to open it with others would change them.
-    private static func collection(
-        _ entry: CollectionCatalog.Entry, _ rules: CollectionRules
-    ) -> BackendCollection {
-        let rule = rules.rule(for: entry.name.span)
-        return BackendCollection(
-            name: entry.name, format: entry.place.format, indexPaths: rule?.indexPaths ?? [],
-            retention: rule?.changes?.retention)
+extension CollectionCatalog.Entry {
+    /// The collection where it is, with the indexes and the feed that a rule gives it: to open it with others would
+    /// change them.
+    func collection(by rule: CollectionRule?) -> BackendCollection {
+        BackendCollection(
+            name: name, format: place.format, indexPaths: rule?.indexPaths ?? [], retention: rule?.changes?.retention)
     }
 }
 

@@ -150,11 +150,7 @@ struct PlacePlan {
                 return .follows
             }
             let backend = backends.first { $0.name == entry.place.backend }
-            // With the indexes and the feed that it has: to open it with others would change them.
-            let served = former?.rule(for: entry.name.span) ?? rule
-            let collection = BackendCollection(
-                name: entry.name, format: entry.place.format, indexPaths: served?.indexPaths ?? [],
-                retention: served?.changes?.retention)
+            let collection = entry.collection(by: former?.rule(for: entry.name.span) ?? rule)
             let hasRecords = try? backend?.hasRecords(collection, within: Self.timeout)
             if hasRecords == false { return .follows }
             if mayMove(rule) { return moving(entry, otherwise: .moves) }

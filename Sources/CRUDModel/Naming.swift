@@ -18,17 +18,4 @@ package enum Naming {
         }
         return nil
     }
-
-    /// An id or name for a message: in quotes, cut at 64 bytes, with control characters escaped.
-    package static func quoted(_ bytes: [UInt8]) -> String {
-        let isLong = bytes.count > maximumQuotedBytes
-        var end = min(bytes.count, maximumQuotedBytes)
-        while isLong, end > 0, bytes[end] & 0xC0 == 0x80 { end -= 1 }
-        let text = String(decoding: bytes[..<end], as: UTF8.self).unicodeScalars.map { scalar in
-            scalar.properties.generalCategory == .control ? scalar.escaped(asASCII: true) : String(scalar)
-        }
-        return "\"\(text.joined())\(isLong ? "…" : "")\""
-    }
-
-    private static let maximumQuotedBytes = 64
 }

@@ -58,7 +58,7 @@ extension SlowRequest: CustomStringConvertible {
     /// For the log.
     var description: String {
         var text = method.name.description
-        if let collection { text += " on collection \(Naming.quoted(collection))" }
+        if let collection { text += " on collection \(quoted(collection))" }
         if records > 1 { text += ", \(records) records," }
         text += " took \(duration.seconds) s"
         if waited > .zero { text += ", of which it waited \(waited.seconds) s" }

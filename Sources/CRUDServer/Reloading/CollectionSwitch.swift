@@ -26,7 +26,7 @@ struct CollectionSwitch {
         guard loops.quiesce(.one(move.name), within: Self.timeout) else { return false }
         let isSwitched = try move.switchOver()
         let wait = begin.duration(to: .now)
-        service.logger.info("the requests of collection \(Naming.quoted(move.name)) have waited \(wait)")
+        service.logger.info("the requests of collection \(quoted(move.name)) have waited \(wait)")
         return isSwitched
     }
 }

@@ -54,7 +54,7 @@ package final class FailureReporter: Sendable {
             let hash = hasher.finalize()
             let isNew = state.withLock { $0.corrupt.count < Self.maximumCorrupt && $0.corrupt.insert(hash).inserted }
             guard isNew else { continue }
-            let (collection, id) = (Naming.quoted(collection.name), Naming.quoted(id))
+            let (collection, id) = (quoted(collection.name), quoted(id))
             logger.error("backend \(backend): collection \(collection): record \(id) is corrupt, it cannot be decoded")
         }
     }

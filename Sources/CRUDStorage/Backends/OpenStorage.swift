@@ -345,7 +345,7 @@ final class OpenStorage {
     /// configuration has another place for the collection: it is being moved.
     private func noteMissingFeed(of collection: BackendCollection, _ key: BackendCollection.Key) {
         guard withoutFeed.insert(key).inserted else { return }
-        let name = Naming.quoted(collection.name)
+        let name = quoted(collection.name)
         if environment.plugin.capabilities.contains(.sequences) {
             failures.logger.warning(
                 """

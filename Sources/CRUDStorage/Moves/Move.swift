@@ -111,7 +111,7 @@ package final class Move: Sendable {
     package func uses(_ backend: Backend) -> Bool { source === backend || target === backend }
 
     /// How the log calls it.
-    var title: String { "the move of collection \(Naming.quoted(name)) to \(to)" }
+    var title: String { "the move of collection \(quoted(name)) to \(to)" }
 
     // MARK: Steps
 
@@ -221,7 +221,7 @@ package final class Move: Sendable {
             entry.move = nil
         }
         logger.notice(
-            "collection \(Naming.quoted(name)) has moved from \(from) to \(to); the originals stay until dropped")
+            "collection \(quoted(name)) has moved from \(from) to \(to); the originals stay until dropped")
         return true
     }
 

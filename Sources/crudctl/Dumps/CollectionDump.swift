@@ -112,7 +112,7 @@ struct CollectionDump {
         let others = corrupt.count > corrupt.first.count ? " and others" : ""
         return CRUDError(
             .corrupt,
-            "records of \(Naming.quoted(Array(name.utf8))) that cannot be decoded are not in the dump: "
+            "records of \(quoted(name.utf8)) that cannot be decoded are not in the dump: "
                 + corrupt.first.joined(separator: ", ") + others)
     }
 }

@@ -26,7 +26,7 @@ enum DumpLine {
         let (kind, version, collection) = (values[4], values[5], values[6])
         let header = try kind.map { kind throws(CRUDError) in try Self.header(kind, version, collection, text.span) }
         if let unknown {
-            throw .dump("the member \(Naming.quoted(unknown.decodedString(text.span))) is unknown or repeated")
+            throw .dump("the member \(quoted(unknown.decodedString(text.span))) is unknown or repeated")
         }
         if let header {
             self = header

@@ -99,7 +99,7 @@ struct MoveFollowing {
     }
 
     private static func title(_ status: MoveStatus) -> String {
-        "the move of collection \(Naming.quoted(Array(status.collection.utf8))) to \(status.target)"
+        "the move of collection \(quoted(status.collection.utf8)) to \(status.target)"
     }
 
     private static func line(_ move: Followed) -> ProgressLine {

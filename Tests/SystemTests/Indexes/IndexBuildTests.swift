@@ -47,7 +47,7 @@ import Testing
 
     @Test(arguments: durable)
     func resumesAfterAKillOfTheDaemon(place: IndexedCollection.Place) throws {
-        let collection = try IndexedCollection(place, records: 6000)
+        let collection = try IndexedCollection(place, records: 12_000)
         try collection.addIndexes()
         let before = try collection.awaitProgress(1500)
         try collection.kill()

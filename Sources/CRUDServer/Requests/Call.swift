@@ -121,7 +121,7 @@ struct Call: ~Copyable {
     /// As ``grant(atLeast:atMost:)`` for a page, which may end early. In an array it leaves room for the elements after
     /// it.
     func grant(pageOfAtLeast least: Int, atMost most: Int) -> Int {
-        if let array { return max(0, most) / array.elementsLeft }
+        if let array { return max(0, most) / max(1, array.elementsLeft) }
         return grant(atLeast: min(least, most), atMost: most)
     }
 

@@ -7,8 +7,8 @@ public final class KeyValueBackend<Store: KeyValueStore>: StorageBackend {
     /// Open collections, by the keys of their entries.
     private var collections: [StoredKey: KeyValueCollection] = [:]
 
-    /// How many pairs are read or changed at once where there may be many.
-    private static var pairsAtOnce: Int { 1000 }
+    /// How many pairs are read or changed at once where there may be many. A value may be an item of some megabytes.
+    private static var pairsAtOnce: Int { 100 }
 
     public static var name: String { Store.name }
     public static var version: String { Store.version }
@@ -230,7 +230,12 @@ public final class KeyValueBackend<Store: KeyValueStore>: StorageBackend {
         var removed: [[UInt8]] = []
         for pair in pairs {
             let id = Array(layout.expiryAndID(in: pair.key).id)
-            guard let record = try draft.record(id, of: collection) else { continue }
+            guard let record = try draft.record(id, of: collection), layout.expiry(record.expiresAt, id) == pair.key
+            else {
+                // Of a record that was damaged, and has been replaced since.
+                draft.set(pair.key, to: nil)
+                continue
+            }
             let sequence = request.firstSequence &+ UInt64(removed.count)
             draft.remove(record, id, of: collection, sequence: sequence, at: request.now)
             removed.append(id)

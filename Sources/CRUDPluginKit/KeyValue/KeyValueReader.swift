@@ -2,8 +2,9 @@
 public final class KeyValueReader<Store: KeyValueStore>: StorageReader {
     private let store: Store
 
-    /// How many pairs of the store a scan reads at once, before it looks whether it is interrupted.
-    private static var pairsAtOnce: Int { 256 }
+    /// How many pairs of the store a scan reads at once, before it looks whether it is interrupted. A value may be an
+    /// item of some megabytes.
+    private static var pairsAtOnce: Int { 64 }
 
     init(_ store: Store) {
         self.store = store
@@ -114,7 +115,8 @@ public final class KeyValueReader<Store: KeyValueStore>: StorageReader {
         }
     }
 
-    /// What a pair of a range stands for; nil where its record is not there.
+    /// What a pair of a range stands for; nil where its record is not there, or has another place in the order: a
+    /// record that was damaged leaves its pairs behind when it is replaced.
     private func found(
         _ pair: (key: StoredKey, value: [UInt8]), _ range: RecordRange, of collection: KeyValueCollection
     ) throws(StorageFailure) -> Found? {
@@ -129,7 +131,20 @@ public final class KeyValueReader<Store: KeyValueStore>: StorageReader {
             }
             id = pair.value
         }
-        return try store.value(for: layout.record(id)).map { .record(id, StoredRecord(bytes: $0)) }
+        guard let bytes = try store.value(for: layout.record(id)) else { return nil }
+        let record = StoredRecord(bytes: bytes)
+        return record.isCorrupt || pair.key == place(of: record, id, range, collection) ? .record(id, record) : nil
+    }
+}
+
+extension KeyValueReader {
+    /// The key of a record's pair in an order.
+    private func place(
+        of record: StoredRecord, _ id: [UInt8], _ range: RecordRange, _ collection: KeyValueCollection
+    ) -> StoredKey {
+        guard case .key(let position) = range.order else { return collection.layout.sequence(record, id) }
+        let index = collection.indexes[position]
+        return collection.layout.entry(index, key: record.key(index), id: id)
     }
 }
 

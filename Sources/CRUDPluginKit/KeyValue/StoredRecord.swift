@@ -8,6 +8,8 @@ struct StoredRecord {
     var keys: [UInt32: [UInt8]]
     var revision: [UInt8]
     var item: [UInt8]
+    /// Whether it could not be decoded.
+    private(set) var isCorrupt = false
 
     /// The key of an index; empty: none.
     func key(_ index: UInt32) -> [UInt8] { keys[index] ?? [] }
@@ -27,6 +29,7 @@ struct StoredRecord {
             self = record
         } else {
             self.init(expiresAt: 0, sequence: 0, keys: [:], revision: Array("corrupt".utf8), item: [])
+            isCorrupt = true
         }
     }
 

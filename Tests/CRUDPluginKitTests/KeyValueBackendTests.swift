@@ -45,7 +45,7 @@ import Testing
             try expectComplete(collection, ids)
             #expect(try collection.backend.reader().count(collection, PluginRange(.unkeyed(index: 0))) == ids.count)
         }
-        // The number of the index, four times its entries and those of the order by sequence number, and the collection.
+        // The number of the index, four times its entries, four times those by sequence number, and the collection.
         #expect(crashes == 11)
     }
 

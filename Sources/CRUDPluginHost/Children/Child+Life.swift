@@ -91,7 +91,10 @@ extension Child {
 
     private func callOptional(
         _ method: OptionalMethod, _ name: StaticString,
-        _ result: ChildReply.ReadResult = ChildReply.skipResult
+        _ result: ChildReply.ReadResult = { (reader) throws(ProtocolViolation) in
+            try reader.skip()
+            return true
+        }
     ) {
         guard supports(method) else { return }
         do throws(PluginFailure) {

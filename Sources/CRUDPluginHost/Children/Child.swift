@@ -265,7 +265,10 @@ package final class Child: Sendable {
     func call(
         _ method: StaticString, for purpose: ChildCall.Purpose, interrupt: ChildCall.Interrupt? = nil,
         _ parameters: (inout FrameWriter) -> Void = { _ in },
-        _ result: ChildReply.ReadResult = ChildReply.skipResult
+        _ result: ChildReply.ReadResult = { (reader) throws(ProtocolViolation) in
+            try reader.skip()
+            return true
+        }
     ) throws(PluginFailure) {
         let (loss, readsApart) = state.withLock { ($0.loss, $0.greeting.capabilities.contains(.concurrentReads)) }
         if let loss { throw PluginFailure(status: CRUDD_UNAVAILABLE, message: loss) }

@@ -7,9 +7,11 @@ package final class CountExecution {
 
     /// - Parameter query: only its filter and its prefix matter.
     /// - Throws: `invalid_query` for a filter that cannot be evaluated.
-    package init(
-        _ query: Query, in target: QueryTarget, limits: SearchLimits = SearchLimits()
-    ) throws(CRUDError) {
+    package convenience init(_ query: Query, in target: QueryTarget) throws(CRUDError) {
+        try self.init(query, in: target, limits: SearchLimits())
+    }
+
+    init(_ query: Query, in target: QueryTarget, limits: SearchLimits) throws(CRUDError) {
         search = try RecordSearch(query.selection, .count, in: target, limits: limits)
     }
 

@@ -1,8 +1,11 @@
 import CLinux
 import CRUDJSON
 package import CRUDModel
-import Glibc
 import Synchronization
+
+#if canImport(Glibc)
+import Glibc
+#endif
 
 /// What the daemon remembers of its collections over restarts: which there are, where each lives and in which format.
 ///

@@ -1,4 +1,3 @@
-import CLinux
 import CRUDModel
 import CRUDPluginHost
 import CRUDThreads
@@ -105,16 +104,12 @@ final class ExpiryRemover: BackgroundWork {
     /// The collection whose turn it is.
     private func next() -> (OpaquePointer, BackendCollection)? {
         if let handle = unknown.popLast() { return collections[handle].map { (handle, $0) } }
-        // The one that is overdue for longest: where one has very many, the others must not wait for the last of them.
-        guard let due = storage.expiry.first, due.time <= CallContext.now else {
+        let now = CallContext.now
+        guard let (handle, collection) = collections.first(where: { storage.expiry.time(of: $0.key) <= now }) else {
             storage.expiry.findEarliest()
             return nil
         }
-        guard let collection = collections[due.collection] else {
-            storage.expiry.forget(due.collection)
-            return nil
-        }
-        return (due.collection, collection)
+        return (handle, collection)
     }
 
     /// Notes what the commits do not tell.

@@ -61,6 +61,15 @@ package final class WorkQueue<Item: QueueItem>: @unchecked Sendable {
         return isAccepted
     }
 
+    /// Removes an item that need not be taken any more; returns false where it is not in the queue.
+    package func remove(_ item: Item) -> Bool {
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        guard let index = items.firstIndex(where: { $0 === item }) else { return false }
+        items.remove(at: index)
+        return true
+    }
+
     /// Accepts no further items; those that are in the queue can still be taken.
     package func close() {
         changeState { isClosed = true }

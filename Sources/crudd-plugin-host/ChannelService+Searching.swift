@@ -11,12 +11,18 @@ extension ChannelService {
 
     func search(_ request: inout FrameReader) throws(PluginFailure) {
         var task = 0
-        var asked = Search.Request()
+        var asked = ChildSearch(
+            .query, in: 0, query: [], indexes: [], maximumBytes: 0, maximumItemBytes: 0, timeout: .zero)
         try request.parameters { (request, key) throws(ProtocolViolation) in
             switch key {
             case "task": task = try request.count()
             case "collection": asked.collection = try request.count()
-            case "kind": asked.kind = try request.text()
+            case "kind":
+                let kind = try request.text()
+                guard let known = ChildSearch.Kind(rawValue: kind) else {
+                    throw ProtocolViolation("an unknown kind of search, \(kind)")
+                }
+                asked.kind = known
             case "query": asked.query = Array(try request.json())
             case "indexes":
                 try request.array { (request) throws(ProtocolViolation) in

@@ -30,7 +30,7 @@ enum CheckCommand {
             let suite = ConformanceSuite(
                 ExportedPlugin(plugin), options: String(decoding: options, as: UTF8.self),
                 crashWorkload: CrashWorkloadCommand.program(arguments.path, inChild: arguments.isInChild))
-            return try CheckReport(plugin).print(suite) ? EXIT_SUCCESS : 70  // EX_SOFTWARE
+            return try CheckReport.print(suite, of: plugin) ? EXIT_SUCCESS : 70  // EX_SOFTWARE
         } catch let error as UsageError {
             StandardStream.error.write("crudd-plugin-host: \(error.message)\n\(usage)\n")
             return 64  // EX_USAGE

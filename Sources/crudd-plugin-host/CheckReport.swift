@@ -2,17 +2,11 @@ import CRUDPluginHost
 import CRUDPluginTesting
 
 /// The report of the conformance suite: a line for each check as it ends, and below it what was wrong.
-struct CheckReport {
-    private let plugin: Plugin
-
-    init(_ plugin: Plugin) {
-        self.plugin = plugin
-    }
-
-    /// Runs the suite; returns whether nothing failed.
+enum CheckReport {
+    /// Runs the suite of a plugin; returns whether nothing failed.
     ///
     /// - Throws: why the storage cannot be opened.
-    func print(_ suite: ConformanceSuite) throws(CallError) -> Bool {
+    static func print(_ suite: ConformanceSuite, of plugin: Plugin) throws(CallError) -> Bool {
         let capabilities = plugin.capabilities.names.joined(separator: ", ")
         StandardStream.output.write(
             "\(plugin.name)\nversion \(plugin.version), \(capabilities.isEmpty ? "no capabilities" : capabilities)\n")
@@ -20,7 +14,7 @@ struct CheckReport {
         var passed = 0
         var failed = 0
         try suite.run { format, check in
-            watch.begin(Self.title(format, check))
+            watch.begin(title(format, check))
         } ended: { row in
             watch.end()
             switch row.verdict {
@@ -28,7 +22,7 @@ struct CheckReport {
             case .failed: failed += 1
             case .notApplicable: break
             }
-            StandardStream.output.write(Self.lines(row))
+            StandardStream.output.write(lines(row))
         }
         StandardStream.output.write("\(passed) checks passed, \(failed) failed\n")
         return failed == 0

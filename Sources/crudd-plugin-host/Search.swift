@@ -1,5 +1,6 @@
 import CRUDJSON
 import CRUDModel
+import CRUDPluginHost
 import CRUDQuery
 import CRUDStorage
 
@@ -16,20 +17,8 @@ final class Search: @unchecked Sendable {
         case matching(MatchExecution)
     }
 
-    /// What is searched, as the daemon says it.
-    struct Request {
-        var collection = 0
-        var kind = ""
-        var query: [UInt8] = []
-        /// The numbers of those that may serve.
-        var indexes: [Int] = []
-        var maximumBytes = 0
-        var maximumItemBytes = 0
-        var timeout = Duration.zero
-    }
-
     /// - Throws: `invalid_query`, and `invalid_params` for a request that means nothing.
-    init(_ request: Request, in collection: BackendCollection) throws(CRUDError) {
+    init(_ request: ChildSearch, in collection: BackendCollection) throws(CRUDError) {
         self.collection = collection
         let indexes = request.indexes.filter(collection.indexPaths.indices.contains).map { number in
             QueryIndex(path: collection.indexPaths[number], number: number)
@@ -38,12 +27,11 @@ final class Search: @unchecked Sendable {
             collection.name, indexes: indexes, collection.codec, maximumItemBytes: request.maximumItemBytes)
         let query = try Query(json: request.query.span)
         switch request.kind {
-        case "query":
+        case .query:
             execution = .query(
                 try QueryExecution(query, in: target, maximumBytes: request.maximumBytes, timeout: request.timeout))
-        case "count": execution = .count(try CountExecution(query, in: target))
-        case "matching": execution = .matching(try MatchExecution(query, in: target))
-        case let other: throw CRUDError(.internalError, "there is no kind of search \(other)")
+        case .count: execution = .count(try CountExecution(query, in: target))
+        case .matching: execution = .matching(try MatchExecution(query, in: target))
         }
     }
 

@@ -53,6 +53,47 @@ import Testing
         #expect(String(decoding: clean.result, as: UTF8.self) == #"{"count":3}"#)
     }
 
+    /// Changes, whose numbers count from 1.
+    private final class ChangesSource: RecordSource {
+        private let changes: [(id: String, item: String)]
+
+        init(_ changes: [(id: String, item: String)]) {
+            self.changes = changes
+        }
+
+        func scan(_ scan: RecordScan, into visitor: any RecordVisitor) {
+            for (index, change) in changes.enumerated() where index + 1 >= Int(scan.lowerSequence) {
+                let (id, item) = (Array(change.id.utf8), Array(change.item.utf8))
+                let continues = id.withUnsafeBytes { id in
+                    item.withUnsafeBytes { item in
+                        visitor.visit(FoundRecord(id: id, item: item, revision: id, sequence: UInt64(index) + 1))
+                    }
+                }
+                if !continues { return }
+            }
+        }
+
+        func count(_ scan: RecordScan, limit: Int) -> Int { 0 }
+    }
+
+    /// Their names take room of a page of changes. What does not fit behind them has a place on the next one.
+    @Test func pageOfNamesEndsBeforeAChange() throws {
+        let item = "\"\(String(repeating: "x", count: 200))\""
+        let source = ChangesSource((0..<15).map { ("corrupt\($0)", "{") } + [("good", item)])
+        var places: [UInt64] = [0]
+        var changes: [String] = []
+        while let place = places.last, place < 16, places.count < 4 {
+            let execution = try ChangesExecution(
+                ChangesQuery(), in: QueryTarget(name: []), after: place, through: 16, removalsAfter: 0,
+                maximumBytes: 900, timeout: .seconds(60))
+            #expect(try execution.advance(source))
+            places.append(execution.end)
+            changes.append(String(decoding: execution.changes, as: UTF8.self))
+        }
+        #expect(places == [0, 15, 16])
+        #expect(changes.count == 2 && changes[0].isEmpty && changes[1].contains("good"))
+    }
+
     @Test func atMostAHundredAreNamed() throws {
         let table = Self.table(Array(repeating: "{", count: 300))
         let page = try table.page(Query(), limits: .records(3))

@@ -113,8 +113,8 @@ import Testing
         clients.write(.put("call:\(CRUDD_NO_SPACE)"), for: bad)
         client.flush()
         try loop.complete(by: client)
-        #expect(good.events == ["no_space", "ended"])
-        #expect(bad.events == ["no_space", "ended"])
+        #expect(good.events == ["refused no_space", "ended"])
+        #expect(bad.events == ["refused no_space", "ended"])
     }
 
     @Test func backendThatIsNotOpenIsUnavailable() throws {
@@ -178,6 +178,23 @@ import Testing
         #expect(client.isIdle)
         #expect(try test.read(["a", "b"], in: clients.stored) == .records(["1@r", nil]))
         #expect(loop.deliveredCount == 0, "what is withdrawn is not handed back")
+    }
+
+    /// However long the plugin hangs, what is withdrawn takes no memory.
+    @Test func withdrawnItemIsReleased() throws {
+        let (test, loop, client, clients) = try Self.opened(options: #"{"gated":1}"#)
+        clients.write(.put("a"), for: TestCompletion(deadline: .seconds(100)))
+        client.flush()
+        try test.plugin.wait(for: .writeBegan)
+        clients.write(.put("b"), for: TestCompletion())
+        weak let batch = client.pendingMutations
+        client.flush()
+        #expect(test.backend.queueLength == 1)
+        client.expire(at: .seconds(10))
+        #expect(test.backend.queueLength == 0)
+        #expect(batch == nil)
+        test.plugin.pass()
+        try loop.complete(by: client)
     }
 
     @Test func overdueReadIsUnavailable() throws {

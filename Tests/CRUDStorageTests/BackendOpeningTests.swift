@@ -52,6 +52,17 @@ import Testing
         #expect(test.plugin[.violations] == 0)
     }
 
+    /// What waits for a storage that can never be opened is refused, whatever else the thread has been woken for.
+    @Test func finalFailureRefusesWhatIsQueued() throws {
+        let test = try TestBackend(options: #"{"open_failures":1000,"open_status":\#(CRUDD_UNSUPPORTED)}"#)
+        let inbox = try Inbox<WorkItem>()
+        let batch = test.submit([.put("a")], in: collection(), to: inbox)
+        test.backend.keep([])
+        #expect(try test.start()?.isFinal == true)
+        _ = try inbox.take()
+        #expect(batch.failure?.code == .unavailable)
+    }
+
     @Test func retriesUntilStorageIsAvailable() throws {
         let test = try TestBackend(options: #"{"open_failures":2,"open_status":\#(CRUDD_UNAVAILABLE)}"#)
         let clients = collection()

@@ -78,23 +78,27 @@ import Testing
             (CRUDD_INVALID_OPTIONS, .internalError), (CRUDD_NOT_FOUND, .internalError),
             (CRUDD_INTERRUPTED, .unavailable), (77, .internalError), (-1, .internalError),
         ] as [(Int, CRUDError.Code)])
-    func callFailsForAllItsMutations(status: Int, code: CRUDError.Code) throws {
+    func callFailsForAllThatMayBeTheCause(status: Int, code: CRUDError.Code) throws {
         let test = try TestBackend.opened()
         let clients = collection()
         let batch = try test.write(.put("a"), .put("call:\(status)"), in: clients)
-        let failure = try #require(batch.failure)
-        #expect(failure.code == code)
+        let isTriedAlone = [.corrupt, .unsupported, .internalError].contains(code)
+        #expect(batch.outcomeTexts == [isTriedAlone ? "applied" : "refused \(code.name)", "refused \(code.name)"])
+        guard case .refused(let failure) = batch.outcomes[1] else { throw Failure("it is not refused") }
         #expect(!failure.message.contains("private"), "a plugin's reasons are for the log")
         #expect(test.backend.status.lastError == "private reason \(status)")
         _ = try test.log.wait(for: "error: backend main: write: private reason \(status)")
-        let isApplied = status == CRUDD_OUTCOME_UNKNOWN
+        let isApplied = isTriedAlone || status == CRUDD_OUTCOME_UNKNOWN
         #expect(try test.read(["a"], in: clients) == .records([isApplied ? "1@r" : nil]))
         #expect(try test.write(.put("b"), in: clients).outcomeTexts == ["applied"])
     }
 
-    /// A call fails as a whole. Where one batch alone may be the cause the others are tried without it.
-    @Test(arguments: [(CRUDD_CORRUPT, 4), (CRUDD_INTERNAL, 4), (CRUDD_UNAVAILABLE, 1), (CRUDD_NO_SPACE, 1)])
-    func oneBatchDoesNotFailTheOthers(status: Int, calls: Int) throws {
+    /// A call fails as a whole. Where one mutation alone may be the cause, the others are applied without it, whether
+    /// they are of other requests, other batches or its own.
+    @Test(arguments: [
+        (CRUDD_CORRUPT, "corrupt", 5), (CRUDD_INTERNAL, "internal_error", 5), (CRUDD_NO_SPACE, "no_space", 1),
+    ])
+    func oneMutationDoesNotFailTheOthers(status: Int, name: String, calls: Int) throws {
         let test = try TestBackend.opened(options: #"{"gated":1}"#)
         let clients = collection()
         let inbox = try Inbox<WorkItem>()
@@ -106,10 +110,10 @@ import Testing
         test.plugin.pass(9)
         for _ in 0..<4 { _ = try inbox.take() }
         #expect(test.plugin[.writes] == 1 + calls)
-        #expect(batches[1].failure != nil)
-        for batch in [batches[0], batches[2]] { #expect((batch.failure == nil) == (calls > 1)) }
+        let other = calls > 1 ? "applied" : "refused \(name)"
+        #expect(batches.map(\.outcomeTexts) == [[other], [other, "refused \(name)"], [other]])
         let item = calls > 1 ? "1@r" : nil
-        #expect(try test.read(["a", "b", "c"], in: clients) == .records([item, nil, item]))
+        #expect(try test.read(["a", "b", "c"], in: clients) == .records([item, item, item]))
     }
 
     /// A write whose outcome is unknown may have been applied; a read after the reply must not be shown an older
@@ -121,9 +125,8 @@ import Testing
         let reader = try #require(test.backend.reader(forLoop: 0))
         let visitor = TextVisitor()
         try reader.read(Array("a".utf8).span, in: clients, into: visitor)
-        #expect(
-            try test.write(.put("a", "2"), .put("call:\(CRUDD_OUTCOME_UNKNOWN)"), in: clients).failure?.code
-                == .outcomeUnknown)
+        let batch = try test.write(.put("a", "2"), .put("call:\(CRUDD_OUTCOME_UNKNOWN)"), in: clients)
+        #expect(batch.outcomeTexts == ["refused outcome_unknown", "refused outcome_unknown"])
         try reader.read(Array("a".utf8).span, in: clients, into: visitor)
         reader.releaseSnapshot()
         #expect(visitor.texts == ["1@r", "2@r"])

@@ -74,7 +74,7 @@ import Testing
             CollectionRule("moved", backend: "other"), CollectionRule("kept"), CollectionRule("i*", indexes: ["x"]),
             CollectionRule("n*"),
         ])
-        table.quiesce(QuiescedCollections(backends: [], rules: next))
+        table.quiesce(.changed(backends: [], rules: next))
         #expect([moved, kept, indexed, gone].map(\.isQuiesced) == [true, false, true, true])
         #expect(find("new", in: &table)?.isQuiesced == false)
         #expect(find("unmapped", in: &table)?.isQuiesced == true)
@@ -95,7 +95,7 @@ import Testing
         let clients = clients(backends)
         let rules = try CollectionRules([CollectionRule("a"), CollectionRule("b", backend: "other")])
         var table = CollectionTable(rules: rules, clients: clients)
-        let quiesced = QuiescedCollections(backends: [backends[1]], rules: rules)
+        let quiesced = QuiescedCollections.changed(backends: [backends[1]], rules: rules)
         table.quiesce(quiesced)
         #expect(find("a", in: &table)?.isQuiesced == false)
         #expect(find("b", in: &table)?.isQuiesced == true)

@@ -116,7 +116,7 @@ import Testing
         let clients = collection()
         #expect(test.backend.environment.clock.now == 0)
         try test.write(.put("a"), in: clients)
-        try test.write(.put("b"), .put("call:\(CRUDD_CORRUPT)"), in: clients)
+        try test.write(.put("b"), .put("call:\(CRUDD_NO_SPACE)"), in: clients)
         #expect(test.backend.environment.clock.now == UInt64(test.plugin[.writes]))
         try test.write(.remove("a"), in: collection("missing"))
         #expect(test.backend.environment.clock.now == 2, "the plugin has not been asked")

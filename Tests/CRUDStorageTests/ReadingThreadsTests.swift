@@ -70,6 +70,32 @@ import Testing
         #expect(test.plugin[.violations] == 0)
     }
 
+    /// What is withdrawn while the plugin hangs takes no memory, and keeps nobody else's reads from the thread.
+    @Test func withdrawnReadIsRemoved() throws {
+        let directory = try TemporaryDirectory()
+        let test = try TestBackend.opened(capabilities: [.concurrentReads])
+        let clients = collection()
+        try test.write(.put("a"), in: clients)
+        let gate = try Gate(in: directory, 0)
+        let inbox = try Inbox<WorkItem>()
+        test.submit(readOf: gate.id, in: clients, to: inbox)
+        let deadline = Deadline()
+        while test.plugin[.reads] == 0 {
+            try #require(!deadline.hasPassed)
+            sched_yield()
+        }
+        let withdrawn = ReadBatch { _ in }
+        withdrawn.append(Read(.records([withdrawn.store(Array("a".utf8).span)]), in: clients))
+        test.backend.submit(withdrawn)
+        #expect(test.backend.queueLength == 2)
+        #expect(withdrawn.expire())
+        test.backend.remove(withdrawn)
+        #expect(test.backend.queueLength == 1)
+        try gate.pass()
+        _ = try inbox.take()
+        #expect(test.backend.queueLength == 0)
+    }
+
     /// A thread that waits in the plugin gets nothing to read while another has nothing to do.
     @Test func theLeastBusyThreadReads() throws {
         let directory = try TemporaryDirectory()

@@ -33,6 +33,17 @@ import Testing
         #expect((0..<4).map { _ in takenCount(queue) } == [2, 3, 2, 1])
     }
 
+    @Test func whatIsRemovedIsNotTaken() throws {
+        let queue = WorkQueue<Item>()
+        let items = (0..<3).map { _ in Item() }
+        for item in items { #expect(queue.append(item)) }
+        #expect(queue.remove(items[1]))
+        #expect(!queue.remove(items[1]))
+        guard case .items(let taken) = queue.take(timeout: nil) else { throw NothingTaken() }
+        #expect(taken.map(ObjectIdentifier.init) == [items[0], items[2]].map(ObjectIdentifier.init))
+        #expect(!queue.remove(items[0]))
+    }
+
     @Test func theTimeoutEndsAWait() {
         let queue = WorkQueue<Item>()
         let start = ContinuousClock.now

@@ -91,10 +91,7 @@ extension Child {
 
     private func callOptional(
         _ method: OptionalMethod, _ name: StaticString,
-        _ result: ChildReply.ReadResult = { (reader) throws(ProtocolViolation) in
-            try reader.skip()
-            return true
-        }
+        _ result: ChildReply.ReadResult = ChildReply.skipResult
     ) {
         guard supports(method) else { return }
         do throws(PluginFailure) {

@@ -5,7 +5,7 @@ import CRUDPluginABI
 /// executed round robin.
 package struct ChildSearch: Sendable {
     /// What the search comes to.
-    package enum Kind: Sendable {
+    package enum Kind: String, Sendable {
         case query, count, matching
     }
 
@@ -58,9 +58,8 @@ extension Child {
     package func search(_ search: ChildSearch) throws(PluginFailure) -> ChildSearch.Slice {
         try slice(makeTask(), "search") { request in
             request.raw(#","collection":"#, search.collection)
-            request.raw(#","kind":""#)
-            request.raw(search.kind.name)
-            request.raw(#"","query":"#)
+            request.raw(#","kind":"#, search.kind.rawValue)
+            request.raw(#","query":"#)
             request.raw(search.query)
             request.raw(#","indexes":"#)
             request.array(search.indexes) { $0.integer($1) }
@@ -113,16 +112,6 @@ extension Child {
             return true
         }
         return slice
-    }
-}
-
-extension ChildSearch.Kind {
-    fileprivate var name: StaticString {
-        switch self {
-        case .query: "query"
-        case .count: "count"
-        case .matching: "matching"
-        }
     }
 }
 

@@ -265,10 +265,7 @@ package final class Child: Sendable {
     func call(
         _ method: StaticString, for purpose: ChildCall.Purpose, interrupt: ChildCall.Interrupt? = nil,
         _ parameters: (inout FrameWriter) -> Void = { _ in },
-        _ result: ChildReply.ReadResult = { (reader) throws(ProtocolViolation) in
-            try reader.skip()
-            return true
-        }
+        _ result: ChildReply.ReadResult = ChildReply.skipResult
     ) throws(PluginFailure) {
         let (loss, readsApart) = state.withLock { ($0.loss, $0.greeting.capabilities.contains(.concurrentReads)) }
         if let loss { throw PluginFailure(status: CRUDD_UNAVAILABLE, message: loss) }

@@ -20,6 +20,12 @@ struct ChildReply {
 
     /// Reads a result, or one part of it after the other; returns whether further parts are wanted.
     typealias ReadResult = (inout FrameReader) throws(ProtocolViolation) -> Bool
+
+    /// Passes over a result that says nothing.
+    static func skipResult(_ reader: inout FrameReader) throws(ProtocolViolation) -> Bool {
+        try reader.skip()
+        return true
+    }
 }
 
 extension FrameReader {

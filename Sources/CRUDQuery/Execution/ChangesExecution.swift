@@ -7,7 +7,7 @@ package import CRUDModel
 /// is a sequence number, so that the next page resumes behind what this one has passed, be it shown or not. A record
 /// stands once in the storage's order, at its last change; only a removal and a record that was stored later under the
 /// same id can meet in a page, and the removal gives way then.
-package final class ChangesExecution {
+package final class ChangesExecution: RecordVisitor {
     private let query: ChangesQuery
     private let decode: QueryTarget.Decoder?
     private let upper: UInt64
@@ -28,7 +28,9 @@ package final class ChangesExecution {
     private var removals: [[UInt8]: Int] = [:]
     private var isFull = false
     private var isOverfull = false
+    /// How many changes the scan in progress has found, and whether it was ended by the last of them.
     private var visited = 0
+    private var hasStopped = false
 
     /// How many changes the page has.
     package private(set) var count = 0
@@ -94,37 +96,28 @@ package final class ChangesExecution {
         // One more shows that the page is not the last one.
         scan.limit = query.prefix.isEmpty ? min(Self.scanRecords, query.limit + 1 - count) : Self.scanRecords
         visited = 0
-        let visitor = Visitor(self)
-        try source.scan(scan, into: visitor)
+        hasStopped = false
+        try source.scan(scan, into: self)
         if isOverfull {
             throw CRUDError(
                 .limitExceeded, "not even one change fits into a reply",
                 details: .init(limit: "frame_bytes", maximum: maximumBytes))
         }
         if isFull || limits.now() >= deadline { return true }
-        guard !visitor.hasStopped, visited < scan.limit else { return false }
+        guard !hasStopped, visited < scan.limit else { return false }
         end = upper
         return true
     }
 
-    /// Keeps the execution's own interface clear of the scan's.
-    private final class Visitor: RecordVisitor {
-        private let execution: ChangesExecution
-        var hasStopped = false
-
-        init(_ execution: ChangesExecution) {
-            self.execution = execution
-        }
-
-        func visit(_ record: FoundRecord) -> Bool {
-            let continues = execution.visit(record)
-            hasStopped = !continues
-            return continues
-        }
+    /// Takes a change of the scan.
+    package func visit(_ record: FoundRecord) -> Bool {
+        visited += 1
+        let continues = take(record)
+        hasStopped = !continues
+        return continues
     }
 
-    private func visit(_ record: FoundRecord) -> Bool {
-        visited += 1
+    private func take(_ record: FoundRecord) -> Bool {
         guard record.id.starts(with: query.prefix) else { return proceed(behind: record) }
         let isShown = !record.isRemoved || record.sequence > shownRemovals
         guard isShown else { return proceed(behind: record) }
@@ -138,7 +131,8 @@ package final class ChangesExecution {
         let former = removals.isEmpty ? nil : removals[Array(record.id)]
         guard former != nil || count < query.limit else { return end(full: true) }
         guard bytes + entry.count + 1 <= maximumBytes else {
-            isOverfull = entries.isEmpty
+            // Behind names of corrupt records it may fit into the next page.
+            isOverfull = entries.isEmpty && corrupt.isEmpty
             return end(full: true)
         }
         if let former {

@@ -7,11 +7,9 @@ package final class CountExecution {
 
     /// - Parameter query: only its filter and its prefix matter.
     /// - Throws: `invalid_query` for a filter that cannot be evaluated.
-    package convenience init(_ query: Query, in target: QueryTarget) throws(CRUDError) {
-        try self.init(query, in: target, limits: SearchLimits())
-    }
-
-    init(_ query: Query, in target: QueryTarget, limits: SearchLimits) throws(CRUDError) {
+    package init(
+        _ query: Query, in target: QueryTarget, limits: SearchLimits = SearchLimits()
+    ) throws(CRUDError) {
         search = try RecordSearch(query.selection, .count, in: target, limits: limits)
     }
 

@@ -52,9 +52,6 @@ struct FirstRecords {
     /// Only records before this position have a place; nil: all have.
     var threshold: SortPosition? { entries.count == limit ? last?.position : bound }
 
-    /// Whether the contents exceed the page, which only a single record can.
-    var isOverfull: Bool { isTooLong }
-
     /// The records, first to last, each once.
     var sorted: [Entry] {
         guard isHeap else { return entries }
@@ -109,10 +106,11 @@ struct FirstRecords {
     var last: Entry? { isHeap ? entries.first : entries.last }
 
     private mutating func shrink() {
-        while entries.count > limit || entries.count > 1 && isTooLong { removeLast() }
+        while entries.count > limit || entries.count > 1 && isOverfull { removeLast() }
     }
 
-    private var isTooLong: Bool {
+    /// Whether the contents exceed the page, which between two calls only a single record can.
+    var isOverfull: Bool {
         guard !entries.isEmpty else { return false }
         let cursorBytes = entries[isHeap ? 0 : entries.count - 1].cursorBytes
         return contentBytes + reservedBytes + cursorBytes > maximumBytes || valueBytes > maximumBytes

@@ -21,11 +21,9 @@ package final class MatchExecution {
 
     /// - Parameter query: only its filter and its prefix matter.
     /// - Throws: `invalid_query` for a filter that cannot be evaluated.
-    package convenience init(_ query: Query, in target: QueryTarget) throws(CRUDError) {
-        try self.init(query, in: target, limits: SearchLimits())
-    }
-
-    init(_ query: Query, in target: QueryTarget, limits: SearchLimits) throws(CRUDError) {
+    package init(
+        _ query: Query, in target: QueryTarget, limits: SearchLimits = SearchLimits()
+    ) throws(CRUDError) {
         var selection = query.selection
         selection.limit = Self.batch
         search = try RecordSearch(selection, .revisions, in: target, limits: limits)

@@ -13,30 +13,23 @@ package final class QueryExecution {
     ///   - maximumBytes: how long the result may be.
     ///   - timeout: a page that is found in its order ends early after this time.
     /// - Throws: `invalid_query` for a filter that cannot be evaluated.
-    package convenience init(
-        _ query: Query, in target: QueryTarget, maximumBytes: Int, timeout: Duration
-    ) throws(CRUDError) {
-        try self.init(query, in: target, maximumBytes: maximumBytes, timeout: timeout, limits: SearchLimits())
-    }
-
-    /// A query of which one slice is to be executed on an event loop; it is given up where that does not suffice.
-    ///
-    /// - Returns: nil for a query that may take long.
-    package convenience init?(
-        quick query: Query, in target: QueryTarget, maximumBytes: Int
-    ) throws(CRUDError) {
-        guard QueryPlanner(query, target.indexes, .quick).isQuick else { return nil }
-        try self.init(query, in: target, maximumBytes: maximumBytes, timeout: .seconds(1), limits: .quick)
-    }
-
-    init(
-        _ query: Query, in target: QueryTarget, maximumBytes: Int, timeout: Duration, limits: SearchLimits
+    package init(
+        _ query: Query, in target: QueryTarget, maximumBytes: Int, timeout: Duration,
+        limits: SearchLimits = SearchLimits()
     ) throws(CRUDError) {
         collection = target.name
         self.maximumBytes = maximumBytes
         search = try RecordSearch(
             query, .page, in: target, maximumBytes: maximumBytes - Self.overhead(query, target), timeout: timeout,
             limits: limits)
+    }
+
+    /// A query of which one slice is to be executed on an event loop; it is given up where that does not suffice.
+    ///
+    /// - Returns: nil for a query that may take long.
+    package convenience init?(quick query: Query, in target: QueryTarget, maximumBytes: Int) throws(CRUDError) {
+        guard QueryPlanner(query, target.indexes, .quick).isQuick else { return nil }
+        try self.init(query, in: target, maximumBytes: maximumBytes, timeout: .seconds(1), limits: .quick)
     }
 
     /// How much of a result is neither records nor cursor nor ids.

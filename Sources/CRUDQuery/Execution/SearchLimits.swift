@@ -1,5 +1,5 @@
 /// The thresholds by which searches are planned and cut into slices.
-struct SearchLimits: Sendable {
+package struct SearchLimits: Sendable {
     var now: @Sendable () -> ContinuousClock.Instant = { .now }
     /// The clock is read once in so many records.
     var recordsPerReading = 32
@@ -17,6 +17,8 @@ struct SearchLimits: Sendable {
     var maximumUnkeyed = 10_000
     /// When more records than these tie in a reverse scan, the others are scanned in their order.
     var maximumTies = 256
+
+    package init() {}
 
     /// Of a search on an event loop, which is given up where these do not suffice.
     static let quick: SearchLimits = {

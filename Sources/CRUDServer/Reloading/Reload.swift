@@ -78,7 +78,7 @@ struct Reload {
         do throws(ReloadRefusal) {
             if !places.diagnostics.isEmpty { throw ReloadRefusal(places.diagnostics) }
             if mustQuiesce {
-                try quiesce(QuiescedCollections(backends: plan.leaving.map(\.backend), rules: places.rules))
+                try quiesce(.changed(backends: plan.leaving.map(\.backend), rules: places.rules))
             }
             try drain(plan, movesCollections: movesCollections)
             // What was empty may have got records before it was quiesced.

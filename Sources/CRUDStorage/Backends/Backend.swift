@@ -205,6 +205,12 @@ package final class Backend: Sendable {
     /// One for each thread that reads.
     var readQueues: [ReadQueue] { condition.withLock { $0.readQueues } }
 
+    /// Removes an item that its loop has withdrawn: however long the plugin hangs, it is not to take memory.
+    func remove(_ item: WorkItem) {
+        if writes.remove(item) { return }
+        for queue in readQueues where queue.remove(item) { return }
+    }
+
     func refuse(_ item: WorkItem) {
         item.failure = failures.unavailable
         item.finish()

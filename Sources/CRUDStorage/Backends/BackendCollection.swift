@@ -17,6 +17,14 @@ package final class BackendCollection: Sendable {
     /// For how long its feed of changes remembers removals; nil: it has no feed.
     package let retention: Duration?
 
+    /// Which collection of a backend it is: the plugin tells formats of one name apart.
+    struct Key: Hashable {
+        let name: [UInt8]
+        let format: CollectionRule.Format
+    }
+
+    var key: Key { Key(name: name, format: format) }
+
     private let address = Atomic<UInt>(0)
     /// Which child has opened it, above the number by which that child knows it.
     private let childNumber = Atomic<UInt64>(0)

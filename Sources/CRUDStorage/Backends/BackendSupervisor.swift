@@ -33,7 +33,11 @@ enum BackendSupervisor {
                 _ = backend.failures.report(error, during: "open")
                 if isFirst { opened(error) }
                 // A child's file may be replaced by a better one; what was loaded stays as it is.
-                if error.isFinal, !(backend.plugin.isChild && hasBeenOpen) { return refuseAll(backend) }
+                if error.isFinal, !(backend.plugin.isChild && hasBeenOpen) {
+                    backend.writes.close()
+                    _ = refuse(until: nil, backend)
+                    return
+                }
                 pause =
                     Int(error.status) == CRUDD_UNAVAILABLE ? policy.wasUnavailable() : policy.failed(hasServed: false)
             }
@@ -41,32 +45,24 @@ enum BackendSupervisor {
             if policy.isCircuitOpen {
                 backend.logger.error("backend \(backend.name) has failed \(policy.failures) times in a row")
             }
-            if pause > .zero, !wait(pause, for: backend) { return backend.become(.closed) }
+            if pause > .zero, !refuse(until: .now + pause, backend) { return backend.become(.closed) }
         }
     }
 
-    /// The storage can never be opened: what is queued, and what comes, is refused.
-    private static func refuseAll(_ backend: Backend) {
-        backend.writes.close()
-        while case .items(let items) = backend.writes.take(timeout: nil) { refuse(items, backend) }
-    }
-
-    /// Waits until it is time to try again, and refuses what comes meanwhile; false once the backend is to stop.
-    private static func wait(_ pause: Duration, for backend: Backend) -> Bool {
-        let end = ContinuousClock.now + pause
+    /// Refuses what is queued, and what comes until it is time to try again.
+    ///
+    /// - Parameter end: nil: the storage can never be opened.
+    /// - Returns: false once the backend is to stop and nothing is queued any more.
+    private static func refuse(until end: ContinuousClock.Instant?, _ backend: Backend) -> Bool {
         while true {
-            let rest = end - .now
-            if rest <= .zero { return true }
+            let rest = end.map { $0 - .now }
+            if let rest, rest <= .zero { return true }
             switch backend.writes.take(timeout: rest) {
-            case .items(let items): refuse(items, backend)
+            case .items(let items): for item in items where item.claim() { backend.refuse(item) }
             case .timedOut: return true
             case .woken: continue
             case .closed: return false
             }
         }
-    }
-
-    private static func refuse(_ items: [WorkItem], _ backend: Backend) {
-        for item in items where item.claim() { backend.refuse(item) }
     }
 }

@@ -40,8 +40,8 @@ final class BackendWorker {
         let remover = ExpiryRemover(storage, logger: backend.logger)
         let feeds = FeedKeeper(storage)
         background = [CollectionOpener(storage, backend.kept), builder, feeds, remover]
-        storage.openedIndexes = { builder.add($0, $1) }
         storage.openedCollection = { [kept = backend.kept] collection in
+            builder.add(collection)
             kept.add(collection)
             remover.add(collection)
             feeds.add(collection)

@@ -33,7 +33,7 @@ extension OpenStorage {
                 return 0
             }
             status = remove(opened.storage, context.begin(), &request, &next, failure.pointer)
-            return removals.count > 0 ? removals : nil
+            return removals
         }
         // A call that has failed, or has removed what has no valid id, has used more numbers than it has told.
         lastSequence += UInt64(limit)
@@ -62,7 +62,7 @@ extension OpenStorage {
             outcome = Result { () throws(CRUDError) in
                 try history(of: collection, before: moment, atMost: limit)
             }
-            return nil
+            return Removals(from: collection)
         }
         do throws(CRUDError) {
             guard let (history, trimmed) = try outcome?.get() else { return 0 }

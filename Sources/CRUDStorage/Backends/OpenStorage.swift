@@ -18,28 +18,20 @@ final class OpenStorage {
     var lastSequence: UInt64
     /// Those that are open, to be closed with the storage and when they are dropped.
     private var collections: [BackendCollection] = []
-    private var indexSets: [CollectionKey: IndexSet] = [:]
+    private var indexSets: [BackendCollection.Key: IndexSet] = [:]
     /// What is remembered of the changes of open collections.
-    private(set) var feeds: [CollectionKey: ChangeFeed] = [:]
+    private(set) var feeds: [BackendCollection.Key: ChangeFeed] = [:]
     /// The collections that are to have a feed and cannot have one here.
-    private var withoutFeed: Set<CollectionKey> = []
+    private var withoutFeed: Set<BackendCollection.Key> = []
     /// When records expire.
     let expiry = ExpirySchedule()
     private var pluginReaders: [PluginHandle] = []
     /// What this thread reads with; made when it first reads.
     private var ownReader: SnapshotReader?
-    /// Called when a collection has been opened.
+    /// Called when a collection has been opened, and when its indexes are to be built again.
     var openedCollection: (BackendCollection) -> Void = { _ in }
-    /// Called when a collection with indexes has been opened.
-    var openedIndexes: (BackendCollection, IndexSet) -> Void = { _, _ in }
     /// Whether bulk deletes of a collection are in progress.
     var isDeleting: (BackendCollection) -> Bool = { _ in false }
-
-    /// Which collection: the plugin tells formats of one name apart.
-    struct CollectionKey: Hashable {
-        let name: [UInt8]
-        let format: CollectionRule.Format
-    }
 
     /// Opens the storage.
     ///
@@ -80,7 +72,6 @@ final class OpenStorage {
     /// Closes the storage, and its collections and readers before.
     func close() {
         // Its owner holds the storage.
-        openedIndexes = { _, _ in }
         openedCollection = { _ in }
         for collection in collections { close(collection) }
         for set in indexSets.values { set.replace() }
@@ -131,7 +122,7 @@ final class OpenStorage {
     /// - Returns: an outcome for each.
     /// - Throws: where nothing was applied, or `outcome_unknown`; `unsupported` for an atomic write where the plugin,
     ///   as it has been opened, has no transactions.
-    func write(_ mutations: [PluginMutation], isAtomic: Bool = false) throws(CRUDError) -> [MutationOutcome] {
+    func write(_ mutations: ArraySlice<PluginMutation>, isAtomic: Bool = false) throws(CRUDError) -> [MutationOutcome] {
         guard !isAtomic || opened.capabilities.contains(.transactions) else {
             throw CRUDError(.unsupported, "backend \(failures.backend) has no transactions")
         }
@@ -180,10 +171,10 @@ final class OpenStorage {
 
     /// Removes records that still have these revisions.
     ///
-    /// - Throws: where nothing was applied, or `outcome_unknown`.
+    /// - Returns: an outcome for each.
     func remove(
         _ records: [(id: [UInt8], revision: [UInt8])], from collection: BackendCollection
-    ) throws(CRUDError) -> [MutationOutcome] {
+    ) -> [MutationOutcome] {
         let batch = MutationBatch { _ in }
         for record in records {
             batch.append(
@@ -191,35 +182,23 @@ final class OpenStorage {
                     .remove, in: collection, id: batch.store(record.id.span),
                     precondition: .revision(batch.store(record.revision.span))))
         }
-        return try apply(batch.pluginMutations)
+        return apply(batch.pluginMutations[...])
     }
 
-    /// Has the plugin apply mutations, in calls of their own where one of them may be why a call fails.
+    /// Has the plugin apply mutations. Where one of them may be why the call fails, each half is tried by itself.
     ///
-    /// - Returns: an outcome for each, up to one that concerns all of them.
-    /// - Throws: where nothing was applied, or `outcome_unknown`.
-    func apply(_ mutations: [PluginMutation]) throws(CRUDError) -> [MutationOutcome] {
-        guard !mutations.isEmpty else { return [] }
+    /// - Returns: an outcome for each.
+    func apply(_ mutations: ArraySlice<PluginMutation>) -> [MutationOutcome] {
+        if mutations.isEmpty { return [] }
         do throws(CRUDError) {
             return try write(mutations)
         } catch {
-            guard error.mayConcernOneAlone, mutations.count > 1 else { throw error }
-            return writeEach(mutations)
-        }
-    }
-
-    /// Has the plugin apply mutations one by one, until a call fails for a reason that concerns all of them.
-    private func writeEach(_ mutations: [PluginMutation]) -> [MutationOutcome] {
-        var outcomes: [MutationOutcome] = []
-        for mutation in mutations {
-            do throws(CRUDError) {
-                outcomes += try write([mutation])
-            } catch {
-                outcomes.append(.refused(error))
-                if !error.mayConcernOneAlone { break }
+            guard error.mayConcernOneAlone, mutations.count > 1 else {
+                return Array(repeating: .refused(error), count: mutations.count)
             }
+            let middle = mutations.startIndex + mutations.count / 2
+            return apply(mutations[..<middle]) + apply(mutations[middle...])
         }
-        return outcomes
     }
 
     func idle() {
@@ -254,7 +233,6 @@ final class OpenStorage {
         collections.append(collection)
         collection.cacheNumber = environment.cache?.opened(collection, as: handle) ?? 0
         collection.handle = handle
-        if let indexes = collection.indexes { openedIndexes(collection, indexes) }
         openedCollection(collection)
     }
 
@@ -300,7 +278,7 @@ final class OpenStorage {
     /// Has all keys of an open collection forgotten, so that its indexes are built again.
     func forgetKeys(of collection: BackendCollection) throws(CRUDError) {
         collection.indexes?.beginRebuild()
-        defer { if let indexes = collection.indexes { openedIndexes(collection, indexes) } }
+        defer { openedCollection(collection) }
         _ = try open(collection, flags: 0, withIndexes: false)
         try restoreIndexes(of: collection)
     }
@@ -330,7 +308,7 @@ final class OpenStorage {
     }
 
     private func attachIndexes(to collection: BackendCollection) {
-        let key = CollectionKey(name: collection.name, format: collection.format)
+        let key = collection.key
         if let known = indexSets[key], known.paths == collection.indexPaths {
             collection.indexes = known
             return
@@ -349,7 +327,7 @@ final class OpenStorage {
     }
 
     private func attachFeed(to collection: BackendCollection, _ handle: OpaquePointer) throws(CRUDError) {
-        let key = CollectionKey(name: collection.name, format: collection.format)
+        let key = collection.key
         guard keepsFeed(of: collection) else {
             if let feed = feeds.removeValue(forKey: key) { environment.feeds.close(feed) }
             if collection.remembersChanges { noteMissingFeed(of: collection, key) }
@@ -365,7 +343,7 @@ final class OpenStorage {
 
     /// Logs once that a collection which is to have a feed has none here. Where the plugin cannot keep one the
     /// configuration has another place for the collection: it is being moved.
-    private func noteMissingFeed(of collection: BackendCollection, _ key: CollectionKey) {
+    private func noteMissingFeed(of collection: BackendCollection, _ key: BackendCollection.Key) {
         guard withoutFeed.insert(key).inserted else { return }
         let name = quoted(collection.name)
         if environment.plugin.capabilities.contains(.sequences) {

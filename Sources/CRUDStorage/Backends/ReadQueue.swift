@@ -17,6 +17,13 @@ final class ReadQueue: Sendable {
         return false
     }
 
+    /// Removes an item that need not be executed any more; returns false where it does not wait here.
+    func remove(_ item: WorkItem) -> Bool {
+        guard queue.remove(item) else { return false }
+        completed(1)
+        return true
+    }
+
     /// Notes that the thread is done with items.
     func completed(_ count: Int) { outstanding.subtract(count, ordering: .relaxed) }
 

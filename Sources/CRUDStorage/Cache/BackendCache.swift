@@ -22,7 +22,7 @@ package final class BackendCache: CommitObserver {
     private struct State {
         /// By the addresses by which the plugin knows them; a child's collection may have several.
         var collections: [UInt: Numbered] = [:]
-        var numbers: [Name: UInt32] = [:]
+        var numbers: [BackendCollection.Key: UInt32] = [:]
         /// Counts the commits of a child's storage.
         var counter: CommitCounter?
         /// Asks a plugin in the daemon that loops do not ask themselves; see `data_version` of the contract.
@@ -33,11 +33,6 @@ package final class BackendCache: CommitObserver {
         var isWriting = false
         /// The epoch in which the write in progress began.
         var epochOfWrite: UInt32 = 0
-    }
-
-    private struct Name: Hashable {
-        let bytes: [UInt8]
-        let format: CollectionRule.Format
     }
 
     private struct Numbered: Sendable {
@@ -117,11 +112,10 @@ package final class BackendCache: CommitObserver {
     ///
     /// - Returns: its number.
     func opened(_ collection: BackendCollection, as handle: OpaquePointer) -> UInt32 {
-        let name = Name(bytes: collection.name, format: collection.format)
         let address = UInt(bitPattern: handle)
         return state.withLock { state in
-            let number = state.numbers[name] ?? cache.makeCollection()
-            state.numbers[name] = number
+            let number = state.numbers[collection.key] ?? cache.makeCollection()
+            state.numbers[collection.key] = number
             state.collections[address] = Numbered(number: number, keepsText: collection.codec.keepsText)
             return number
         }
@@ -129,11 +123,10 @@ package final class BackendCache: CommitObserver {
 
     /// A collection is about to be closed.
     func closes(_ collection: BackendCollection) {
-        let name = Name(bytes: collection.name, format: collection.format)
         let address = UInt(bitPattern: collection.handle)
         let number = state.withLock { state in
             state.collections[address] = nil
-            return state.numbers.removeValue(forKey: name)
+            return state.numbers.removeValue(forKey: collection.key)
         }
         if let number { cache.removeAll(of: number) }
     }

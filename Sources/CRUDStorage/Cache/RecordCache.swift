@@ -1,4 +1,4 @@
-import Glibc
+import CRUDPluginHost
 import Synchronization
 
 /// Records that have been read lately, over all backends that can tell when somebody else has written: their items as
@@ -47,7 +47,7 @@ package final class RecordCache: @unchecked Sendable {
         id.withUnsafeBytes { id in
             let hash = hash(key.collection, id)
             return shard(hash).pointee.withLock { shard in
-                shard.find(key, hash, id, now: { Self.now }) { body(CacheRecord($0)) }
+                shard.find(key, hash, id, now: { CallContext.now }) { body(CacheRecord($0)) }
             }
         }
     }
@@ -57,12 +57,6 @@ package final class RecordCache: @unchecked Sendable {
     /// - Parameter ticket: of the miss, which came before the read began.
     package func fill(_ ticket: CacheTicket, _ record: CacheRecord) {
         shard(ticket.hash).pointee.withLock { $0.fill(ticket, record) }
-    }
-
-    private static var now: Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_REALTIME, &time)
-        return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
     }
 
     // MARK: Writes

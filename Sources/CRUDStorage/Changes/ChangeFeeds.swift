@@ -11,7 +11,7 @@ package final class ChangeFeeds: CommitObserver {
     private let feeds = Mutex<[UInt: ChangeFeed]>([:])
     private let isUsed = Atomic(false)
     private let committedNumber = Atomic<UInt64>(0)
-    /// Whether the outcome of a write is unknown. Used by the writer alone.
+    /// Whether the outcome of a mutation is unknown. Used by the writer alone.
     private let isUncertain = Atomic(false)
     private let openingCount = Atomic<UInt64>(0)
     /// By the number of the loop.
@@ -79,7 +79,9 @@ package final class ChangeFeeds: CommitObserver {
     package func committed(_ commit: borrowing Commit) {
         if Int(commit.status) == CRUDD_OUTCOME_UNKNOWN { isUncertain.store(true, ordering: .relaxed) }
         guard Int(commit.status) == CRUDD_OK else { return }
-        if commit.isAtomic, commit.outcomes.contains(where: { Int($0.status) != CRUDD_OK }) { return }
+        let statuses = commit.outcomes.lazy.map { Int($0.status) }
+        if statuses.contains(CRUDD_OUTCOME_UNKNOWN) { isUncertain.store(true, ordering: .relaxed) }
+        if commit.isAtomic, statuses.contains(where: { $0 != CRUDD_OK }) { return }
         // What has been refused leaves no trace in the storage: after a restart its number may be given out again.
         var highest: UInt64 = 0
         for (index, mutation) in commit.mutations.enumerated() where Int(commit.outcomes[index].status) == CRUDD_OK {

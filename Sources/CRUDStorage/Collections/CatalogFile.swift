@@ -1,10 +1,7 @@
 import CLinux
 package import CRUDJSON
 package import CRUDModel
-
-#if canImport(Glibc)
 import Glibc
-#endif
 
 /// The lines of a catalog: `{"name":…,"backend":…,"format":…}`, or `{"name":…}` for a collection to be forgotten.
 ///

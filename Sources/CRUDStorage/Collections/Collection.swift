@@ -14,7 +14,7 @@ package final class Collection {
     private struct State {
         var rule: CollectionRule
         var client: BackendClient
-        var store: any Store
+        var store: Store
         var stored: BackendCollection
         var isQuiesced = false
     }
@@ -23,19 +23,11 @@ package final class Collection {
     /// How many requests for it this loop has executed.
     // As above.
     @exclusivity(unchecked) private(set) var requestCount: UInt64 = 0
-    private var keys: RecordKeysBox?
+    /// Makes index keys; made with the first of them.
+    private var keys: RecordKeys?
     /// How many requests for it this loop has in flight; while there are any it is not forgotten.
     // As above.
     @exclusivity(unchecked) package var requestsInFlight = 0
-
-    /// Boxes what cannot be copied.
-    private final class RecordKeysBox {
-        var keys: RecordKeys
-
-        init(_ paths: [PropertyPath]) {
-            keys = RecordKeys(paths)
-        }
-    }
 
     init(name: [UInt8], rule: CollectionRule, client: BackendClient) {
         self.name = name
@@ -50,7 +42,7 @@ package final class Collection {
     /// What its records are cached under; nil: they are not.
     package var cacheKey: CacheKey? { state.store.cacheKey(for: state.stored) }
     /// How this loop reads it.
-    package var store: any Store { state.store }
+    package var store: Store { state.store }
     /// The collection as its backend knows it.
     package var stored: BackendCollection { state.stored }
     package var codec: Codec { state.stored.codec }
@@ -85,8 +77,7 @@ package final class Collection {
     /// - Returns: what ``Mutation/keys`` is to be.
     package func storeKeys(of item: Span<UInt8>, in batch: MutationBatch) -> Range<Int> {
         guard !state.stored.indexPaths.isEmpty else { return 0..<0 }
-        let box = keys ?? RecordKeysBox(state.stored.indexPaths)
-        keys = box
-        return batch.store(keys: box.keys.keys(of: item) ?? [])
+        if keys == nil { keys = RecordKeys(state.stored.indexPaths) }
+        return batch.store(keys: keys?.keys(of: item) ?? [])
     }
 }

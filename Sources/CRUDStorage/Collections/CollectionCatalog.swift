@@ -1,11 +1,8 @@
 import CLinux
 import CRUDJSON
 package import CRUDModel
-import Synchronization
-
-#if canImport(Glibc)
 import Glibc
-#endif
+import Synchronization
 
 /// What the daemon remembers of its collections over restarts: which there are, where each lives and in which format.
 ///

@@ -33,7 +33,7 @@ package struct CollectionTable {
             slot = (slot + 1) & (slots.count - 1)
         }
         guard let rule = rules.rule(for: name), let client = clients[rule.backend] else { return nil }
-        let collection = Collection(name: Self.copy(name), rule: rule, client: client)
+        let collection = Collection(name: name.withUnsafeBufferPointer { Array($0) }, rule: rule, client: client)
         collection.isQuiesced = quiesced?.covers(collection) ?? false
         insert(collection)
         return collection
@@ -91,13 +91,6 @@ package struct CollectionTable {
         var slot = Self.hash(name.span) & (slots.count - 1)
         while slots[slot] != nil { slot = (slot + 1) & (slots.count - 1) }
         slots[slot] = collection
-    }
-
-    private static func copy(_ name: Span<UInt8>) -> [UInt8] {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(name.count)
-        for index in name.indices { bytes.append(name[index]) }
-        return bytes
     }
 
     private static func same(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Bool {

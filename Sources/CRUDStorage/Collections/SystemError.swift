@@ -1,6 +1,4 @@
-#if canImport(Glibc)
 import Glibc
-#endif
 
 /// A system call that failed: what was attempted, and errno's text.
 package struct SystemError: Error, CustomStringConvertible {

@@ -49,8 +49,9 @@ final class IndexBuilder: BackgroundWork {
     var timeUntilDue: Duration? { builds.isEmpty ? nil : max(.zero, pacer.nextStep - MonotonicTime.now) }
 
     /// Adds the indexes of a collection that has been opened. Those that lack only a few keys serve at once.
-    func add(_ collection: BackendCollection, _ indexes: IndexSet) {
-        guard !builds.contains(where: { $0.indexes === indexes }), indexes.usable.count < indexes.paths.count
+    func add(_ collection: BackendCollection) {
+        guard let indexes = collection.indexes, !builds.contains(where: { $0.indexes === indexes }),
+            indexes.usable.count < indexes.paths.count
         else { return }
         builds.append(Build(collection, indexes))
         // A failure shows in the first step again.
@@ -125,7 +126,9 @@ final class IndexBuilder: BackgroundWork {
         scan.limit = pacer.records
         try storage.reader().scan(scan, of: build.collection, into: step)
         let isLast = step.count < pacer.records && !step.isFull
-        try write(step, of: build)
+        // A record that has been changed meanwhile got its keys with the change.
+        try storage.execute(step)
+        build.indexes.advance(by: step.batch.mutations.count)
         pacer.ended(begun: begin, records: step.count)
         guard isLast else {
             build.position = step.lastID
@@ -142,13 +145,5 @@ final class IndexBuilder: BackgroundWork {
     private func countProgress(of indexes: IndexSet, in collection: BackendCollection) throws(CRUDError) {
         indexes.set(
             total: try count(collection, .id), indexed: try count(collection, .key(index: indexes.usable.count)))
-    }
-
-    private func write(_ step: RecordStep, of build: Build) throws(CRUDError) {
-        let batch = step.batch
-        guard !batch.mutations.isEmpty else { return }
-        // A record that has been changed meanwhile got its keys with the change.
-        _ = try storage.write(batch.pluginMutations)
-        build.indexes.advance(by: batch.mutations.count)
     }
 }

@@ -84,7 +84,7 @@ final class CopyPage: @unchecked Sendable {
         let outdated = try positions(ids.indices, thatDifferIn: target, reader)
         guard !outdated.isEmpty else { return }
         let batch = try batch(outdated, target, storage)
-        let outcomes = try storage.apply(batch.pluginMutations)
+        let outcomes = storage.apply(batch.pluginMutations[...])
         for (position, outcome) in zip(outdated, outcomes) {
             switch outcome {
             case .applied, .notFound: continue

@@ -63,7 +63,7 @@ package final class BulkDelete: SlicedTask, @unchecked Sendable {
     ///
     /// - Returns: false if some of it has changed since, so that it has to be found again.
     private func remove(_ matches: any MatchExecutor, _ storage: OpenStorage) throws(CRUDError) -> Bool {
-        let outcomes = try storage.remove(matches.found, from: collection)
+        let outcomes = storage.remove(matches.found, from: collection)
         var changed: Int?
         for (position, outcome) in outcomes.enumerated() {
             switch outcome {
@@ -74,6 +74,8 @@ package final class BulkDelete: SlicedTask, @unchecked Sendable {
             case .refused(let error): firstError = firstError ?? error
             }
         }
+        // It would keep those that are found later, too.
+        if let failure = outcomes.lazy.compactMap(\.commonFailure).first { throw failure }
         guard let changed else { return true }
         matches.rewind(to: changed)
         return false

@@ -9,12 +9,12 @@ package final class SearchTask: ReadTask, @unchecked Sendable {
 
     private let request: SearchRequest
     private var execution: (any SearchExecution)?
-    /// The result, as JSON text, when the search is done.
-    package private(set) var result: [UInt8] = []
-    /// Whether a page with more room would have had more records, when the search is done; nil: the result says it.
-    package private(set) var isCutShort: Bool?
-    /// What has made the result.
+    /// What has made the result, when the search is done.
     private var finished: (any SearchExecution)?
+    /// The result, as JSON text, when the search is done.
+    package var result: [UInt8] { finished?.result ?? [] }
+    /// Whether a page with more room would have had more records, when the search is done; nil: the result says it.
+    package var isCutShort: Bool? { finished?.isCutShort }
     /// How a query has found its records, when the search is done.
     package var plan: QueryPlan? { finished?.plan }
 
@@ -67,9 +67,7 @@ package final class SearchTask: ReadTask, @unchecked Sendable {
     }
 
     private func finish(_ execution: any SearchExecution, _ failures: FailureReporter) {
-        result = execution.result
         finished = execution
-        isCutShort = execution.isCutShort
         failures.note(corrupt: execution.corrupt, in: collection)
     }
 

@@ -10,7 +10,7 @@ package final class BackendClient {
     /// Hands an item back to the loop.
     package let deliver: @Sendable (WorkItem) -> Void
     /// How collections of the backend are read.
-    package private(set) lazy var store: any Store = makeStore()
+    package private(set) lazy var store = makeStore()
     // Used by the loop's thread alone, at no time by two functions.
     @exclusivity(unchecked) private var mutations: MutationBatch?
     /// What comes before the batch of mutations that is being gathered.
@@ -24,9 +24,9 @@ package final class BackendClient {
         deliver = loop.deliver
     }
 
-    private func makeStore() -> any Store {
+    private func makeStore() -> Store {
         if backend.plugin.isChild { return ChannelStore(self, loop: loop) }
-        return backend.loopReaderCount > 0 ? LoopStore(self, loop: loop) : WorkerStore(self, loop: loop)
+        return backend.loopReaderCount > 0 ? LoopStore(self, loop: loop) : Store(self, loop: loop)
     }
 
     // MARK: Submitting
@@ -123,6 +123,7 @@ package final class BackendClient {
     package func expire(at now: Duration) {
         for item in inFlight where item.expireWaiters(at: now, backend: backend.name) {
             inFlight.removeAll { $0 === item }
+            backend.remove(item)
         }
     }
 

@@ -1,43 +1,16 @@
 import CRUDModel
 import CRUDPluginHost
-import CRUDQuery
 
 /// Reads over channels of the loop's own to the backend's child. What finds them busy waits for whichever
 /// has made a call first; what a channel cannot do goes to the backend's threads.
 final class ChannelStore: Store {
-    private unowned let client: BackendClient
-    // Unsafe, as a read must not count references: the loop keeps its clients, and so their stores, and outlives them.
-    private unowned(unsafe) let loop: any LoopContext
-    private let worker: WorkerStore
     private var channels: [LoopChannel] = []
     private var waiting: [ReadBatch] = []
     /// The channels that were busy when the store was quiesced, and how many groups of batches each had taken.
     private var outstanding: [(channel: LoopChannel, groupCount: Int)] = []
 
-    init(_ client: BackendClient, loop: any LoopContext) {
-        self.client = client
-        self.loop = loop
-        worker = WorkerStore(client, loop: loop)
-    }
-
-    func cacheKey(for collection: BackendCollection) -> CacheKey? {
-        worker.cacheKey(for: collection)
-    }
-
-    func readNow(
-        _ id: Span<UInt8>, in collection: BackendCollection, into visitor: any RecordVisitor
-    ) throws(CRUDError) -> Bool { false }
-
-    func searchNow(_ task: SearchTask, for completion: any RequestCompletion) -> Bool { false }
-
-    func pendingReads(for collection: BackendCollection) -> ReadBatch { worker.pendingReads(for: collection) }
-
-    func submit(_ read: Read, for completion: any RequestCompletion) {
-        worker.submit(read, for: completion)
-    }
-
-    func flush() {
-        guard let batch = worker.takeReads() else { return }
+    override func flush() {
+        guard let batch = takeReads() else { return }
         guard let channel = channels.first(where: { $0.isOpen && !$0.isBusy }) ?? makeChannel() ?? channels.first,
             channel.admits(batch)
         else { return client.begin(batch) }
@@ -82,24 +55,16 @@ final class ChannelStore: Store {
         for batch in takeWaiting() { submitToBackend(batch) }
     }
 
-    var hasPendingReads: Bool { worker.hasPendingReads }
-
-    // MARK: Snapshots
-
-    var holdsSnapshot: Bool { false }
-    func releaseStaleSnapshot() {}
-    func releaseSnapshot() {}
-
     // MARK: Quiescing
 
-    func quiesce() {
+    override func quiesce() {
         flush()
         returnWaiting()
         outstanding = channels.filter(\.isBusy).map { ($0, $0.groupCount) }
     }
 
     /// What has begun since does not count: collections that stay are read all the time.
-    var isQuiescent: Bool {
+    override var isQuiescent: Bool {
         outstanding.removeAll { !$0.channel.isExecuting(anyOfFirst: $0.groupCount) }
         return outstanding.isEmpty
     }

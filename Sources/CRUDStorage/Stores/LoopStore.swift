@@ -5,13 +5,8 @@ import CRUDQuery
 /// Reads on the event loop itself, where the plugin reads a record in microseconds. What may take longer, and what is
 /// not open yet, goes to the backend's threads.
 final class LoopStore: Store {
-    private unowned let client: BackendClient
-    // Unsafe, as a read must not count references: the loop keeps its clients, and so their stores, and outlives them.
-    private unowned(unsafe) let loop: any LoopContext
-    private let cache: BackendCache?
-    private let worker: WorkerStore
     private var reader: SnapshotReader?
-    /// What a read that has not been submitted yet copies its ids into; nil where that is the worker's batch.
+    /// What a read that has not been submitted yet copies its ids into; nil where that is the threads' batch.
     private var own: ReadBatch?
 
     /// What every cached read touches. Not checked for exclusive access at run time, which a profile of reads shows:
@@ -26,13 +21,6 @@ final class LoopStore: Store {
     @exclusivity(unchecked) private var state = State()
     private var attempts = SearchAttempts()
 
-    init(_ client: BackendClient, loop: any LoopContext) {
-        self.client = client
-        self.loop = loop
-        cache = client.backend.cache
-        worker = WorkerStore(client, loop: loop)
-    }
-
     private func openReader(for collection: BackendCollection) -> SnapshotReader? {
         // A storage that is down is left to the backend, which refuses what comes.
         guard collection.isOpen, !client.backend.isStorageDown else { return nil }
@@ -41,7 +29,7 @@ final class LoopStore: Store {
         return reader
     }
 
-    func cacheKey(for collection: BackendCollection) -> CacheKey? {
+    override func cacheKey(for collection: BackendCollection) -> CacheKey? {
         guard let cache else { return nil }
         let input = loop.inputCount
         if state.inputOfVersion != input, !followVersion(collection, cache) { return nil }
@@ -61,7 +49,7 @@ final class LoopStore: Store {
         return true
     }
 
-    func readNow(
+    override func readNow(
         _ id: Span<UInt8>, in collection: BackendCollection, into visitor: any RecordVisitor
     ) throws(CRUDError) -> Bool {
         guard let reader = openReader(for: collection) else { return false }
@@ -69,7 +57,7 @@ final class LoopStore: Store {
         return true
     }
 
-    func searchNow(_ task: SearchTask, for completion: any RequestCompletion) -> Bool {
+    override func searchNow(_ task: SearchTask, for completion: any RequestCompletion) -> Bool {
         guard attempts.mayMakeOne, let reader = openReader(for: task.collection) else { return false }
         let attempt = task.executeNow(with: reader, client.backend.failures)
         attempts.note(attempt)
@@ -79,29 +67,29 @@ final class LoopStore: Store {
         return true
     }
 
-    func pendingReads(for collection: BackendCollection) -> ReadBatch {
+    override func pendingReads(for collection: BackendCollection) -> ReadBatch {
         // What goes to the threads in this iteration must not be overtaken.
-        guard !worker.hasPendingReadsByID, openReader(for: collection) != nil else {
+        guard !hasPendingReadsByID, openReader(for: collection) != nil else {
             own = nil
-            return worker.pendingReads(for: collection)
+            return super.pendingReads(for: collection)
         }
         let batch = ReadBatch { _ in }
         own = batch
         return batch
     }
 
-    func submit(_ read: Read, for completion: any RequestCompletion) {
+    override func submit(_ read: Read, for completion: any RequestCompletion) {
         // The collection may have been opened since ``pendingReads(for:)``: what counts is where the ids are.
         guard let batch = own.take(), let reader else {
-            return worker.submit(read, for: completion)
+            return super.submit(read, for: completion)
         }
         if case .count(let prefix) = read.kind {
             // Counting scans an index, which may take a while: never on the loop.
             var read = read
-            let pending = worker.pendingReads(for: read.collection)
+            let pending = super.pendingReads(for: read.collection)
             // The buffer is copied before the batch goes.
             read.kind = .count(prefix: pending.store(unsafe batch.bytes(prefix).bindMemory(to: UInt8.self).span))
-            return worker.submit(read, for: completion)
+            return super.submit(read, for: completion)
         }
         batch.append(read)
         batch.append(completion, 0..<1)
@@ -109,28 +97,23 @@ final class LoopStore: Store {
         batch.complete()
     }
 
-    func flush() { worker.flush() }
-    var hasPendingReads: Bool { worker.hasPendingReads }
-
     // MARK: Snapshots
 
-    var holdsSnapshot: Bool { reader?.holdsSnapshot ?? false }
+    override var holdsSnapshot: Bool { reader?.holdsSnapshot ?? false }
 
-    func releaseStaleSnapshot() {
+    override func releaseStaleSnapshot() {
         if let reader, reader.isStale { reader.releaseSnapshot() }
     }
 
-    func releaseSnapshot() { reader?.releaseSnapshot() }
+    override func releaseSnapshot() { reader?.releaseSnapshot() }
 
     /// The backend may be closed from now on, and its readers with it.
-    func quiesce() {
-        worker.flush()
+    override func quiesce() {
+        flush()
         reader?.releaseSnapshot()
         reader = nil
         state = State()
     }
-
-    var isQuiescent: Bool { true }
 }
 
 /// When a search is tried on the event loop: after each that had to be given up, more of them are left to the threads.

@@ -1,3 +1,4 @@
+import CLinux
 import CRUDModel
 import CRUDPluginHost
 import CRUDThreads
@@ -104,12 +105,16 @@ final class ExpiryRemover: BackgroundWork {
     /// The collection whose turn it is.
     private func next() -> (OpaquePointer, BackendCollection)? {
         if let handle = unknown.popLast() { return collections[handle].map { (handle, $0) } }
-        let now = CallContext.now
-        guard let (handle, collection) = collections.first(where: { storage.expiry.time(of: $0.key) <= now }) else {
+        // The one that is overdue for longest: where one has very many, the others must not wait for the last of them.
+        guard let due = storage.expiry.first, due.time <= CallContext.now else {
             storage.expiry.findEarliest()
             return nil
         }
-        return (handle, collection)
+        guard let collection = collections[due.collection] else {
+            storage.expiry.forget(due.collection)
+            return nil
+        }
+        return (due.collection, collection)
     }
 
     /// Notes what the commits do not tell.

@@ -4,16 +4,19 @@ import CRUDPluginABI
 final class ExpirySchedule: CommitObserver, @unchecked Sendable {
     // @unchecked: used on the writer's thread only, as observers of commits are.
 
-    /// By the addresses by which the plugin knows collections: milliseconds since 1970-01-01 UTC.
-    private var times: [UInt: Int64] = [:]
+    /// By the handles of the plugin: milliseconds since 1970-01-01 UTC.
+    private var times: [OpaquePointer: Int64] = [:]
     /// The earliest of them, or an earlier time.
     private(set) var earliest = Int64.max
 
-    func time(of collection: OpaquePointer) -> Int64 { times[UInt(bitPattern: collection)] ?? .max }
+    /// The collection whose next record expires first, and when; nil: none has one.
+    var first: (collection: OpaquePointer, time: Int64)? {
+        times.min { $0.value < $1.value }.map { ($0.key, $0.value) }
+    }
 
     /// - Parameter time: 0: none of its records expires.
     func set(_ time: Int64, for collection: OpaquePointer) {
-        times[UInt(bitPattern: collection)] = time == 0 ? nil : time
+        times[collection] = time == 0 ? nil : time
         findEarliest()
     }
 
@@ -21,7 +24,7 @@ final class ExpirySchedule: CommitObserver, @unchecked Sendable {
     func findEarliest() { earliest = times.values.min() ?? .max }
 
     func forget(_ collection: OpaquePointer) {
-        if times.removeValue(forKey: UInt(bitPattern: collection)) != nil { findEarliest() }
+        if times.removeValue(forKey: collection) != nil { findEarliest() }
     }
 
     // MARK: Commits
@@ -30,9 +33,9 @@ final class ExpirySchedule: CommitObserver, @unchecked Sendable {
 
     func committed(_ commit: borrowing Commit) {
         for mutation in commit.mutations {
-            guard let time = mutation.record?.pointee.expires_at, time != 0 else { continue }
-            let address = UInt(bitPattern: mutation.collection)
-            if time < times[address] ?? .max { times[address] = time }
+            guard let collection = mutation.collection, let time = mutation.record?.pointee.expires_at, time != 0
+            else { continue }
+            times[collection] = min(time, times[collection] ?? .max)
             earliest = min(earliest, time)
         }
     }

@@ -69,16 +69,18 @@ final class FeedKeeper: BackgroundWork {
             nextLook = begin + Self.lookPause
             for entry in entries { entry.isFilling = true }
         }
+        let due = entries.firstIndex(where: \.isFilling) ?? entries.firstIndex { $0.nextTrim <= begin }
+        guard let due else { return }
         do throws(CRUDError) {
-            if let entry = entries.first(where: \.isFilling) {
-                try fill(entry)
-            } else if let entry = entries.first(where: { $0.nextTrim <= begin }) {
-                try trim(entry)
+            if entries[due].isFilling {
+                try fill(entries[due])
+            } else {
+                try trim(entries[due])
                 pacer.ended(begun: begin)
             }
         } catch {
             // It has been logged. Other collections come first now.
-            entries.append(entries.removeFirst())
+            entries.append(entries.remove(at: due))
             pacer.failed()
         }
     }
@@ -93,9 +95,8 @@ final class FeedKeeper: BackgroundWork {
         scan.after = entry.position.isEmpty ? nil : (key: [], id: entry.position)
         scan.limit = pacer.records
         try storage.reader().scan(scan, of: entry.collection, into: step)
-        let batch = step.batch
         // A record that has been changed meanwhile got its number with the change.
-        _ = try storage.apply(batch.pluginMutations)
+        try storage.execute(step)
         entry.position = step.lastID
         if step.count < pacer.records, !step.isFull {
             entry.isFilling = false

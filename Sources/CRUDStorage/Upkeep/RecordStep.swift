@@ -50,3 +50,13 @@ final class RecordStep: RecordVisitor {
         return !isFull
     }
 }
+
+extension OpenStorage {
+    /// Has the plugin apply a step's mutations. Records that it refuses stay as they are.
+    ///
+    /// - Throws: why none of them could be changed.
+    func execute(_ step: RecordStep) throws(CRUDError) {
+        let outcomes = apply(step.batch.pluginMutations[...])
+        if let failure = outcomes.lazy.compactMap(\.commonFailure).first { throw failure }
+    }
+}

@@ -114,7 +114,7 @@ struct AtomicCommit {
         let mutations = asked.map {
             PluginMutation(batch: batch, position: $0, resolved: resolved[$0])
         }
-        let outcomes = asked.isEmpty ? [] : try storage.write(mutations, isAtomic: true)
+        let outcomes = asked.isEmpty ? [] : try storage.write(mutations[...], isAtomic: true)
         var all = Array(repeating: MutationOutcome.applied(replaced: false), count: batch.mutations.count)
         for (position, outcome) in zip(asked, outcomes) {
             guard case .applied = outcome else { return Failure(position: position, outcome: outcome) }

@@ -50,18 +50,10 @@ struct CommitFunnel {
     /// Makes a call by which the plugin removes records that have expired, or nothing that a client sees.
     ///
     /// - Parameter call: returns the removals that have taken effect.
-    func maintain(_ call: () -> Removals?) {
+    func maintain(_ call: () -> Removals) {
         let none = UnsafeBufferPointer<crudd_mutation>(start: nil, count: 0)
         for observer in observers { observer.willCommit(none) }
-        let removals = call()
-        guard let removals else {
-            let commit = Commit(
-                mutations: none, outcomes: UnsafeBufferPointer(start: nil, count: 0), status: crudd_status(CRUDD_OK),
-                isAtomic: false)
-            for observer in observers { observer.committed(commit) }
-            return
-        }
-        removals.withMutations { mutations, outcomes in
+        call().withMutations { mutations, outcomes in
             let commit = Commit(
                 mutations: mutations, outcomes: outcomes, status: crudd_status(CRUDD_OK), isAtomic: false,
                 isExpiry: true)

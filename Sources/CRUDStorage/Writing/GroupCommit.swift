@@ -59,17 +59,21 @@ struct GroupCommit {
     private func resolved(
         _ entry: PluginMutation, of record: CurrentRecordReader.Record?? = nil
     ) -> PluginMutation? {
+        let (mutation, batch) = (entry.mutation, entry.batch)
         do throws(CRUDError) {
-            switch try storage.resolve(entry.mutation, at: entry.position, in: entry.batch, of: record) {
-            case .decided(let outcome): entry.batch.outcomes[entry.position] = outcome
-            case .put(let put):
+            let record = try storage.currentRecord(of: mutation, in: batch, record)
+            if let refusal = mutation.refusal(current: record?.revision, in: batch) {
+                batch.outcomes[entry.position] = refusal
+            } else if let transformation = mutation.transformation {
                 var entry = entry
-                entry.resolved = put
+                entry.resolved = try batch.resolve(mutation, by: transformation, of: record, at: entry.position)
                 return entry
+            } else {
+                batch.outcomes[entry.position] = .applied(replaced: false)
             }
         } catch {
-            entry.batch.outcomes[entry.position] = .refused(error)
-            storage.noteIfCorrupt(entry.mutation, in: entry.batch, error)
+            batch.outcomes[entry.position] = .refused(error)
+            storage.noteIfCorrupt(mutation, in: batch, error)
         }
         return nil
     }
@@ -106,14 +110,8 @@ struct GroupCommit {
 
     private func write(_ entries: [PluginMutation], attempt: Int) {
         guard !entries.isEmpty else { return }
-        let outcomes: [MutationOutcome]
-        do throws(CRUDError) {
-            outcomes = try storage.write(entries)
-        } catch {
-            return fail(entries, error, attempt)
-        }
         var outdated: [PluginMutation] = []
-        for (entry, outcome) in zip(entries, outcomes) {
+        for (entry, outcome) in zip(entries, storage.apply(entries[...])) {
             if entry.resolved != nil, outcome.isRefusal {
                 outdated.append(entry)
             } else {
@@ -124,23 +122,6 @@ struct GroupCommit {
             write(outdated.compactMap { resolved($0) }, attempt: attempt + 1)
         } else {
             for entry in outdated { entry.batch.outcomes[entry.position] = .refused(.contended) }
-        }
-    }
-
-    /// The call has failed: nothing was applied, or the outcome is unknown. Where one batch alone may be the cause,
-    /// each is tried by itself.
-    private func fail(_ entries: [PluginMutation], _ error: CRUDError, _ attempt: Int) {
-        var rest = entries[...]
-        while let batch = rest.first?.batch {
-            let own = rest.prefix { $0.batch === batch }
-            rest = rest.dropFirst(own.count)
-            if error.mayConcernOneAlone, own.count < entries.count {
-                write(Array(own), attempt: attempt)
-            } else if own.count == batch.mutations.count {
-                batch.failure = error
-            } else {
-                for entry in own { batch.outcomes[entry.position] = .refused(error) }
-            }
         }
     }
 }
@@ -157,6 +138,11 @@ extension MutationOutcome {
         case .exists, .notFound, .mismatch: true
         case .applied, .failed, .refused: false
         }
+    }
+
+    /// Why the plugin could not be asked; nil where the reason may be this mutation alone.
+    var commonFailure: CRUDError? {
+        if case .refused(let error) = self, !error.mayConcernOneAlone { error } else { nil }
     }
 }
 

@@ -1,13 +1,6 @@
 import CRUDModel
 import CRUDPluginHost
 
-/// How a mutation that depends on the current record continues.
-enum Resolution {
-    case put(ResolvedPut)
-    /// The plugin need not be asked.
-    case decided(MutationOutcome)
-}
-
 extension OpenStorage {
     /// Logs a mutation's record where that cannot be decoded.
     func noteIfCorrupt(_ mutation: Mutation, in batch: MutationBatch, _ error: CRUDError) {
@@ -15,19 +8,9 @@ extension OpenStorage {
         failures.note(corrupt: [Array(batch.arena.bytes(mutation.id))], in: mutation.collection)
     }
 
-    /// Reads the record that a mutation depends on and decides what can be decided with it.
+    /// The record that a mutation depends on.
     ///
-    /// - Parameter known: the record, nil in it where there is none; nil where it has not been read.
-    func resolve(
-        _ mutation: Mutation, at position: Int, in batch: MutationBatch, of known: CurrentRecordReader.Record??
-    ) throws(CRUDError) -> Resolution {
-        let record = try currentRecord(of: mutation, in: batch, known)
-        if let refusal = mutation.refusal(current: record?.revision, in: batch) { return .decided(refusal) }
-        guard let transformation = mutation.transformation else { return .decided(.applied(replaced: false)) }
-        return .put(try batch.resolve(mutation, by: transformation, of: record, at: position))
-    }
-
-    /// The record that a mutation depends on, which is read unless it is known.
+    /// - Parameter known: the record, nil in it where there is none; nil: it has to be read.
     func currentRecord(
         of mutation: Mutation, in batch: MutationBatch, _ known: CurrentRecordReader.Record??
     ) throws(CRUDError) -> CurrentRecordReader.Record? {

@@ -4,7 +4,7 @@ import Testing
 
 /// Indexes that are built in the background, beside requests.
 @Suite struct IndexBuildTests {
-    /// The child's calls may take a second each; all indexes together take longer.
+    /// All indexes together take longer than a call of the child may.
     @Test(arguments: [
         (IndexedCollection.Place.sqlite, 6000), (.sqliteInChild, 20_000), (.memory, 12_000), (.memoryInChild, 12_000),
         (.postgresql, 3000), (.postgresqlInChild, 3000),

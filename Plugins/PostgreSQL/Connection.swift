@@ -234,6 +234,8 @@ final class Connection {
     /// Has the server stop what it does, and makes the connection ready for other statements.
     func recover() {
         if isBroken { return }
+        // What was set in a transaction that is undone is undone, too.
+        timeoutSeconds = -1
         do throws(StorageFailure) {
             let wait = Wait(milliseconds: 1000)
             if received < inFlight.count {

@@ -146,6 +146,24 @@ import Testing
         #expect(try backend.write([.put("a", "3", revision: "r3", in: collection)]) == [.replaced])
     }
 
+    /// The time that the server gives statements is set again where the transaction that has set it was undone.
+    @Test func timeoutOutlivesAFailure() throws {
+        let (backend, collection) = try open(Case(state: "57014", fate: .failed(CRUDD_UNAVAILABLE)), schema: "limited")
+        let script = """
+            CREATE TABLE limited.seen (setting text);
+            CREATE FUNCTION limited.see() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                INSERT INTO limited.seen VALUES (current_setting('statement_timeout'));
+                RETURN new;
+            END $$;
+            CREATE TRIGGER see BEFORE INSERT ON limited.c FOR EACH ROW EXECUTE FUNCTION limited.see()
+            """
+        #expect(try server.query(script) != nil)
+        backend.call.deadline = Self.monotonic(in: 25)
+        #expect(throws: CallError.self) { try backend.write([.put("x", "1", in: collection)]) }
+        #expect(try backend.write([.put("x", "1", in: collection)]) == [.created])
+        #expect(try server.query("SELECT setting FROM limited.seen") == "30s")
+    }
+
     /// Nanoseconds of CLOCK_MONOTONIC.
     private static func monotonic(in seconds: Double) -> Int64 {
         var time = timespec()

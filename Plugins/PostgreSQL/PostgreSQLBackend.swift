@@ -193,14 +193,15 @@ final class PostgreSQLBackend: StorageBackend {
         let text = String(decoding: name, as: UTF8.self)
         let wait = Wait(forSchema: availability, host)
         var wasThere = false
+        // Also where it may have failed: a collection that is still there is found again when it is opened.
+        let prefix = Array(name) + [0]
+        collections = collections.filter { !$0.key.starts(with: prefix) }
         try writer.use { (connection) throws(StorageFailure) in
             let catalog = Catalog(schema: schema, connection: connection, wait: wait)
-            try writer.transaction(connection, wait) { () throws(StorageFailure) in
+            try writer.transaction(connection, wait, lossStatus: .outcomeUnknown) { () throws(StorageFailure) in
                 wasThere = try catalog.dropTables(text)
             }
         }
-        let prefix = Array(name) + [0]
-        collections = collections.filter { !$0.key.starts(with: prefix) }
         if !wasThere { throw StorageFailure(.notFound, "there is no collection \(text)") }
     }
 

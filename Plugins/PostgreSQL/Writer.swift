@@ -80,8 +80,12 @@ final class Writer {
     }
 
     /// Runs `body`, which changes the schema, in a transaction, which is undone if it throws.
+    ///
+    /// - Parameter lossStatus: what it is where the connection is lost at the commit, which may have taken effect;
+    ///   `unavailable` suits what is simply done again.
     func transaction(
-        _ connection: Connection, _ wait: Wait, _ body: () throws(StorageFailure) -> Void
+        _ connection: Connection, _ wait: Wait, lossStatus: StorageFailure.Status = .unavailable,
+        _ body: () throws(StorageFailure) -> Void
     ) throws(StorageFailure) {
         try connection.limitStatements(wait)
         do throws(StorageFailure) {
@@ -90,7 +94,13 @@ final class Writer {
             for _ in 0..<(isShared ? 1 : 2) { try check(fence: connection.receive(wait)) }
             try connection.finish(wait)
             try body()
-            try connection.query("COMMIT", Parameters(), [], wait).check("commit")
+            let commit: QueryResult
+            do throws(StorageFailure) {
+                commit = try connection.query("COMMIT", Parameters(), [], wait)
+            } catch {
+                throw StorageFailure(lossStatus, error.message)
+            }
+            try commit.check("commit")
         } catch {
             release(connection)
             throw error

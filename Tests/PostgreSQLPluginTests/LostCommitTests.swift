@@ -52,6 +52,21 @@ import Testing
         }
     }
 
+    /// A collection that may be gone is not taken for one that is there.
+    @Test func outcomeOfADropIsUnknown() throws {
+        let relay = try Relay(to: PostgreSQLServer.shared())
+        defer { relay.end() }
+        let backend = try open(relay, "lost drop")
+        let collection = try backend.open("clients")
+        _ = try backend.write([.put("a", "1", in: collection)])
+        relay.inject(.afterCommit)
+        let error = #expect(throws: CallError.self) { try backend.drop("clients") }
+        #expect(error?.status == CRUDD_OUTCOME_UNKNOWN, "\(error.map { "\($0)" } ?? "")")
+        let again = try backend.open("clients")
+        #expect(try backend.reader().scan(again).isEmpty)
+        #expect(try backend.write([.put("a", "1", if: .absent, in: again)]) == [.created])
+    }
+
     /// With several daemons another one may have changed the record since.
     @Test func outcomeIsUnknownWhereItIsNotProved() throws {
         let relay = try Relay(to: PostgreSQLServer.shared())

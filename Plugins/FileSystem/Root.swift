@@ -13,7 +13,7 @@ final class Root: Sendable {
     let fileMode: mode_t
     private let directoryMode: mode_t
     private let syncs: Bool
-    /// Closing it ends the lock.
+    /// The descriptor of the lock's file.
     private let lock: Int32
     /// Why a directory was not synced.
     private let failedSync = Mutex<StorageFailure?>(nil)
@@ -46,6 +46,8 @@ final class Root: Sendable {
     }
 
     deinit {
+        // A process that is being started has the descriptor too until it executes its program.
+        flock(lock, LOCK_UN)
         close(lock)
     }
 

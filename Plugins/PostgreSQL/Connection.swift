@@ -27,6 +27,7 @@ final class Connection {
     private var received = 0
     private var statements: [StatementKey: String] = [:]
     private var statementsNamed = 0
+    /// How many seconds the server lets a statement take; 0: as it comes, -1: not known.
     private var timeoutSeconds: Int64 = 0
 
     private static let maximumStatements = 1000

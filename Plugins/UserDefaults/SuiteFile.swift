@@ -14,7 +14,7 @@ final class SuiteFile {
         <plist version="1.0"><dict/></plist>
 
         """.utf8)
-    /// Closing it ends the lock.
+    /// The descriptor of the lock's file.
     private let lock: Int32
     /// The file when the copy was made.
     private var copied: Status?
@@ -53,6 +53,8 @@ final class SuiteFile {
     }
 
     deinit {
+        // A process that is being started has the descriptor too until it executes its program.
+        flock(lock, LOCK_UN)
         close(lock)
     }
 

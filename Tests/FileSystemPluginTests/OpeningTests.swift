@@ -69,6 +69,24 @@ import Testing
         #expect(errorOfOpening(directory.path) == nil)
     }
 
+    /// A process that is being started shares the descriptor of the lock until it executes its program.
+    @Test func opensAgainOnceClosedBesideAProcessThatStarts() throws {
+        let shared: Descriptor
+        do {
+            let backend = try directory.open()
+            let file = try #require(Files.status("\(directory.path)/.lock"))
+            let lock = try #require(
+                Files.names(in: "/proc/self/fd").compactMap { Int32($0) }.first { number in
+                    var status = stat()
+                    return fstat(number, &status) == 0 && status.st_ino == file.st_ino && status.st_dev == file.st_dev
+                })
+            shared = Descriptor(owning: fcntl(lock, F_DUPFD_CLOEXEC, 0))
+            withExtendedLifetime(backend) {}
+        }
+        #expect(errorOfOpening(directory.path) == nil)
+        withExtendedLifetime(shared) {}
+    }
+
     @Test func refusesAFile() throws {
         try Files.write("", to: directory.path)
         let error = try #require(errorOfOpening(directory.path))

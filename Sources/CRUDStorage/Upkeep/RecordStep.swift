@@ -54,7 +54,7 @@ final class RecordStep: RecordVisitor {
 extension OpenStorage {
     /// Has the plugin apply a step's mutations. Records that it refuses stay as they are.
     ///
-    /// - Throws: why none of them could be changed.
+    /// - Throws: why the plugin could not be asked for all of them; some may have been changed.
     func execute(_ step: RecordStep) throws(CRUDError) {
         let outcomes = apply(step.batch.pluginMutations[...])
         if let failure = outcomes.lazy.compactMap(\.commonFailure).first { throw failure }

@@ -20,6 +20,7 @@ final class Lease: Sendable {
     /// Tells this holder from all others, ever.
     private let holder = HolderIdentity.make()
     private let number = Atomic<Int64>(0)
+    private let mayHaveAdvanced = Atomic(false)
 
     init(_ schema: Schema) {
         table = schema.table("crudd_lease")
@@ -27,6 +28,10 @@ final class Lease: Sendable {
 
     /// The number that transactions of the holder expect.
     var fence: Int64 { number.load(ordering: .acquiring) }
+
+    /// Whether ``fence`` may be out of date, though nobody else holds the lease: the reply to ``advance(_:_:)`` was
+    /// lost.
+    var isInDoubt: Bool { mayHaveAdvanced.load(ordering: .acquiring) }
 
     /// What the statements of transactions are made for.
     var scope: StatementScope { StatementScope(number: -1, table: table, removals: "", itemType: .text, indexes: []) }
@@ -90,7 +95,9 @@ final class Lease: Sendable {
     ///
     /// - Returns: false if somebody else has acquired the lease.
     func advance(_ connection: Connection, _ wait: Wait) throws(StorageFailure) -> Bool {
+        mayHaveAdvanced.store(true, ordering: .releasing)
         let result = try update("fence = fence + 1", connection, wait)
+        mayHaveAdvanced.store(false, ordering: .releasing)
         guard result.affectedRows == 1 else { return false }
         number.store(result.integer(0, 0), ordering: .releasing)
         return true

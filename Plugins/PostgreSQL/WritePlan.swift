@@ -1,6 +1,17 @@
 import CRUDPluginKit
 import Synchronization
 
+/// Tells a record from all others of a backend.
+struct RecordKey: Hashable {
+    private let collection: ObjectIdentifier
+    private let id: [UInt8]
+
+    init(_ mutation: Mutation<PostgreSQLCollection>) {
+        collection = ObjectIdentifier(mutation.collection)
+        id = Array(mutation.id)
+    }
+}
+
 /// The statements that apply a part of a batch, in their order.
 ///
 /// Mutations of different records do not depend on each other: puts that may find any record, or none, are gathered and
@@ -28,16 +39,11 @@ struct WritePlan {
         var positions: [Int]
     }
 
-    private struct RecordKey: Hashable {
-        let collection: ObjectIdentifier
-        let id: [UInt8]
-    }
-
     init(_ batch: borrowing WriteBatch<PostgreSQLCollection>, _ range: Range<Int>) {
         for position in range {
             let mutation = batch[position]
             if range.count > 1 {
-                let key = RecordKey(collection: ObjectIdentifier(mutation.collection), id: Array(mutation.id))
+                let key = RecordKey(mutation)
                 if !records.insert(key).inserted {
                     endGroups()
                     records = [key]
@@ -147,7 +153,7 @@ extension WritePlan.Step {
                 ? batch.applied(position, replacing: batch[position].kind == .put) : batch.refused(position, .notFound)
         case .update, .remove, .setKeys: return judgeConditional(result, batch)
         case .examine:
-            let current = result.rowCount == 0 ? nil : (result.bytes(0, 0), result.integer(0, 1))
+            let current = result.rowCount == 0 ? nil : (StoredRecord.known(result.bytes(0, 0)), result.integer(0, 1))
             return batch.permits(batch[position], at: position, current: current)
                 && batch.applied(position, replacing: false)
         default: return true
@@ -192,7 +198,7 @@ extension WritePlan.Step {
         if result.integer(0, 0) > 0 { return batch.applied(position, replacing: batch[position].kind == .put) }
         if result.isNull(0, 1) { return batch.refused(position, .notFound) }
         // Where it is the expected one, somebody else has changed the record in that moment.
-        let current = result.bytes(0, 1)
+        let current = StoredRecord.known(result.bytes(0, 1))
         return current.elementsEqual(batch[position].expected)
             ? batch.refused(position, .unavailable) : batch.mismatched(position, current: current)
     }

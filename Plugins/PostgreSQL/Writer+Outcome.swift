@@ -7,7 +7,7 @@ import Glibc
 // then is final. A record with the revision that the batch gave it proves that the transaction was committed; one that
 // the batch would have changed, and has not, proves that it was not. Revisions are unique.
 extension Writer {
-    private static let timeoutMilliseconds: Int64 = 3000
+    static let timeoutMilliseconds: Int64 = 3000
     private static let pauseMilliseconds: Int32 = 50
 
     /// What there is of a record.
@@ -16,16 +16,6 @@ extension Writer {
         /// Whether it was new when it was stored.
         let isNew: Bool
         let expiresAt: Int64
-    }
-
-    private struct RecordKey: Hashable {
-        let collection: ObjectIdentifier
-        let id: [UInt8]
-
-        init(_ mutation: Mutation<PostgreSQLCollection>) {
-            collection = ObjectIdentifier(mutation.collection)
-            id = Array(mutation.id)
-        }
     }
 
     /// Gives mutations their outcomes whose transaction may have been committed.
@@ -62,10 +52,15 @@ extension Writer {
         repeat {
             do throws(StorageFailure) {
                 let connection = try reconnect()
-                // What still waits for a lock when this gives up is not to stay behind.
-                try connection.limitStatements(wait)
-                if !isShared, try !lease.advance(connection, wait) { return nil }
-                return try read(batch, last, connection, wait)
+                do throws(StorageFailure) {
+                    // What still waits for a lock when this gives up is not to stay behind.
+                    try connection.limitStatements(wait)
+                    if !isShared, try !lease.advance(connection, wait) { return nil }
+                    return try read(batch, last, connection, wait)
+                } catch {
+                    release(connection)
+                    throw error
+                }
             } catch {
                 poll(nil, 0, Self.pauseMilliseconds)
             }

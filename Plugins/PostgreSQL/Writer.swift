@@ -55,8 +55,26 @@ final class Writer {
     }
 
     private func connected() throws(StorageFailure) -> Connection {
-        if let connection, !connection.isBroken, !connection.hasEnded() { return connection }
-        return try reconnect()
+        let connection: Connection
+        if let existing = self.connection, !existing.isBroken, !existing.hasEnded() {
+            connection = existing
+        } else {
+            connection = try reconnect()
+        }
+        if lease.isInDoubt { try makeSure(of: connection) }
+        return connection
+    }
+
+    /// Finds out whether this daemon still holds the lease, and by which number.
+    private func makeSure(of connection: Connection) throws(StorageFailure) {
+        let wait = Wait(milliseconds: Self.timeoutMilliseconds)
+        do throws(StorageFailure) {
+            try connection.limitStatements(wait)
+            guard try lease.advance(connection, wait) else { throw takenOver() }
+        } catch {
+            release(connection)
+            throw error
+        }
     }
 
     /// Connects again.
@@ -72,7 +90,8 @@ final class Writer {
         }
     }
 
-    private func release(_ connection: Connection) {
+    /// Has a connection whose use has failed in order again, or replaced.
+    func release(_ connection: Connection) {
         connection.recover()
         guard connection.isBroken else { return }
         self.connection = nil

@@ -67,6 +67,20 @@ import Testing
         #expect(try backend.write([.put("a", "1", if: .absent, in: again)]) == [.created])
     }
 
+    /// The lease is not taken for somebody else's where the number that it has got was lost with its connection.
+    @Test func leaseIsStillHeldWhereItsNumberWasLost() throws {
+        let relay = try Relay(to: PostgreSQLServer.shared())
+        defer { relay.end() }
+        let backend = try open(relay, "lost number")
+        let collection = try backend.open("clients")
+        relay.inject(.afterCommitAndAdvance)
+        let error = #expect(throws: CallError.self) { try backend.write([.put("a", "1", in: collection)]) }
+        #expect(error?.status == CRUDD_OUTCOME_UNKNOWN, "\(error.map { "\($0)" } ?? "")")
+        relay.inject(nil)
+        #expect(try backend.write([.put("a", "2", in: collection)]) == [.replaced])
+        #expect(try backend.reader().read("a", in: collection)?.item == "2")
+    }
+
     /// With several daemons another one may have changed the record since.
     @Test func outcomeIsUnknownWhereItIsNotProved() throws {
         let relay = try Relay(to: PostgreSQLServer.shared())

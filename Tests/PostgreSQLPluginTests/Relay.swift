@@ -10,6 +10,8 @@ final class Relay: Sendable {
     enum Fault: Sendable {
         /// A transaction has been committed, and its client has not been told.
         case afterCommit
+        /// As ``afterCommit``, and on each connection that has raised the number of the lease, until told otherwise.
+        case afterCommitAndAdvance
         /// Statements have been sent, and the server has not got them.
         case beforeStatements
     }
@@ -44,7 +46,9 @@ final class Relay: Sendable {
     var connection: String { "host=\(directory.path) dbname=postgres user=crudd" }
 
     /// Has the next transaction that is committed come to grief; the connections that follow work.
-    func inject(_ fault: Fault) { self.fault.withLock { $0 = fault } }
+    ///
+    /// - Parameter fault: nil: none, also of those that have not come about.
+    func inject(_ fault: Fault?) { self.fault.withLock { $0 = fault } }
 
     /// The texts of all statements so far.
     var statements: [String] { sent.withLock { $0.texts } }
@@ -59,6 +63,7 @@ final class Relay: Sendable {
         let client: Descriptor
         let server: Descriptor
         var messages = ClientMessages()
+        var hasAdvancedLease = false
     }
 
     private func run() {
@@ -76,8 +81,8 @@ final class Relay: Sendable {
             for (index, var pair) in pairs.enumerated() where 2 * index + 3 < events.count {
                 let isOpen =
                     (events[2 * index + 2] == 0
-                        || forward(pair.client, pair.server, .beforeStatements) { note($0, &pair.messages) })
-                    && (events[2 * index + 3] == 0 || forward(pair.server, pair.client, .afterCommit))
+                        || forward(pair.client, pair.server, isReply: false, &pair))
+                    && (events[2 * index + 3] == 0 || forward(pair.server, pair.client, isReply: true, &pair))
                 if isOpen { open.append(pair) }
             }
             pairs = open + pairs.dropFirst((events.count - 2) / 2)
@@ -93,32 +98,42 @@ final class Relay: Sendable {
         return Pair(client: Descriptor(owning: client), server: connection)
     }
 
-    private func note(_ bytes: ArraySlice<UInt8>, _ messages: inout ClientMessages) {
-        messages.take(bytes)
+    private func note(_ bytes: ArraySlice<UInt8>, _ pair: inout Pair) {
+        pair.messages.take(bytes)
+        let (texts, groups) = (pair.messages.texts, pair.messages.groups)
+        if texts.contains(where: { $0.contains("fence = fence + 1") }) { pair.hasAdvancedLease = true }
         sent.withLock { sent in
-            sent.texts += messages.texts
-            sent.groups += messages.groups
+            sent.texts += texts
+            sent.groups += groups
         }
-        (messages.texts, messages.groups) = ([], 0)
+        (pair.messages.texts, pair.messages.groups) = ([], 0)
+    }
+
+    /// Whether the connection ends instead of passing on `bytes`.
+    private func strikes(_ bytes: ArraySlice<UInt8>, isReply: Bool, _ pair: Pair) -> Bool {
+        fault.withLock { fault in
+            // The completion of the statement, or the name of a prepared one.
+            func has(_ sign: String) -> Bool { String(decoding: bytes, as: UTF8.self).contains(sign) }
+            switch fault {
+            case .afterCommit? where isReply && has("COMMIT"), .beforeStatements? where !isReply && has("\0crudd_"):
+                fault = nil
+                return true
+            case .afterCommitAndAdvance?: return isReply && (pair.hasAdvancedLease || has("COMMIT"))
+            default: return false
+            }
+        }
     }
 
     /// Passes on what has come; false when the connection is to end.
-    ///
-    /// - Parameter note: gets it before.
     private func forward(
-        _ source: Descriptor, _ target: Descriptor, _ kind: Fault, note: (ArraySlice<UInt8>) -> Void = { _ in }
+        _ source: Descriptor, _ target: Descriptor, isReply: Bool, _ pair: inout Pair
     ) -> Bool {
         var bytes = [UInt8](repeating: 0, count: 1 << 16)
         let count = recv(source.number, &bytes, bytes.count, 0)
         guard count > 0 else { return false }
-        // The completion of the statement, or the name of a prepared one.
-        let sign = kind == .afterCommit ? "COMMIT" : "\0crudd_"
-        if fault.withLock({ $0 == kind }), String(decoding: bytes[..<count], as: UTF8.self).contains(sign) {
-            fault.withLock { $0 = nil }
-            return false
-        }
         var rest = bytes[..<count]
-        note(rest)
+        if strikes(rest, isReply: isReply, pair) { return false }
+        if !isReply { note(rest, &pair) }
         while !rest.isEmpty {
             let sent = rest.withUnsafeBytes {
                 send(target.number, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))

@@ -89,14 +89,14 @@ enum CollectionStatement: Hashable {
                 """
                 UPDATE \(scope.table) AS r
                 SET \(scope.keyColumns.enumerated().map { "\($1) = $\($0 + 4)" }.joined(separator: ", "))
-                WHERE r.id = $1 AND (r.expires_at IS NULL OR r.expires_at > $2)
+                WHERE r.id = $1 AND \(Self.isThere("r.", by: 2))
                 """, scope, expected: 3, [.text, .int8], after: scope.indexes.map { _ in .bytea })
         case .examine:
             StatementDefinition(
                 sql: "SELECT revision, expires_at FROM \(scope.table) WHERE id = $1", parameters: [.text])
         case .removeExpired:
             StatementDefinition(
-                sql: "DELETE FROM \(scope.table) WHERE id = ANY ($1) AND expires_at <= $2",
+                sql: "DELETE FROM \(scope.table) WHERE id = ANY ($1) AND \(Self.hasExpired(by: 2))",
                 parameters: [.textArray, .int8])
         case .verify:
             StatementDefinition(
@@ -106,6 +106,29 @@ enum CollectionStatement: Hashable {
         case .commit: StatementDefinition(sql: "COMMIT", parameters: [])
         case .fence: StatementDefinition(sql: Lease.fenceSQL(scope.table), parameters: [.int8])
         }
+    }
+}
+
+// MARK: Conditions
+
+extension CollectionStatement {
+    /// Whether a record has not expired by the clock in a parameter. Rows of others may have 0, which is never.
+    ///
+    /// - Parameter row: what names the row, such as "r.".
+    fileprivate static func isThere(_ row: String = "", by clock: Int) -> String {
+        "(\(row)expires_at IS NULL OR \(row)expires_at = 0 OR \(row)expires_at > $\(clock))"
+    }
+
+    fileprivate static func hasExpired(_ row: String = "", by clock: Int) -> String {
+        "\(row)expires_at <> 0 AND \(row)expires_at <= $\(clock)"
+    }
+
+    /// Whether a record has the revision in a parameter, as the host knows it.
+    fileprivate static func isRevision(_ row: String = "", in expected: Int) -> String {
+        """
+        (\(row)revision = $\(expected) OR $\(expected) = '\(StoredRecord.invalidRevision)'
+        AND \(row)revision COLLATE "C" !~ '^[!-~]{1,64}$')
+        """
     }
 }
 
@@ -134,7 +157,7 @@ extension CollectionStatement {
                 INSERT INTO \(scope.table) AS r (\(columns.joined(separator: ", ")))
                 VALUES \(values.joined(separator: ", "))
                 ON CONFLICT (id) DO UPDATE SET \(assignments.joined(separator: ", "))
-                \(ifAbsent ? "WHERE r.expires_at <= $\(clock)" : "") RETURNING r.id, xmax = 0
+                \(ifAbsent ? "WHERE \(hasExpired("r.", by: clock))" : "") RETURNING r.id, xmax = 0
                 """,
             parameters: (0..<rows).flatMap { _ in types } + (ifAbsent ? [.int8] : []))
     }
@@ -146,22 +169,23 @@ extension CollectionStatement {
         return changing(
             """
             UPDATE \(scope.table) AS r SET \(assignments.joined(separator: ", "))
-            WHERE r.id = $1 AND (r.expires_at IS NULL OR r.expires_at > $\(clock))
+            WHERE r.id = $1 AND \(isThere("r.", by: clock))
             """, scope, expected: ifRevision ? clock + 1 : nil, types(scope) + [.int8], clock: clock)
     }
 
     private static func removal(_ scope: StatementScope, _ ifRevision: Bool) -> StatementDefinition {
         changing(
-            "DELETE FROM \(scope.table) AS r WHERE r.id = $1 AND (r.expires_at IS NULL OR r.expires_at > $2)",
-            scope, expected: ifRevision ? 3 : nil, [.text, .int8])
+            "DELETE FROM \(scope.table) AS r WHERE r.id = $1 AND \(isThere("r.", by: 2))", scope,
+            expected: ifRevision ? 3 : nil, [.text, .int8])
     }
 
     private static func rememberedRemoval(_ scope: StatementScope, ifRevision: Bool) -> StatementDefinition {
-        let isThere = "id = $1 AND (expires_at IS NULL OR expires_at > $2)"
+        let isThere = "id = $1 AND \(isThere(by: 2))"
+        let isPermitted = ifRevision ? "\(isThere) AND \(isRevision(in: 3))" : isThere
         return StatementDefinition(
             sql: """
                 WITH changed AS (
-                    DELETE FROM \(scope.table) WHERE \(isThere)\(ifRevision ? " AND revision = $3" : "") RETURNING id
+                    DELETE FROM \(scope.table) WHERE \(isPermitted) RETURNING id
                 ), remembered AS (
                     INSERT INTO \(scope.removals) (sequence, id, removed_at)
                     SELECT $\(ifRevision ? 4 : 3), id, $2 FROM changed
@@ -183,9 +207,9 @@ extension CollectionStatement {
             sql: """
                 WITH changed AS (
                     DELETE FROM \(scope.table) WHERE id = ANY (ARRAY(
-                        SELECT id FROM \(scope.table) WHERE expires_at IS NOT NULL AND expires_at <> 0
-                        AND expires_at <= $1 ORDER BY expires_at, id LIMIT $2
-                    )) AND expires_at <= $1 RETURNING id, expires_at
+                        SELECT id FROM \(scope.table) WHERE expires_at IS NOT NULL AND \(hasExpired(by: 1))
+                        ORDER BY expires_at, id LIMIT $2
+                    )) AND \(hasExpired(by: 1)) RETURNING id, expires_at
                 )\(isRemembered ? remembered : "") SELECT id FROM changed ORDER BY expires_at, id
                 """,
             parameters: [.int8, .int8] + (isRemembered ? [.int8] : []))
@@ -199,9 +223,9 @@ extension CollectionStatement {
         guard let expected else { return StatementDefinition(sql: sql, parameters: types + after) }
         return StatementDefinition(
             sql: """
-                WITH changed AS (\(sql) AND r.revision = $\(expected) RETURNING r.id)
+                WITH changed AS (\(sql) AND \(isRevision("r.", in: expected)) RETURNING r.id)
                 SELECT (SELECT count(*) FROM changed), (SELECT revision FROM \(scope.table)
-                WHERE id = $1 AND (expires_at IS NULL OR expires_at > $\(clock)))
+                WHERE id = $1 AND \(isThere(by: clock)))
                 """,
             parameters: types + [.text] + after)
     }
@@ -242,7 +266,8 @@ extension CollectionStatement.Scan {
             return StatementDefinition(
                 sql: """
                     SELECT count(*) FROM \(scope.table)
-                    WHERE expires_at IS NOT NULL AND expires_at <= $\(types.count + 1) AND \(condition)
+                    WHERE expires_at IS NOT NULL AND \(CollectionStatement.hasExpired(by: types.count + 1))
+                    AND \(condition)
                     """,
                 parameters: types + [.int8])
         }

@@ -11,7 +11,8 @@ final class Connection {
     private let handle: OpaquePointer
     /// The server is not there any more, or nobody knows what it would reply to.
     private(set) var isBroken = false
-    /// The server has warned since this was reset. While it commits it does so where the commit has not reached the
+    /// The server itself has warned since this was reset, and not a function, such as that of a trigger, which the
+    /// warning would name as its context. While the server commits it does so where the commit has not reached the
     /// standbys (<https://www.postgresql.org/docs/current/warm-standby.html#SYNCHRONOUS-REPLICATION>).
     var hasWarned: Bool {
         get { warning.pointee }
@@ -65,7 +66,8 @@ final class Connection {
             handle,
             { warning, notice in
                 guard let severity = PQresultErrorField(notice, Int32(cpostgresql_severity)),
-                    String(cString: severity) == "WARNING"
+                    String(cString: severity) == "WARNING",
+                    PQresultErrorField(notice, Int32(cpostgresql_context)) == nil
                 else { return }
                 // The address given below, which is valid until the connection is closed.
                 warning!.assumingMemoryBound(to: Bool.self).pointee = true

@@ -217,7 +217,7 @@ final class PostgreSQLBackend: StorageBackend {
 
     func openReader() throws(StorageFailure) -> PostgreSQLReader {
         PostgreSQLReader(
-            settings, availability, version: options.isShared ? 0 : UInt64(clamping: writer.firstFence))
+            settings, availability, host, version: options.isShared ? 0 : UInt64(clamping: writer.firstFence))
     }
 
     func write(_ batch: borrowing WriteBatch<PostgreSQLCollection>) throws(StorageFailure) {

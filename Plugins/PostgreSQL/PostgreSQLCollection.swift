@@ -20,6 +20,7 @@ final class PostgreSQLCollection: Sendable {
     private let copies = Mutex<Set<[UInt8]>>([])
 
     private static let maximumCopies = 10_000
+    private let hasInvalidID = Atomic(false)
 
     /// The indexes that there are. The backend's thread sets it, readers look.
     var layout: Layout {
@@ -33,6 +34,12 @@ final class PostgreSQLCollection: Sendable {
         self.format = format
         self.scope = scope
         currentLayout = Mutex(Layout(scope: scope, indexes: [], keepsSequences: false))
+    }
+
+    /// Logs once that a row is left out.
+    func reportInvalidID(to host: Host) {
+        if hasInvalidID.exchange(true, ordering: .relaxed) { return }
+        host.log(.warning, "table \(tableName) has a row whose id no client can name; it is ignored")
     }
 
     func noteCopy(_ id: UnsafeRawBufferPointer) {

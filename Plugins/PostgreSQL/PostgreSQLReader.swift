@@ -5,13 +5,15 @@ import Synchronization
 final class PostgreSQLReader: StorageReader {
     private let settings: ConnectionSettings
     private let availability: Availability
+    private let host: Host
     private var connection: Connection?
     /// What ``dataVersion()`` returns while no other daemon can own the schema; 0: others may write at any time.
     private let version: UInt64
 
-    init(_ settings: ConnectionSettings, _ availability: Availability, version: UInt64) {
+    init(_ settings: ConnectionSettings, _ availability: Availability, _ host: Host, version: UInt64) {
         self.settings = settings
         self.availability = availability
+        self.host = host
         self.version = version
     }
 
@@ -39,34 +41,28 @@ final class PostgreSQLReader: StorageReader {
             }
             let statement = CollectionStatement.read(isSingle: positions.count == 1, withItems: request.wantsItems)
             let result = try query(statement, collection.scope, parameters, request.call)
-            guard try emit(result, positions, request, collection) else { return }
+            guard emit(result, positions, request) else { return }
         }
     }
 
     /// Returns whether the host wants more.
-    private func emit(
-        _ result: QueryResult, _ positions: Range<Int>, _ request: borrowing ReadRequest,
-        _ collection: PostgreSQLCollection
-    ) throws(StorageFailure) -> Bool {
+    private func emit(_ result: QueryResult, _ positions: Range<Int>, _ request: borrowing ReadRequest) -> Bool {
         if positions.count == 1 {
             if result.rowCount == 0 { return true }
-            return try emit(StoredRecord(result, 0, collection), positions.lowerBound, request, collection)
+            return emit(StoredRecord(result, 0), positions.lowerBound, request)
         }
         // Rows come in the server's order, one for an id that is asked for twice.
         var rows: [[UInt8]: Int] = [:]
         for row in 0..<result.rowCount { rows[Array(result.bytes(row, 0))] = row }
         for position in positions {
             guard let row = rows[Array(request.id(at: position))] else { continue }
-            guard try emit(StoredRecord(result, row, collection), position, request, collection) else { return false }
+            guard emit(StoredRecord(result, row), position, request) else { return false }
         }
         return true
     }
 
-    private func emit(
-        _ record: StoredRecord, _ position: Int, _ request: borrowing ReadRequest, _ collection: PostgreSQLCollection
-    ) throws(StorageFailure) -> Bool {
-        let revision = try record.revision
-        let item = try request.wantsItems ? record.item : emptyBytes
+    private func emit(_ record: StoredRecord, _ position: Int, _ request: borrowing ReadRequest) -> Bool {
+        let (revision, item) = record.content
         return request.emit(
             position, item: item.bytes, revision: revision.bytes, expiresAt: record.expiresAt,
             sequence: record.sequence)
@@ -84,8 +80,11 @@ final class PostgreSQLReader: StorageReader {
             let page = try query(.scan(bounds.scan), bounds.scope, parameters, request.call)
             var bytes = 0
             for row in 0..<page.rowCount {
-                let record = StoredRecord(page, row, collection)
-                let id = try record.id
+                let record = StoredRecord(page, row)
+                guard let id = record.id else {
+                    collection.reportInvalidID(to: host)
+                    continue
+                }
                 if bounds.scan.order == .sequence {
                     guard record.sequence != lastSequence else {
                         collection.noteCopy(id)
@@ -98,8 +97,7 @@ final class PostgreSQLReader: StorageReader {
                     if rest != .max { rest -= 1 }
                     continue
                 }
-                let revision = try record.revision
-                let item = try request.wantsItems ? record.item : emptyBytes
+                let (revision, item) = record.content
                 bytes += item.count + 100
                 let isWanted = request.emit(
                     id: id.bytes, item: item.bytes, revision: revision.bytes, expiresAt: record.expiresAt,

@@ -4,40 +4,35 @@ import CRUDPluginKit
 var emptyBytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: nil, count: 0) }
 
 /// A row as the statements of a collection return it. It is what the host has stored, unless somebody has edited the
-/// table by hand: each column is looked at before it goes out, so that the host is never handed a revision or id that
-/// violates its rules, or no item at all.
+/// table by hand. The host is never handed a revision or an id that violates its rules: a row with such a revision is
+/// emitted without an item, which is a corrupt record to the host, and one with such an id, which no client could name,
+/// is left out.
 struct StoredRecord {
+    /// Stands for a revision that is not one.
+    static let invalidRevision: StaticString = "invalid"
+
     private let result: QueryResult
     private let row: Int
-    private let collection: PostgreSQLCollection
 
-    init(_ result: QueryResult, _ row: Int, _ collection: PostgreSQLCollection) {
+    init(_ result: QueryResult, _ row: Int) {
         self.result = result
         self.row = row
-        self.collection = collection
     }
 
-    var id: UnsafeRawBufferPointer {
-        get throws(StorageFailure) {
-            let id = result.bytes(row, 0)
-            guard RecordRules.isValidID(id.bytes) else {
-                throw corrupt("an id that is not 1 to 512 bytes of UTF-8 without control characters")
-            }
-            return id
-        }
+    /// nil: it is no id.
+    var id: UnsafeRawBufferPointer? {
+        let id = result.bytes(row, 0)
+        return RecordRules.isValidID(id.bytes) ? id : nil
     }
 
     /// Whether a row by sequence is something that was removed, which has no revision.
     var isRemoval: Bool { result.isNull(row, 1) }
 
-    var revision: UnsafeRawBufferPointer {
-        get throws(StorageFailure) {
-            let revision = result.bytes(row, 1)
-            guard RecordRules.isValidRevision(revision.bytes) else {
-                throw corrupt("a revision that is not 1 to 64 characters of printable ASCII")
-            }
-            return revision
-        }
+    /// The revision, and the item, which is empty where it is not wanted or the row is corrupt.
+    var content: (revision: UnsafeRawBufferPointer, item: UnsafeRawBufferPointer) {
+        let revision = result.bytes(row, 1)
+        return RecordRules.isValidRevision(revision.bytes)
+            ? (revision, result.bytes(row, 4)) : (Self.known(revision), emptyBytes)
     }
 
     /// Milliseconds since 1970-01-01 UTC; 0: never.
@@ -46,15 +41,9 @@ struct StoredRecord {
     /// 0: written by somebody else.
     var sequence: UInt64 { UInt64(clamping: result.integer(row, 3)) }
 
-    var item: UnsafeRawBufferPointer {
-        get throws(StorageFailure) {
-            let item = result.bytes(row, 4)
-            guard !item.isEmpty else { throw corrupt("an empty item") }
-            return item
-        }
-    }
-
-    private func corrupt(_ violation: String) -> StorageFailure {
-        StorageFailure(.corrupt, "table \(collection.tableName) has a row with \(violation)")
+    /// The revision by which the host knows a row with this one.
+    static func known(_ revision: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+        if RecordRules.isValidRevision(revision.bytes) { return revision }
+        return UnsafeRawBufferPointer(start: invalidRevision.utf8Start, count: invalidRevision.utf8CodeUnitCount)
     }
 }

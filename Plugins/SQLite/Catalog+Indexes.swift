@@ -158,7 +158,7 @@ extension Catalog {
     private static func firstUnfilled(_ index: Int64, _ table: String, now: String) -> String {
         """
         coalesce((SELECT id FROM \(table)
-        WHERE id >= filled_below AND \(keyColumn(index)) IS NULL AND (expires_at IS NULL OR expires_at > \(now))
+        WHERE id >= filled_below AND \(keyColumn(index)) IS NULL AND \(CollectionStatement.isThere(by: now))
         ORDER BY id LIMIT 1), x'')
         """
     }

@@ -75,7 +75,14 @@ enum CollectionStatement {
 
 extension CollectionStatement {
     /// Not expired, and with the expected revision.
-    private static let isPermitted = "(expires_at IS NULL OR expires_at > ?6) AND (?7 IS NULL OR revision = ?7)"
+    private static let isPermitted = "\(isThere(by: "?6")) AND (?7 IS NULL OR revision = ?7)"
+
+    /// Whether a record has not expired by a clock. Rows of others may have 0, which is never.
+    static func isThere(by clock: String) -> String {
+        "(expires_at IS NULL OR expires_at = 0 OR expires_at > \(clock))"
+    }
+
+    private static func hasExpired(by clock: String) -> String { "expires_at <> 0 AND expires_at <= \(clock)" }
 
     private func recordSQL(_ scope: StatementScope) -> String {
         let table = scope.table
@@ -92,7 +99,7 @@ extension CollectionStatement {
             return """
                 INSERT INTO \(table) (\(columns.joined(separator: ", "))) VALUES (\(parameters.joined(separator: ", ")))
                 ON CONFLICT (id) DO UPDATE SET \(([values] + assignments).joined(separator: ", "))
-                WHERE expires_at <= ?6
+                WHERE \(Self.hasExpired(by: "?6"))
                 """
         case .update:
             // SQLite rewrites the entry of an index whenever its column is assigned to, changed or not.
@@ -150,7 +157,7 @@ extension CollectionStatement {
         case .countExpired(let order):
             return """
                 SELECT count(*) FROM \(table) INDEXED BY \(expiryIndex(scope.collection))
-                WHERE expires_at <= ?3 AND \(Self.range(order, scope))
+                WHERE \(Self.hasExpired(by: "?3")) AND \(Self.range(order, scope))
                 """
         default:
             return "SELECT count(*) FROM \(table)"

@@ -10,4 +10,5 @@ enum {
     cpostgresql_sqlstate = PG_DIAG_SQLSTATE,
     cpostgresql_message = PG_DIAG_MESSAGE_PRIMARY,
     cpostgresql_constraint = PG_DIAG_CONSTRAINT_NAME,
+    cpostgresql_context = PG_DIAG_CONTEXT,
 };

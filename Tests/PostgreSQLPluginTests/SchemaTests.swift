@@ -119,14 +119,101 @@ import Testing
         let reader = try backend.reader()
         #expect(try reader.read("a", in: collection)?.item == #"{"name": "Anna"}"#)
         #expect(try reader.scan(collection, PluginRange(.unkeyed(index: 0))).map(\.id) == ["a", "b"])
-        try run("UPDATE edited.clients SET revision = 'no revision' WHERE id = 'b'")
-        #expect(try reader.read("a", in: collection) != nil)
-        let error = #expect(throws: CallError.self) { try reader.read("b", in: collection) }
-        #expect(error?.status == CRUDD_CORRUPT)
-        #expect(try backend.write([.put("b", "3", in: collection)]) == [.replaced])
-        #expect(try reader.read("b", in: collection)?.item == "3")
         try run("DROP TABLE edited.clients")
         #expect(throws: CallError.self) { try reader.read("a", in: collection) }
+    }
+
+    /// Each such record is corrupt by itself, until it is overwritten.
+    @Test(.serialized, arguments: ["''", "'no revision'", "'é'", "repeat('x', 65)", "'r' || chr(10)"])
+    func invalidRevisionIsThatOfOneCorruptRecord(_ revision: String) throws {
+        try run("DROP SCHEMA IF EXISTS damaged CASCADE")
+        let backend = try open("damaged")
+        let collection = try backend.open("clients", indexes: ["name"])
+        _ = try backend.write(["a", "b", "c"].map { .put($0, "1", in: collection) })
+        let spoil = "UPDATE damaged.clients SET revision = \(revision) WHERE id = 'b'"
+        try run(spoil)
+        let reader = try backend.reader()
+        let corrupt = PluginRecord("b", bytes: [], revision: "invalid")
+        #expect(try reader.read("b", in: collection) == corrupt)
+        #expect(try reader.scan(collection).map(\.revision) == ["1", "invalid", "1"])
+        #expect(try reader.scan(collection)[1] == corrupt)
+        let refused = try backend.write([
+            .put("b", "2", if: .revision("1"), in: collection), .remove("b", if: .revision("2"), in: collection),
+            .setKeys("b", [[1]], ifRevision: "1", in: collection),
+        ])
+        #expect(refused == [PluginOutcome](repeating: .mismatch(current: "invalid"), count: 3))
+        // The host knows the record by this revision.
+        #expect(
+            try backend.write([
+                .setKeys("b", [[1]], ifRevision: "invalid", in: collection),
+                .put("b", "3", revision: "2", if: .revision("invalid"), in: collection),
+            ]).last == .replaced)
+        #expect(try reader.read("b", in: collection)?.item == "3")
+        #expect(
+            try backend.write([.put("b", "4", if: .revision("invalid"), in: collection)]) == [.mismatch(current: "2")])
+        try run(spoil)
+        #expect(try backend.write([.put("b", "5", in: collection)]) == [.replaced])
+        try run(spoil)
+        _ = try backend.write([.remove("b", if: .revision("invalid"), in: collection)])
+        #expect(try reader.read("b", in: collection) == nil)
+    }
+
+    /// It is left out, as no client could name it.
+    @Test func rowWithAnInvalidIDIsIgnored() throws {
+        let backend = try open("misnamed")
+        let collection = try backend.open("clients", hasSequences: true)
+        _ = try backend.write((0..<40).map { .put("\(100 + $0)", "1", in: collection) })
+        try run(
+            """
+            INSERT INTO misnamed.clients (id, item) VALUES ('1' || chr(10), '1'), (repeat('1', 513), '1');
+            UPDATE misnamed.clients SET id = '120' || chr(7) WHERE id = '120'
+            """)
+        let reader = try backend.reader()
+        let ids = (100..<140).filter { $0 != 120 }.map(String.init)
+        #expect(try reader.scan(collection).map(\.id) == ids)
+        #expect(try reader.scan(collection, .sequences()).map(\.id) == ids)
+        #expect(try reader.scan(collection, limit: 30).map(\.id) == Array(ids.prefix(30)))
+    }
+
+    /// What a trigger says is no word about the commit.
+    @Test func triggerMayWarn() throws {
+        let backend = try open("warned")
+        let collection = try backend.open("clients")
+        try run(
+            """
+            CREATE FUNCTION warned.warn() RETURNS trigger LANGUAGE plpgsql AS
+            $$BEGIN RAISE WARNING 'look at this'; RETURN NEW; END$$;
+            CREATE TRIGGER warn BEFORE INSERT ON warned.clients FOR EACH ROW EXECUTE FUNCTION warned.warn();
+            CREATE CONSTRAINT TRIGGER warn_late AFTER INSERT ON warned.clients
+            DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION warned.warn()
+            """)
+        for id in ["a", "b"] { #expect(try backend.write([.put(id, "1", in: collection)]) == [.created]) }
+        #expect(try backend.write([.put("c", "1", in: collection)], isAtomic: true) == [.created])
+    }
+
+    /// Zero, as the host gives it to plugins, is "never" also in the table.
+    @Test func expiryOfZeroIsNone() throws {
+        let backend = try open("immortal")
+        let collection = try backend.open("clients", indexes: ["name"])
+        _ = try backend.write([.put(PluginRecord("z", bytes: [49], expiresAt: 1 << 50), in: collection)])
+        try run(
+            """
+            INSERT INTO immortal.clients (id, item, revision, expires_at)
+            VALUES ('a', '1', 'r', 0), ('b', '1', 'r', 0), ('c', '1', 'r', 0)
+            """)
+        let reader = try backend.reader()
+        #expect(try reader.count(collection) == 4)
+        #expect(
+            try backend.write([
+                .put("a", "2", if: .absent, in: collection), .put("b", "2", in: collection),
+                .put("c", "2", if: .present, in: collection),
+            ]) == [.exists, .replaced, .replaced])
+        try run("UPDATE immortal.clients SET expires_at = 0 WHERE id <> 'z'")
+        #expect(
+            try backend.write([
+                .setKeys("a", [[1]], ifRevision: "r", in: collection), .remove("b", in: collection),
+                .put("a", "3", if: .revision("r"), in: collection), .remove("c", if: .revision("1"), in: collection),
+            ]) == [.passed, .removed, .replaced, .removed])
     }
 
     /// The others of the batch are stored.

@@ -55,6 +55,29 @@ import Testing
         #expect(try store.reader().scan(plain, call: Call(now: 200)) == (isPut ? [Record(0, "a", "new", "r1")] : []))
     }
 
+    /// Zero, as the host gives it to plugins, is "never" also in the table.
+    @Test func zeroIsNone() throws {
+        try store.write([.put("z", "1", expiresAt: 1 << 50)], to: clients)
+        try Inspector(path).execute(
+            """
+            INSERT INTO clients (id, item, revision, expires_at)
+            VALUES ('a', '1', 'r', 0), ('b', '1', 'r', 0), ('c', '1', 'r', 0)
+            """)
+        let reader = try store.reader()
+        #expect(try reader.count(clients, now: 100) == 4)
+        reader.endSnapshot()
+        #expect(
+            try store.write(
+                [
+                    .put("a", "2", "r", CRUDD_IF_ABSENT), .put("b", "2"), .put("c", "2", "r2", CRUDD_IF_PRESENT),
+                ], to: clients, now: 100) == [.exists, .replaced, .replaced])
+        try Inspector(path).execute("UPDATE clients SET expires_at = 0, revision = 's' WHERE id <> 'z'")
+        #expect(
+            try store.write(
+                [.remove("b"), .put("a", "3", "r", CRUDD_IF_REVISION, expected: "s")], to: clients, now: 100)
+                == [.removed, .replaced])
+    }
+
     @Test func isNotThereForChecks() throws {
         try store.write([.put("a", "1", expiresAt: 200)], to: clients, now: 100)
         let check = Change(kind: CRUDD_CHECK, id: "a", precondition: CRUDD_IF_ABSENT)

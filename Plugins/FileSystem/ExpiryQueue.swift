@@ -68,7 +68,8 @@ final class ExpiryQueue {
 
     /// Reads on, if not all files have been read.
     func read(_ listing: Listing, _ heartbeat: inout Heartbeat, now: Int64) throws(StorageFailure) {
-        if case .read = state, horizon <= now { state = .unread }
+        // Not before what is known to have expired is dealt with: it may be thousands that expire at one time.
+        if case .read = state, horizon <= now, (first?.expiresAt ?? .max) > now { state = .unread }
         if case .unread = state {
             horizon = .max
             state = .reading(try DirectoryNames(of: listing.directory))

@@ -56,7 +56,7 @@ public struct InMemoryRepository: RecordStore {
 
     public func query<Item: Decodable>(_ query: RecordQuery, as type: Item.Type) async throws -> RecordPage<Item> {
         try await yield()
-        return try RecordPage(json: database.page(query, in: collection))
+        return try RecordPage(json: database.page(query, in: collection), of: query)
     }
 
     public func changes(_ query: ChangeQuery) async throws -> ChangePage {

@@ -175,6 +175,24 @@ import Testing
         }
     }
 
+    /// The daemon leaves the item out then.
+    @Test(arguments: Backing.allCases)
+    func anItemOfNoFieldsIsAnEmptyObject(_ backing: Backing) async throws {
+        let collections = try await backing.open(changes: true)
+        let store = collections.store("bare")
+        try await store.create(id: "a", item: ["n": 1])
+        try await store.create(id: "b", item: 7)
+        let page = try await store.query(RecordQuery(fields: []), as: [String: Int].self)
+        #expect(page.records.map(\.id) == ["a", "b"])
+        #expect(page.records.map(\.item) == [[:], [:]])
+        let changes = try await store.changes(ChangeQuery(fields: [])).changes
+        let items = try changes.map { change throws -> [String: Int]? in
+            guard case .saved(let record) = change else { return nil }
+            return try record.item.decoded()
+        }
+        #expect(items == [[:], [:]])
+    }
+
     @Test(arguments: Backing.allCases)
     func aQueryOutlivesWrites(_ backing: Backing) async throws {
         let collections = try await backing.open()

@@ -45,7 +45,7 @@ import Testing
         ("a BETWEEN 2 AND 1", ""), ("a BETWEEN 1 AND 'b'", ""), ("a IN (1, 'b', true, 1.0)", #"true 1 "b""#),
         ("a IN (7)", ""),
         ("a IS NULL", "null"), ("a LIKE 'ab%'", #""ab" "abc""#), ("a LIKE 'a_'", #""a" "ab" "abc" "ac""#),
-        ("a LIKE '%'", #""" "a" "ab" "abc" "ac" "b" "\u0000" "😀""#), ("A_CONTAINS(a, [1])", "[] [1]"),
+        ("a LIKE '%'", #""" "a" "ab" "abc" "ac" "b" "\u0000" "😀""#), ("A_CONTAINS(a, (1))", "[] [1]"),
         ("a > 0 AND a < 2", "1 1.5"), ("a > 0 AND b = 1", "1 1.5 2 9007199254740993 3e300 1e400"),
         ("a > 0 AND a = 'b'", ""),
         ("a = 1 OR a = 'b'", #"1 "b""#), ("a < 1 OR a < 2", "-1e400 -1 0 1 1.5"), ("NOT a > 0", "-1e400 -1 0"),
@@ -70,7 +70,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("a = 1", true), ("a = 'x'", true), ("a = true", true), ("a IS NULL", true), ("A_CONTAINS(a, [1])", true),
+        ("a = 1", true), ("a = 'x'", true), ("a = true", true), ("a IS NULL", true), ("A_CONTAINS(a, (1))", true),
         ("a IN (1, 1.0)", true), ("a BETWEEN 1 AND 1", true), ("a >= 1 AND a <= 1", true),
         ("a = 9007199254740993", true),
         ("a IN (1, 2)", false), ("a <= true", false), ("a LIKE 'x%'", false), ("a > 1", false),

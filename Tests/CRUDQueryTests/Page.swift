@@ -29,10 +29,10 @@ struct Page {
         let result = try JSON(parsing: result)
         guard let elements = result["records"]?.elements else { throw Failure("no records in \(result.text)") }
         records = try elements.map { element in
-            guard let id = element["id"]?.string, let item = element["item"]?.text,
-                let revision = element["revision"]?.string
+            guard let id = element["id"]?.string, let revision = element["revision"]?.string
             else { throw Failure("no record: \(element.text)") }
-            return Record(id: id, item: item, revision: revision)
+            // With empty `fields` there is no item.
+            return Record(id: id, item: element["item"]?.text ?? "", revision: revision)
         }
         cursor = result["cursor"]?.string
         corrupt = (result["corrupt"]?.elements ?? []).compactMap(\.string)

@@ -16,12 +16,14 @@ import Testing
     private static let calls = [
         ("record.create", #"{"collection":"c","id":"a","item":{"n":1},"ttl":60}"#),
         ("record.read", #"{"collection":"c","id":"a"}"#),
+        ("record.read", #"{"collection":"c","id":"a","fields":[]}"#),
         ("record.update", #"{"collection":"c","id":"a","item":{"n":2}}"#),
         ("record.upsert", #"{"collection":"c","id":"b","item":{"n":2}}"#),
         ("record.patch", #"{"collection":"c","id":"a","patch":{"m":1},"ttl":null}"#),
         ("record.exists", #"{"collection":"c","id":"a"}"#),
         ("record.readMany", #"{"collection":"c","ids":["a","z"]}"#),
         ("record.query", #"{"collection":"c","limit":1,"explain":true,"sort":[{"property":"n"}]}"#),
+        ("record.query", #"{"collection":"c","fields":[]}"#),
         ("record.count", #"{"collection":"c","filter":true}"#),
         (
             "record.batch",

@@ -72,7 +72,8 @@ import Testing
             }
             let all = try items(#""fields":["s","nested.k"]"#)
             #expect(Set(all) == [#"{"s":"y","nested":{"k":false}}"#, #"{"s":"é"}"#, #"{"s":7}"#])
-            #expect(try items(#""fields":[]"#) == ["{}", "{}", "{}"])
+            #expect(try items(#""fields":["absent"]"#) == ["{}", "{}", "{}"])
+            #expect(try items(#""fields":[]"#) == [nil, nil, nil])
         }
     }
 

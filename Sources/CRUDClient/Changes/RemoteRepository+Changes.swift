@@ -17,21 +17,24 @@ extension RemoteRepository {
         guard let changes = result.elements("changes"), let cursor = result.string("cursor") else {
             throw CRUDError.malformed(.changes)
         }
+        let bareItem = EncodedItem.bare(query.fields)
         return ChangePage(
-            changes: try changes.map { try Change.Kind(ResultObject(Array($0))) }, cursor: Cursor(cursor),
-            hasMore: result.bool("more") ?? false, corrupt: result.strings("corrupt") ?? [])
+            changes: try changes.map { try Change.Kind(ResultObject(Array($0)), bareItem: bareItem) },
+            cursor: Cursor(cursor), hasMore: result.bool("more") ?? false, corrupt: result.strings("corrupt") ?? [])
     }
 }
 
 extension Change<EncodedItem>.Kind {
     /// The change that is an element of `changes`.
-    fileprivate init(_ object: ResultObject?) throws {
+    ///
+    /// - Parameter bareItem: the item of a record that was written, where the element has none; nil: it has one.
+    fileprivate init(_ object: ResultObject?, bareItem: EncodedItem?) throws {
         guard let object, let id = object.string("id") else { throw CRUDError.malformed(.changes) }
         if object.bool("deleted") == true {
             self = .removed(id)
         } else if object.bool("matches") == false {
             self = .unmatched(id)
-        } else if let item = object.value("item"), let revision = object.string("revision") {
+        } else if let item = object.value("item") ?? bareItem?.bytes[...], let revision = object.string("revision") {
             self = .saved(
                 Versioned(
                     id: id, item: EncodedItem(bytes: Array(item)), revision: Revision(revision),

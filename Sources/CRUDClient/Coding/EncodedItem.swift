@@ -28,6 +28,11 @@ public struct EncodedItem: Sendable {
         self.bytes = bytes
     }
 
+    /// What is shown of an item if these fields are: `{}` for none, which the daemon leaves out; nil where it sends it.
+    static func bare(_ fields: [PropertyPath]?) -> EncodedItem? {
+        fields?.isEmpty == true ? EncodedItem(bytes: Array("{}".utf8)) : nil
+    }
+
     /// The JSON text.
     public var json: String { String(decoding: bytes, as: UTF8.self) }
 

@@ -38,7 +38,7 @@ extension RemoteRepository {
             if let fields = query.fields { params.member("fields", strings: fields.map(\.text)) }
             if query.explains { params.member("explain", true) }
         }
-        return try RecordPage(result)
+        return try RecordPage(result, of: query)
     }
 
     public func count(_ selection: RecordSelection) async throws -> Int {
@@ -102,26 +102,29 @@ extension RemoteRepository {
 
 extension RecordPage where Item: Decodable {
     /// The page that is the result of a `record.query`.
-    init(_ result: ResultObject) throws {
+    init(_ result: ResultObject, of query: RecordQuery) throws {
         guard let records = result.elements("records") else { throw CRUDError.malformed(.query) }
+        let bareItem = EncodedItem.bare(query.fields)
         self.init(
-            records: try records.map { try Versioned(ResultObject(Array($0)), .query) },
+            records: try records.map { try Versioned(ResultObject(Array($0)), .query, bareItem: bareItem) },
             next: result.string("cursor").map(Cursor.init),
             plan: try result.value("plan").map { try ItemCoding.item(from: $0) },
             corrupt: result.strings("corrupt") ?? [])
     }
 
     /// The page that is the JSON text of the result of a `record.query`.
-    package init(json text: [UInt8]) throws {
+    package init(json text: [UInt8], of query: RecordQuery) throws {
         guard let result = ResultObject(text) else { throw CRUDError.malformed(.query) }
-        try self.init(result)
+        try self.init(result, of: query)
     }
 }
 
 extension Versioned where Item: Decodable {
     /// The record that is the result of a method, or an element of it.
-    init(_ object: ResultObject?, _ method: RemoteMethod) throws {
-        guard let id = object?.string("id"), let item = object?.value("item"),
+    ///
+    /// - Parameter bareItem: the item of a record without one; nil: every record has one.
+    init(_ object: ResultObject?, _ method: RemoteMethod, bareItem: EncodedItem? = nil) throws {
+        guard let id = object?.string("id"), let item = object?.value("item") ?? bareItem?.bytes[...],
             let revision = object?.string("revision")
         else { throw CRUDError.malformed(method) }
         self.init(

@@ -1,8 +1,8 @@
 import CRUDJSON
 
-/// Writes records as the protocol shows them: `{"id", "item", "revision", "expiresAt"?}`.
+/// Writes records as the protocol shows them: `{"id", "item"?, "revision", "expiresAt"?}`.
 struct RecordText: ~Copyable {
-    /// Which part of the items is shown; nil: the whole.
+    /// Which part of the items is shown; nil: the whole. Where it is empty, the records have no `item`.
     private let fields: FieldProjection?
     private var scanner = JSONScanner()
 
@@ -18,6 +18,7 @@ struct RecordText: ~Copyable {
         _ record: FoundRecord, item: Span<UInt8>, isValid: Bool
     ) throws(JSONSyntaxError) -> [UInt8] {
         if !isValid { try scanner.document(item) }
+        if let fields, fields.isEmpty { return write(withoutItemOf: record) }
         var text: [UInt8] = []
         text.reserveCapacity(64 + record.id.count + (fields == nil ? item.count : 0) + record.revision.count)
         text.append(#"{"id":"#)

@@ -7,6 +7,9 @@ extension MethodTable {
     static let revision = object(["revision": string])
     static let record = object(
         ["id": string, "item": "{}", "revision": string], optional: ["expiresAt": integer])
+    /// A record of which `fields` may show a part; the empty list shows nothing of the item.
+    static let partOfRecord = object(
+        ["id": string, "revision": string], optional: ["item": "{}", "expiresAt": integer])
     static let change = object(
         ["id": string],
         optional: [

@@ -10,7 +10,7 @@ package enum MethodTable {
             required: [.collection, .id, .item], optional: [.ttl], result: revision, errors: ["record_exists"]),
         MethodDefinition(
             .recordRead, "record.read", .read, "Reads a record.",
-            required: [.collection, .id], optional: [.fields], result: record, errors: ["record_not_found"]),
+            required: [.collection, .id], optional: [.fields], result: partOfRecord, errors: ["record_not_found"]),
         MethodDefinition(
             .recordUpdate, "record.update", .write, "Replaces the item of an existing record.",
             required: [.collection, .id, .item], optional: [.ifRevision, .ttl], result: revision,
@@ -38,7 +38,7 @@ package enum MethodTable {
             .recordQuery, "record.query", .read, "Finds records, page by page.",
             required: [.collection], optional: [.filter, .prefix, .sort, .limit, .cursor, .fields, .explain],
             result: object(
-                ["records": array(record)], optional: ["cursor": string, "corrupt": array(string), "plan": plan]),
+                ["records": array(partOfRecord)], optional: ["cursor": string, "corrupt": array(string), "plan": plan]),
             errors: ["invalid_query"]),
         MethodDefinition(
             .recordCount, "record.count", .read, "Counts records.",

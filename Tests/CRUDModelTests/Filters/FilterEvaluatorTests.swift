@@ -39,11 +39,11 @@ import Testing
         ("a IN (TRUE)", #"{"a":true}"#, true),
         ("a IN (TRUE)", #"{"a":false}"#, false), ("a IN (1)", #"{"a":[1]}"#, nil),
         // a_contains.
-        ("A_CONTAINS(a, ['x', 1])", #"{"a":[1.0,[],"x",null]}"#, true),
-        ("A_CONTAINS(a, ['x', 2])", #"{"a":[1,"x"]}"#, false),
-        ("A_CONTAINS(a, [])", #"{"a":[]}"#, true), ("A_CONTAINS(a, [])", #"{"a":{}}"#, nil),
-        ("A_CONTAINS(a, [1])", "{}", nil),
-        ("A_CONTAINS(a, [1, 1.0])", #"{"a":[1]}"#, true), ("A_CONTAINS(a, ['1'])", #"{"a":[1]}"#, false),
+        ("A_CONTAINS(a, ('x', 1))", #"{"a":[1.0,[],"x",null]}"#, true),
+        ("A_CONTAINS(a, ('x', 2))", #"{"a":[1,"x"]}"#, false),
+        ("A_CONTAINS(a, ())", #"{"a":[]}"#, true), ("A_CONTAINS(a, ())", #"{"a":{}}"#, nil),
+        ("A_CONTAINS(a, (1))", "{}", nil),
+        ("A_CONTAINS(a, (1, 1.0))", #"{"a":[1]}"#, true), ("A_CONTAINS(a, ('1'))", #"{"a":[1]}"#, false),
         // Numbers.
         ("a = 0", #"{"a":-0}"#, true), ("a = 0", #"{"a":-0.0}"#, true), ("a = 1", #"{"a":1.0}"#, true),
         ("a = 1", #"{"a":10e-1}"#, true),

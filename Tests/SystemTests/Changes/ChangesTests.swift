@@ -78,6 +78,9 @@ import Testing
             #expect(try connection.changes(collection, #""prefix":"a""#).ids == ["a1", "a2"])
             let fields = try connection.changes(collection, #""fields":["m.o"]"#)
             #expect(fields.changes.map { $0["item"]?.text } == [#"{"m":{"o":2}}"#, "{}", "{}"])
+            let bare = try connection.changes(collection, #""fields":[]"#)
+            #expect(bare.changes.map { $0["item"]?.text } == [nil, nil, nil])
+            #expect(bare.changes.allSatisfy { $0["revision"]?.string != nil })
         }
     }
 

@@ -116,22 +116,28 @@ struct CQL2TextParser {
         try limits.addNode()
         try advance()
         guard let path = try property() else {
-            throw error("A_CONTAINS takes a property and a list, as in A_CONTAINS(tags, ['a', 'b'])")
+            throw error("A_CONTAINS takes a property and a list, as in A_CONTAINS(tags, ('a', 'b'))")
         }
         guard case .comma = token else {
-            throw error("expected a comma and a list, as in A_CONTAINS(tags, ['a', 'b'])")
+            throw error("expected a comma and a list, as in A_CONTAINS(tags, ('a', 'b'))")
         }
         try advance()
-        guard case .leftBracket = token else { throw error("expected a list, such as ['a', 'b']") }
+        let literals = try array()
+        guard case .rightParenthesis = token else { throw error("expected )") }
+        try advance()
+        return .arrayContains(path, literals)
+    }
+
+    /// A list as an array. Brackets are those of earlier drafts of CQL2.
+    private mutating func array() throws(CRUDError) -> [Literal] {
+        guard case .leftBracket = token else { return try list() }
         try advance()
         var isEnd = false
         if case .rightBracket = token { isEnd = true }
         let literals = isEnd ? [] : try literals()
         guard case .rightBracket = token else { throw error("expected a comma or ]") }
         try advance()
-        guard case .rightParenthesis = token else { throw error("expected )") }
-        try advance()
-        return .arrayContains(path, literals)
+        return literals
     }
 
     // MARK: Predicates

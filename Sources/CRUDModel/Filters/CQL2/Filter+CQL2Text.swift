@@ -34,7 +34,7 @@ extension Filter {
         case .comparison(let comparison, let path, let literal):
             "\(path.cql2Text) \(comparison.rawValue) \(literal.cql2Text)"
         case .arrayContains(let path, let literals):
-            "A_CONTAINS(\(path.cql2Text), [\(literals.map(\.cql2Text).joined(separator: ", "))])"
+            "A_CONTAINS(\(path.cql2Text), (\(literals.map(\.cql2Text).joined(separator: ", "))))"
         case .like, .between, .isIn, .isNull: predicate(not: "") ?? ""
         }
     }

@@ -11,6 +11,11 @@ struct Read: DaemonCommand {
     @Option(help: ArgumentHelp("Print these members of the item only.", valueName: "a,b.c")) var fields: String?
     @Flag(help: "Print the item only, as it is stored.") var raw = false
 
+    func validate() throws {
+        guard raw, let fields, fields.allSatisfy({ $0 == "," }) else { return }
+        throw ValidationError("--fields names nothing of the item, which --raw prints.")
+    }
+
     func run() async throws {
         let result = try await call("record.read") { params in
             record.write(to: &params)

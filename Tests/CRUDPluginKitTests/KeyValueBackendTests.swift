@@ -1,3 +1,4 @@
+import CRUDPluginABI
 import CRUDPluginKit
 import CRUDPluginTesting
 import Synchronization
@@ -86,20 +87,42 @@ import Testing
         #expect(try reader.read("a", in: collection)?.item == "3")
     }
 
-    @Test func aDamagedRecordLeavesNothingBehindThatCountsWhenItIsReplaced() throws {
+    @Test func aRecordInThePlaceOfADamagedOneHasItsOwnKeysAndExpiry() throws {
         let backend = try open()
         let collection = try backend.open("clients", indexes: ["age"], hasSequences: true)
-        _ = try backend.write([
-            .put(PluginRecord("a", bytes: [UInt8(ascii: "1")], expiresAt: 2000), keys: [[1]], in: collection)
-        ])
-        let key = try #require(store.pairs.first { $0.value.last == UInt8(ascii: "1") && $0.value.count > 20 }?.key)
+        _ = try backend.write([.put(PluginRecord("a", bytes: [65], expiresAt: 2000), keys: [[1]], in: collection)])
+        let key = try #require(store.pairs.first { $0.value.last == 65 && $0.value.count > 20 }?.key)
         store.reset(to: store.pairs.merging([key: [1, 2, 3]]) { $1 })
-        _ = try backend.write([.put(PluginRecord("a", "2"), keys: [[2]], in: collection)])
+        _ = try backend.write([.put(PluginRecord("a", bytes: [66], expiresAt: 9000), keys: [[3]], in: collection)])
         try expectComplete(collection, ["a"])
+        #expect(try backend.reader().scan(collection, PluginRange(.key(index: 0), upper: [2])).isEmpty)
         backend.call.now = 3000
-        #expect(try backend.removeExpired(from: collection, limit: 10).removed.isEmpty)
-        #expect(try backend.reader().read("a", in: collection)?.item == "2")
-        try expectComplete(collection, ["a"])
+        let (removed, nextExpiry) = try backend.removeExpired(from: collection, limit: 10)
+        #expect(removed.isEmpty)
+        #expect(nextExpiry == 9000)
+        #expect(try backend.reader().read("a", in: collection)?.item == "B")
+    }
+
+    @Test func opensTheStoreAgainAfterAnErrorThatSaysNothing() throws {
+        let backend = try open()
+        let collection = try backend.open("clients")
+        store.reset(to: store.pairs, changesBeforeCrash: 0, error: TestError.powerLoss)
+        let failure = #expect(throws: CallError.self) { try backend.write([.put("a", "1", in: collection)]) }
+        #expect(failure?.status == CRUDD_OUTCOME_UNKNOWN)
+        #expect(backend.states.map(\.isUp) == [false])
+        #expect(backend.states.map(\.reason) == ["powerLoss"])
+    }
+
+    @Test func keepsFewLargeValuesInMemory() throws {
+        let backend = try open()
+        let collection = try backend.open("clients")
+        let ids = (10..<40).map(String.init)
+        let item = [UInt8](repeating: UInt8(ascii: "1"), count: 500_000)
+        _ = try backend.write(ids.map { .put(PluginRecord($0, bytes: item), in: collection) })
+        #expect(try backend.reader().scan(collection).map(\.id) == ids)
+        #expect(store.mostVisited == 3)
+        let indexed = try backend.open("clients", indexes: ["age"], hasSequences: true)
+        try expectComplete(indexed, ids)
     }
 
     @Test func changesNothingWhereTheStoreFails() throws {
@@ -117,6 +140,8 @@ import Testing
     }
 }
 
+private enum TestError: Error { case powerLoss }
+
 /// Pairs that outlive the store, which fails from some change on.
 private final class TestStore: KeyValueStore {
     struct Options: PluginOptions {
@@ -132,6 +157,8 @@ private final class TestStore: KeyValueStore {
         private struct State {
             var pairs: [StoredKey: [UInt8]] = [:]
             var changesBeforeCrash = Int.max
+            var error: any Error & Sendable = StorageFailure(.unavailable, "the store has crashed")
+            var mostVisited = 0
         }
 
         let name: String
@@ -143,18 +170,24 @@ private final class TestStore: KeyValueStore {
 
         var pairs: [StoredKey: [UInt8]] { state.withLock { $0.pairs } }
 
-        func reset(to pairs: [StoredKey: [UInt8]], changesBeforeCrash: Int = .max) {
-            state.withLock { $0 = State(pairs: pairs, changesBeforeCrash: changesBeforeCrash) }
+        /// The most values that a scan has handed over.
+        var mostVisited: Int { state.withLock { $0.mostVisited } }
+
+        func reset(
+            to pairs: [StoredKey: [UInt8]], changesBeforeCrash: Int = .max,
+            error: any Error & Sendable = StorageFailure(.unavailable, "the store has crashed")
+        ) {
+            state.withLock { $0 = State(pairs: pairs, changesBeforeCrash: changesBeforeCrash, error: error) }
         }
 
-        func apply(_ changes: [StoredKey: [UInt8]?]) throws(StorageFailure) {
-            let isApplied = state.withLock { state in
-                guard state.changesBeforeCrash > 0 else { return false }
+        func visited(_ count: Int) { state.withLock { $0.mostVisited = max($0.mostVisited, count) } }
+
+        func apply(_ changes: [StoredKey: [UInt8]?]) throws {
+            try state.withLock { state in
+                guard state.changesBeforeCrash > 0 else { throw state.error }
                 state.changesBeforeCrash -= 1
                 for (key, value) in changes { state.pairs[key] = value }
-                return true
             }
-            if !isApplied { throw StorageFailure(.unavailable, "the store has crashed") }
         }
     }
 
@@ -180,12 +213,15 @@ private final class TestStore: KeyValueStore {
 
     func value(for key: StoredKey) -> [UInt8]? { storage.pairs[key] }
 
-    func pairs(in range: Range<StoredKey>, isReversed: Bool, limit: Int) -> [(key: StoredKey, value: [UInt8])] {
+    func scan(_ range: Range<StoredKey>, isReversed: Bool, _ visit: (StoredKey, [UInt8]) -> Bool) {
         let found = storage.pairs.filter { range.contains($0.key) }.sorted { $0.key < $1.key }
-        return (isReversed ? found.reversed() : found).prefix(limit).map { ($0.key, $0.value) }
+        var count = 0
+        for pair in isReversed ? found.reversed() : found {
+            count += pair.value.isEmpty ? 0 : 1
+            if !visit(pair.key, pair.value) { break }
+        }
+        storage.visited(count)
     }
 
-    func apply(_ changes: [StoredKey: [UInt8]?]) throws(StorageFailure) { try storage.apply(changes) }
-
-    func close() {}
+    func apply(_ changes: [StoredKey: [UInt8]?]) throws { try storage.apply(changes) }
 }

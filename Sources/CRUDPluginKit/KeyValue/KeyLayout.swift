@@ -159,9 +159,7 @@ extension Range<StoredKey> {
     /// The part that a scan has yet to visit after a key.
     func resumed(after key: StoredKey, isReversed: Bool) -> Range<StoredKey> {
         if isReversed { return lowerBound..<Swift.max(lowerBound, Swift.min(key, upperBound)) }
-        // Nothing lies between a key and the same with a 0 appended.
-        let next = Swift.max(StoredKey(key.bytes + [0]), lowerBound)
-        return Swift.min(next, upperBound)..<upperBound
+        return Swift.min(Swift.max(key.next, lowerBound), upperBound)..<upperBound
     }
 }
 

@@ -20,10 +20,10 @@ public final class KeyValueBackend<Store: KeyValueStore>: StorageBackend {
     }
 
     public init(options: Store.Options, host: Host, call: CallContext) throws(StorageFailure) {
-        let store = try Store(options: options, host: host)
+        let store = try Store.open(options: options, host: host)
         self.store = store
         self.host = host
-        let bytes = try store.value(for: KeyLayout.state)
+        let bytes = try store.storedValue(for: KeyLayout.state)
         state = if let bytes { try StoreState(bytes: bytes) } else { StoreState() }
     }
 
@@ -40,11 +40,11 @@ public final class KeyValueBackend<Store: KeyValueStore>: StorageBackend {
     ) throws(StorageFailure) -> KeyValueCollection {
         let key = KeyLayout.collection(specification.name, specification.format)
         var entry: CollectionEntry
-        if let bytes = try store.value(for: key) {
+        if let bytes = try store.storedValue(for: key) {
             entry = try CollectionEntry(bytes: bytes)
         } else if specification.creates {
             entry = CollectionEntry(number: try takeNumber())
-            try store.apply([key: entry.bytes])
+            try store.change([key: entry.bytes], host)
         } else {
             throw StorageFailure(.notFound, "there is no such collection")
         }
@@ -86,7 +86,7 @@ public final class KeyValueBackend<Store: KeyValueStore>: StorageBackend {
         }
         let dropped = old.filter { index in !indexes.contains { $0.number == index.number } }
         let isSame = old.map(\.number) == indexes.map(\.number) && keepsHistory == hadHistory
-        if !isSame { try store.apply([key: entry.bytes]) }
+        if !isSame { try store.change([key: entry.bytes], host) }
         for index in dropped { try clear(layout.index(index.number)) }
         if hadHistory, !keepsHistory { try clear(layout.history) }
     }
@@ -101,14 +101,14 @@ public final class KeyValueBackend<Store: KeyValueStore>: StorageBackend {
                 let new = pair(Array(layout.id(inRecord: record.key)), StoredRecord(bytes: record.value))
                 changes[new.key] = new.value
             }
-            try store.apply(changes)
+            try store.change(changes, host)
         }
     }
 
     /// Removes everything in a range.
     private func clear(_ range: Range<StoredKey>) throws(StorageFailure) {
         try forEach(in: range) { pairs throws(StorageFailure) in
-            try store.apply(Dictionary(uniqueKeysWithValues: pairs.map { ($0.key, nil) }))
+            try store.change(Dictionary(uniqueKeysWithValues: pairs.map { ($0.key, nil) }), host)
         }
     }
 
@@ -118,7 +118,7 @@ public final class KeyValueBackend<Store: KeyValueStore>: StorageBackend {
         var rest = range
         var count: UInt64 = 0
         while true {
-            let pairs = try store.pairs(in: rest, isReversed: false, limit: Self.pairsAtOnce)
+            let pairs = try store.storedPairs(in: rest, limit: Self.pairsAtOnce)
             guard let last = pairs.last else { return }
             try body(pairs)
             count += UInt64(pairs.count)
@@ -134,16 +134,15 @@ public final class KeyValueBackend<Store: KeyValueStore>: StorageBackend {
         let (following, overflows) = number.addingReportingOverflow(1)
         if overflows { throw StorageFailure(.noSpace, "no further collection or index can be made") }
         next.nextNumber = following
-        try store.apply([KeyLayout.state: next.bytes])
+        try store.change([KeyLayout.state: next.bytes], host)
         state = next
         return number
     }
 
     public func dropCollection(named name: UnsafeRawBufferPointer, _ call: CallContext) throws(StorageFailure) {
-        let entries = try store.pairs(
-            in: KeyLayout.collections(named: name), isReversed: false, limit: Self.pairsAtOnce)
+        let entries = try store.storedPairs(in: KeyLayout.collections(named: name), limit: Self.pairsAtOnce)
         if entries.isEmpty { throw StorageFailure(.notFound, "there is no such collection") }
-        try store.apply(Dictionary(uniqueKeysWithValues: entries.map { ($0.key, nil) }))
+        try store.change(Dictionary(uniqueKeysWithValues: entries.map { ($0.key, nil) }), host)
         for entry in entries {
             collections[entry.key] = nil
             try clear(try CollectionEntry(bytes: entry.value).layout.everything)
@@ -213,7 +212,7 @@ public final class KeyValueBackend<Store: KeyValueStore>: StorageBackend {
             next.sequenceCeiling = SequenceBlock.last(of: draft.highestSequence)
             draft.set(KeyLayout.state, to: next.bytes)
         }
-        try store.apply(draft.changes)
+        try store.change(draft.changes, host)
         state = next
     }
 
@@ -225,24 +224,21 @@ public final class KeyValueBackend<Store: KeyValueStore>: StorageBackend {
         let collection = request.collection
         let layout = collection.layout
         let due = layout.expiring.lowerBound..<layout.expiry(request.now, CollectionOfOne(255))
-        let pairs = request.limit == 0 ? [] : try store.pairs(in: due, isReversed: false, limit: request.limit)
         var draft = KeyValueDraft(store)
         var removed: [[UInt8]] = []
-        for pair in pairs {
+        for pair in try store.storedPairs(in: due, limit: request.limit) {
             let id = Array(layout.expiryAndID(in: pair.key).id)
+            // What replaced a damaged record may have left the pair of that one behind.
+            draft.set(pair.key, to: nil)
             guard let record = try draft.record(id, of: collection), layout.expiry(record.expiresAt, id) == pair.key
-            else {
-                // Of a record that was damaged, and has been replaced since.
-                draft.set(pair.key, to: nil)
-                continue
-            }
+            else { continue }
             let sequence = request.firstSequence &+ UInt64(removed.count)
             draft.remove(record, id, of: collection, sequence: sequence, at: request.now)
             removed.append(id)
         }
         try commit(draft)
         for (index, id) in removed.enumerated() { request.emit(index, id: id.span.bytes) }
-        let next = try store.pairs(in: layout.expiring, isReversed: false, limit: 1).first
+        let next = try store.storedPairs(in: layout.expiring, limit: 1).first
         return next.map { layout.expiryAndID(in: $0.key).expiresAt }
     }
 
@@ -252,16 +248,14 @@ public final class KeyValueBackend<Store: KeyValueStore>: StorageBackend {
         let collection = request.collection
         let layout = collection.layout
         guard let key = collections.first(where: { $0.value === collection })?.key,
-            let bytes = try store.value(for: key), collection.keepsHistory
+            let bytes = try store.storedValue(for: key), collection.keepsHistory
         else { throw StorageFailure(.unsupported, "the collection was not opened with sequence numbers") }
         var entry = try CollectionEntry(bytes: bytes)
         var changes: [StoredKey: [UInt8]?] = [:]
         var trimmed = 0
-        let pairs =
-            request.limit == 0 ? [] : try store.pairs(in: layout.removals, isReversed: false, limit: request.limit)
-        for pair in pairs {
+        for pair in try store.storedPairs(in: layout.removals, limit: request.limit) {
             let sequence = UInt64(bigEndian: pair.key.bytes.suffix(8))
-            let removal = try store.value(for: layout.sequence(sequence))
+            let removal = try store.storedValue(for: layout.sequence(sequence))
             guard removal.map({ Int64(bigEndian: $0.dropFirst().prefix(8)) < request.before }) ?? true else { break }
             changes.updateValue(nil, forKey: pair.key)
             changes.updateValue(nil, forKey: layout.sequence(sequence))
@@ -270,7 +264,7 @@ public final class KeyValueBackend<Store: KeyValueStore>: StorageBackend {
         }
         if trimmed > 0 {
             changes[key] = entry.bytes
-            try store.apply(changes)
+            try store.change(changes, host)
         }
         return History(identity: entry.identity, forgotten: entry.forgotten, trimmed: trimmed)
     }

@@ -13,7 +13,7 @@ struct KeyValueDraft<Store: KeyValueStore> {
     func record(_ id: some Sequence<UInt8>, of collection: KeyValueCollection) throws(StorageFailure) -> StoredRecord? {
         let key = collection.layout.record(id)
         if let changed = changes[key] { return changed.map(StoredRecord.init(bytes:)) }
-        return try store.value(for: key).map(StoredRecord.init(bytes:))
+        return try store.storedValue(for: key).map(StoredRecord.init(bytes:))
     }
 
     mutating func set(_ key: StoredKey, to value: [UInt8]?) { changes.updateValue(value, forKey: key) }

@@ -2,9 +2,10 @@
 public final class KeyValueReader<Store: KeyValueStore>: StorageReader {
     private let store: Store
 
-    /// How many pairs of the store a scan reads at once, before it looks whether it is interrupted. A value may be an
-    /// item of some megabytes.
-    private static var pairsAtOnce: Int { 64 }
+    /// How many pairs of the store a scan reads at once.
+    private static var pairsAtOnce: Int { 256 }
+    /// How many records are visited before a scan looks whether it is interrupted.
+    private static var recordsBetweenChecks: Int { 16 }
 
     init(_ store: Store) {
         self.store = store
@@ -15,7 +16,7 @@ public final class KeyValueReader<Store: KeyValueStore>: StorageReader {
     public func read(_ request: borrowing ReadRequest, from collection: KeyValueCollection) throws(StorageFailure) {
         for position in 0..<request.count {
             let id = request.id(at: position)
-            guard let bytes = try store.value(for: collection.layout.record(id)) else { continue }
+            guard let bytes = try store.storedValue(for: collection.layout.record(id)) else { continue }
             let record = StoredRecord(bytes: bytes)
             let isWanted = request.emit(
                 position, item: request.wantsItems ? record.item.span.bytes : RawSpan(),
@@ -104,10 +105,10 @@ public final class KeyValueReader<Store: KeyValueStore>: StorageReader {
     ) throws(StorageFailure) {
         var rest = keys
         while true {
-            if call.isInterrupted { throw .interrupted }
-            let pairs = try store.pairs(in: rest, isReversed: isReversed, limit: Self.pairsAtOnce)
+            let pairs = try store.storedPairs(in: rest, isReversed: isReversed, limit: Self.pairsAtOnce)
             guard let last = pairs.last else { return }
-            for pair in pairs {
+            for (position, pair) in pairs.enumerated() {
+                if position % Self.recordsBetweenChecks == 0, call.isInterrupted { throw .interrupted }
                 guard let found = try found(pair, range, of: collection) else { continue }
                 if !body(found) { return }
             }
@@ -131,7 +132,7 @@ public final class KeyValueReader<Store: KeyValueStore>: StorageReader {
             }
             id = pair.value
         }
-        guard let bytes = try store.value(for: layout.record(id)) else { return nil }
+        guard let bytes = try store.storedValue(for: layout.record(id)) else { return nil }
         let record = StoredRecord(bytes: bytes)
         return record.isCorrupt || pair.key == place(of: record, id, range, collection) ? .record(id, record) : nil
     }

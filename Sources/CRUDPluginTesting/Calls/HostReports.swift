@@ -7,6 +7,7 @@ final class HostReports: @unchecked Sendable {
     let pointer: UnsafePointer<crudd_host>
     private let memory: CallMemory
     private let logged = Mutex<[String]>([])
+    private let reported = Mutex<[(isUp: Bool, reason: String)]>([])
 
     init(surplus: Int) {
         memory = CallMemory(surplus: surplus)
@@ -16,7 +17,11 @@ final class HostReports: @unchecked Sendable {
             Unmanaged<HostReports>.fromOpaque(context!).takeUnretainedValue().append(message.text)
         }
         host.progress = { _, _, _ in }
-        host.state = { _, _, _ in }
+        host.state = { context, state, reason in
+            // As above.
+            let reports = Unmanaged<HostReports>.fromOpaque(context!).takeUnretainedValue()
+            reports.reported.withLock { $0.append((state != CRUDD_DOWN, reason.text)) }
+        }
         let copy = memory.copy(host)
         pointer = UnsafePointer(copy)
         copy.pointee.context = Unmanaged.passUnretained(self).toOpaque()
@@ -26,6 +31,8 @@ final class HostReports: @unchecked Sendable {
 
     /// What was logged so far.
     var lines: [String] { logged.withLock { $0 } }
+    /// The states of the storage that were reported so far.
+    var states: [(isUp: Bool, reason: String)] { reported.withLock { $0 } }
 
     private func append(_ line: String) {
         logged.withLock { $0.append(line) }

@@ -50,6 +50,8 @@ package final class PluginBackend: @unchecked Sendable {
 
     /// The lines that the plugin has logged so far.
     package var logged: [String] { host.lines }
+    /// The states of its storage that the plugin has reported so far.
+    package var states: [(isUp: Bool, reason: String)] { host.states }
 
     package func has(_ capability: Int) -> Bool { capabilities & UInt64(capability) != 0 }
 

@@ -13,8 +13,7 @@ final class Root: Sendable {
     let fileMode: mode_t
     private let directoryMode: mode_t
     private let syncs: Bool
-    /// The descriptor of the lock's file.
-    private let lock: Int32
+    private let lock: FileLock
     /// Why a directory was not synced.
     private let failedSync = Mutex<StorageFailure?>(nil)
 
@@ -39,16 +38,10 @@ final class Root: Sendable {
             if isNew { rmdir(path) }
             throw error
         }
-        lock = try Self.lock(directory)
+        lock = try FileLock(Self.lockName, in: directory.descriptor, shownAs: "\(directory.path)/\(Self.lockName)")
         guard !Self.foldsCase(directory) else {
             throw Self.unusable(path, "does not tell names that differ in case, as ids and collections may")
         }
-    }
-
-    deinit {
-        // A process that is being started has the descriptor too until it executes its program.
-        flock(lock, LOCK_UN)
-        close(lock)
     }
 
     private static func open(_ path: String) throws(StorageFailure) -> (Directory, isNew: Bool) {
@@ -66,25 +59,6 @@ final class Root: Sendable {
         case ENOENT: throw StorageFailure(.unavailable, "cannot make \(path): \(String(cString: strerror(code)))")
         default: throw StorageFailure(errno: openingCode, "cannot open \(path)")
         }
-    }
-
-    private static func lock(_ directory: Directory) throws(StorageFailure) -> Int32 {
-        let path = "\(directory.path)/\(lockName)"
-        let flags = O_RDONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC
-        let descriptor = openat(directory.descriptor, lockName, flags, 0o600)
-        guard descriptor >= 0 else {
-            let failure = StorageFailure("cannot open \(path)")
-            throw StorageFailure(.unavailable, failure.message)
-        }
-        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-            let code = errno
-            close(descriptor)
-            throw StorageFailure(
-                .unavailable,
-                code == EWOULDBLOCK
-                    ? "another process has locked \(path)" : "cannot lock \(path): \(String(cString: strerror(code)))")
-        }
-        return descriptor
     }
 
     /// Whether the lock's file is there under another spelling, too.

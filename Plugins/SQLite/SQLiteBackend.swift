@@ -12,6 +12,9 @@ final class SQLiteBackend: StorageBackend {
 
     private let options: SQLiteOptions
     private let host: Host
+    /// Keeps other daemons away. They would follow each other's writes, but not what is done to collections and
+    /// sequence numbers.
+    private let lock: FileLock
     private let readers = SQLiteReaders()
     private let foreignWrites: ForeignWrites
     private let writer: Writer
@@ -27,6 +30,7 @@ final class SQLiteBackend: StorageBackend {
         self.host = host
         do {
             let connection = try DatabaseFile(path: options.path).open(options.synchronous)
+            lock = try FileLock.shared("\(options.path)-lock")
             foreignWrites = ForeignWrites(connection: connection)
             catalog = Catalog(connection: connection)
             writer = try Writer(

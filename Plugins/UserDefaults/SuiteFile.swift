@@ -14,8 +14,7 @@ final class SuiteFile {
         <plist version="1.0"><dict/></plist>
 
         """.utf8)
-    /// The descriptor of the lock's file.
-    private let lock: Int32
+    private let lock: FileLock
     /// The file when the copy was made.
     private var copied: Status?
     /// Why the directory was not synced.
@@ -49,13 +48,7 @@ final class SuiteFile {
             if isNew { rmdir(directory) }
             throw error
         }
-        lock = try Self.lock("\(directory)/.\(suite).plist.crudd-lock")
-    }
-
-    deinit {
-        // A process that is being started has the descriptor too until it executes its program.
-        flock(lock, LOCK_UN)
-        close(lock)
+        lock = try FileLock("\(directory)/.\(suite).plist.crudd-lock")
     }
 
     /// The directory that Foundation keeps its files in.
@@ -68,19 +61,6 @@ final class SuiteFile {
                 .unavailable, "HOME is not set to an absolute path; the file of a suite lies in $HOME/.config")
         }
         return String(cString: home) + "/.config"
-    }
-
-    private static func lock(_ path: String) throws(StorageFailure) -> Int32 {
-        let descriptor = clinux_open(path, O_RDONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0o600)
-        guard descriptor >= 0 else { throw StorageFailure("cannot open \(path)") }
-        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-            let code = errno
-            close(descriptor)
-            throw code == EWOULDBLOCK
-                ? StorageFailure(.unavailable, "another process has locked \(path)")
-                : StorageFailure(errno: code, "cannot lock \(path)")
-        }
-        return descriptor
     }
 
     // MARK: The list

@@ -65,11 +65,12 @@ package struct Daemon {
         raiseDescriptorLimit()
         let plugins = try PluginSet(configuration, loopCount: configuration.loopCount, logger: logger)
         for warning in plugins.warnings { logger.warning("\(warning)") }
-        // The socket path is locked before any storage is touched, the catalog included: a second daemon must not open
-        // the first one's databases, nor repair its catalog.
+        // The socket path and the catalog are locked before any storage is touched: a second daemon must not open the
+        // first one's databases, nor repair its catalog.
         let listening = try shutdown.listen { () throws(StartFailure) in try Listening(configuration, manager) }
         defer { listening.close() }
-        let catalog = try openCatalog()
+        let (catalog, lock) = try openCatalog()
+        defer { withExtendedLifetime(lock) {} }
         AdaptiveSpin.limit = configuration.busyPoll
         let cache = RecordCache(bytes: configuration.cacheBytes)
         let factory = BackendFactory(
@@ -122,11 +123,15 @@ package struct Daemon {
         _ = setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
     }
 
-    private func openCatalog() throws(StartFailure) -> CollectionCatalog {
+    private func openCatalog() throws(StartFailure) -> (CollectionCatalog, LockFile) {
+        let directory = configuration.stateDirectory
         do throws(SystemError) {
-            return try CollectionCatalog(
-                directory: configuration.stateDirectory, rules: configuration.collections,
+            try CollectionCatalog.make(directory)
+            let lock = try LockFile(of: CollectionCatalog.path(in: directory), usage: "uses \(directory)")
+            let catalog = try CollectionCatalog(
+                directory: directory, rules: configuration.collections,
                 maximumBornByGlob: configuration.limits.collections)
+            return (catalog, lock)
         } catch {
             throw stateFailure(error)
         }

@@ -30,6 +30,22 @@ import Testing
         #expect(try store.reader().read(["a"], in: clients) == [Record(0, "a", "{\"x\":1}", "r1")])
     }
 
+    @Test func anotherProcessCannotOpenItToo() throws {
+        let lock = "\(try path)-lock"
+        let descriptor = open(lock, O_RDONLY | O_CREAT | O_CLOEXEC, 0o600)
+        try #require(flock(descriptor, LOCK_EX | LOCK_NB) == 0)
+        let failure = try failure { _ = try Store(path: path) }
+        #expect(failure?.status == CRUDD_UNAVAILABLE)
+        #expect(failure?.message == "another process has locked \(lock)")
+        close(descriptor)
+        do {
+            let stores = try [Store(path: path), Store(path: path)]
+            #expect(try Command.run("flock", ["--nonblock", lock, "true"]).status != .exited(0))
+            withExtendedLifetime(stores) {}
+        }
+        #expect(try Command.run("flock", ["--nonblock", lock, "true"]).status == .exited(0))
+    }
+
     @Test func saysWhatItsOptionsTakeAway() throws {
         #expect(try Store(path: path).capabilities & UInt64(CRUDD_IS_DURABLE) != 0)
         #expect(try Store(path: path, synchronous: "normal").capabilities & UInt64(CRUDD_IS_DURABLE) == 0)

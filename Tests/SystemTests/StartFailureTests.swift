@@ -54,6 +54,29 @@ import Testing
         #expect(outcome.errors.hasPrefix("\(installation.configurationFile):3:9: socket.path: "))
     }
 
+    /// With a socket of its own it would not notice the other one otherwise, and both would move and drop records.
+    @Test func aSecondDaemonDoesNotUseTheStateOfTheFirst() throws {
+        let daemon = try Daemon()
+        let second = "\(daemon.installation.path)/second.yaml"
+        let text = Configuration().text.replacing("crudd.sock", with: "second.sock")
+        try Files.write(text.replacing("$DIRECTORY", with: daemon.installation.path), to: second)
+        let outcome = try Command.run(BuildProducts.path(of: "crudd"), ["--config", second])
+        #expect(outcome.status == .exited(69))
+        #expect(outcome.errors.hasSuffix("state_directory: another daemon uses \(daemon.installation.path)/state\n"))
+    }
+
+    @Test(.enabled(if: Peer.canImpersonate, "needs root to be another user"))
+    func whoseDirectoryTheSocketLiesInIsSaid() throws {
+        let installation = try Installation()
+        let directory = "\(installation.path)/run"
+        try Files.makeDirectory(directory)
+        guard chown(directory, 65534, 65534) == 0 else { throw Failure.system("chown") }
+        try installation.configure(text: Configuration().text.replacing("/crudd.sock", with: "/run/crudd.sock"))
+        let outcome = try installation.startInVain()
+        #expect(outcome.status == .exited(78))
+        #expect(outcome.errors.contains("socket.path: \(directory) belongs to nobody"), "\(outcome.errors)")
+    }
+
     /// Runs a program that may have so many descriptors.
     private func run(_ program: String, _ arguments: [String], descriptors: Int) throws -> Command.Outcome {
         try Command.run(

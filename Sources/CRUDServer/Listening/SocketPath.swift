@@ -5,12 +5,11 @@ import Glibc
 
 /// The path at which the daemon listens, locked by a file beside it.
 ///
-/// `PATH.lock` is locked for as long as the daemon lives and is never removed: removing it would let two daemons lock
-/// two files of one name. Only the holder of the lock replaces a socket that a dead daemon has left. systemd's sockets
-/// have no lock, so a connection is tried too: a socket at which anybody listens is never replaced.
+/// Only the holder of the lock replaces a socket that a dead daemon has left. systemd's sockets have no lock, so a
+/// connection is tried too: a socket at which anybody listens is never replaced.
 final class SocketPath {
     private let path: String
-    private let lock: CInt
+    private let lock: LockFile
 
     /// Which setting cannot be used, and why.
     enum Failure: Error {
@@ -24,26 +23,12 @@ final class SocketPath {
     init(_ path: String) throws(Failure) {
         self.path = path
         do throws(SystemError) {
-            lock = try Self.lock(path)
+            try Self.checkDirectory(of: path)
+            lock = try LockFile(of: path, usage: "listens at \(path)")
         } catch {
             throw .path(error)
         }
     }
-
-    private static func lock(_ path: String) throws(SystemError) -> CInt {
-        try checkDirectory(of: path)
-        let lock = clinux_open(path + ".lock", O_RDWR | O_CREAT | O_NOFOLLOW, 0o600)
-        guard lock >= 0 else { throw SystemError("cannot open \(path).lock") }
-        guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
-            let code = errno
-            close(lock)
-            if code == EWOULDBLOCK { throw SystemError("another daemon listens at \(path)", code: EADDRINUSE) }
-            throw SystemError("cannot lock \(path).lock", code: code)
-        }
-        return lock
-    }
-
-    deinit { close(lock) }
 
     /// Binds a socket at the path and listens.
     ///
@@ -102,9 +87,17 @@ final class SocketPath {
         let isOpenToOthers = status.st_mode & (S_IWGRP | S_IWOTH) != 0 && status.st_mode & S_ISVTX == 0
         // Its owner can rename what is there, sticky or not.
         let isOwnedByOthers = status.st_uid != 0 && status.st_uid != geteuid()
-        guard !isOpenToOthers, !isOwnedByOthers else {
+        if isOwnedByOthers {
+            var names = UserNames()
+            let name = names.name(of: status.st_uid)
+            let owner = name.isEmpty ? "user \(status.st_uid)" : name
             throw SystemError(
-                "others can write \(directory), and replace the socket there", code: EPERM)
+                message: "\(directory) belongs to \(owner), who could replace the socket there: start the daemon as "
+                    + "\(owner), or put the socket elsewhere", code: EPERM)
+        }
+        if isOpenToOthers {
+            throw SystemError(
+                message: "others can write \(directory), and replace the socket there", code: EPERM)
         }
     }
 
@@ -114,8 +107,8 @@ final class SocketPath {
             if errno == ENOENT { return }
             throw SystemError("cannot examine \(path)")
         }
-        guard status.st_mode & S_IFMT == S_IFSOCK else { throw SystemError("\(path) is not a socket", code: EEXIST) }
-        guard try !isListenedAt() else { throw SystemError("somebody listens at \(path)", code: EADDRINUSE) }
+        guard status.st_mode & S_IFMT == S_IFSOCK else { throw SystemError(message: "\(path) is not a socket", code: EEXIST) }
+        guard try !isListenedAt() else { throw SystemError(message: "somebody listens at \(path)", code: EADDRINUSE) }
         guard unlink(path) == 0 else { throw SystemError("cannot remove the stale socket \(path)") }
     }
 

@@ -18,7 +18,7 @@ enum CatalogFile {
         var start = 0
         while let end = text[start...].firstIndex(of: UInt8(ascii: "\n")) {
             guard let line = line(Array(text[start..<end])) else {
-                throw SystemError("\(path) is damaged at byte \(start)", code: EINVAL)
+                throw SystemError(message: "\(path) is damaged at byte \(start)", code: EINVAL)
             }
             lines.append(line)
             start = end + 1

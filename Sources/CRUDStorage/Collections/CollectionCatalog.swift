@@ -101,9 +101,8 @@ package final class CollectionCatalog: Sendable {
     ///
     /// - Throws: ``SystemError`` where that is not possible, or where the file is damaged in its middle.
     package init(directory: String, rules: CollectionRules, maximumBornByGlob: Int) throws(SystemError) {
-        let isMade = mkdir(directory, 0o700) == 0
-        guard isMade || errno == EEXIST else { throw SystemError("cannot make \(directory)") }
-        let path = directory + "/collections.jsonl"
+        try Self.make(directory)
+        let path = Self.path(in: directory)
         descriptor = clinux_open(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw SystemError("cannot open \(path)") }
         var state = State(rules: rules, maximumBornByGlob: maximumBornByGlob)
@@ -111,8 +110,19 @@ package final class CollectionCatalog: Sendable {
         state.countBornByGlob()
         self.state = Mutex(state)
         try Self.sync(directory)
+    }
+
+    /// The path of the file that the catalog is.
+    package static func path(in directory: String) -> String { directory + "/collections.jsonl" }
+
+    /// Makes the directory if it is not there.
+    package static func make(_ directory: String) throws(SystemError) {
+        guard mkdir(directory, 0o700) == 0 else {
+            if errno == EEXIST { return }
+            throw SystemError("cannot make \(directory)")
+        }
         // The parent may be a directory in which the daemon may make entries and which it may not read.
-        if isMade { try? Self.sync(directory + "/..") }
+        try? sync(directory + "/..")
     }
 
     /// Sees that the directory's entries survive power loss.

@@ -10,4 +10,10 @@ package struct SystemError: Error, CustomStringConvertible {
         self.code = code
         description = "\(attempt): \(String(cString: strerror(code)))"
     }
+
+    /// An error whose message says all, without the text of errno.
+    package init(message: String, code: CInt) {
+        self.code = code
+        description = message
+    }
 }

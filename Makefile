@@ -5,6 +5,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .ONESHELL:
+# With .ONESHELL a recipe that names MAKE itself is executed as a whole even by `make -n`.
+SUBMAKE = $(MAKE)
 
 # The build for `demo` and `install`: release or debug.
 CONFIGURATION ?= release
@@ -127,7 +129,7 @@ fuzz: deps ## Fuzz the parsers for a minute
 check: export CRUDD_STRICT = 1
 check: deps lint ## Lint, build with warnings as errors, check documentation, linkage, installed tree and units
 	swift build --build-tests
-	$(MAKE) --no-print-directory docs CONFIGURATION=debug
+	$(SUBMAKE) --no-print-directory docs CONFIGURATION=debug
 	Tests/Linkage/run .build/debug
 	Tests/Linkage/mutants .build/debug
 	Tests/Installation/run debug
@@ -196,7 +198,7 @@ install: ## Install what was built (DESTDIR, PREFIX)
 
 deb: build ## Build Debian packages into .build/deb
 	@$(call apt_install,dpkg-dev)
-	$(MAKE) --no-print-directory -f etc/debian/rules binary CONFIGURATION=$(CONFIGURATION) OUTPUT=$(CURDIR)/.build/deb
+	$(SUBMAKE) --no-print-directory -f etc/debian/rules binary CONFIGURATION=$(CONFIGURATION) OUTPUT=$(CURDIR)/.build/deb
 
 uninstall: ## Remove the installed files; configuration and data stay
 	@cd "$(DESTDIR)/"

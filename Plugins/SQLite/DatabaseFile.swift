@@ -37,7 +37,8 @@ struct DatabaseFile {
             let code = errno
             switch code {
             case EEXIST: return try checkKind()
-            case ENOENT, ENOTDIR, ENAMETOOLONG, ELOOP: throw unusable(errorText(code))
+            case ENOENT: throw unusable("lies in a directory that does not exist")
+            case ENOTDIR, ENAMETOOLONG, ELOOP: throw unusable("cannot be made: \(errorText(code))")
             default: throw StorageFailure(.unavailable, "cannot make \(path): \(errorText(code))")
             }
         }
@@ -51,7 +52,7 @@ struct DatabaseFile {
         guard stat(path, &status) == 0 else {
             let code = errno
             // A link to nowhere; any other reason may pass.
-            if code == ENOENT || code == ELOOP { throw unusable(errorText(code)) }
+            if code == ENOENT || code == ELOOP { throw unusable("cannot be opened: \(errorText(code))") }
             throw StorageFailure(.unavailable, "cannot open \(path): \(errorText(code))")
         }
         guard status.st_mode & S_IFMT == S_IFREG else { throw unusable("is not a regular file") }

@@ -17,6 +17,11 @@ package struct Permissions: OptionSet, Sendable, Hashable {
     static let names: [(name: String, permission: Permissions)] = [
         ("read", .read), ("write", .write), ("admin", .admin),
     ]
+
+    /// The names, as in "read and write".
+    package var list: String {
+        Self.names.filter { contains($0.permission) }.map(\.name).joined(separator: " and ")
+    }
 }
 
 /// One rule of `access`.

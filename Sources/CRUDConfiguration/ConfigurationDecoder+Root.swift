@@ -98,7 +98,18 @@ extension ConfigurationDecoder {
         let list = node.flatMap { fields($0, PluginsKey.self) }?[.directories]
         let sound = list.map { (elements($0, "a list of directories") ?? []).compactMap { absolutePath($0) } }
         return PluginDirectories(
-            sound: sound ?? ["/usr/lib/crudd/plugins"], areAll: diagnostics.count == countBefore)
+            sound: sound ?? [Self.defaultPluginDirectory], areAll: diagnostics.count == countBefore)
+    }
+
+    /// `lib/crudd/plugins` beside the directory of the program, where an installation has it; else that of the
+    /// packages.
+    private static var defaultPluginDirectory: String {
+        let packaged = "/usr/lib/crudd/plugins"
+        guard let program = realpath("/proc/self/exe", nil) else { return packaged }
+        defer { free(program) }
+        let folders = String(cString: program).split(separator: "/").dropLast(2).map { "/\($0)" }
+        let installed = folders.joined() + "/lib/crudd/plugins"
+        return access(installed, F_OK) == 0 ? installed : packaged
     }
 
     /// The number of event loops; nil stands for `auto`.

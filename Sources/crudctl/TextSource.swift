@@ -1,4 +1,5 @@
 import ArgumentParser
+import CRUDModel
 import CRUDWire
 import Glibc
 
@@ -30,7 +31,15 @@ enum TextSource {
     /// - Parameter what: what it is, for the message.
     func json(_ what: String) throws -> [UInt8] {
         let text = try text("\(what) (JSON)")
-        try RawJSON.check(text, what: what)
+        do {
+            try RawJSON.check(text, what: what)
+        } catch {
+            // A word that the shell has taken the quotation marks from, or that never had any.
+            guard case .argument(let word) = self, word.first?.isLetter == true, !word.contains("\"") else {
+                throw error
+            }
+            throw CRUDError(error.code, #"\#(error.message); a string has quotation marks: '"…"'"#)
+        }
         return text
     }
 

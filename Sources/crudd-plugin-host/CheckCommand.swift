@@ -61,6 +61,10 @@ enum CheckCommand {
     ///
     /// - Throws: ``PluginLoadingError``, ``PluginFailure``.
     static func load(_ path: String, inChild: Bool, options: [UInt8]) throws -> Plugin {
+        guard access(path, F_OK) == 0 else {
+            throw PluginLoadingError(
+                "there is no file \(path): a plugin is named by its file, such as /usr/lib/crudd/plugins/sqlite.so")
+        }
         let isLibrary = path.hasSuffix(".so")
         if isLibrary, !inChild { return try load(path) }
         let absolute = absolute(path)

@@ -14,7 +14,7 @@ struct Arguments {
     private(set) var move = false
 
     static let help = """
-        Usage: crudd [--config FILE] [--force | --move]
+        Usage: crudd [--config FILE] [--force] [--move]
                crudd --check [FILE]
         Serves CRUD on a Unix socket, with storage adapters as plugins.
 
@@ -33,6 +33,7 @@ struct Arguments {
     /// - Throws: ``UsageError``.
     init(_ words: some Sequence<String>) throws(UsageError) {
         var words = Array(words)[...]
+        var isConfigured = false
         while let word = words.popFirst() {
             let parts = word.split(separator: "=", maxSplits: 1)
             let option = parts.first.map(String.init) ?? ""
@@ -40,6 +41,8 @@ struct Arguments {
             switch option {
             case "--config":
                 guard let file = attached ?? words.popFirst() else { throw UsageError("--config needs a file") }
+                if isConfigured { throw UsageError("there is more than one --config") }
+                isConfigured = true
                 configuration = file
             case "--check":
                 task = .check

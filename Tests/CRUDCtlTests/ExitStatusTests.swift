@@ -39,7 +39,7 @@ import Testing
         let path = "/nowhere/crudd.sock"
         let run = try CrudctlProgram.run(["ping"], environment: ["CRUDD_SOCKET": path])
         #expect(run.status == .exited(69))
-        let message = "cannot connect to the daemon at \(path): No such file or directory"
+        let message = "cannot connect to the daemon at \(path): No such file or directory; is crudd running?"
         #expect(run.errors == "crudctl: unavailable: \(message)\n")
     }
 

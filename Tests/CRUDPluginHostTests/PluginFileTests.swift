@@ -47,6 +47,12 @@ import Testing
         #expect(try error("bad") == "there is no plugin bad: looked for \(plugins)/bad.so")
         #expect(try error("\(plugins)/bad.so").contains("there is no plugin"))
         #expect(try error("").contains("there is no plugin"))
+        #expect(try error("goood") == "there is no plugin goood: looked for \(plugins)/goood.so; did you mean good?")
+        let missing = #expect(throws: PluginLoadingError.self) {
+            try PluginFile(named: "good", in: ["/nowhere"], sha256: nil)
+        }
+        let text = missing.map { "\($0)" } ?? ""
+        #expect(text.hasSuffix("looked for /nowhere/good.so; there is no directory /nowhere"), "\(text)")
         #expect(throws: PluginLoadingError.self) { try PluginFile(named: "good", in: [], sha256: nil) }
     }
 

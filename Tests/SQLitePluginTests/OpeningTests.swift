@@ -86,7 +86,7 @@ import Testing
 
     @Test func refusesAPathThatCanNeverBe() throws {
         let directory = try #require(directory).path
-        try expectInvalid("\(directory)/missing/main.sqlite", "No such file or directory")
+        try expectInvalid("\(directory)/missing/main.sqlite", "main.sqlite lies in a directory that does not exist")
         try expectInvalid(directory, "is not a regular file")
         try Files.write("", to: "\(directory)/file")
         try expectInvalid("\(directory)/file/main.sqlite", "Not a directory")

@@ -47,6 +47,16 @@ import Testing
         #expect(try connection.item("c", "a") == "1")
     }
 
+    @Test func theBackendThatHasTheRecordsIsNeededForAMove() throws {
+        let daemon = try Daemon()
+        let connection = try daemon.connect()
+        #expect(try connection.create("c", "a", "1").result != nil)
+        try daemon.installation.configure(
+            Configuration(backends: Self.other, collections: "'*': {backend: other}"))
+        let message = try #require(try connection.call("daemon.reload").error?.message)
+        #expect(message.contains("; with backend main in the file again --move moves them, --force"), "\(message)")
+    }
+
     @Test func whatCannotChangeIsSaidOnce() throws {
         let daemon = try Daemon(Configuration(loops: 1))
         let connection = try daemon.connect()

@@ -148,7 +148,9 @@ import Testing
         let root = try daemon.connect()
         let peer = try daemon.connect(as: Peer(user: 65534, group: 65534))
         #expect(try peer.create("c", "a", "1").result != nil)
-        #expect(try peer.call("daemon.reload").error?.name == "permission_denied", "not even the file is read")
+        let denial = try peer.call("daemon.reload").error
+        #expect(denial?.name == "permission_denied", "not even the file is read")
+        #expect(denial?.message == "the access rules do not allow you this, which needs admin")
 
         try daemon.installation.configure(configuration("- {users: [65534], allow: [read]}"))
         #expect(try root.reload() == ["access: added"])

@@ -40,7 +40,8 @@ extension CRUDError {
             }
         let message = "cannot connect to the daemon at \(path): \(reason)"
         guard let error = cause as? IOError, error.errnoCode == EACCES else {
-            return CRUDError(.unavailable, message, cause: cause)
+            let isAbsent = [ENOENT, ECONNREFUSED].contains((cause as? IOError)?.errnoCode)
+            return CRUDError(.unavailable, message + (isAbsent ? "; is crudd running?" : ""), cause: cause)
         }
         let hint = SocketGroup.name(ofSocketAt: path).map { "; join the group \($0), whose members may" } ?? ""
         return CRUDError(.permissionDenied, message + hint, cause: cause)

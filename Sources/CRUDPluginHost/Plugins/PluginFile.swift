@@ -53,7 +53,27 @@ package struct PluginFile {
         throw PluginLoadingError(
             "there is no plugin \(name): "
                 + (candidates.isEmpty
-                    ? "plugins.directories is empty" : "looked for \(candidates.joined(separator: ", "))"))
+                    ? "plugins.directories is empty" : "looked for \(candidates.joined(separator: ", "))")
+                + Self.hint(name, directories))
+    }
+
+    /// What may be wrong where no file was found.
+    private static func hint(_ name: String, _ directories: [String]) -> String {
+        var names: [String] = []
+        for directory in directories {
+            guard let entries = opendir(directory) else {
+                if errno == ENOENT || errno == ENOTDIR { return "; there is no directory \(directory)" }
+                continue
+            }
+            defer { closedir(entries) }
+            while let entry = readdir(entries) {
+                let file = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
+                    String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+                }
+                if file.hasSuffix(".so") { names.append(String(file.dropLast(3))) }
+            }
+        }
+        return nearestName(to: name.utf8, among: names.sorted()).map { "; did you mean \($0)?" } ?? ""
     }
 
     /// Finds and checks an executable, which may lie anywhere.

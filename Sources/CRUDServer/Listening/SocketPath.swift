@@ -107,7 +107,9 @@ final class SocketPath {
             if errno == ENOENT { return }
             throw SystemError("cannot examine \(path)")
         }
-        guard status.st_mode & S_IFMT == S_IFSOCK else { throw SystemError(message: "\(path) is not a socket", code: EEXIST) }
+        guard status.st_mode & S_IFMT == S_IFSOCK else {
+            throw SystemError(message: "\(path) is not a socket", code: EEXIST)
+        }
         guard try !isListenedAt() else { throw SystemError(message: "somebody listens at \(path)", code: EADDRINUSE) }
         guard unlink(path) == 0 else { throw SystemError("cannot remove the stale socket \(path)") }
     }

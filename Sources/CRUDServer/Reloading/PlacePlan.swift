@@ -157,8 +157,16 @@ struct PlacePlan {
             let known = hasRecords == nil ? nil : backend
             let records = known?.countText(of: collection, within: Self.timeout) ?? "an unknown number of records"
             let place = rule.map { "now mapped to \($0.place)" } ?? "now mapped nowhere"
-            let hint = rule == nil ? "--force does it all the same" : "--move moves them, --force does it all the same"
-            return .refused("has \(records) in \(entry.place) and is \(place), which orphans them; \(hint)")
+            let isThere = configuration.backends.contains { $0.name == entry.place.backend }
+            let way =
+                switch (rule, isThere) {
+                case (nil, _): "drop the collection first"
+                case (_, true): "--move moves them"
+                case (_, false): "with backend \(entry.place.backend) in the file again --move moves them"
+                }
+            return .refused(
+                "has \(records) in \(entry.place) and is \(place), which orphans them; \(way), --force does it all the "
+                    + "same")
         }
     }
 }

@@ -29,10 +29,12 @@ final class CollectionDirectory {
         _ name: Span<UInt8>, _ session: Session, _ needed: Permissions
     ) throws(CRUDError) -> Collection {
         guard let collection = table.collection(named: name) else {
-            guard session.authority.permissions(forName: name).isSuperset(of: needed) else { throw .permissionDenied }
+            guard session.authority.permissions(forName: name).isSuperset(of: needed) else {
+                throw .denied(needed)
+            }
             throw CRUDError(.collectionNotFound, "no rule of the configuration maps this collection")
         }
-        guard session.authority.permissions(for: collection).isSuperset(of: needed) else { throw .permissionDenied }
+        guard session.authority.permissions(for: collection).isSuperset(of: needed) else { throw .denied(needed) }
         return collection
     }
 }
@@ -53,5 +55,7 @@ extension MethodAccess {
 }
 
 extension CRUDError {
-    static let permissionDenied = CRUDError(.permissionDenied, "the access rules do not allow this")
+    static func denied(_ needed: Permissions) -> CRUDError {
+        CRUDError(.permissionDenied, "the access rules do not allow you this, which needs \(needed.list)")
+    }
 }

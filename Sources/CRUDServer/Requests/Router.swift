@@ -96,7 +96,7 @@ final class Router: CallHandler {
     /// What these methods reply depends on the writes before them, so that in a batch array they wait for those.
     private func handleWithoutCollection(_ call: borrowing Call) throws(CRUDError) -> Disposition {
         if let array = call.array, array.inFlight > 0 { return .mustWaitForArray(nil) }
-        if call.request.traits.access == .admin, !call.session.authority.isAdmin { throw .permissionDenied }
+        if call.request.traits.access == .admin, !call.session.authority.isAdmin { throw .denied(.admin) }
         switch call.method {
         case .collectionList: descriptions.list(call)
         case .backendList: administration.listBackends(call)

@@ -126,7 +126,9 @@ package final class ChangesTask: ReadTask, @unchecked Sendable {
 }
 
 extension CRUDError {
-    package static let changesAreOff = CRUDError(.unsupported, "the collection's changes are not remembered")
+    package static let changesAreOff = CRUDError(
+        .unsupported,
+        "the collection's changes are not remembered; its key `changes` in the configuration turns that on")
     package static let cursorExpired = CRUDError(
         .cursorExpired, #"what has changed since that cursor is not remembered; begin again at "start""#)
 }

@@ -8,8 +8,8 @@ struct Batch: DaemonCommand {
         abstract: "Executes several operations in order and prints the result of each.",
         discussion: """
             Each line of FILE is an operation as record.batch takes it, such as \
-            {"op": "delete", "collection": "clients", "id": "ada"}. The exit status is that of the first operation \
-            that failed.
+            {"op": "delete", "collection": "clients", "id": "ada"}; there may be as many as limits.batch of the \
+            configuration says (1000). The exit status is that of the first operation that failed.
             """)
 
     @OptionGroup(title: "Global options") var options: GlobalOptions

@@ -8,8 +8,8 @@ struct Watch: DaemonCommand {
         discussion: """
             Each change is a line of JSON: {"id", "revision", "item"} of a record that was written, "matches": false \
             instead of the item if it does not satisfy --where, {"id", "deleted": true} of one that was deleted or has \
-            expired. Several changes of a record may be printed as one. While the daemon is unavailable, the command \
-            waits.
+            expired. Several changes of a record may be printed as one. Where the daemon \
+            becomes unavailable later, the command waits.
 
             With --cursor-file the command continues where it stopped; what it was printing when it stopped is printed \
             once more. The exit status is 65 if it stopped so long ago that deletions are forgotten: delete FILE to \

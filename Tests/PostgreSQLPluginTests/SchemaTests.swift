@@ -61,7 +61,7 @@ import Testing
         #expect(try server.query(#"SELECT item FROM names."'; DROP SCHEMA names; --""#) == "5")
     }
 
-    @Test(arguments: ["clients", "it's", "a\"b", "'); DROP SCHEMA setup CASCADE; --"])
+    @Test(.serialized, arguments: ["clients", "it's", "a\"b", "'); DROP SCHEMA setup CASCADE; --"])
     func tablesAreSetUp(name: String) throws {
         try run("CREATE TABLE IF NOT EXISTS public.tables (name text)")
         let setup = "INSERT INTO public.tables VALUES ('{table}'); ALTER TABLE {table} ADD COLUMN extra int"

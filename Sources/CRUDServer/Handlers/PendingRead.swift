@@ -39,28 +39,30 @@ class PendingRead: PendingRequest {
 /// A `record.read` or `record.readMany` in flight, which has been given some room for what it finds. Where that takes
 /// more it begins again; where it takes long to decode another thread makes the result.
 final class PendingRecordRead: PendingRead {
-    private let result: RecordsResult
+    private var result: RecordsResult
     override var recordCount: Int { result.sentIDs.count }
     override var recordID: [UInt8]? { result.sentIDs.count == 1 ? result.id(0) : nil }
     private let writer: RecordWriter
     private let deliver: @Sendable (LongResult) -> Void
     /// How many bytes of items and revisions it may find.
     private var maximumBytes: Int
-    /// How many it may find at the most.
-    private let limitBytes: Int
 
     /// How much more room there is the second time, and the third.
     private static let growth = 32
 
+    /// How much a read may find: what a reply may have, and any record in its stored form.
+    static func limitBytes(in collection: Collection, _ limits: Configuration.Limits) -> Int {
+        max(limits.frameBytes, collection.codec.maximumStoredBytes(ofItem: limits.itemBytes))
+    }
+
     /// - Parameter deliver: called with a result that another thread has made, on that thread.
     init(
         _ call: borrowing Call, _ collection: Collection, _ result: RecordsResult, _ writer: RecordWriter,
-        maximumBytes: Int, limitBytes: Int, _ deliver: @escaping @Sendable (LongResult) -> Void
+        maximumBytes: Int, _ deliver: @escaping @Sendable (LongResult) -> Void
     ) {
         self.result = result
         self.writer = writer
         self.maximumBytes = maximumBytes
-        self.limitBytes = limitBytes
         self.deliver = deliver
         super.init(call, .read, on: collection, replyBytes: maximumBytes)
     }
@@ -113,13 +115,16 @@ final class PendingRecordRead: PendingRead {
     }
 
     override func bytesMissing(after item: WorkItem, _ range: Range<Int>) -> Int {
-        guard let batch = item as? ReadBatch, case .tooLong = batch.result(at: range.lowerBound) else { return 0 }
-        return min(limitBytes, maximumBytes * Self.growth) - maximumBytes
+        guard let collection, let batch = item as? ReadBatch, case .tooLong = batch.result(at: range.lowerBound)
+        else { return 0 }
+        let limitBytes = Self.limitBytes(in: collection, session.loop.limits)
+        return min(max(limitBytes, maximumBytes), maximumBytes * Self.growth) - maximumBytes
     }
 
     override func submitAgain(withRoomFor bytes: Int) {
         guard let collection else { return }
         maximumBytes += bytes
+        result.begin(in: collection)
         let batch = collection.store.pendingReads(for: collection.stored)
         let places = result.sentIDs.indices.map { index in
             let id = result.id(index)

@@ -44,12 +44,12 @@ final class RecordReadHandler {
                 return isRead && hasRoom(for: output.count - start, in: output, of: call)
             }
         if isRead { return }
-        let limit = limitBytes(in: collection)
+        let limit = PendingRecordRead.limitBytes(in: collection, loop.limits)
         var result = RecordsResult(.record(fields), sentIDs: [call.copy(id)[...]], in: collection)
         result.tickets = [records.ticket]
         PendingRecordRead(
             call, collection, result, records,
-            maximumBytes: call.array == nil ? min(limit, Self.firstRecordBytes) : limit, limitBytes: limit, deliver
+            maximumBytes: call.array == nil ? min(limit, Self.firstRecordBytes) : limit, deliver
         ).submit([id], of: call, in: collection)
     }
 
@@ -62,12 +62,6 @@ final class RecordReadHandler {
     private static let firstRecordBytes = 32 << 10
     /// How much room several records are given at least.
     static let leastReplyBytes = 64 << 10
-
-    /// How much a read may find: what a reply may have, and any record in its stored form.
-    private func limitBytes(in collection: Collection) -> Int {
-        let limits = loop.limits
-        return max(limits.frameBytes, collection.codec.maximumStoredBytes(ofItem: limits.itemBytes))
-    }
 
     func exists(_ call: borrowing Call, _ collection: Collection) {
         guard let id = call[.id], call.wantsReply else { return call.skip() }
@@ -110,10 +104,10 @@ final class RecordReadHandler {
             }
             if isCached { return }
         }
-        let limit = limitBytes(in: collection)
+        let limit = PendingRecordRead.limitBytes(in: collection, loop.limits)
         PendingRecordRead(
             call, collection, result, records,
-            maximumBytes: call.grant(atLeast: Self.leastReplyBytes, atMost: limit), limitBytes: limit, deliver
+            maximumBytes: call.grant(atLeast: Self.leastReplyBytes, atMost: limit), deliver
         ).submit(distinct, of: call, in: collection)
     }
 }

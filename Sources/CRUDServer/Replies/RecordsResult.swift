@@ -15,8 +15,9 @@ struct RecordsResult: Sendable {
     private let shape: Shape
     /// As they were sent: strings of JSON.
     let sentIDs: [ArraySlice<UInt8>]
-    let collection: BackendCollection
-    private let backend: Backend
+    /// The collection that is read, whose codec decodes what is found.
+    private(set) var collection: BackendCollection
+    private var backend: Backend
     /// For each id, what allows to cache what is found; empty: nothing is.
     var tickets: [CacheTicket?] = []
 
@@ -28,6 +29,15 @@ struct RecordsResult: Sendable {
         self.sentIDs = sentIDs
         self.collection = collection.stored
         backend = collection.backend
+    }
+
+    /// The read begins again. The collection may be in another place by now, in another format; what is found there
+    /// must not be cached as what the former place holds.
+    mutating func begin(in collection: Collection) {
+        guard collection.stored !== self.collection else { return }
+        self.collection = collection.stored
+        backend = collection.backend
+        tickets = []
     }
 
     /// - Parameter records: for each id its record, nil where there is none.

@@ -25,7 +25,7 @@ CREATE TABLE IF NOT EXISTS records (
     PRIMARY KEY (collection, id)
 );
 CREATE INDEX IF NOT EXISTS records_by_sequence ON records (collection, sequence);
-CREATE INDEX IF NOT EXISTS records_by_expiry ON records (collection, expires) WHERE expires > 0;
+CREATE INDEX IF NOT EXISTS records_expiring ON records (collection, expires) WHERE expires <> 0;
 CREATE TABLE IF NOT EXISTS removed (
     collection INTEGER, sequence INTEGER, id BLOB, at INTEGER, PRIMARY KEY (collection, sequence)
 );
@@ -248,7 +248,7 @@ class Store:
             self.query("INSERT INTO removed VALUES (?, ?, ?, ?)", key, sequence, id, now)
 
     def remove_expired(self, payload, collection, limit, firstSequence, now, **_):
-        expiring = f"FROM records WHERE collection = {self.key(collection)} AND expires > 0"
+        expiring = f"FROM records WHERE collection = {self.key(collection)} AND expires <> 0"
         expired = self.query(f"SELECT id {expiring} AND expires <= ? ORDER BY expires, id LIMIT ?", now, limit)
         removed = [(id, firstSequence + number) for number, (id,) in enumerate(expired.fetchall())]
         self.query("BEGIN IMMEDIATE")

@@ -77,12 +77,14 @@ extension CollectionStatement {
     /// Not expired, and with the expected revision.
     private static let isPermitted = "\(isThere(by: "?6")) AND (?7 IS NULL OR revision = ?7)"
 
-    /// Whether a record has not expired by a clock. Rows of others may have 0, which is never.
+    /// Whether a record has not expired by a clock. Rows of others may have 0 or what is no integer, which is never.
     static func isThere(by clock: String) -> String {
-        "(expires_at IS NULL OR expires_at = 0 OR expires_at > \(clock))"
+        "(expires_at IS NULL OR expires_at = 0 OR expires_at > \(clock) OR typeof(expires_at) <> 'integer')"
     }
 
-    private static func hasExpired(by clock: String) -> String { "expires_at <> 0 AND expires_at <= \(clock)" }
+    private static func hasExpired(by clock: String) -> String {
+        "expires_at <> 0 AND expires_at <= \(clock) AND typeof(expires_at) = 'integer'"
+    }
 
     private func recordSQL(_ scope: StatementScope) -> String {
         let table = scope.table
@@ -122,7 +124,7 @@ extension CollectionStatement {
     private func expirySQL(_ scope: StatementScope) -> String {
         let expiring = """
             FROM \(scope.table) INDEXED BY \(expiryIndex(scope.collection))
-            WHERE expires_at IS NOT NULL AND expires_at <> 0
+            WHERE expires_at IS NOT NULL AND expires_at <> 0 AND typeof(expires_at) = 'integer'
             """
         switch self {
         case .remember:

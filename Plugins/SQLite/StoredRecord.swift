@@ -23,7 +23,13 @@ extension Statement {
     }
 
     /// Column 2: milliseconds since 1970-01-01 UTC; 0: never.
-    var storedExpiry: Int64 { integer(2) }
+    var storedExpiry: Int64 { expiry(2) }
+
+    /// A time of expiry, in milliseconds since 1970-01-01 UTC; 0: never. So it is where somebody has stored anything
+    /// but an integer.
+    func expiry(_ column: Int32) -> Int64 {
+        sqlite3_column_type(handle, column) == SQLITE_INTEGER ? integer(column) : 0
+    }
 
     /// Column 3; 0: written by somebody else.
     var storedSequence: UInt64 { UInt64(clamping: integer(3)) }

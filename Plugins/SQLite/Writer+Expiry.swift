@@ -44,7 +44,7 @@ extension Writer {
     private func nextExpiry(in collection: SQLiteCollection) throws(StorageFailure) -> Int64? {
         let statement = try connection.statement(.nextExpiry, collection.scope)
         defer { statement.reset() }
-        return try connection.step(statement) ? statement.integer(0) : nil
+        return try connection.step(statement) ? statement.expiry(0) : nil
     }
 
     private func expired(

@@ -27,7 +27,7 @@ extension ChannelService {
                     removeExpired(backend, self.context.begin(now: target.now), &call, &nextExpiry, failure.pointer)
                 })
         }
-        if nextExpiry > 0 {
+        if nextExpiry != 0 {
             reply.raw(#","nextExpiry":"#, nextExpiry)
         }
     }

@@ -10,4 +10,15 @@ package enum SQLiteDatabase {
         let outcome = try Command.run("/usr/bin/python3", ["-c", program, path, sql])
         guard outcome.status == .exited(0) else { throw Failure(outcome.errors) }
     }
+
+    /// The one value that a query returns, as text.
+    package static func value(_ sql: String, in path: String) throws -> String {
+        let program = """
+            import sqlite3, sys
+            print(sqlite3.connect(sys.argv[1], timeout=20).execute(sys.argv[2]).fetchone()[0], end="")
+            """
+        let outcome = try Command.run("/usr/bin/python3", ["-c", program, path, sql])
+        guard outcome.status == .exited(0) else { throw Failure(outcome.errors) }
+        return outcome.output
+    }
 }

@@ -27,7 +27,7 @@ extension Child {
                 _ = request.emit(request.context, count, &record)
                 count += 1
             } member: { (reader, key) throws(ProtocolViolation) in
-                if "nextExpiry" ~= key { nextExpiry = Int64(try reader.count()) } else { try reader.skip() }
+                if "nextExpiry" ~= key { nextExpiry = Int64(try reader.signedInteger()) } else { try reader.skip() }
             }
             return true
         }

@@ -111,7 +111,7 @@ extension FrameReader {
             case "item": record.item = crudd_bytes(try reader.bytes())
             case "revision": record.revision = crudd_bytes(try reader.bytes())
             case "removed": record.flags = try reader.bool() ? UInt32(CRUDD_RECORD_REMOVED) : 0
-            case "expiresAt": record.expires_at = Int64(try reader.count())
+            case "expiresAt": record.expires_at = Int64(try reader.signedInteger())
             case "sequence": record.sequence = try reader.integer()
             default: try reader.skip()
             }

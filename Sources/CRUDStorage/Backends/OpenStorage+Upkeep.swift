@@ -38,7 +38,7 @@ extension OpenStorage {
         // A call that has failed, or has removed what has no valid id, has used more numbers than it has told.
         lastSequence += UInt64(limit)
         if Int(status) != CRUDD_OK { throw failures.report(failure.take(status: status), during: "remove_expired") }
-        return (removals.count, next)
+        return (removals.count, StoredTime.clamped(next))
     }
 
     /// Every write has an outcome by now.

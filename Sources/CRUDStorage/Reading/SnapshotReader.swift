@@ -225,7 +225,7 @@ extension FoundRecord {
     init(_ record: crudd_record) {
         self.init(
             id: record.id.buffer, item: record.item.buffer, revision: record.revision.buffer,
-            expiresAt: record.expires_at, sequence: record.sequence, position: record.position,
+            expiresAt: StoredTime.clamped(record.expires_at), sequence: record.sequence, position: record.position,
             isRemoved: record.flags & UInt32(CRUDD_RECORD_REMOVED) != 0)
     }
 }

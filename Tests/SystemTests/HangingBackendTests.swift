@@ -40,6 +40,46 @@ import Testing
         #expect(try daemon.stop() == .exited(0))
     }
 
+    /// Neither a write that hangs in the daemon nor a read that hangs in a child concerns collections elsewhere.
+    @Test(arguments: ["write", "read"])
+    func dropsMovesAndReloadsOfOthersDoNotWaitForIt(what: String) throws {
+        func configuration(_ rules: String) -> Configuration {
+            let slow = what == "write" ? "options: {gated: 1}" : "isolation: process, limits: {call_timeout: 120s}"
+            return Configuration(
+                backends: """
+                    main: {plugin: sqlite, options: {path: $DIRECTORY/main.sqlite}}
+                    other: {plugin: sqlite, options: {path: $DIRECTORY/other.sqlite}}
+                    slow: {plugin: scripted, \(slow)}
+                    """, collections: "slow: {backend: slow}\n\(rules)\n\"*\": {backend: main}",
+                limits: "request_timeout: 120s")
+        }
+        let installation = try Installation(configuration(""))
+        try CompiledPlugin.compile(
+            "scripted.c", definitions: ["CAPABILITIES=CRUDD_CAN_READ_CONCURRENTLY"],
+            to: "\(installation.pluginDirectory)/scripted.so")
+        let daemon = try Daemon(on: installation)
+        let (connection, hanging) = (try daemon.connect(), try daemon.connect())
+        for name in ["dropped", "moved"] { #expect(try connection.create(name, "a", "1").result != nil) }
+        let gate = try ReadGate(at: "\(installation.path)/gate")
+        if what == "read" {
+            #expect(try connection.create("slow", gate.id, "1").result != nil)
+            try hanging.sendFrame(Connection.request("record.read", Connection.params("slow", gate.id), id: "1"))
+            try gate.awaitRead()
+        } else {
+            try hanging.sendFrame(
+                Connection.request("record.create", Connection.params("slow", "a", item: "1"), id: "1"))
+            #expect(try connection.call("daemon.ping").result != nil)
+        }
+        #expect(
+            try connection.call("collection.drop", #"{"collection":"dropped"}"#).result?["dropped"]?.boolean == true)
+        try installation.configure(configuration("new: {backend: other}\nmoved: {backend: other}"))
+        #expect(try connection.reloadMoving() == ["moved"])
+        try connection.awaitMoves()
+        #expect(try connection.describe("moved")["backend"]?.string == "other")
+        #expect(try !hanging.hasSomethingToRead(), "it still hangs")
+        try daemon.kill()
+    }
+
     @Test func whatDoesNotFinishIsNotExchanged() throws {
         let daemon = try Daemon(on: Self.installation("{gated: 1}", limits: "request_timeout: 60s"))
         let connection = try daemon.connect()

@@ -13,9 +13,10 @@ final class Mailbox: Sendable {
         case completed(WorkItem)
         /// The result of a read has been made.
         case decoded(LongResult)
-        /// Let the requests of these collections wait; resolved once nothing more goes to their backends, and what the
-        /// loop was reading from children itself is done.
-        case quiesce(QuiescedCollections, OneShot<Bool>)
+        /// Let the requests of these collections wait; resolved once nothing more of them goes to their backends, and
+        /// what the loop was reading from the children of these backends itself is done. The reply names the backends,
+        /// whose queues may still have requests of these collections.
+        case quiesce(QuiescedCollections, OneShot<[Backend]>)
         /// Follow another configuration, and start what has waited for it; resolved once that is done.
         case serve(Service, OneShot<Bool>)
         /// The outcome of a call that another thread has executed for the loop, by its number.
@@ -76,7 +77,8 @@ extension Mailbox.Message {
     /// Nobody is there to act upon it, and nothing is left to be done; whoever waits for that may continue.
     fileprivate func drop() {
         switch self {
-        case .quiesce(_, let isDone), .serve(_, let isDone): isDone.resolve(true)
+        case .quiesce(_, let isDone): isDone.resolve([])
+        case .serve(_, let isDone): isDone.resolve(true)
         case .measure(let measurement): measurement.resolve(LoopMeasurement())
         case .describeSessions(let descriptions): descriptions.resolve([])
         case .closeSession(_, let isClosed): isClosed.resolve(false)

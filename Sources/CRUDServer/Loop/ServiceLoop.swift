@@ -26,8 +26,8 @@ final class ServiceLoop: IterationHandler, LoopContext {
     /// Those of backends that are no longer served, until what they have in flight is done.
     private var retired: [BackendClient] = []
     private var listeners: [Listener] = []
-    /// To be resolved when every client is quiescent.
-    private var quiescing: [OneShot<Bool>] = []
+    /// To be resolved when these clients are quiescent.
+    private var quiescing: [(clients: [BackendClient], isDone: OneShot<[Backend]>)] = []
 
     private lazy var overdueTimer = Timer(on: eventLoop) { [unowned self] in expireOverdue() }
     private lazy var snapshotTimer = Timer(on: eventLoop) { [unowned self] in
@@ -76,7 +76,7 @@ final class ServiceLoop: IterationHandler, LoopContext {
         eventLoop.run(self)
         mailbox.close()
         // Nothing is read any more.
-        for isQuiescent in quiescing { isQuiescent.resolve(true) }
+        resolveQuiescing { _ in true }
         return !hasGivenUp
     }
 
@@ -122,10 +122,7 @@ final class ServiceLoop: IterationHandler, LoopContext {
         if holdsSnapshot, !snapshotTimer.isScheduled {
             snapshotTimer.schedule(after: SnapshotReader.maximumSnapshotAge)
         }
-        if !quiescing.isEmpty, clients.allSatisfy(\.isQuiescent) {
-            for isQuiescent in quiescing { isQuiescent.resolve(true) }
-            quiescing.removeAll()
-        }
+        if !quiescing.isEmpty { resolveQuiescing { $0.allSatisfy(\.isQuiescent) } }
         if state.isDraining, sessions.isIdle, areClientsIdle { stopAfterInput() }
     }
 
@@ -193,11 +190,19 @@ final class ServiceLoop: IterationHandler, LoopContext {
     // MARK: Reloads
 
     /// Asks nothing more of what is about to be exchanged.
-    private func quiesce(_ quiesced: QuiescedCollections, _ isDone: OneShot<Bool>) {
-        collections.table.quiesce(quiesced)
+    private func quiesce(_ quiesced: QuiescedCollections, _ isDone: OneShot<[Backend]>) {
+        let concerned = collections.table.quiesce(quiesced)
         state.followers.endQuiesced()
-        for client in clients { client.quiesce() }
-        quiescing.append(isDone)
+        for client in concerned { client.quiesce() }
+        quiescing.append((concerned, isDone))
+    }
+
+    private func resolveQuiescing(where isDone: ([BackendClient]) -> Bool) {
+        quiescing.removeAll { clients, reply in
+            guard isDone(clients) else { return false }
+            reply.resolve(clients.map(\.backend))
+            return true
+        }
     }
 
     /// Follows another configuration, or the first. Sessions and their requests in flight stay.

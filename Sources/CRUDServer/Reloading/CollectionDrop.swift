@@ -37,7 +37,7 @@ struct CollectionDrop {
         // What is elsewhere comes first, for nobody would know of it afterwards. No request waits for that.
         _ = try dropOriginals()
         try dropCopies()
-        guard loops.quiesce(.one(name), within: Self.timeout) else {
+        guard loops.quiesce(.one(name), within: Self.timeout) != nil else {
             throw CRUDError(.unavailable, "backend \(backend.name) does not finish its reads")
         }
         return try backend.drop(collection, isEmpty: request.requiresEmpty, within: Self.timeout) { [service, name] in

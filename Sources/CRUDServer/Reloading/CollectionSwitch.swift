@@ -23,7 +23,7 @@ struct CollectionSwitch {
     /// - Throws: why that is not possible now.
     func execute() throws(CRUDError) -> Bool {
         let begin = ContinuousClock.now
-        guard loops.quiesce(.one(move.name), within: Self.timeout) else { return false }
+        guard loops.quiesce(.one(move.name), within: Self.timeout) != nil else { return false }
         let isSwitched = try move.switchOver()
         let wait = begin.duration(to: .now)
         service.logger.info("the requests of collection \(quoted(move.name)) have waited \(wait)")

@@ -10,13 +10,19 @@ struct LoopGroup: Sendable {
         self.mailboxes = mailboxes
     }
 
-    /// Has the requests of these collections wait in every loop, and waits until what loops read from children
-    /// themselves is done.
+    /// Has the requests of these collections wait in every loop, and waits until what loops read from the children of
+    /// their backends themselves is done. Other backends are not waited for: one of them may hang.
     ///
-    /// - Returns: false if that takes longer than `timeout`.
-    func quiesce(_ collections: QuiescedCollections, within timeout: Duration) -> Bool {
+    /// - Returns: the backends that may have requests of these collections in their queues; nil if it takes longer than
+    ///   `timeout`.
+    func quiesce(_ collections: QuiescedCollections, within timeout: Duration) -> [Backend]? {
         let deadline = ContinuousClock.now + timeout
-        return post { .quiesce(collections, $0) }.allSatisfy { $0.wait(atMost: deadline - .now) != nil }
+        var backends: [Backend] = []
+        for reply in post({ .quiesce(collections, $0) }) {
+            guard let concerned = reply.wait(atMost: deadline - .now) else { return nil }
+            backends += concerned.filter { backend in !backends.contains { $0 === backend } }
+        }
+        return backends
     }
 
     /// Has every loop switch to a service, and waits until all have.

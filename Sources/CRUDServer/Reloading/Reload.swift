@@ -73,14 +73,12 @@ struct Reload {
         for configuration: Configuration, _ plugins: PluginSet, _ plan: inout BackendPlan
     ) -> Outcome {
         var places = placePlan(configuration)
-        let movesCollections = !current.rules.mapsLike(places.rules)
-        let mustQuiesce = movesCollections || !plan.leaving.isEmpty
+        let mustQuiesce = !current.rules.mapsLike(places.rules) || !plan.leaving.isEmpty
         do throws(ReloadRefusal) {
             if !places.diagnostics.isEmpty { throw ReloadRefusal(places.diagnostics) }
             if mustQuiesce {
-                try quiesce(.changed(backends: plan.leaving.map(\.backend), rules: places.rules))
+                try quiesceAndDrain(.changed(backends: plan.leaving.map(\.backend), rules: places.rules))
             }
-            try drain(plan, movesCollections: movesCollections)
             // What was empty may have got records before it was quiesced.
             if mustQuiesce { places = placePlan(configuration) }
             if !places.diagnostics.isEmpty { throw ReloadRefusal(places.diagnostics) }
@@ -114,19 +112,15 @@ struct Reload {
 
     // MARK: Checks
 
-    private func quiesce(_ collections: QuiescedCollections) throws(ReloadRefusal) {
-        guard loops.quiesce(collections, within: Self.drainTimeout) else {
+    /// Has the requests of collections wait, and drains the backends that these are in, lest a write in flight make a
+    /// record in the old place after that was found empty.
+    private func quiesceAndDrain(_ collections: QuiescedCollections) throws(ReloadRefusal) {
+        let deadline = ContinuousClock.now + Self.drainTimeout
+        guard let backends = loops.quiesce(collections, within: Self.drainTimeout) else {
             throw ReloadRefusal(unavailable: "a child process does not finish its reads")
         }
-    }
-
-    /// Drains the backends that leave, and where collections move all others too, lest a write in flight make a record
-    /// in the old place after that was found empty, or what a read has found in the old format be taken for the new
-    /// one.
-    private func drain(_ plan: BackendPlan, movesCollections: Bool) throws(ReloadRefusal) {
-        let others = movesCollections ? Array(plan.staying.values) : []
-        for backend in plan.leaving.map(\.backend) + others {
-            guard backend.drain(within: Self.drainTimeout) else {
+        for backend in backends {
+            guard backend.drain(within: deadline - .now) else {
                 throw ReloadRefusal(unavailable: "backend \(backend.name) does not finish its requests in flight")
             }
         }

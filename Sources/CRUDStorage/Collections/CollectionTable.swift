@@ -47,9 +47,16 @@ package struct CollectionTable {
     // MARK: Reloads
 
     /// Has the requests of the collections that `quiesced` covers wait, including those that are not in the table yet.
-    package mutating func quiesce(_ quiesced: QuiescedCollections) {
+    ///
+    /// - Returns: the clients of the backends that may have requests of these collections in flight.
+    package mutating func quiesce(_ quiesced: QuiescedCollections) -> [BackendClient] {
         self.quiesced = quiesced
-        for case .some(let collection) in slots { collection.isQuiesced = quiesced.covers(collection) }
+        var concerned = quiesced.backends
+        for case .some(let collection) in slots {
+            collection.isQuiesced = quiesced.covers(collection)
+            if collection.isQuiesced { concerned.insert(ObjectIdentifier(collection.backend)) }
+        }
+        return clients.values.filter { concerned.contains(ObjectIdentifier($0.backend)) }
     }
 
     /// Follows another configuration; nothing is quiesced any more. What no rule maps now is forgotten.

@@ -9,6 +9,14 @@ package enum QuiescedCollections: Sendable {
     /// The collection of that name alone.
     case one([UInt8])
 
+    /// The backends all of whose collections it covers.
+    var backends: Set<ObjectIdentifier> {
+        switch self {
+        case .one: []
+        case .changed(let backends, _): Set(backends.map { ObjectIdentifier($0) })
+        }
+    }
+
     func covers(_ collection: Collection) -> Bool {
         switch self {
         case .one(let name): return collection.name == name

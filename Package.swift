@@ -160,6 +160,7 @@ let package = Package(
         tests(
             "PostgreSQLPluginTests",
             ["PluginTestSupport", "CRUDPluginTesting", "CRUDPluginABI", "CRUDTestSupport", "CRUDThreads", "CLinux"]),
+        tests("AdministratorTests", ["CRUDTestSupport", "CSQLite"]),
         tests("SQLitePluginTests", ["CRUDTestSupport", "CRUDPluginABI", "CSQLite"]),
         tests("SystemTests", ["CRUDTestSupport", "CRUDThreads"]),
         tests("TypeCheckTests", ["CRUDInMemory", "CRUDTestSupport"]),

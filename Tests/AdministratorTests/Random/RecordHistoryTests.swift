@@ -1,0 +1,124 @@
+import Testing
+
+/// Histories of one record, false and true.
+@Suite struct RecordHistoryTests {
+    private typealias Operation = RecordHistory.Operation
+
+    private static let one = Item(number: 1)
+    private static let two = Item(number: 2)
+
+    /// A record that holds an item.
+    private static func record(_ item: Item) throws -> RecordHistory {
+        var record = RecordHistory()
+        record.begin(100, .create(item), on: 9)
+        try record.end(100, .done)
+        return record
+    }
+
+    /// Whether one operation after the other can have these outcomes.
+    private static func isPossible(_ steps: (Operation, RecordHistory.Outcome)...) -> Bool {
+        var record = RecordHistory()
+        for (ticket, step) in steps.enumerated() {
+            record.begin(ticket, step.0, on: ticket % 2)
+            guard (try? record.end(ticket, step.1)) != nil else { return false }
+        }
+        return true
+    }
+
+    @Test func aLostUpdateIsFound() {
+        #expect(
+            !Self.isPossible((.create(Self.one), .done), (.update(Self.two), .done), (.read, .returned(Self.one))))
+        #expect(!Self.isPossible((.create(Self.one), .done), (.read, .returned(nil))))
+    }
+
+    @Test func aResurrectedRecordIsFound() {
+        #expect(!Self.isPossible((.create(Self.one), .done), (.delete, .done), (.read, .returned(Self.one))))
+        #expect(!Self.isPossible((.create(Self.one), .done), (.drop, .done), (.create(Self.two), .exists)))
+        #expect(Self.isPossible((.create(Self.one), .done), (.drop, .done), (.create(Self.two), .done)))
+    }
+
+    @Test func anItemThatWasNeverWrittenIsFound() {
+        #expect(!Self.isPossible((.create(Self.one), .done), (.read, .returned(Self.two))))
+        #expect(!Self.isPossible((.create(Self.one), .done), (.patch(3), .returned(Item(number: 2, patch: 3)))))
+        #expect(Self.isPossible((.create(Self.one), .done), (.patch(3), .returned(Item(number: 1, patch: 3)))))
+    }
+
+    @Test func aRefusedWriteMustNotTakeEffect() {
+        #expect(!Self.isPossible((.create(Self.one), .refused), (.read, .returned(Self.one))))
+        #expect(!Self.isPossible((.create(Self.one), .done), (.drop, .refused), (.read, .returned(nil))))
+        #expect(Self.isPossible((.create(Self.one), .done), (.drop, .refused), (.read, .returned(Self.one))))
+    }
+
+    @Test func errorsSayWhatTheRecordWas() {
+        #expect(!Self.isPossible((.create(Self.one), .exists)))
+        #expect(!Self.isPossible((.create(Self.one), .done), (.delete, .missing)))
+        #expect(Self.isPossible((.delete, .missing), (.update(Self.one), .missing), (.patch(1), .missing)))
+    }
+
+    @Test(arguments: [nil, one])
+    func anUnknownOutcomeIsDecidedByTheFirstRead(_ first: Item?) throws {
+        var record = RecordHistory()
+        record.begin(1, .create(Self.one), on: 0)
+        try record.end(1, .unknown)
+        #expect(record.items == [nil, Self.one])
+        record.begin(2, .read, on: 0)
+        try record.end(2, .returned(first))
+        #expect(record.items == [first])
+        record.begin(3, .read, on: 1)
+        #expect(throws: Violation.self, "it has changed its mind") {
+            try record.end(3, .returned(first == nil ? Self.one : nil))
+        }
+    }
+
+    @Test func whatAnotherConnectionReadsMeanwhileIsOldOrNew() throws {
+        for item in [Self.one, Self.two] {
+            var record = try Self.record(Self.one)
+            record.begin(1, .update(Self.two), on: 0)
+            record.begin(2, .read, on: 1)
+            try record.end(2, .returned(item))
+            record.begin(3, .read, on: 1)
+            var copy = record
+            if item == Self.two {
+                #expect(throws: Violation.self, "it was there already") { try copy.end(3, .returned(Self.one)) }
+            } else {
+                try copy.end(3, .returned(Self.one))
+            }
+            try record.end(3, .returned(Self.two))
+            try record.end(1, .done)
+        }
+    }
+
+    @Test func theOrderOfAConnectionIsKept() throws {
+        var record = try Self.record(Self.one)
+        record.begin(1, .update(Self.two), on: 0)
+        record.begin(2, .read, on: 0)
+        var copy = record
+        #expect(throws: Violation.self, "the read came after the write") {
+            try copy.end(2, .returned(Self.one))
+            try copy.end(1, .done)
+        }
+        try record.end(2, .returned(Self.two))
+        try record.end(1, .done)
+    }
+
+    /// A failure may be told later than the success of what follows.
+    @Test func aFailureIsToldLate() throws {
+        var record = try Self.record(Self.one)
+        record.begin(1, .delete, on: 0)
+        record.begin(2, .update(Self.two), on: 0)
+        try record.end(2, .done)
+        var copy = record
+        #expect(throws: Violation.self, "an update of a deleted record") { try copy.end(1, .done) }
+        try record.end(1, .refused)
+        #expect(record.items == [Self.two])
+    }
+
+    @Test func aWriteBesideADropIsLostOrNot() throws {
+        var record = try Self.record(Self.one)
+        record.begin(1, .drop, on: nil)
+        record.begin(2, .upsert(Self.two), on: 0)
+        try record.end(2, .done)
+        try record.end(1, .done)
+        #expect(record.items == [nil, Self.two], "what was there before it is gone")
+    }
+}

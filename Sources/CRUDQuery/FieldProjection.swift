@@ -78,35 +78,59 @@ package struct FieldProjection: Sendable {
     ///
     /// - Throws: `JSONSyntaxError` where the item is not valid JSON as far as it is looked at.
     package func append(of item: Span<UInt8>, to output: inout [UInt8]) throws(JSONSyntaxError) {
-        let value = JSONSlice(start: 0, end: item.count, kind: .object)
-        if try !append(root, of: value, in: item, to: &output) { output.append(contentsOf: "{}".utf8) }
+        var scanner = JSONScanner()
+        let members = try members(root, &scanner, item)
+        if !Self.append(members, item, to: &output) { output.append(contentsOf: "{}".utf8) }
     }
 
-    /// Appends the wanted members of an object; false, with nothing appended, where there are none.
-    private func append(
-        _ node: Node, of object: JSONSlice, in item: Span<UInt8>, to output: inout [UInt8]
-    ) throws(JSONSyntaxError) -> Bool {
-        var scanner = JSONScanner(at: object.start)
-        guard try scanner.peekKind(item) == .object else { return false }
-        var found = [(key: JSONSlice, value: JSONSlice)?](repeating: nil, count: node.children.count)
+    /// A member that an item has.
+    private struct Member {
+        /// Its position among those that are wanted.
+        var position: Int
+        var key: JSONSlice
+        var value: Value
+
+        enum Value {
+            case whole(JSONSlice)
+            case part([Member])
+        }
+    }
+
+    /// Scans the next value, an object, and finds the wanted members in it; of none if it is something else.
+    private func members(
+        _ node: Node, _ scanner: inout JSONScanner, _ item: Span<UInt8>
+    ) throws(JSONSyntaxError) -> [Member] {
+        guard try scanner.peekKind(item) == .object else {
+            _ = try scanner.value(item)
+            return []
+        }
+        var found: [Int: Member] = [:]
         scanner.enter()
         var isFirst = true
         while let key = try scanner.nextKey(item, isFirst: &isFirst) {
-            let value = try scanner.value(item)
-            if let index = node.positions[key.decodedString(item)] { found[index] = (key, value) }
+            guard let position = node.positions[key.decodedString(item)] else {
+                _ = try scanner.value(item)
+                continue
+            }
+            let child = node.children[position]
+            let value: Member.Value =
+                child.isWhole ? .whole(try scanner.value(item)) : .part(try members(child, &scanner, item))
+            found[position] = Member(position: position, key: key, value: value)
         }
+        return found.values.sorted { $0.position < $1.position }
+    }
+
+    /// Appends an object; false, with nothing appended, where it would be empty.
+    private static func append(_ members: [Member], _ item: Span<UInt8>, to output: inout [UInt8]) -> Bool {
         let start = output.count
-        for (index, member) in found.enumerated() {
-            guard let member else { continue }
+        for member in members {
             let before = output.count
             output.append(output.count == start ? UInt8(ascii: "{") : UInt8(ascii: ","))
             output.append(item.extracting(member.key.range))
             output.append(UInt8(ascii: ":"))
-            let child = node.children[index]
-            if child.isWhole {
-                output.append(item.extracting(member.value.range))
-            } else if try !append(child, of: member.value, in: item, to: &output) {
-                output.removeSubrange(before...)
+            switch member.value {
+            case .whole(let value): output.append(item.extracting(value.range))
+            case .part(let members): if !append(members, item, to: &output) { output.removeSubrange(before...) }
             }
         }
         guard output.count > start else { return false }

@@ -52,6 +52,17 @@ package struct Thread {
         usleep(UInt32(clamping: Int(duration / .microseconds(1))))
     }
 
+    /// Nobody is going to wait until the closure has returned.
+    package func detach() {
+        pthread_detach(thread)
+    }
+
+    /// Lowers the priority of the thread that calls it, where the system lets it.
+    package static func lowerPriority(by niceness: Int32) {
+        // On Linux, 0 is the calling thread.
+        setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, niceness)
+    }
+
     /// Waits until the closure has returned.
     package func join() {
         pthread_join(thread, nil)

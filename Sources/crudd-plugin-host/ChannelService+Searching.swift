@@ -68,7 +68,7 @@ extension ChannelService {
         try request.parameters { (request, key) throws(ProtocolViolation) in
             if "task" ~= key { task = try request.count() } else { try request.skip() }
         }
-        _ = storage.takeSearch(task)
+        storage.takeSearch(task)?.end()
     }
 
     /// Executes a search for a while, and keeps it if the daemon may continue it.
@@ -81,13 +81,14 @@ extension ChannelService {
             repeat {
                 try search.advance(with: reader)
                 releaseSnapshot()
-            } while !search.hasResult && MonotonicTime.now < deadline
+            } while !search.hasResult && !search.isWaiting && MonotonicTime.now < deadline
         } catch {
             // What the plugin says goes to the daemon's log, and what a client is told is the daemon's to say.
             if let failure = state.searchFailure { throw failure }
             return reply(error)
         }
         if search.isContinuable { storage.keep(search, as: task) }
+        if search.isWaiting { reply.raw(#""waiting":true,"#) }
         reply(search.result, plan: search.plan, isDone: search.isDone)
     }
 

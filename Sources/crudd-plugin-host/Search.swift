@@ -3,6 +3,16 @@ import CRUDModel
 import CRUDPluginHost
 import CRUDQuery
 import CRUDStorage
+import Synchronization
+
+/// What one thread sets and another one asks for.
+private final class Flag: Sendable {
+    private let atomic = Atomic(false)
+
+    var value: Bool { atomic.load(ordering: .relaxed) }
+
+    func set() { atomic.store(true, ordering: .relaxed) }
+}
 
 /// A search that is executed here, next to the plugin, one slice after the other.
 final class Search: @unchecked Sendable {
@@ -10,6 +20,7 @@ final class Search: @unchecked Sendable {
 
     private let execution: Execution
     private let collection: BackendCollection
+    private let isEnded = Flag()
 
     private enum Execution {
         case query(QueryExecution)
@@ -29,9 +40,11 @@ final class Search: @unchecked Sendable {
         switch request.kind {
         case .query:
             execution = .query(
-                try QueryExecution(query, in: target, maximumBytes: request.maximumBytes, timeout: request.timeout))
-        case .count: execution = .count(try CountExecution(query, in: target))
-        case .matching: execution = .matching(try MatchExecution(query, in: target))
+                try QueryExecution(
+                    query, in: target, maximumBytes: request.maximumBytes, timeout: request.timeout,
+                    limits: .onThread))
+        case .count: execution = .count(try CountExecution(query, in: target, limits: .onThread))
+        case .matching: execution = .matching(try MatchExecution(query, in: target, limits: .onThread))
         }
     }
 
@@ -45,15 +58,27 @@ final class Search: @unchecked Sendable {
 
     /// Executes a slice.
     func advance(with reader: SnapshotReader) throws(CRUDError) {
-        // A slice is too short for anybody to lose interest in it.
-        let source = PluginRecordSource(reader, collection) { false }
+        let isAbandoned: @Sendable () -> Bool = { [isEnded] in isEnded.value }
+        let source = PluginRecordSource(reader, collection, isAbandoned: isAbandoned)
         isDone =
             switch execution {
-            case .query(let query): try query.advance(source) { false }
-            case .count(let count): try count.advance(source) { false }
-            case .matching(let matching): try matching.find(source) { false }
+            case .query(let query): try query.advance(source, isAbandoned: isAbandoned)
+            case .count(let count): try count.advance(source, isAbandoned: isAbandoned)
+            case .matching(let matching): try matching.find(source, isAbandoned: isAbandoned)
             }
     }
+
+    /// Whether the next slice would be in vain: another thread decides about a long record.
+    var isWaiting: Bool {
+        switch execution {
+        case .query(let query): query.isWaiting
+        case .count(let count): count.isWaiting
+        case .matching(let matching): matching.isWaiting
+        }
+    }
+
+    /// The daemon does not continue it: stops what another thread does for it.
+    func end() { isEnded.set() }
 
     /// Whether the daemon may continue the search: one for records to delete may be rewound after its last batch, and
     /// is kept until the daemon ends it.

@@ -86,7 +86,7 @@ import Testing
             let execution = try ChangesExecution(
                 ChangesQuery(), in: QueryTarget(name: []), after: place, through: 16, removalsAfter: 0,
                 maximumBytes: 900, timeout: .seconds(60))
-            #expect(try execution.advance(source))
+            #expect(try execution.advance(source, isAbandoned: { false }))
             places.append(execution.end)
             changes.append(String(decoding: execution.changes, as: UTF8.self))
         }

@@ -56,6 +56,11 @@ import Testing
         limits.maximumUnkeyed = author.pick([0, 5, 10_000])
         limits.maximumTies = author.pick([1, 3, 256])
         if author.number(below: 3) == 0 { limits.snapshot = .microseconds(author.number(below: 20)) }
+        if author.number(below: 2) == 0 {
+            limits.longRecords = .handedOver(BusyExecutor(refusals: author.pick([0, 1, 3])))
+            limits.longWork = author.pick([0, 40, 200])
+            limits.maximumLongBytes = author.pick([0, 500, 1 << 20])
+        }
         return limits
     }
 

@@ -42,6 +42,8 @@ package struct ChildSearch: Sendable {
         package var task: Int
         /// Whether the search has come to its end. The child forgets it then, unless it is of ``Kind/matching``.
         package var isDone = false
+        /// Whether it waits for a thread, so that it need not be continued at once.
+        package var isWaiting = false
         /// What the executor has made of it so far; empty where there is nothing yet.
         package var result: [UInt8] = []
         /// How a query has found its records, when it is done: a JSON object, which the executor understands.
@@ -100,6 +102,7 @@ extension Child {
             try reader.object { (reader, key) throws(ProtocolViolation) in
                 switch key {
                 case "done": slice.isDone = try reader.bool()
+                case "waiting": slice.isWaiting = try reader.bool()
                 case "result": slice.result += try reader.bytes()
                 case "plan": slice.plan = Array(try reader.bytes())
                 case "error": slice.error = try reader.searchError()

@@ -25,6 +25,8 @@ struct CandidateVisitor: ~Copyable {
         case sliceEnd
         /// Too many records tie in a reverse scan.
         case manyTies
+        /// It takes long to decide about the last record.
+        case longRecord
     }
 
     private let purpose: Purpose
@@ -64,9 +66,16 @@ struct CandidateVisitor: ~Copyable {
     private var group: (value: SortValue, count: Int)?
     /// Why the scan has stopped; nil: it has not.
     private(set) var stop: Stop?
+    /// The records that it takes long to decide about.
+    private var long: LongVisits
     /// The last record of a scan that has stopped.
     private(set) var last: (id: [UInt8], value: SortValue?, position: UInt64) = ([], nil, 0)
 
+    /// How often an item is looked at, about.
+    private let passes: Int
+
+    /// To decode an item takes as long as to look at it so many times, or less.
+    private static let decodingPasses = 16
     /// The most ids that are named in ``corrupt``.
     private static let maximumCorrupt = 100
 
@@ -84,6 +93,10 @@ struct CandidateVisitor: ~Copyable {
         maximumTies = limits.maximumTies
         slice = Slice(limits, limits.slice)
         isSorted = !query.sort.keys.isEmpty
+        var passes = evaluator.passes + (isSorted ? 2 : 0) + (purpose == .page ? 1 : 0)
+        if decode != nil { passes += Self.decodingPasses }
+        self.passes = passes
+        long = LongVisits(limits)
         validates = isSorted || evaluator.needsItem || decode != nil
         needsItems = isSorted || query.filter != nil || purpose == .page
         self.evaluator = evaluator
@@ -100,6 +113,7 @@ struct CandidateVisitor: ~Copyable {
         count = 0
         group = nil
         unkeyed.removeAll()
+        long.removeAll()
         for id in corrupt { first.reserve(bytes: Self.size(ofCorrupt: id)) }
     }
 
@@ -109,8 +123,10 @@ struct CandidateVisitor: ~Copyable {
 
     /// Begins a scan.
     ///
+    /// - Parameter isUnordered: whether the scan continues behind a long record: it can be decided about later.
     /// - Returns: what to ask the source for.
-    mutating func begin(_ planned: PlannedScan) -> RecordScan {
+    mutating func begin(_ planned: PlannedScan, isUnordered: Bool = false) -> RecordScan {
+        long.areGathered = isUnordered
         var scan = planned.scan
         scan.withItems = needsItems
         // One more record shows that the page is not the last one.
@@ -134,10 +150,26 @@ struct CandidateVisitor: ~Copyable {
     mutating func visit(_ record: FoundRecord) -> Bool {
         scanned += 1
         visited += 1
+        if let endID = planned.endID, !record.id.lexicographicallyPrecedes(endID) { return end(.scanEnd) }
+        guard needsItems, long.areLong(record.item.count * passes) else { return examine(record) }
+        if isUnkeyedScan, long.areDecided(record) { return pass(record) }
+        guard long.keep(record, in: planned) else { return end(.longRecord) }
+        return pass(record)
+    }
+
+    /// Passes over a record in a scan whose order does not matter.
+    private mutating func pass(_ record: FoundRecord) -> Bool {
+        if slice.isOverAfterRecord(of: record.item.count) || visited == limit { stop = .sliceEnd }
+        guard stop != nil else { return true }
+        last = (Array(record.id), nil, record.position)
+        return false
+    }
+
+    /// Decides about a record, and whether the scan is to be continued behind it.
+    private mutating func examine(_ record: FoundRecord) -> Bool {
         // The buffers are valid during this call.
         let id = unsafe record.id.bindMemory(to: UInt8.self).span
         let stored = unsafe record.item.bindMemory(to: UInt8.self).span
-        if let endID = planned.endID, !record.id.lexicographicallyPrecedes(endID) { return end(.scanEnd) }
         do {
             guard needsItems, let decode else {
                 try decide(record, id, stored)
@@ -164,11 +196,13 @@ struct CandidateVisitor: ~Copyable {
 
     /// Stops the scan where that is due.
     private mutating func proceed(_ record: FoundRecord, _ item: Span<UInt8>) throws(JSONSyntaxError) -> Bool {
-        if stop == nil, slice.isOverAfterRecord() || visited == limit { stop = .sliceEnd }
+        if stop == nil, slice.isOverAfterRecord(of: record.item.count * passes) || visited == limit {
+            stop = .sliceEnd
+        }
         guard stop != nil else { return true }
         last = (Array(record.id), nil, record.position)
         if needsValue {
-            try values.find(in: item)
+            try values.find(in: item, &evaluator.work)
             last.value = values.value(0, in: item)
         }
         return false
@@ -187,13 +221,41 @@ struct CandidateVisitor: ~Copyable {
     /// How long the name of a corrupt record is at the most, escapes, quotes and comma included.
     private static func size(ofCorrupt id: [UInt8]) -> Int { id.count * 6 + 3 }
 
+    // MARK: Long records
+
+    /// Whether there are long records to decide about.
+    var hasLongRecords: Bool { !long.visits.isEmpty }
+
+    /// Whether the scan has stopped at a record whose sort value is not known, so that it cannot be resumed behind it.
+    var hasLostPlace: Bool { stop == .sliceEnd && last.id.isEmpty }
+
+    /// Decides about the long records of a slice, the one at which the scan has stopped last; the scan ends behind it.
+    ///
+    /// - Parameter shouldStop: asked now and then whether nobody needs the decision any more.
+    mutating func decideLongRecords(shouldStop: @escaping () -> Bool) {
+        let (visits, scan, hasStopped) = (long.takeAll(), planned, stop == .longRecord)
+        if hasStopped { last = ([], nil, 0) }
+        evaluator.work = Work(shouldStop: shouldStop)
+        defer { evaluator.work = Work() }
+        for (index, visit) in visits.enumerated() where !evaluator.work.isStopped {
+            planned = visit.scan
+            let isLast = hasStopped && index == visits.count - 1
+            let before = stop
+            // Where the scan has not stopped at this record, no more than the decision matters.
+            stop = .sliceEnd
+            visit.record.withRecord { _ = examine($0) }
+            if !isLast { stop = before }
+        }
+        planned = scan
+    }
+
     // MARK: Decisions
 
     private mutating func decide(
         _ record: FoundRecord, _ id: Span<UInt8>, _ item: Span<UInt8>
     ) throws(JSONSyntaxError) {
         if planned.ordering != .none, let threshold = first.threshold {
-            try values.find(in: item)
+            try values.find(in: item, &evaluator.work)
             let isBehind =
                 planned.ordering == .full
                 ? values.compare(id: id, in: item, with: threshold) >= 0
@@ -218,7 +280,7 @@ struct CandidateVisitor: ~Copyable {
     }
 
     private mutating func count(group item: Span<UInt8>) throws(JSONSyntaxError) {
-        try values.find(in: item)
+        try values.find(in: item, &evaluator.work)
         if let group, values.compare(0, in: item, with: group.value) == 0 {
             self.group?.count += 1
             if group.count == maximumTies { stop = .manyTies }
@@ -231,7 +293,7 @@ struct CandidateVisitor: ~Copyable {
     private mutating func keep(
         _ record: FoundRecord, _ id: Span<UInt8>, _ item: Span<UInt8>
     ) throws(JSONSyntaxError) {
-        try values.find(in: item)
+        try values.find(in: item, &evaluator.work)
         if let position, values.compare(id: id, in: item, with: position) <= 0 { return }
         if let threshold = first.threshold, values.compare(id: id, in: item, with: threshold) >= 0 {
             return first.leaveOut()

@@ -32,6 +32,11 @@ package final class ChangesExecution: RecordVisitor {
     private var visited = 0
     private var hasStopped = false
 
+    /// The change that the scan has stopped at, as it takes long to decide about it.
+    private var long: RecordCopy?
+    private var decision: LongDecision?
+    private let passes: Int
+
     /// How many changes the page has.
     package private(set) var count = 0
     /// Where it ends: the next page resumes behind this sequence number.
@@ -52,18 +57,20 @@ package final class ChangesExecution: RecordVisitor {
     /// - Throws: `invalid_query` for a filter that cannot be evaluated.
     package init(
         _ query: ChangesQuery, in target: QueryTarget, after start: UInt64, through upper: UInt64,
-        removalsAfter shownRemovals: UInt64, maximumBytes: Int, timeout: Duration
+        removalsAfter shownRemovals: UInt64, maximumBytes: Int, timeout: Duration,
+        limits: SearchLimits = SearchLimits()
     ) throws(CRUDError) {
         self.query = query
         decode = target.decode
         self.upper = upper
         self.shownRemovals = shownRemovals
         self.maximumBytes = maximumBytes
-        limits = SearchLimits()
+        self.limits = limits
         deadline = limits.now() + timeout
         evaluator = try FilterEvaluator(query.filter ?? .constant(true))
         text = RecordText(query.fields)
         needsItems = query.filter != nil || query.withItems
+        passes = evaluator.passes + (query.withItems ? 1 : 0) + (decode == nil ? 0 : 16)
         slice = Slice(limits, limits.slice)
         end = start
     }
@@ -84,9 +91,20 @@ package final class ChangesExecution: RecordVisitor {
 
     /// Searches for one slice, which takes some milliseconds.
     ///
+    /// - Parameter isAbandoned: whether nobody waits for the page any more; it may be called on another thread.
     /// - Returns: whether the page is complete.
     /// - Throws: `limit_exceeded` where not even one record fits; what the source throws.
-    package func advance(_ source: any RecordSource) throws(CRUDError) -> Bool {
+    package func advance(
+        _ source: any RecordSource, isAbandoned: @escaping @Sendable () -> Bool
+    ) throws(CRUDError) -> Bool {
+        if let decision {
+            guard decision.isDone else {
+                decision.start()
+                return false
+            }
+            self.decision = nil
+            return try isEnd()
+        }
         guard end < upper else { return true }
         slice = Slice(limits, limits.slice)
         var scan = RecordScan(.sequence)
@@ -98,23 +116,56 @@ package final class ChangesExecution: RecordVisitor {
         visited = 0
         hasStopped = false
         try source.scan(scan, into: self)
-        if isOverfull {
-            throw CRUDError(
-                .limitExceeded, "not even one change fits into a reply",
-                details: .init(limit: "frame_bytes", maximum: maximumBytes))
+        if let long = long.take(), case .handedOver(let executor) = limits.longRecords {
+            decide(long, isAbandoned, by: executor)
+            return false
         }
-        if isFull || limits.now() >= deadline { return true }
+        if try isEnd() { return true }
         guard !hasStopped, visited < scan.limit else { return false }
         end = upper
         return true
     }
 
+    /// Whether the next slice would be in vain: another thread decides about a long record.
+    package var isWaiting: Bool { decision.map { !$0.isDone } ?? false }
+
+    private func decide(
+        _ record: RecordCopy, _ isAbandoned: @escaping @Sendable () -> Bool, by executor: any LongRecordExecutor
+    ) {
+        // While the decision is not done this object does nothing else, whoever calls it.
+        nonisolated(unsafe) let execution = self
+        decision = LongDecision(by: executor) { yield in
+            execution.evaluator.work = Work {
+                yield()
+                return isAbandoned()
+            }
+            record.withRecord { _ = execution.take($0) }
+            execution.evaluator.work = Work()
+        }
+    }
+
+    /// Whether the page ends with the last change that was taken.
+    private func isEnd() throws(CRUDError) -> Bool {
+        if isOverfull {
+            throw CRUDError(
+                .limitExceeded, "not even one change fits into a reply",
+                details: .init(limit: "frame_bytes", maximum: maximumBytes))
+        }
+        return isFull || limits.now() >= deadline
+    }
+
     /// Takes a change of the scan.
     package func visit(_ record: FoundRecord) -> Bool {
         visited += 1
-        let continues = take(record)
-        hasStopped = !continues
-        return continues
+        let isLong = isLong(record)
+        if isLong { long = RecordCopy(record) }
+        hasStopped = isLong || !take(record)
+        return !hasStopped
+    }
+
+    private func isLong(_ record: FoundRecord) -> Bool {
+        guard case .handedOver = limits.longRecords, needsItems, !record.isRemoved else { return false }
+        return record.item.count * passes > limits.longWork && record.id.starts(with: query.prefix)
     }
 
     private func take(_ record: FoundRecord) -> Bool {
@@ -156,7 +207,7 @@ package final class ChangesExecution: RecordVisitor {
     /// - Returns: whether the slice continues.
     private func proceed(behind record: FoundRecord) -> Bool {
         end = record.sequence
-        return !slice.isOverAfterRecord()
+        return !slice.isOverAfterRecord(of: record.item.count * passes)
     }
 
     private func entry(for record: FoundRecord) throws -> [UInt8] {

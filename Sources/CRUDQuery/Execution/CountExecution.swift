@@ -18,12 +18,17 @@ package final class CountExecution {
     /// - Parameter isAbandoned: whether nobody waits for the result any more; the slice ends then, and the count is not
     ///   to be continued.
     /// - Returns: whether the count is complete.
-    package func advance(_ source: any RecordSource, isAbandoned: () -> Bool) throws(CRUDError) -> Bool {
+    package func advance(
+        _ source: any RecordSource, isAbandoned: @escaping @Sendable () -> Bool
+    ) throws(CRUDError) -> Bool {
         try search.advance(source, isAbandoned: isAbandoned)
     }
 
     /// How many records match, when the count is complete.
     package var count: Int { search.count }
+    /// Whether the next slice would be in vain: another thread decides about a long record.
+    package var isWaiting: Bool { search.isWaiting }
+
     /// The ids of records that cannot be decoded and were left out; at most 100.
     package var corrupt: [[UInt8]] { search.corrupt }
 

@@ -13,6 +13,9 @@ package final class MatchExecution {
     private var next: [UInt8]?
     /// The records that the last call has found, by id, at most 256.
     package private(set) var found: [(id: [UInt8], revision: [UInt8])] = []
+    /// Whether the next slice would be in vain: another thread decides about a long record.
+    package var isWaiting: Bool { search.isWaiting }
+
     /// The ids of records that cannot be decoded and were left out; at most 100.
     package var corrupt: [[UInt8]] { search.corrupt }
 
@@ -34,7 +37,9 @@ package final class MatchExecution {
     /// - Parameter isAbandoned: whether nobody waits for the records any more; the slice ends then, and the search is
     ///   not to be continued.
     /// - Returns: whether no records remain behind those of ``found``, which may be empty either way.
-    package func find(_ source: any RecordSource, isAbandoned: () -> Bool) throws(CRUDError) -> Bool {
+    package func find(
+        _ source: any RecordSource, isAbandoned: @escaping @Sendable () -> Bool
+    ) throws(CRUDError) -> Bool {
         found.removeAll(keepingCapacity: true)
         if isComplete {
             start = next

@@ -46,7 +46,9 @@ package final class QueryExecution {
     ///   not to be continued.
     /// - Returns: whether the page is complete.
     /// - Throws: `limit_exceeded` where not even one record fits; what the source throws.
-    package func advance(_ source: any RecordSource, isAbandoned: () -> Bool) throws(CRUDError) -> Bool {
+    package func advance(
+        _ source: any RecordSource, isAbandoned: @escaping @Sendable () -> Bool
+    ) throws(CRUDError) -> Bool {
         guard try search.advance(source, isAbandoned: isAbandoned) else { return false }
         guard !search.isOverfull else {
             throw CRUDError(
@@ -64,6 +66,9 @@ package final class QueryExecution {
     package var cursor: [UInt8]? {
         search.continuation.map { search.query.cursor(behind: $0, in: collection) }
     }
+
+    /// Whether the next slice would be in vain: another thread decides about a long record.
+    package var isWaiting: Bool { search.isWaiting }
 
     /// The ids of records that cannot be decoded and were left out; at most 100.
     package var corrupt: [[UInt8]] { search.corrupt }

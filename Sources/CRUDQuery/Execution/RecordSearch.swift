@@ -10,6 +10,9 @@ import CRUDModel
 /// Where a path spans slices, such a record keeps its place on it, unless it loses its key or is given one. Hence every
 /// slice begins with the records without a key, those that were found so before are passed over, and one that is found
 /// twice is kept once. A path on which other records move is left for a scan by id if one slice does not suffice.
+///
+/// A scan stops at a record about which it takes long to decide, or passes over it where the order does not matter. The
+/// slice ends with a decision on another thread; the search waits for it.
 final class RecordSearch: RecordVisitor {
     private let purpose: CandidateVisitor.Purpose
     private(set) var query: Query
@@ -26,6 +29,9 @@ final class RecordSearch: RecordVisitor {
     @exclusivity(unchecked) private var visitor: CandidateVisitor
     /// Where a page has ended early.
     private var earlyEnd: SortPosition?
+    /// About the long records of the last slice, and what comes then.
+    private var decision: LongDecision?
+    private var afterDecision = Continuation.end(isComplete: false)
 
     /// - Throws: `invalid_query` for a filter that cannot be evaluated.
     init(
@@ -66,6 +72,11 @@ final class RecordSearch: RecordVisitor {
         restart()
     }
 
+    private func restart(without index: QueryIndex) {
+        indexes.removeAll { $0 == index }
+        restart()
+    }
+
     private func restart() {
         path = nil
         visitor.restart(behind: query.position)
@@ -75,30 +86,103 @@ final class RecordSearch: RecordVisitor {
 
     /// Searches for one slice.
     ///
+    /// - Parameter isAbandoned: may be called on another thread.
     /// - Returns: whether the search is complete.
-    func advance(_ source: any RecordSource, isAbandoned: () -> Bool) throws(CRUDError) -> Bool {
+    func advance(
+        _ source: any RecordSource, isAbandoned: @escaping @Sendable () -> Bool
+    ) throws(CRUDError) -> Bool {
+        if let decision {
+            guard decision.isDone else {
+                decision.start()
+                return false
+            }
+            self.decision = nil
+            return !isAbandoned() && resume()
+        }
         if end == nil, let timeout { end = limits.now() + timeout }
         let path = if let path { path } else { try plan(source) }
         let slice = Slice(limits, path.needsOneSnapshot ? limits.snapshot : limits.slice)
         if let index = path.index, try !scanUnkeyed(index, source) {
-            indexes.removeAll { $0 == index }
-            restart()
+            restart(without: index)
             return false
         }
         visitor.begin(slice)
         while !isAbandoned() {
-            guard let planned = scans.popLast() else { return true }
-            try source.scan(visitor.begin(planned), into: self)
-            switch visitor.stop {
-            case .pageIsFull: return true
-            case .manyTies: split(planned, path)
-            case .sliceEnd:
-                scans.append(resumed(planned, path))
-                return endEarly(planned) || endSlice(path)
-            case nil, .scanEnd: if !scans.isEmpty, visitor.isSliceOver() { return endSlice(path) }
+            guard let planned = scans.popLast() else { return decide(isAbandoned, then: .end(isComplete: true)) }
+            try source.scan(visitor.begin(planned, isUnordered: path.needsOneSnapshot), into: self)
+            if visitor.stop == .longRecord, !path.needsOneSnapshot {
+                return decide(isAbandoned, then: .rest(of: planned, path))
+            }
+            if let isComplete = end(of: planned, path) {
+                return decide(isAbandoned, then: .end(isComplete: isComplete))
             }
         }
         return false
+    }
+
+    /// Whether the slice ends where a scan has ended, and if so, whether the search is complete; nil: there is time for
+    /// the next scan.
+    private func end(of planned: PlannedScan, _ path: AccessPath) -> Bool? {
+        switch visitor.stop {
+        case .pageIsFull: return true
+        case .manyTies: split(planned, path)
+        case .sliceEnd:
+            scans.append(resumed(planned, path))
+            return endEarly(planned) || endSlice(path)
+        case .longRecord: return endSlice(path)
+        case nil, .scanEnd: if !scans.isEmpty, visitor.isSliceOver() { return endSlice(path) }
+        }
+        return nil
+    }
+
+    // MARK: Long records
+
+    /// What comes after a decision.
+    private enum Continuation {
+        /// The slice has come to its end.
+        case end(isComplete: Bool)
+        /// A scan has stopped at the last one of the records.
+        case rest(of: PlannedScan, AccessPath)
+    }
+
+    /// Whether the search waits for a decision, so that the next slice would be in vain.
+    var isWaiting: Bool { decision.map { !$0.isDone } ?? false }
+
+    /// Has the long records of the slice decided about, if there are any.
+    ///
+    /// - Returns: whether the search is complete.
+    private func decide(
+        _ isAbandoned: @escaping @Sendable () -> Bool, then continuation: Continuation
+    ) -> Bool {
+        guard visitor.hasLongRecords, case .handedOver(let executor) = limits.longRecords else {
+            if case .end(let isComplete) = continuation { return isComplete }
+            return false
+        }
+        afterDecision = continuation
+        // While the decision is not done this object does nothing else, whoever calls it.
+        nonisolated(unsafe) let search = self
+        decision = LongDecision(by: executor) { yield in
+            search.visitor.decideLongRecords {
+                yield()
+                return isAbandoned()
+            }
+        }
+        return false
+    }
+
+    /// Continues behind a decision.
+    private func resume() -> Bool {
+        switch afterDecision {
+        case .end(let isComplete):
+            if let earlyEnd { visitor.first.removeAll(behind: earlyEnd) }
+            return isComplete
+        case .rest(let planned, let path):
+            if visitor.hasLostPlace, let index = path.index {
+                restart(without: index)
+                return false
+            }
+            return end(of: planned, path) ?? false
+        }
     }
 
     func visit(_ record: FoundRecord) -> Bool { visitor.visit(record) }
@@ -116,7 +200,7 @@ final class RecordSearch: RecordVisitor {
         var scan = RecordScan(.unkeyed(index: index.number))
         scan.limit = limits.maximumUnkeyed + 1
         visitor.begin(Slice(limits, limits.snapshot))
-        try source.scan(visitor.begin(PlannedScan(scan, .none)), into: self)
+        try source.scan(visitor.begin(PlannedScan(scan, .none), isUnordered: true), into: self)
         return visitor.stop == nil
     }
 

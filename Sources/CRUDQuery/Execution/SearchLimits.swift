@@ -17,8 +17,16 @@ package struct SearchLimits: Sendable {
     var maximumUnkeyed = 10_000
     /// When more records than these tie in a reverse scan, the others are scanned in their order.
     var maximumTies = 256
+    /// Where it decides about records for which more than ``longWork`` is to be done.
+    var longRecords = LongRecords.inPlace
+    /// In bytes that are looked at.
+    var longWork = 512 << 10
+    /// How many bytes of long records are kept in one slice.
+    var maximumLongBytes = 16 << 20
 
-    package init() {}
+    package init(longRecords: LongRecords = .inPlace) {
+        self.longRecords = longRecords
+    }
 
     /// Of a search on an event loop, which is given up where these do not suffice.
     static let quick: SearchLimits = {
@@ -27,6 +35,7 @@ package struct SearchLimits: Sendable {
         limits.slice = .microseconds(200)
         limits.snapshot = .microseconds(200)
         limits.maximumUnkeyed = 16
+        limits.longRecords = .none
         return limits
     }()
 }

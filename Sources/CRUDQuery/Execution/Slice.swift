@@ -8,6 +8,10 @@ struct Slice {
     private let start: ContinuousClock.Instant
     private var end: ContinuousClock.Instant?
     private var recordsUntilReading = 0
+    private var bytesUntilReading = 0
+
+    /// The clock is read at least once in so many bytes of work.
+    private static let bytesPerReading = 64 << 10
 
     init(_ limits: SearchLimits, _ duration: Duration) {
         self.limits = limits
@@ -26,12 +30,16 @@ struct Slice {
     }
 
     /// Counts a record; returns whether there is to be no further one.
-    mutating func isOverAfterRecord() -> Bool {
-        guard recordsUntilReading == 0 else {
+    ///
+    /// - Parameter bytes: the work that it has taken.
+    mutating func isOverAfterRecord(of bytes: Int) -> Bool {
+        bytesUntilReading -= bytes
+        guard recordsUntilReading == 0 || bytesUntilReading <= 0 else {
             recordsUntilReading -= 1
             return false
         }
         recordsUntilReading = limits.recordsPerReading - 1
+        bytesUntilReading = Self.bytesPerReading
         return isOver()
     }
 }

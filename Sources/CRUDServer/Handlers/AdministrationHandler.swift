@@ -147,6 +147,7 @@ extension JSONWriter {
         member("json_depth", limits.jsonDepth)
         member("query_limit", limits.queryLimit)
         member("query_nodes", QueryNodes.maximum)
+        member("filter_pattern", LikePattern.maximumBytes)
         member("batch", limits.batch)
         member("sessions", limits.sessions)
         member("sessions_per_user", limits.sessionsPerUser)

@@ -37,7 +37,8 @@ class PendingRead: PendingRequest {
 }
 
 /// A `record.read` or `record.readMany` in flight, which has been given some room for what it finds. Where that takes
-/// more it begins again; where it takes long to decode another thread makes the result.
+/// more it begins again; where it takes long to decode it, or to find the part that is wanted, another thread makes the
+/// result.
 final class PendingRecordRead: PendingRead {
     private var result: RecordsResult
     override var recordCount: Int { result.sentIDs.count }
@@ -76,7 +77,7 @@ final class PendingRecordRead: PendingRead {
     // MARK: Decoding
 
     override func isRepliedLater(with item: WorkItem, _ range: Range<Int>) -> Bool {
-        guard !result.collection.codec.keepsText, let batch = item as? ReadBatch,
+        guard result.transformsItems, let batch = item as? ReadBatch,
             case .records(let records) = batch.result(at: range.lowerBound),
             records.reduce(0, { $0 + ($1?.item.count ?? 0) }) >= LongItem.leastBytes
         else { return false }

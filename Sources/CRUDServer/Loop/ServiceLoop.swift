@@ -35,6 +35,7 @@ final class ServiceLoop: IterationHandler, LoopContext {
     }
     private lazy var idleTimer = Timer(on: eventLoop) { [unowned self] in closeIdleSessions() }
     private lazy var drainTimer = Timer(on: eventLoop) { [unowned self] in continueDraining() }
+    private lazy var searchTimer = Timer(on: eventLoop) { [unowned self] in endSearches() }
     private lazy var heartbeatTimer = Timer(on: eventLoop) { [unowned self] in beat() }
 
     let heartbeat = Watchdog.Heartbeat()
@@ -47,6 +48,9 @@ final class ServiceLoop: IterationHandler, LoopContext {
 
     /// How long a draining loop waits for peers to read their replies, once nothing else is to be done.
     private static let readTimeout = Duration.seconds(10)
+
+    /// How long a draining loop waits for searches, which another daemon can be asked for again.
+    private static let searchTimeout = Duration.seconds(1)
 
     private let heartbeatInterval: Duration?
 
@@ -107,7 +111,7 @@ final class ServiceLoop: IterationHandler, LoopContext {
         sessions.resume()
         for client in clients { client.flush() }
         if !overdueTimer.isScheduled, hasPending {
-            overdueTimer.schedule(after: min(.milliseconds(250), state.limits.requestTimeout / 16))
+            overdueTimer.schedule(after: min(.milliseconds(40), state.limits.requestTimeout / 16))
         }
     }
 
@@ -246,7 +250,7 @@ final class ServiceLoop: IterationHandler, LoopContext {
         }
     }
 
-    /// Accepts nothing more, and waits for what is in flight for as long as a request may take.
+    /// Accepts nothing more, and waits for what is in flight for as long as a request may take, but not for searches.
     private func drain() {
         guard !state.isDraining else { return }
         state.isDraining = true
@@ -254,6 +258,13 @@ final class ServiceLoop: IterationHandler, LoopContext {
         for listener in listeners { listener.close() }
         drainDeadline = now + max(state.limits.requestTimeout, Self.readTimeout)
         drainTimer.schedule(after: Self.readTimeout)
+        searchTimer.schedule(after: min(Self.searchTimeout, state.limits.requestTimeout))
+    }
+
+    private func endSearches() {
+        for client in clients + retired { client.endSearches() }
+        guard !areClientsIdle else { return }
+        searchTimer.schedule(after: Self.searchTimeout)
     }
 
     private func continueDraining() {

@@ -27,7 +27,7 @@ final class RecordWriter: RecordVisitor {
 
     private enum Outcome {
         case nothing, record
-        /// Decoding it takes long.
+        /// Decoding it, or finding the part that is wanted, takes long.
         case long
         /// The record cannot be written. (Indirect: an error is large, and this is looked at for each record.)
         indirect case failed(CRUDError)
@@ -84,7 +84,8 @@ final class RecordWriter: RecordVisitor {
 
     func visit(_ record: FoundRecord) -> Bool {
         guard let output = state.output else { return false }
-        guard state.codec.keepsText || record.item.count < LongItem.leastBytes else {
+        let isCopied = state.codec.keepsText && state.projection == nil
+        guard isCopied || record.item.count < LongItem.leastBytes else {
             state.outcome = .long
             return true
         }
@@ -149,12 +150,17 @@ final class RecordWriter: RecordVisitor {
         var item: [UInt8] = []
         var revision: [UInt8] = []
         var expiresAt: Int64 = 0
+        var isLong = false
         let outcome = cache.find(key, id) { record in
+            isLong = record.item.count >= LongItem.leastBytes
+            guard !isLong else { return }
             item = Array(record.item)
             revision = Array(record.revision)
             expiresAt = record.expiresAt
         }
         guard case .found = outcome else { return outcome }
+        // It is left to another thread, which reads it from its store.
+        guard !isLong else { return .miss(nil) }
         try append(item: item.span, projection, to: &output)
         revision.withUnsafeBytes { append(revision: $0, expiresAt: expiresAt, to: &output) }
         return outcome

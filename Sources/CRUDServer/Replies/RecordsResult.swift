@@ -40,6 +40,12 @@ struct RecordsResult: Sendable {
         tickets = []
     }
 
+    /// Whether it takes much longer to write an item than to copy it.
+    var transformsItems: Bool {
+        if case .record(.some) = shape { return true }
+        return !collection.codec.keepsText
+    }
+
     /// - Parameter records: for each id its record, nil where there is none.
     /// - Throws: `record_not_found` and `corrupt`.
     func append(

@@ -133,7 +133,7 @@ final class BackendWorker {
     private var isBusy: Bool { !searches.isEmpty || !deletions.isEmpty }
 
     private func timeout(_ idlePeriods: Int) -> Duration? {
-        if isBusy { return .zero }
+        if isBusy { return [searches.timeout, deletions.timeout, backgroundDue].compactMap(\.self).min() }
         let idlePause = idlePeriods < Self.idlePauses.count ? Self.idlePauses[idlePeriods] : nil
         guard let due = backgroundDue else { return idlePause }
         return min(due, idlePause ?? due)

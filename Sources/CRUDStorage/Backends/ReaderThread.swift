@@ -6,7 +6,7 @@ enum ReaderThread {
     static func run(for backend: Backend, _ queue: ReadQueue, with reader: SnapshotReader) {
         var searches = RoundRobin<ReadTask>()
         while true {
-            switch queue.take(timeout: searches.isEmpty ? nil : .zero) {
+            switch queue.take(timeout: searches.timeout) {
             case .items(let items): execute(items, from: queue, for: backend, with: reader, &searches)
             case .timedOut, .woken: break
             case .closed: return searches.end()

@@ -89,7 +89,8 @@ package final class ChangesTask: ReadTask, @unchecked Sendable {
         self.execution = execution
         if !isFound {
             isFound = try execution.advance(
-                PluginRecordSource(reader, collection, isAbandoned: { [self] in isAbandoned }))
+                PluginRecordSource(reader, collection, isAbandoned: { [self] in isAbandoned }),
+                isAbandoned: { [self] in isAbandoned })
         }
         // What was forgotten meanwhile may have been missing.
         guard isFound, let history = feed.history else { return false }
@@ -119,8 +120,10 @@ package final class ChangesTask: ReadTask, @unchecked Sendable {
         return try ChangesExecution(
             request.query, in: QueryTarget(collection, maximumItemBytes: request.maximumItemBytes),
             after: place.sequence, through: end, removalsAfter: place.base, maximumBytes: request.maximumBytes,
-            timeout: request.timeout)
+            timeout: request.timeout, limits: .onThread)
     }
+
+    override var isWaiting: Bool { !isAbandoned && execution?.isWaiting == true }
 
     override func end() { execution = nil }
 }

@@ -43,6 +43,8 @@ package final class BulkDelete: SlicedTask, @unchecked Sendable {
         return true
     }
 
+    override var isWaiting: Bool { !isAbandoned && matches?.isWaiting == true }
+
     override func end() { matches?.end() }
 
     private func begin(_ storage: OpenStorage) throws(CRUDError) -> any MatchExecutor {

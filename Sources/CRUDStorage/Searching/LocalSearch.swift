@@ -22,8 +22,9 @@ final class LocalSearch: SearchExecution {
         case .query:
             stage = .query(
                 try QueryExecution(
-                    request.query, in: target, maximumBytes: request.maximumBytes, timeout: request.timeout))
-        case .count: stage = .count(try CountExecution(request.query, in: target))
+                    request.query, in: target, maximumBytes: request.maximumBytes, timeout: request.timeout,
+                    limits: .onThread))
+        case .count: stage = .count(try CountExecution(request.query, in: target, limits: .onThread))
         }
     }
 
@@ -42,6 +43,13 @@ final class LocalSearch: SearchExecution {
 
     var isCutShort: Bool? { if case .query(let query) = stage { query.isCutShort } else { false } }
 
+    var isWaiting: Bool {
+        switch stage {
+        case .query(let query): query.isWaiting
+        case .count(let count): count.isWaiting
+        }
+    }
+
     var result: [UInt8] {
         switch stage {
         case .query(let query): query.result
@@ -58,7 +66,9 @@ final class LocalSearch: SearchExecution {
 
     var plan: QueryPlan? { if case .query(let query) = stage { query.plan } else { nil } }
 
-    func advance(with reader: SnapshotReader, isAbandoned: @escaping () -> Bool) throws(CRUDError) -> Bool {
+    func advance(
+        with reader: SnapshotReader, isAbandoned: @escaping @Sendable () -> Bool
+    ) throws(CRUDError) -> Bool {
         let source = PluginRecordSource(reader, collection, isAbandoned: isAbandoned)
         return try indexes.whileValid { () throws(CRUDError) in
             switch stage {
@@ -69,6 +79,11 @@ final class LocalSearch: SearchExecution {
     }
 
     func end() {}
+}
+
+extension SearchLimits {
+    /// Of a search on a thread that has other things to do.
+    package static let onThread = SearchLimits(longRecords: .handedOver(LongRecordThreads.shared))
 }
 
 extension QueryTarget {

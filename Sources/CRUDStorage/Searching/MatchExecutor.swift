@@ -9,8 +9,12 @@ protocol MatchExecutor: AnyObject {
 
     /// Finds further records, as many as one call of the plugin should remove at the most.
     ///
+    /// - Parameter isAbandoned: may be called on another thread.
     /// - Returns: whether these are the last.
-    func find(with reader: SnapshotReader, isAbandoned: @escaping () -> Bool) throws(CRUDError) -> Bool
+    func find(with reader: SnapshotReader, isAbandoned: @escaping @Sendable () -> Bool) throws(CRUDError) -> Bool
+
+    /// Whether to look for further ones would be in vain: it waits for another thread or process.
+    var isWaiting: Bool { get }
 
     /// The search resumes with the record at `position` of ``found``.
     func rewind(to position: Int)

@@ -16,8 +16,9 @@ final class RemoteMatches: MatchExecutor {
 
     var found: [(id: [UInt8], revision: [UInt8])] { batch.found }
     private(set) var corrupt: [[UInt8]] = []
+    var isWaiting: Bool { task.isWaiting }
 
-    func find(with reader: SnapshotReader, isAbandoned: @escaping () -> Bool) throws(CRUDError) -> Bool {
+    func find(with reader: SnapshotReader, isAbandoned: @escaping @Sendable () -> Bool) throws(CRUDError) -> Bool {
         let slice = try task.advance(from: resumption.take())
         guard let batch = MatchBatch(json: slice.result) else {
             throw CRUDError(.internalError, "the child's list of records cannot be decoded")

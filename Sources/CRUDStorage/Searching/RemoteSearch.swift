@@ -9,6 +9,7 @@ final class RemoteSearch: SearchExecution {
     private(set) var result: [UInt8] = []
     private(set) var corrupt: [[UInt8]] = []
     var isCutShort: Bool? { nil }
+    var isWaiting: Bool { task.isWaiting }
     private(set) var plan: QueryPlan?
 
     init(
@@ -18,7 +19,9 @@ final class RemoteSearch: SearchExecution {
         task = RemoteTask(request, request.kind == .query ? .query : .count, collection, number, child, failures)
     }
 
-    func advance(with reader: SnapshotReader, isAbandoned: @escaping () -> Bool) throws(CRUDError) -> Bool {
+    func advance(
+        with reader: SnapshotReader, isAbandoned: @escaping @Sendable () -> Bool
+    ) throws(CRUDError) -> Bool {
         let slice = try task.advance()
         guard slice.isDone else { return false }
         // What a child sends must not get into a frame unread.

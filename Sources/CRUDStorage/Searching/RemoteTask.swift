@@ -11,6 +11,11 @@ struct RemoteTask {
     private let indexes: IndexGeneration
     /// nil where the child has no such search, as before the first slice.
     private var number: Int?
+    /// When to ask the child again, which waits for a thread of its own; nil: at once.
+    private var pauseEnd: ContinuousClock.Instant?
+
+    /// How long a child is not asked that waits.
+    private static let pause = Duration.milliseconds(2)
 
     init(
         _ request: SearchRequest, _ kind: ChildSearch.Kind, _ collection: BackendCollection, _ number: Int,
@@ -26,6 +31,9 @@ struct RemoteTask {
         indexes = IndexGeneration(of: collection)
     }
 
+    /// Whether the child would have nothing to say.
+    var isWaiting: Bool { pauseEnd.map { ContinuousClock.now < $0 } ?? false }
+
     /// Has the child execute a slice.
     mutating func advance(from record: Int? = nil) throws(CRUDError) -> ChildSearch.Slice {
         try indexes.check()
@@ -39,6 +47,7 @@ struct RemoteTask {
             try indexes.check()
             throw failures.report(error, during: "search")
         }
+        pauseEnd = slice.isWaiting ? .now + Self.pause : nil
         if slice.error == nil, !slice.isDone || search.kind == .matching { number = slice.task }
         try indexes.check()
         if let error = slice.error { throw error }

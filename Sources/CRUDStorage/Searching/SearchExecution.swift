@@ -15,10 +15,16 @@ protocol SearchExecution: AnyObject {
     /// How a query has found its records, when the search is done.
     var plan: QueryPlan? { get }
 
+    /// Whether the next slice would be in vain: it waits for another thread or process.
+    var isWaiting: Bool { get }
+
     /// Executes one slice.
     ///
+    /// - Parameter isAbandoned: may be called on another thread.
     /// - Returns: whether the search is done.
-    func advance(with reader: SnapshotReader, isAbandoned: @escaping () -> Bool) throws(CRUDError) -> Bool
+    func advance(
+        with reader: SnapshotReader, isAbandoned: @escaping @Sendable () -> Bool
+    ) throws(CRUDError) -> Bool
 
     /// There will be no further slice.
     func end()

@@ -71,6 +71,8 @@ package final class SearchTask: ReadTask, @unchecked Sendable {
         failures.note(corrupt: execution.corrupt, in: collection)
     }
 
+    override var isWaiting: Bool { !isAbandoned && execution?.isWaiting == true }
+
     override func end() {
         execution?.end()
         execution = nil

@@ -127,6 +127,15 @@ package final class BackendClient {
         }
     }
 
+    /// Fails the requests that search, as if their time were over.
+    package func endSearches() {
+        for item in inFlight
+        where item is ReadTask && item.expireWaiters(at: .seconds(Int64.max), backend: backend.name) {
+            inFlight.removeAll { $0 === item }
+            backend.remove(item)
+        }
+    }
+
     // MARK: Reloads
 
     /// Hands over what has been gathered and lets the backend be closed; ``isQuiescent`` says when.

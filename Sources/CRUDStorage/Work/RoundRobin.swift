@@ -9,15 +9,24 @@ struct RoundRobin<Task: SlicedTask> {
 
     func contains(where isWanted: (Task) -> Bool) -> Bool { tasks.contains(where: isWanted) }
 
+    /// Until when there is nothing to do; nil: until another task comes.
+    var timeout: Duration? {
+        if tasks.isEmpty { return nil }
+        return tasks.contains { !$0.isWaiting } ? .zero : Self.waitingTime
+    }
+
+    /// How long nothing is done while all tasks wait.
+    private static var waitingTime: Duration { .milliseconds(1) }
+
     /// Adds a task that has been claimed.
     mutating func append(_ task: Task) { tasks.append(task) }
 
-    /// Executes a slice of the next task.
+    /// Executes a slice of the next task that does not wait.
     ///
     /// - Parameter slice: executes it; returns whether the task is done, which is then delivered.
     mutating func advance(_ slice: (Task) -> Bool) {
-        guard !tasks.isEmpty else { return }
-        let task = tasks.removeFirst()
+        guard let next = tasks.firstIndex(where: { !$0.isWaiting }) else { return }
+        let task = tasks.remove(at: next)
         if slice(task) { end(task) } else { tasks.append(task) }
     }
 
@@ -31,6 +40,7 @@ struct RoundRobin<Task: SlicedTask> {
     }
 
     private func end(_ task: Task) {
+        task.abandon()
         task.end()
         task.finish()
     }

@@ -17,10 +17,16 @@ package class SlicedTask: WorkItem, @unchecked Sendable {
     }
 
     override final var isReadable: Bool { collection.isOpen }
-    override final func waitersHaveLeft() { abandoned.store(true, ordering: .relaxed) }
+    override final func waitersHaveLeft() { abandon() }
+
+    /// Stops what another thread does for the task.
+    final func abandon() { abandoned.store(true, ordering: .relaxed) }
 
     /// Whether nobody waits for it any more; it ends with its next slice.
     final var isAbandoned: Bool { abandoned.load(ordering: .relaxed) }
+
+    /// Whether the next slice would be in vain: it waits for another thread or process.
+    var isWaiting: Bool { false }
 
     /// There will be no further slice: releases what is kept for one.
     func end() {}

@@ -72,7 +72,8 @@ extension MethodTable {
 
     static let limits = object([
         "frame_bytes": integer, "item_bytes": integer, "json_depth": integer, "query_limit": integer,
-        "query_nodes": integer, "batch": integer, "sessions": integer, "sessions_per_user": integer,
+        "query_nodes": integer, "filter_pattern": integer, "batch": integer, "sessions": integer,
+        "sessions_per_user": integer,
         "inflight_per_session": integer, "session_bytes": integer, "buffer_bytes": integer,
         "request_timeout": integer, "idle_timeout": integer,
     ])

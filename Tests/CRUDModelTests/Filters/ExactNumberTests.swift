@@ -53,6 +53,24 @@ import struct CRUDTestSupport.SeededGenerator
         }
     }
 
+    /// Digits that only together decide between two neighbours, and more of them than any binary64 has.
+    @Test func manyDigits() throws {
+        let half = "9007199254740993"
+        for count in [1, 900, 5000] {
+            let zeros = String(repeating: "0", count: count)
+            #expect(try number("\(half).\(zeros)") == number("9007199254740992.0"))
+            #expect(try number("\(half).\(zeros)1") == number("9007199254740994.0"))
+            #expect(try number("-\(half).\(zeros)1") == number("-9007199254740994.0"))
+            #expect(try number("\(half)\(zeros).1e-\(count)") == number("9007199254740994.0"))
+            #expect(try number("0.\(zeros)5e\(count + 1)") == number("5"))
+            #expect(try number("1\(zeros)e-\(count)") == number("1"))
+            #expect(try number("1e\(zeros)2") == number("100"))
+            #expect(try number("1e999\(zeros)") == .binary64(.infinity))
+            #expect(try number("-1e-999\(zeros)") == number("0"))
+            #expect(try number("0.\(zeros)e9\(zeros)") == number("0"))
+        }
+    }
+
     @Test(arguments: [
         "", "-", "+1", "01", "1.", ".5", "1e", "1e+", "0x1", " 1", "1 ", "NaN", "inf", "1_000", "--1", "1.2.3", "é",
     ])

@@ -213,6 +213,7 @@ struct CQL2JSONReader: ~Copyable {
         guard case .literal(.string(let pattern)) = argument.value else {
             throw error("a pattern must be a string", argument.start, text)
         }
+        try FilterLimits.check(pattern: pattern)
         guard LikePattern(pattern.utf8) != nil else { throw error(LikePattern.syntaxError, argument.start, text) }
         return pattern
     }

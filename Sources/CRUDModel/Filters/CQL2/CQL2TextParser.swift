@@ -176,6 +176,7 @@ struct CQL2TextParser {
     private mutating func pattern() throws(CRUDError) -> String {
         let start = column
         guard case .string(let pattern) = token else { throw error("expected a pattern in single quotes") }
+        try FilterLimits.check(pattern: pattern)
         guard LikePattern(pattern.utf8) != nil else { throw CQL2Lexer.error(LikePattern.syntaxError, at: start) }
         try advance()
         return pattern

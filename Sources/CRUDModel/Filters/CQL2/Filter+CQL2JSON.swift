@@ -5,7 +5,8 @@ extension Filter {
     /// `{"op": ">=", "args": [{"property": "age"}, 18]}`.
     ///
     /// - Throws: ``CRUDError`` with the code `invalidQuery` and the invalid part in ``CRUDError/Details/node``, or
-    ///   `limitExceeded` for more than 1000 operations or more than 10000 values in lists.
+    ///   `limitExceeded` for more than 1000 operations, more than 10000 values in lists, or a pattern of more
+    ///   than 1024 bytes.
     /// - SeeAlso: OGC 21-065r2, clause 7, <https://docs.ogc.org/is/21-065r2/21-065r2.html>
     public init(cql2JSON text: String) throws(CRUDError) {
         try self.init(cql2JSON: Array(text.utf8).span)

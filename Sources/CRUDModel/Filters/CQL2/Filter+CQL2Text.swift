@@ -7,7 +7,8 @@ extension Filter {
     /// ``PropertyPath/text``.
     ///
     /// - Throws: ``CRUDError`` with the code `invalidQuery` and the position in ``CRUDError/Details/column``, or
-    ///   `limitExceeded` for more than 1000 operations or more than 10000 values in lists.
+    ///   `limitExceeded` for more than 1000 operations, more than 10000 values in lists, or a pattern of more
+    ///   than 1024 bytes.
     /// - SeeAlso: OGC 21-065r2, clause 6 and annex B, <https://docs.ogc.org/is/21-065r2/21-065r2.html>
     public init(cql2Text text: String) throws(CRUDError) {
         var parser = try CQL2TextParser(text)

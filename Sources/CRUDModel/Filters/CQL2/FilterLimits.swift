@@ -32,6 +32,15 @@ struct FilterLimits {
         if values > Self.maximumValues { throw Self.exceeded("filter_values", Self.maximumValues) }
     }
 
+    /// - Throws: `limitExceeded`.
+    static func check(pattern: String) throws(CRUDError) {
+        let maximum = LikePattern.maximumBytes
+        guard pattern.utf8.count > maximum else { return }
+        throw CRUDError(
+            .limitExceeded, "a pattern of the filter has more than \(maximum) bytes",
+            details: .init(limit: "filter_pattern", maximum: maximum))
+    }
+
     private static func exceeded(_ limit: String, _ maximum: Int) -> CRUDError {
         let things = limit == "filter_nodes" ? "operations" : "values in lists"
         return CRUDError(

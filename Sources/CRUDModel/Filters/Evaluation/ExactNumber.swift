@@ -79,10 +79,65 @@ package enum ExactNumber: Hashable, Sendable {
     }
 
     private static func slowPath(_ slice: JSONSlice, _ text: Span<UInt8>) -> ExactNumber {
-        let digits = String(decoding: slice.range.map { text[$0] }, as: UTF8.self)
-        if slice.isInteger(text), let integer = Int64(digits) { return .integer(integer) }
+        if slice.count <= longestInteger, slice.isInteger(text),
+            let integer = Int64(String(decoding: slice.range.map { text[$0] }, as: UTF8.self))
+        {
+            return .integer(integer)
+        }
         // Swift parses every JSON number, rounds correctly and returns ±infinity outside the range.
-        return ExactNumber(Double(digits) ?? 0)
+        return ExactNumber(Double(shortened(slice, text)) ?? 0)
+    }
+
+    /// −2⁶³ has so many characters.
+    private static let longestInteger = 20
+
+    /// No binary64, and no number half way between two of them, has more significant digits (767 and 768).
+    private static let significantDigits = 800
+
+    /// A number with the same nearest binary64 and a bounded number of digits: of those behind it only matters whether
+    /// one is not 0.
+    private static func shortened(_ slice: JSONSlice, _ text: Span<UInt8>) -> String {
+        var digits: [UInt8] = []
+        var hasFurther = false
+        var exponent = 0
+        var isFraction = false
+        var index = slice.start
+        while index < slice.end, text[index] | 0x20 != UInt8(ascii: "e") {
+            let byte = text[index]
+            index += 1
+            if byte == UInt8(ascii: ".") { isFraction = true }
+            guard byte &- UInt8(ascii: "0") < 10 else { continue }
+            if isFraction { exponent -= 1 }
+            if digits.isEmpty, byte == UInt8(ascii: "0") { continue }
+            if digits.count < significantDigits {
+                digits.append(byte)
+            } else {
+                if byte != UInt8(ascii: "0") { hasFurther = true }
+                exponent += 1
+            }
+        }
+        if hasFurther {
+            digits.append(UInt8(ascii: "1"))
+            exponent -= 1
+        }
+        exponent += writtenExponent(text, from: index + 1, to: slice.end)
+        let sign = text[slice.start] == UInt8(ascii: "-") ? "-" : ""
+        return digits.isEmpty ? "0" : "\(sign)\(String(decoding: digits, as: UTF8.self))e\(exponent)"
+    }
+
+    /// The exponent that is written in a range of the text, as far as it matters.
+    private static func writtenExponent(_ text: Span<UInt8>, from start: Int, to end: Int) -> Int {
+        var exponent = 0
+        var isNegative = false
+        var index = start
+        while index < end {
+            if text[index] == UInt8(ascii: "-") { isNegative = true }
+            let digit = text[index] &- UInt8(ascii: "0")
+            // No item has as many digits that would make up for it.
+            if digit < 10 { exponent = min(exponent * 10 + Int(digit), 1 << 40) }
+            index += 1
+        }
+        return isNegative ? -exponent : exponent
     }
 
     private static let powersOfTen: [Double] = [

@@ -7,34 +7,31 @@ package import CRUDJSON
 /// escapes. The logic is SQL's: a condition is true, false or, if a property is missing, null or of another type,
 /// unknown.
 ///
+/// What takes long is done once for an item, however many conditions need it (``PropertyValues``); of the others each
+/// `like` takes time that is linear in its text. The evaluation stops where its ``work`` does.
+///
 /// One evaluator serves one thread at a time.
 package struct FilterEvaluator: ~Copyable {
-    private indirect enum Condition {
-        case constant(Bool)
-        case all([Condition])
-        case any([Condition])
-        case not(Condition)
-        /// The first value is the property's index in the finder, here and below.
-        case string(Int, Comparison, [UInt8])
-        case number(Int, Comparison, ExactNumber)
-        case boolean(Int, Comparison, Bool)
-        case like(Int, LikePattern)
-        case isIn(Int, LiteralSet)
-        case isNull(Int)
-        case arrayContains(Int, LiteralSet)
-    }
-
-    private let condition: Condition
+    /// In a condition, the first value is the property's index in the finder.
+    private let condition: FilterCondition
     /// Whether the result depends on the item; that of a filter without properties does not.
     package let needsItem: Bool
+    /// How often an item may be looked at: once, and once for each `like`.
+    package let passes: Int
     private var finder: PropertyFinder
+    private var values: PropertyValues
+    /// The work of the evaluations so far. Where it is stopped, the result of the evaluation means nothing.
+    package var work = Work()
 
-    /// - Throws: `invalidQuery` for a pattern of `like` in which a backslash precedes anything but `%`, `_` and `\`.
+    /// - Throws: `invalidQuery` for a pattern of `like` in which a backslash precedes anything but `%`, `_` and `\`,
+    ///   `limitExceeded` for one that is too long.
     package init(_ filter: Filter) throws(CRUDError) {
-        var compiler = Compiler()
+        var compiler = FilterCompiler(filter)
         condition = try compiler.condition(filter)
         needsItem = !compiler.paths.isEmpty
+        passes = 1 + compiler.patterns
         finder = PropertyFinder(compiler.paths)
+        values = PropertyValues(compiler.elements)
     }
 
     /// Whether the filter selects an item: false if the condition is unknown.
@@ -48,13 +45,22 @@ package struct FilterEvaluator: ~Copyable {
     ///
     /// - Throws: JSONSyntaxError if the item is not valid JSON.
     package mutating func evaluate(_ item: Span<UInt8>) throws(JSONSyntaxError) -> Bool? {
-        if needsItem { try finder.find(in: item) }
+        if needsItem {
+            values.removeAll()
+            try finder.find(in: item, &work)
+        }
         return try evaluate(condition, item)
     }
 
     // MARK: Conditions
 
-    private func evaluate(_ condition: Condition, _ item: Span<UInt8>) throws(JSONSyntaxError) -> Bool? {
+    /// About what a condition costs that needs few bytes of the item.
+    private static let conditionWork = 16
+
+    private mutating func evaluate(
+        _ condition: FilterCondition, _ item: Span<UInt8>
+    ) throws(JSONSyntaxError) -> Bool? {
+        guard work.take(Self.conditionWork) else { return nil }
         switch condition {
         case .constant(let value): return value
         case .all(let conditions): return try combine(conditions, item, decidedBy: false)
@@ -63,127 +69,67 @@ package struct FilterEvaluator: ~Copyable {
         case .string(let path, let comparison, let literal):
             let value = finder[path]
             guard value.kind == .string else { return nil }
-            return comparison.holds(compare(value, item, with: literal))
+            guard value.hasEscapes else { return comparison.holds(compare(value.content, item, with: literal)) }
+            let text = values.text(of: path, value, item, &work)
+            return comparison.holds(compare(0..<text.count, text.span, with: literal))
         case .number(let path, let comparison, let literal):
             let value = finder[path]
             guard value.kind == .number else { return nil }
-            let number = ExactNumber(value, item)
+            let number = values.number(of: path, value, item, &work)
             return comparison.holds(number == literal ? 0 : number < literal ? -1 : 1)
         case .boolean(let path, let comparison, let literal):
             let value = finder[path]
             guard value.kind == .true || value.kind == .false else { return nil }
             return comparison.holds((value.kind == .true ? 1 : 0) - (literal ? 1 : 0))
-        case .like(let path, let pattern): return matches(finder[path], pattern, item)
-        case .isIn(let path, let literals): return isIn(finder[path], literals, item)
+        case .like(let path, let pattern): return matches(path, pattern, item)
+        case .isIn(let path, let literals): return isIn(path, literals, item)
         case .isNull(let path): return finder[path].kind == .null
-        case .arrayContains(let path, let literals): return try contains(finder[path], literals, item)
+        case .arrayContains(let path, let wanted):
+            guard finder[path].kind == .array else { return nil }
+            let found = try values.elements(of: path, finder[path], item, &work)
+            return wanted.allSatisfy { found[$0] }
         }
     }
 
     /// `and` (decided by false) and `or` (decided by true): the decisive value if one condition has it, else unknown if
     /// one is unknown, else the opposite.
-    private func combine(
-        _ conditions: [Condition], _ item: Span<UInt8>, decidedBy decisive: Bool
+    private mutating func combine(
+        _ conditions: [FilterCondition], _ item: Span<UInt8>, decidedBy decisive: Bool
     ) throws(JSONSyntaxError) -> Bool? {
         var result: Bool? = !decisive
         for condition in conditions {
             let value = try evaluate(condition, item)
             if value == decisive { return decisive }
             if value == nil { result = nil }
+            if work.isStopped { return nil }
         }
         return result
     }
 
-    private func matches(_ value: JSONSlice, _ pattern: LikePattern, _ item: Span<UInt8>) -> Bool? {
+    private mutating func matches(_ path: Int, _ pattern: LikePattern, _ item: Span<UInt8>) -> Bool? {
+        let value = finder[path]
         guard value.kind == .string else { return nil }
-        guard value.hasEscapes else { return pattern.matches(item, value.content) }
-        let text = value.decodedString(item)
-        return pattern.matches(text.span, 0..<text.count)
+        guard value.hasEscapes else { return pattern.matches(item, value.content, &work) }
+        let text = values.text(of: path, value, item, &work)
+        return pattern.matches(text.span, 0..<text.count, &work)
     }
 
     /// `=` joined by `or`: true if one is equal, else unknown if a literal has another type.
-    private func isIn(_ value: JSONSlice, _ literals: LiteralSet, _ item: Span<UInt8>) -> Bool? {
+    private mutating func isIn(_ path: Int, _ literals: LiteralSet, _ item: Span<UInt8>) -> Bool? {
         if literals.count == 0 { return false }
+        let value = finder[path]
+        let isFound: Bool
         switch value.kind {
         case .null, .array, .object: return nil
-        case .string, .number, .true, .false:
-            if literals.index(of: value, item) != nil { return true }
-            return literals.isOnly(value.kind) ? false : nil
+        case .string where value.hasEscapes:
+            let text = values.text(of: path, value, item, &work)
+            isFound = literals.index(of: 0..<text.count, text.span) != nil
+        case .string: isFound = literals.index(of: value.content, item) != nil
+        case .number: isFound = literals.index(of: values.number(of: path, value, item, &work)) != nil
+        case .true, .false: isFound = literals.index(of: value.kind == .true) != nil
         }
+        return isFound ? true : literals.isOnly(value.kind) ? false : nil
     }
-
-    private func contains(
-        _ value: JSONSlice, _ literals: LiteralSet, _ item: Span<UInt8>
-    ) throws(JSONSyntaxError) -> Bool? {
-        guard value.kind == .array else { return nil }
-        var isFound = [Bool](repeating: false, count: literals.count)
-        var missing = literals.count
-        var scanner = JSONScanner(at: value.start)
-        _ = try scanner.peekKind(item)
-        scanner.enter()
-        var isFirst = true
-        while missing > 0, try scanner.nextElement(item, isFirst: &isFirst) {
-            let element = try scanner.value(item)
-            guard let index = literals.index(of: element, item), !isFound[index] else { continue }
-            isFound[index] = true
-            missing -= 1
-        }
-        return missing == 0
-    }
-
-    // MARK: Compiling
-
-    private struct Compiler {
-        var paths: [PropertyPath] = []
-        private var indexes: [PropertyPath: Int] = [:]
-
-        mutating func condition(_ filter: Filter) throws(CRUDError) -> Condition {
-            switch filter {
-            case .constant(let value): return .constant(value)
-            case .and(let filters): return .all(try conditions(filters))
-            case .or(let filters): return .any(try conditions(filters))
-            case .not(let filter): return .not(try condition(filter))
-            case .comparison(let comparison, let path, let literal): return compare(path, comparison, literal)
-            case .like(let path, let text):
-                guard let pattern = LikePattern(text.utf8) else {
-                    throw CRUDError(.invalidQuery, LikePattern.syntaxError, details: .init(node: filter.cql2JSON))
-                }
-                return .like(index(path), pattern)
-            case .between(let path, let low, let high):
-                return .all([compare(path, .greaterOrEqual, low), compare(path, .lessOrEqual, high)])
-            case .isIn(let path, let literals): return .isIn(index(path), LiteralSet(literals))
-            case .isNull(let path): return .isNull(index(path))
-            case .arrayContains(let path, let literals): return .arrayContains(index(path), LiteralSet(literals))
-            }
-        }
-
-        private mutating func conditions(_ filters: [Filter]) throws(CRUDError) -> [Condition] {
-            var conditions: [Condition] = []
-            for filter in filters { conditions.append(try condition(filter)) }
-            return conditions
-        }
-
-        private mutating func compare(
-            _ path: PropertyPath, _ comparison: Comparison, _ literal: Literal
-        ) -> Condition {
-            switch literal {
-            case .string(let text): .string(index(path), comparison, Array(text.utf8))
-            case .number(let number): .number(index(path), comparison, ExactNumber(number))
-            case .boolean(let value): .boolean(index(path), comparison, value)
-            }
-        }
-
-        private mutating func index(_ path: PropertyPath) -> Int {
-            if let index = indexes[path] { return index }
-            indexes[path] = paths.count
-            paths.append(path)
-            return paths.count - 1
-        }
-    }
-}
-
-extension LikePattern {
-    static let syntaxError = #"in a pattern a backslash must precede %, _ or another backslash"#
 }
 
 extension Comparison {

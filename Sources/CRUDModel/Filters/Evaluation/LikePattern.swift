@@ -1,11 +1,16 @@
 /// A parsed pattern of `like`: `%` matches any run of characters, `_` one code point, and `\` escapes `%`, `_` and `\`.
+///
+/// The runs cut a pattern into segments. The first one stands at the start of the text and the last one at its end;
+/// each of the others is searched for behind the one before it. That it is taken where it is first found leaves the
+/// most text to those that follow, so that no part of the text is searched twice (``SegmentSearch``).
 package struct LikePattern: Sendable {
-    private enum Token: Equatable {
-        case run, one
-        case byte(UInt8)
-    }
+    /// The segments, one behind the other.
+    private var tokens: [PatternToken] = []
+    /// Where each segment ends. There is one more than there are runs.
+    private var ends: [Int] = []
 
-    private var tokens: [Token] = []
+    /// How long a pattern may be, escapes included.
+    package static let maximumBytes = 1024
 
     /// Nil if a backslash precedes anything else, or is at the end.
     package init?(_ pattern: some Sequence<UInt8>) {
@@ -20,61 +25,70 @@ package struct LikePattern: Sendable {
             }
             switch byte {
             case UInt8(ascii: "\\"): isEscaped = true
-            case UInt8(ascii: "%"): if tokens.last != .run { tokens.append(.run) }
+            case UInt8(ascii: "%"): ends.append(tokens.count)
             case UInt8(ascii: "_"): tokens.append(.one)
             default: tokens.append(.byte(byte))
             }
         }
         if isEscaped { return nil }
+        ends.append(tokens.count)
     }
 
     /// The bytes with which every matching text begins.
     package var prefix: [UInt8] {
-        tokens.prefix { if case .byte = $0 { true } else { false } }.map {
-            if case .byte(let byte) = $0 { byte } else { 0 }
-        }
+        tokens[..<ends[0]].prefix { $0 != .one }.map { if case .byte(let byte) = $0 { byte } else { 0 } }
     }
 
-    /// Whether a text, which is UTF-8, matches.
+    /// Whether a text, which is UTF-8, matches; the result means nothing where the work has been stopped.
     ///
-    /// A run matches as little as possible; if the remaining pattern does not match, the last run is extended by one
-    /// code point. Earlier runs need not be extended: what follows them was found as early as possible. So the time is
-    /// at most pattern × text.
-    func matches(_ text: Span<UInt8>, _ range: Range<Int>) -> Bool {
-        var (index, token) = (range.lowerBound, 0)
-        /// Where to continue if the remaining pattern does not match: behind the last run, and behind its text.
-        var retry: (index: Int, token: Int)?
-        while true {
-            if token < tokens.count, tokens[token] == .run {
-                token += 1
-                retry = (index, token)
-                continue
-            }
-            if index == range.upperBound {
-                return token == tokens.count
-            }
-            if token < tokens.count, take(tokens[token], text, &index) {
-                token += 1
-                continue
-            }
-            guard let last = retry else { return false }
-            index = scalarEnd(last.index, text)
-            token = last.token
-            retry = (index, token)
-        }
-    }
-
-    private func take(_ token: Token, _ text: Span<UInt8>, _ index: inout Int) -> Bool {
-        if case .byte(let byte) = token {
-            guard text[index] == byte else { return false }
-            index += 1
-        } else {
-            index = scalarEnd(index, text)
+    /// The work is the text's length for each 64 bytes of the longest segment.
+    func matches(_ text: Span<UInt8>, _ range: Range<Int>, _ work: inout Work) -> Bool {
+        guard var start = Self.end(of: tokens[..<ends[0]], at: range.lowerBound, text, range.upperBound)
+        else { return false }
+        guard ends.count > 1 else { return start == range.upperBound }
+        let last = tokens[ends[ends.count - 2]...]
+        guard let end = Self.start(of: last, before: range.upperBound, text, start) else { return false }
+        for index in 1..<ends.count - 1 where ends[index - 1] < ends[index] {
+            let search = SegmentSearch(tokens[ends[index - 1]..<ends[index]])
+            guard let found = search.end(in: text, start..<end, &work) else { return false }
+            start = found
         }
         return true
     }
 
-    private func scalarEnd(_ index: Int, _ text: Span<UInt8>) -> Int {
+    /// Where a segment ends that begins at an index; nil if the text differs.
+    static func end(of tokens: ArraySlice<PatternToken>, at start: Int, _ text: Span<UInt8>, _ limit: Int) -> Int? {
+        var index = start
+        for token in tokens {
+            guard index < limit else { return nil }
+            if case .byte(let byte) = token {
+                guard text[index] == byte else { return nil }
+                index += 1
+            } else {
+                index = scalarEnd(index, text)
+            }
+        }
+        return index
+    }
+
+    /// Where a segment begins that ends at an index; nil if the text differs.
+    private static func start(
+        of tokens: ArraySlice<PatternToken>, before end: Int, _ text: Span<UInt8>, _ limit: Int
+    ) -> Int? {
+        var index = end
+        for token in tokens.reversed() {
+            guard index > limit else { return nil }
+            index -= 1
+            if case .byte(let byte) = token {
+                guard text[index] == byte else { return nil }
+            } else {
+                while text[index].isContinuation, index > limit { index -= 1 }
+            }
+        }
+        return index
+    }
+
+    static func scalarEnd(_ index: Int, _ text: Span<UInt8>) -> Int {
         switch text[index] {
         case 0..<0x80: index + 1
         case 0x80..<0xE0: index + 2
@@ -82,4 +96,16 @@ package struct LikePattern: Sendable {
         default: index + 4
         }
     }
+}
+
+/// What a pattern has between its runs.
+enum PatternToken: Equatable, Sendable {
+    /// Any one code point.
+    case one
+    case byte(UInt8)
+}
+
+extension UInt8 {
+    /// Whether it is a byte of a code point in UTF-8, but not its first.
+    var isContinuation: Bool { self & 0xC0 == 0x80 }
 }

@@ -37,18 +37,38 @@ struct LiteralSet: Sendable {
     /// The index, below ``count``, of the literal that equals a value; nil if there is none.
     func index(of value: JSONSlice, _ text: Span<UInt8>) -> Int? {
         switch value.kind {
-        case .string:
-            search(strings.count) { compare(value, text, with: strings[$0]) }
-        case .number:
-            index(of: ExactNumber(value, text)).map { strings.count + $0 }
-        case .true, .false:
-            booleans.firstIndex(of: value.kind == .true).map { strings.count + numbers.count + $0 }
-        case .null, .array, .object: nil
+        case .string where value.hasEscapes:
+            let decoded = value.decodedString(text)
+            return index(of: 0..<decoded.count, decoded.span)
+        case .string: return index(of: value.content, text)
+        case .number: return index(of: ExactNumber(value, text))
+        case .true, .false: return index(of: value.kind == .true)
+        case .null, .array, .object: return nil
         }
     }
 
-    private func index(of number: ExactNumber) -> Int? {
-        search(numbers.count) { number == numbers[$0] ? 0 : number < numbers[$0] ? -1 : 1 }
+    /// The index of a literal of the set.
+    func index(of literal: Literal) -> Int? {
+        switch literal {
+        case .string(let text):
+            let text = Array(text.utf8)
+            return index(of: 0..<text.count, text.span)
+        case .number(let number): return index(of: ExactNumber(number))
+        case .boolean(let value): return index(of: value)
+        }
+    }
+
+    /// The index of the literal that equals a text.
+    func index(of range: Range<Int>, _ text: Span<UInt8>) -> Int? {
+        search(strings.count) { compare(range, text, with: strings[$0]) }
+    }
+
+    func index(of number: ExactNumber) -> Int? {
+        search(numbers.count) { number == numbers[$0] ? 0 : number < numbers[$0] ? -1 : 1 }.map { strings.count + $0 }
+    }
+
+    func index(of value: Bool) -> Int? {
+        booleans.firstIndex(of: value).map { strings.count + numbers.count + $0 }
     }
 
     /// - Parameter order: compares the value that is searched for with the element at an index.

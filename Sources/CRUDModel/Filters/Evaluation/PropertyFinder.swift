@@ -3,15 +3,19 @@ package import CRUDJSON
 /// Finds several properties of an item in one pass over its bytes.
 ///
 /// The paths are stored as a tree of names. The pass enters only those objects that a path leads through and skips
-/// everything else; only names with escapes are decoded. Of repeated members the last one counts, with its contents.
+/// everything else; only names with escapes are decoded. Of repeated members the last one counts, with its contents:
+/// what was found before is forgotten, which costs no more than it took to find it.
 package struct PropertyFinder: ~Copyable {
     private struct Node {
         /// The range of its edges in `edges`, sorted by name.
         var edges = 0..<0
-        /// Its own slot, if it has one, followed by those of its descendants.
-        var slots = 0..<0
-        /// Whether a path ends here; then the first of `slots` is its own.
-        var isWanted = false
+        /// Where its value is stored, if a path ends here; else −1.
+        var slot = -1
+        /// Whether the item has it.
+        var isFound = false
+        /// Those of its children that the item has are a list; −1 is its end.
+        var firstFound = -1
+        var nextFound = -1
     }
 
     private struct Edge {
@@ -41,7 +45,6 @@ package struct PropertyFinder: ~Copyable {
         }
         slots = [Int](repeating: -1, count: paths.count)
         flatten(root, into: 0)
-        nodes[0].slots = 0..<values.count
     }
 
     /// The tree while it is built.
@@ -57,10 +60,9 @@ package struct PropertyFinder: ~Copyable {
     }
 
     private mutating func flatten(_ tree: PathTree, into node: Int) {
-        let firstSlot = values.count
         if !tree.paths.isEmpty {
-            nodes[node].isWanted = true
-            for path in tree.paths { slots[path] = firstSlot }
+            nodes[node].slot = values.count
+            for path in tree.paths { slots[path] = values.count }
             values.append(Self.missing)
         }
         let children = tree.children.sorted { left, right in
@@ -75,12 +77,11 @@ package struct PropertyFinder: ~Copyable {
         }
         nodes[node].edges = firstEdge..<edges.count
         for (edge, child) in zip(nodes[node].edges, children) { flatten(child.value, into: edges[edge].node) }
-        nodes[node].slots = firstSlot..<values.count
     }
 
     // MARK: Finding
 
-    /// The value that the last ``find(in:)`` has found for the path at an index; null if it is missing.
+    /// The value that the last ``find(in:_:)`` has found for the path at an index; null if it is missing.
     package subscript(path: Int) -> JSONSlice {
         slots[path] < 0 ? Self.missing : values[slots[path]]
     }
@@ -89,37 +90,69 @@ package struct PropertyFinder: ~Copyable {
     ///
     /// - Throws: JSONSyntaxError if the item is not valid JSON.
     package mutating func find(in item: Span<UInt8>) throws(JSONSyntaxError) {
-        for slot in values.indices { values[slot] = Self.missing }
+        var work = Work()
+        try find(in: item, &work)
+    }
+
+    /// Scans an item and stores where the properties are; what is stored means nothing where the work has been stopped.
+    ///
+    /// - Throws: JSONSyntaxError if the item is not valid JSON.
+    package mutating func find(in item: Span<UInt8>, _ work: inout Work) throws(JSONSyntaxError) {
+        forgetChildren(of: 0)
         scanner.reset()
         if try scanner.peekKind(item) == .object, !nodes[0].edges.isEmpty {
-            try find(0, in: item)
+            try find(0, in: item, &work)
         } else {
-            _ = try scanner.value(item)
+            let value = try scanner.value(item)
+            _ = work.take(value.count)
         }
-        try scanner.expectEnd(item)
+        if !work.isStopped { try scanner.expectEnd(item) }
     }
 
     /// Scans the next value, an object.
-    private mutating func find(_ node: Int, in item: Span<UInt8>) throws(JSONSyntaxError) {
+    private mutating func find(
+        _ node: Int, in item: Span<UInt8>, _ work: inout Work
+    ) throws(JSONSyntaxError) {
         let edges = nodes[node].edges
         scanner.enter()
         var isFirst = true
         while let key = try scanner.nextKey(item, isFirst: &isFirst) {
             guard let child = child(edges, key, item) else {
-                _ = try scanner.value(item)
+                let value = try scanner.value(item)
+                guard work.take(value.end - key.start) else { return }
                 continue
             }
-            let slots = nodes[child].slots
-            for slot in slots { values[slot] = Self.missing }
+            note(child, in: node)
             let value: JSONSlice
             if try scanner.peekKind(item) == .object, !nodes[child].edges.isEmpty {
                 let start = scanner.position
-                try find(child, in: item)
+                try find(child, in: item, &work)
                 value = JSONSlice(start: start, end: scanner.position, kind: .object)
+                guard work.take(key.count) else { return }
             } else {
                 value = try scanner.value(item)
+                guard work.take(value.end - key.start) else { return }
             }
-            if nodes[child].isWanted { values[slots.lowerBound] = value }
+            if nodes[child].slot >= 0 { values[nodes[child].slot] = value }
+        }
+    }
+
+    /// Notes that a node's object has a member; what a member with the same name had is forgotten.
+    private mutating func note(_ child: Int, in node: Int) {
+        if nodes[child].isFound { return forgetChildren(of: child) }
+        nodes[child].isFound = true
+        nodes[child].nextFound = nodes[node].firstFound
+        nodes[node].firstFound = child
+    }
+
+    private mutating func forgetChildren(of node: Int) {
+        var child = nodes[node].firstFound
+        nodes[node].firstFound = -1
+        while child >= 0 {
+            nodes[child].isFound = false
+            if nodes[child].slot >= 0 { values[nodes[child].slot] = Self.missing }
+            forgetChildren(of: child)
+            child = nodes[child].nextFound
         }
     }
 

@@ -29,6 +29,7 @@ extension SortOrder {
     private init(scanning text: Span<UInt8>) throws {
         var scanner = JSONScanner()
         var keys: [SortKey] = []
+        var paths: Set<PropertyPath> = []
         guard try scanner.peekKind(text) == .array else { throw Self.invalid("sort must be an array") }
         scanner.enter()
         var isFirst = true
@@ -36,7 +37,9 @@ extension SortOrder {
             guard try scanner.peekKind(text) == .object else {
                 throw Self.invalid("an element of sort must be an object with property and order")
             }
-            keys.append(try Self.key(&scanner, text))
+            let key = try Self.key(&scanner, text)
+            // Records that tie in a property do so in it a second time.
+            if paths.insert(key.path).inserted { keys.append(key) }
         }
         guard scanner.isAtEnd(text) else { throw Self.invalid("there is text after sort") }
         self.init(keys)

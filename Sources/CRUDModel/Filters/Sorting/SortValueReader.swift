@@ -15,7 +15,13 @@ package struct SortValueReader: ~Copyable {
     ///
     /// - Throws: `JSONSyntaxError` where the item is not valid JSON; with an empty order nothing is looked at.
     package mutating func find(in item: Span<UInt8>) throws(JSONSyntaxError) {
-        if !isDescending.isEmpty { try finder.find(in: item) }
+        var work = Work()
+        try find(in: item, &work)
+    }
+
+    /// As ``find(in:)``; where the work has been stopped, what is found means nothing.
+    package mutating func find(in item: Span<UInt8>, _ work: inout Work) throws(JSONSyntaxError) {
+        if !isDescending.isEmpty { try finder.find(in: item, &work) }
     }
 
     /// The value for the key at an index of the order.

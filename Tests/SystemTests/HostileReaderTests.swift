@@ -1,0 +1,138 @@
+import CRUDTestSupport
+import Glibc
+import Testing
+
+/// A client that may only read, and asks for what takes longest: records of a megabyte and filters of hundreds of
+/// patterns, which take this build a minute. Nobody else waits for that.
+@Suite struct HostileReaderTests {
+    private static let backends = [
+        ("sqlite", "plugin: sqlite, options: {path: $DIRECTORY/$PLACE.sqlite}"), ("memory", "plugin: memory"),
+        ("filesystem", "plugin: filesystem, options: {directory: $DIRECTORY/$PLACE}"),
+        ("userdefaults", "plugin: userdefaults, options: {suite: $PLACE}"),
+    ]
+    private static let places = backends.flatMap { [$0.0 + "-inline", $0.0 + "-process"] }
+
+    private static let configuration = Configuration(
+        backends: places.map { place in
+            let parts = place.split(separator: "-")
+            let definition = backends.first { $0.0 == parts[0] }?.1 ?? ""
+            return "\(place): {isolation: \(parts[1]), \(definition.replacing("$PLACE", with: place))}"
+        }.joined(separator: "\n"),
+        collections: places.map { place in
+            let hasIndexes = place.hasPrefix("sqlite") || place.hasPrefix("memory")
+            return "\(place): {backend: \(place)\(hasIndexes ? ", indexes: [n, t], changes: true" : "")}"
+        }.joined(separator: "\n"), limits: "request_timeout: 5m")
+
+    /// Hundreds of patterns, none of which matches.
+    private static let patterns: String = {
+        let pattern = String(repeating: "a", count: 60)
+        let patterns = (0..<900).map { #"{"op":"like","args":[{"property":"t"},"%\#(pattern)b\#($0)%"]}"# }
+        return #"{"op":"or","args":[\#(patterns.joined(separator: ","))]}"#
+    }()
+
+    private static func attacks(_ collection: String) -> [(method: String, params: String)] {
+        let indexed = #"{"op":"and","args":[{"op":"=","args":[{"property":"n"},1]},\#(patterns)]}"#
+        var attacks = [
+            ("record.query", #"{"collection":"\#(collection)","filter":\#(indexed),"limit":10}"#),
+            ("record.query", #"{"collection":"\#(collection)","filter":\#(patterns),"sort":[{"property":"t"}]}"#),
+            ("record.count", #"{"collection":"\#(collection)","filter":\#(patterns)}"#),
+        ]
+        if collection.hasPrefix("sqlite") || collection.hasPrefix("memory") {
+            attacks.append(("collection.changes", #"{"collection":"\#(collection)","filter":\#(patterns)}"#))
+        }
+        return attacks
+    }
+
+    /// The longest that a call of the witness takes.
+    private static func longestCall(_ witness: Connection, _ collection: String) throws -> Duration {
+        var longest = Duration.zero
+        func time(_ call: () throws -> Reply) throws {
+            let start = ContinuousClock.now
+            let reply = try call()
+            #expect(reply.result != nil, "\(reply)")
+            longest = max(longest, start.duration(to: .now))
+        }
+        for round in 0..<10 {
+            try time { try witness.call("daemon.ping") }
+            try time { try witness.create(collection, "small \(round)", #"{"n":2}"#) }
+            try time { try witness.read(collection, "small \(round)") }
+            try time { try witness.update(collection, "small \(round)", #"{"n":3,"t":"b"}"#) }
+            try time {
+                let filter = #"{"op":"=","args":[{"property":"n"},3]}"#
+                return try witness.call(
+                    "record.query",
+                    #"{"collection":"\#(collection)","filter":\#(filter),"prefix":"small \#(round)","limit":2}"#)
+            }
+        }
+        return longest
+    }
+
+    /// How many threads of the daemon and its children decide about long records.
+    private static func deciding(in daemon: Daemon) throws -> Int {
+        try ([String(daemon.process.pid)] + daemon.children).reduce(0) { count, process in
+            let threads = (try? Files.names(in: "/proc/\(process)/task")) ?? []
+            return count
+                + threads.count { thread in
+                    (try? Files.read("/proc/\(process)/task/\(thread)/comm")) == Array("record\n".utf8)
+                }
+        }
+    }
+
+    @Test(arguments: places)
+    func nobodyWaitsForIt(collection: String) throws {
+        let daemon = try Daemon(Self.configuration)
+        let witness = try daemon.connect()
+        let text = String(repeating: "a", count: 1 << 20)
+        for id in ["a", "b"] { #expect(try witness.create(collection, id, #"{"n":1,"t":"\#(text)"}"#).result != nil) }
+        let attackers = try Self.attacks(collection).map { method, params in
+            let attacker = try daemon.connect()
+            try attacker.sendFrame(Connection.request(method, params, id: "1"))
+            return attacker
+        }
+        let deadline = Deadline()
+        while try Self.deciding(in: daemon) < attackers.count { try #require(!deadline.hasPassed) }
+        // Before, it was as long as the attack.
+        #expect(try Self.longestCall(witness, collection) < .seconds(5))
+        #expect(try Self.deciding(in: daemon) == attackers.count)
+        for attacker in attackers { #expect(try !attacker.hasSomethingToRead()) }
+        // It stops when its client has gone, and some milliseconds have passed.
+        for attacker in attackers { attacker.close() }
+        let end = Deadline(.seconds(10))
+        while try Self.deciding(in: daemon) > 0 { try #require(!end.hasPassed, "it continues") }
+        #expect(try witness.read(collection, "a").result != nil)
+        #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
+    }
+
+    /// Searches do not hold up the end of the daemon.
+    @Test(arguments: ["sqlite-inline", "filesystem-inline", "sqlite-process"])
+    func theDaemonEnds(collection: String) throws {
+        let daemon = try Daemon(Self.configuration)
+        let witness = try daemon.connect()
+        let text = String(repeating: "a", count: 1 << 20)
+        #expect(try witness.create(collection, "a", #"{"n":1,"t":"\#(text)"}"#).result != nil)
+        let attacker = try daemon.connect()
+        let (method, params) = Self.attacks(collection)[1]
+        try attacker.sendFrame(Connection.request(method, params, id: "1"))
+        let deadline = Deadline()
+        while try Self.deciding(in: daemon) < 1 { try #require(!deadline.hasPassed) }
+        daemon.process.signal(SIGTERM)
+        #expect(try attacker.receive().error?.name == "unavailable")
+        #expect(try daemon.process.waitForExit(until: Deadline(.seconds(20))) == .exited(0), "\(daemon.log)")
+    }
+
+    /// Parts of long records are found by another thread than an event loop's.
+    @Test func partsOfLongRecords() throws {
+        let daemon = try Daemon()
+        let connection = try daemon.connect()
+        let members = (0..<20_000).map { #""m\#($0)":\#($0)"# }.joined(separator: ",")
+        #expect(try connection.create("c", "a", "{\(members)}").result != nil)
+        for _ in 0..<3 {
+            let read = try connection.read("c", "a", fields: #"["m19999","m1"]"#)
+            #expect(read.result?["item"]?.text == #"{"m19999":19999,"m1":1}"#)
+        }
+        #expect(try connection.read("c", "a").result?["item"]?.text == "{\(members)}")
+        #expect(try connection.read("c", "a", fields: "[]").result?["item"] == nil)
+        #expect(try connection.read("c", "b", fields: #"["m1"]"#).error?.name == "record_not_found")
+        #expect(try daemon.stop() == .exited(0))
+    }
+}

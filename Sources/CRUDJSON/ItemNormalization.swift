@@ -19,7 +19,11 @@ package struct ItemNormalization: ~Copyable {
     /// For each open container the index of its first name; −1 for an array.
     private var containers: [Int] = []
 
-    /// Up to so many names of an object are compared in pairs; more are sorted at its end.
+    /// The names of the objects with many.
+    private var table = NameTable()
+    private var objects = 0
+
+    /// Up to so many names of an object are compared in pairs; more are put into the table at its end.
     private static let maximumCompared = 32
 
     package init() {}
@@ -33,6 +37,10 @@ package struct ItemNormalization: ~Copyable {
     private mutating func isPlain(_ item: Span<UInt8>) -> Bool {
         names.removeAll(keepingCapacity: true)
         containers.removeAll(keepingCapacity: true)
+        if objects > 0 {
+            table = NameTable()
+            objects = 0
+        }
         var index = 0
         /// The index of the innermost object's first name; −1 in an array and outside of all containers.
         var first = -1
@@ -87,8 +95,12 @@ package struct ItemNormalization: ~Copyable {
 
     /// Whether two of the names from index `first` on are equal.
     private mutating func hasDuplicate(_ first: Int, _ item: Span<UInt8>) -> Bool {
-        let sorted = names[first...].sorted { Self.isBefore($0, $1, item) }
-        return zip(sorted, sorted.dropFirst()).contains { Self.areEqual($0, $1, item) }
+        objects += 1
+        for index in first..<names.count {
+            let key = JSONSlice(start: names[index].start - 1, end: names[index].end + 1, kind: .string)
+            if !table.insert(key, item, of: objects).isNew { return true }
+        }
+        return false
     }
 
     /// A hash of the name's first seven bytes, its last one and its length.
@@ -105,15 +117,6 @@ package struct ItemNormalization: ~Copyable {
             return false
         }
         return true
-    }
-
-    private static func isBefore(_ left: Name, _ right: Name, _ item: Span<UInt8>) -> Bool {
-        if left.key != right.key { return left.key < right.key }
-        let counts = (left.end - left.start, right.end - right.start)
-        for offset in 0..<min(counts.0, counts.1) where item[left.start + offset] != item[right.start + offset] {
-            return item[left.start + offset] < item[right.start + offset]
-        }
-        return counts.0 < counts.1
     }
 
     // MARK: Strings

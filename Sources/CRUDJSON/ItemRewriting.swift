@@ -2,18 +2,14 @@
 ///
 /// One pass finds what is to be removed, at the end of each object: a member whose name is repeated later, with the
 /// comma behind it. Everything else is copied.
-struct ItemRewriting {
-    private struct Member {
-        /// The name with its quotes.
-        var key: Range<Int>
-        /// What it spells.
-        var name: [UInt8]
-    }
-
+struct ItemRewriting: ~Copyable {
     /// What is to be removed.
     private var removals: [Range<Int>] = []
-    /// The members of the open objects, nil for an open array, outermost first.
-    private var containers: [[Member]?] = []
+    /// The names of the open objects' members, nil for an open array, outermost first.
+    private var containers: [[JSONSlice]?] = []
+    /// The names of all objects that have ended.
+    private var names = NameTable()
+    private var objects = 0
 
     /// The item in normal form; nil if it needs no change, or if it is not valid JSON.
     static func normalized(_ item: Span<UInt8>) -> [UInt8]? {
@@ -46,7 +42,7 @@ struct ItemRewriting {
             }
             // Here a value has ended, or a container has begun.
             while !containers.isEmpty, try !hasNext(&scanner, item, &isFirst) {
-                if let members = containers.popLast(), let members { addRemovals(from: members) }
+                if let members = containers.popLast(), let members { addRemovals(from: members, item) }
                 isFirst = false
             }
         } while !containers.isEmpty
@@ -59,16 +55,16 @@ struct ItemRewriting {
         let last = containers.count - 1
         guard containers[last] != nil else { return try scanner.nextElement(item, isFirst: &isFirst) }
         guard let key = try scanner.nextKey(item, isFirst: &isFirst) else { return false }
-        containers[last]?.append(Member(key: key.range, name: key.decodedString(item)))
+        containers[last]?.append(key)
         return true
     }
 
     /// Adds the members of an object whose names are repeated later.
-    private mutating func addRemovals(from members: [Member]) {
-        var laterNames: Set<[UInt8]> = []
-        for (index, member) in members.enumerated().reversed() where !laterNames.insert(member.name).inserted {
+    private mutating func addRemovals(from members: [JSONSlice], _ item: Span<UInt8>) {
+        objects += 1
+        for (index, key) in members.enumerated().reversed() where !names.insert(key, item, of: objects).isNew {
             // There is a next member.
-            removals.append(member.key.lowerBound..<members[index + 1].key.lowerBound)
+            removals.append(key.start..<members[index + 1].start)
         }
     }
 

@@ -4,22 +4,34 @@
 /// patch sets keeps its place, new ones follow in the patch's order; of repeated members of the patch the last one
 /// counts. White space between the members of changed objects is removed.
 ///
-/// Patch and item are scanned once each. The depth of recursion is that of the patch: whoever accepts a patch from a
-/// peer must limit it.
-package struct MergePatch {
-    /// The members of an object of the patch.
-    private struct Members {
-        var members: [(key: JSONSlice, change: Change)] = []
-        /// The index in `members` of each name.
-        var indexes: [[UInt8]: Int] = [:]
+/// Patch and item are scanned once each, and a name is found in constant time. The depth of recursion is that of the
+/// patch: whoever accepts a patch from a peer must limit it.
+package struct MergePatch: ~Copyable {
+    /// A member of an object of the patch.
+    private struct Member {
+        var key: JSONSlice
+        var change: Change
+        /// The next one of its object, in the patch's order; −1: it is the last.
+        var next = -1
+        /// Whether the item has it.
+        var isFound = false
     }
 
     /// How the patch changes a value.
-    private indirect enum Change {
+    private enum Change {
         case remove
         case replace(JSONSlice)
-        case merge(Members)
+        /// It is an object of the patch, by its number.
+        case merge(Int)
     }
+
+    /// All members of all objects, in the order of the table.
+    private var members: [Member] = []
+    private var names = NameTable()
+    /// The first member of each object; −1: it has none.
+    private var firstMembers: [Int] = []
+
+    private init() {}
 
     /// The result of applying a patch.
     ///
@@ -28,7 +40,8 @@ package struct MergePatch {
     /// - SeeAlso: <https://www.rfc-editor.org/rfc/rfc7396>
     package static func apply(_ patch: Span<UInt8>, to item: Span<UInt8>) throws(JSONSyntaxError) -> [UInt8] {
         var scanner = JSONScanner()
-        let change = try change(&scanner, patch)
+        var merge = MergePatch()
+        let change = try merge.read(&scanner, patch)
         try scanner.expectEnd(patch)
         var output: [UInt8] = []
         output.reserveCapacity(item.count + patch.count)
@@ -40,7 +53,7 @@ package struct MergePatch {
         case .replace(let value):
             _ = try scanner.value(item)
             output.append(patch.extracting(value.range))
-        case .merge(let members): try merge(members, patch, into: &scanner, item, &output)
+        case .merge(let object): try merge.merge(object, patch, into: &scanner, item, &output)
         }
         try scanner.expectEnd(item)
         return output
@@ -48,7 +61,7 @@ package struct MergePatch {
 
     // MARK: The patch
 
-    private static func change(
+    private mutating func read(
         _ scanner: inout JSONScanner, _ patch: Span<UInt8>
     ) throws(JSONSyntaxError) -> Change {
         switch try scanner.peekKind(patch) {
@@ -58,34 +71,39 @@ package struct MergePatch {
             return .remove
         default: return .replace(try scanner.value(patch))
         }
-        var members = Members()
+        let object = firstMembers.count
+        firstMembers.append(-1)
+        var last = -1
         scanner.enter()
         var isFirst = true
         while let key = try scanner.nextKey(patch, isFirst: &isFirst) {
-            let change = try change(&scanner, patch)
-            let name = key.decodedString(patch)
-            if let index = members.indexes[name] {
-                members.members[index].change = change
-            } else {
-                members.indexes[name] = members.members.count
-                members.members.append((key, change))
+            let (index, isNew) = names.insert(key, patch, of: object)
+            if isNew {
+                members.append(Member(key: key, change: .remove))
+                if last < 0 { firstMembers[object] = index } else { members[last].next = index }
+                last = index
             }
+            members[index].change = try read(&scanner, patch)
         }
-        return .merge(members)
+        return .merge(object)
     }
 
     // MARK: The item
 
-    /// Appends the item's next value with the changes of the patch.
-    private static func merge(
-        _ changes: Members, _ patch: Span<UInt8>, into scanner: inout JSONScanner, _ item: Span<UInt8>,
+    /// Appends the item's next value with the changes of an object of the patch.
+    private mutating func merge(
+        _ object: Int, _ patch: Span<UInt8>, into scanner: inout JSONScanner, _ item: Span<UInt8>,
         _ output: inout [UInt8]
     ) throws(JSONSyntaxError) {
         guard try scanner.peekKind(item) == .object else {
             _ = try scanner.value(item)
-            return append(changes, patch, &output)
+            return append(object, patch, &output)
         }
-        var isFound = [Bool](repeating: false, count: changes.members.count)
+        var index = firstMembers[object]
+        while index >= 0 {
+            members[index].isFound = false
+            index = members[index].next
+        }
         var separator = UInt8(ascii: "{")
         func begin(_ key: JSONSlice, of text: Span<UInt8>) {
             output.append(separator)
@@ -96,24 +114,28 @@ package struct MergePatch {
         scanner.enter()
         var isFirst = true
         while let key = try scanner.nextKey(item, isFirst: &isFirst) {
-            guard let index = changes.indexes[key.decodedString(item)] else {
+            guard let index = names.index(of: key, item, in: object) else {
                 begin(key, of: item)
                 output.append(item.extracting(try scanner.value(item).range))
                 continue
             }
-            isFound[index] = true
-            switch changes.members[index].change {
+            members[index].isFound = true
+            switch members[index].change {
             case .remove: _ = try scanner.value(item)
             case .replace(let value):
                 _ = try scanner.value(item)
                 begin(key, of: item)
                 output.append(patch.extracting(value.range))
-            case .merge(let members):
+            case .merge(let object):
                 begin(key, of: item)
-                try merge(members, patch, into: &scanner, item, &output)
+                try merge(object, patch, into: &scanner, item, &output)
             }
         }
-        for (index, member) in changes.members.enumerated() where !isFound[index] {
+        index = firstMembers[object]
+        while index >= 0 {
+            let member = members[index]
+            index = member.next
+            if member.isFound { continue }
             if case .remove = member.change { continue }
             begin(member.key, of: patch)
             append(member.change, patch, &output)
@@ -123,18 +145,21 @@ package struct MergePatch {
     }
 
     /// Appends the value that a change creates where there was none.
-    private static func append(_ change: Change, _ patch: Span<UInt8>, _ output: inout [UInt8]) {
+    private func append(_ change: Change, _ patch: Span<UInt8>, _ output: inout [UInt8]) {
         switch change {
         case .remove: break
         case .replace(let value): output.append(patch.extracting(value.range))
-        case .merge(let members): append(members, patch, &output)
+        case .merge(let object): append(object, patch, &output)
         }
     }
 
-    private static func append(_ changes: Members, _ patch: Span<UInt8>, _ output: inout [UInt8]) {
+    private func append(_ object: Int, _ patch: Span<UInt8>, _ output: inout [UInt8]) {
         output.append(UInt8(ascii: "{"))
         var isFirst = true
-        for member in changes.members {
+        var index = firstMembers[object]
+        while index >= 0 {
+            let member = members[index]
+            index = member.next
             if case .remove = member.change { continue }
             if !isFirst { output.append(UInt8(ascii: ",")) }
             isFirst = false

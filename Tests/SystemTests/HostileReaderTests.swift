@@ -23,10 +23,10 @@ import Testing
             return "\(place): {backend: \(place)\(hasIndexes ? ", indexes: [n, t], changes: true" : "")}"
         }.joined(separator: "\n"), limits: "request_timeout: 5m")
 
-    /// Hundreds of patterns, none of which matches.
+    /// As many patterns as a request may have, and as long ones; none of them matches.
     private static let patterns: String = {
-        let pattern = String(repeating: "a", count: 60)
-        let patterns = (0..<900).map { #"{"op":"like","args":[{"property":"t"},"%\#(pattern)b\#($0)%"]}"# }
+        let pattern = String(repeating: "a", count: 1000)
+        let patterns = (0..<300).map { #"{"op":"like","args":[{"property":"t"},"%\#(pattern)b\#($0)%"]}"# }
         return #"{"op":"or","args":[\#(patterns.joined(separator: ","))]}"#
     }()
 
@@ -67,6 +67,17 @@ import Testing
         return longest
     }
 
+    /// Waits until so many threads decide about long records.
+    private static func await(_ count: Int, deciding daemon: Daemon, _ attackers: [Connection]) throws {
+        let deadline = Deadline()
+        while try deciding(in: daemon) < count {
+            for attacker in attackers where try attacker.hasSomethingToRead() {
+                throw Failure("\(try attacker.receive())")
+            }
+            try #require(!deadline.hasPassed)
+        }
+    }
+
     /// How many threads of the daemon and its children decide about long records.
     private static func deciding(in daemon: Daemon) throws -> Int {
         try ([String(daemon.process.pid)] + daemon.children).reduce(0) { count, process in
@@ -89,8 +100,7 @@ import Testing
             try attacker.sendFrame(Connection.request(method, params, id: "1"))
             return attacker
         }
-        let deadline = Deadline()
-        while try Self.deciding(in: daemon) < attackers.count { try #require(!deadline.hasPassed) }
+        try Self.await(attackers.count, deciding: daemon, attackers)
         // Before, it was as long as the attack.
         #expect(try Self.longestCall(witness, collection) < .seconds(5))
         #expect(try Self.deciding(in: daemon) == attackers.count)
@@ -113,8 +123,7 @@ import Testing
         let attacker = try daemon.connect()
         let (method, params) = Self.attacks(collection)[1]
         try attacker.sendFrame(Connection.request(method, params, id: "1"))
-        let deadline = Deadline()
-        while try Self.deciding(in: daemon) < 1 { try #require(!deadline.hasPassed) }
+        try Self.await(1, deciding: daemon, [attacker])
         daemon.process.signal(SIGTERM)
         #expect(try attacker.receive().error?.name == "unavailable")
         #expect(try daemon.process.waitForExit(until: Deadline(.seconds(20))) == .exited(0), "\(daemon.log)")

@@ -16,7 +16,7 @@ package enum LongRecords: Sendable {
 package protocol LongRecordExecutor: Sendable {
     /// Executes a job on another thread.
     ///
-    /// - Parameter job: is given a function to call at least once in a few milliseconds, which lets other jobs continue.
+    /// - Parameter job: is given a function to call once in a few milliseconds, which lets other jobs continue.
     /// - Returns: false where no thread is free.
     func execute(_ job: @escaping @Sendable (_ yield: @escaping () -> Void) -> Void) -> Bool
 }

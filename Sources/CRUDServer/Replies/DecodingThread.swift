@@ -3,8 +3,8 @@ import CRUDModel
 import CRUDStorage
 import CRUDThreads
 
-/// Decodes long records of formats other than JSON, and finds parts of long ones, which would keep an event loop busy for
-/// too long.
+/// Decodes long records of formats other than JSON, and finds parts of long ones, which would keep an event loop busy
+/// for too long.
 final class DecodingThread: Sendable {
     private let queue = WorkQueue<LongResult>()
 

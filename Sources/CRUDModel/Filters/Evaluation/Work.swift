@@ -1,7 +1,7 @@
 /// The work of evaluating an item, counted in bytes that are looked at, and whether it is to stop.
 ///
-/// One item can take seconds: a filter may have a thousand patterns for a text of some megabytes. Whoever waits for that
-/// may lose interest, so that it is asked now and then whether to stop. An evaluation that is stopped has no result.
+/// One item can take seconds: a filter may have hundreds of patterns for a text of some megabytes. A client that waits
+/// for that may go, so that it is asked now and then whether to stop. An evaluation that is stopped has no result.
 package struct Work {
     /// How much has been done so far.
     package private(set) var bytes = 0

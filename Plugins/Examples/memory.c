@@ -177,6 +177,7 @@ static crudd_status open_collection(crudd_backend *backend, const crudd_call *ca
         backend->collections = found;
     }
     *collection = found;
+    if (spec->flags & CRUDD_OPEN_AS_IT_IS) return CRUDD_OK;
     if (!(spec->flags & CRUDD_OPEN_SEQUENCES)) forget_removals(found);
     else if (!begin_history(found)) return CRUDD_UNAVAILABLE;
     return set_indexes(found, spec);

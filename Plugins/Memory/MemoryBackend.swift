@@ -36,6 +36,7 @@ final class MemoryBackend: StorageBackend {
             throw StorageFailure(
                 .notFound, "there is no collection \(text) of format \(String(decoding: format, as: UTF8.self))")
         }
+        if specification.isAsItIs, let opened { return opened }
         let collection = opened ?? MemoryCollection()
         var records = collection.snapshot
         records.setIndexes((0..<specification.indexCount).map { Array(specification.index(at: $0)) })

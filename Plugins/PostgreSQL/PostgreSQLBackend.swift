@@ -74,7 +74,7 @@ final class PostgreSQLBackend: StorageBackend {
         let key = Array(specification.name) + [0] + Array(specification.format)
         let wait = Wait(forSchema: availability, host)
         if let collection = collections[key] {
-            try update(collection, specification, wait)
+            if !specification.isAsItIs { try update(collection, specification, wait) }
             return collection
         }
         let name = String(decoding: specification.name, as: UTF8.self)
@@ -97,7 +97,11 @@ final class PostgreSQLBackend: StorageBackend {
             number: entry.number, tableName: entry.tableName, format: format,
             scope: makeScope(entry, format, []))
         collection.mayExpire.store(mayExpire || options.isShared, ordering: .relaxed)
-        try update(collection, specification, wait)
+        if specification.isAsItIs {
+            try look(at: collection, wait)
+        } else {
+            try update(collection, specification, wait)
+        }
         collections[key] = collection
         return collection
     }
@@ -147,6 +151,16 @@ final class PostgreSQLBackend: StorageBackend {
             rest = rest[range.upperBound...]
         }
         return (pieces + [rest]).joined()
+    }
+
+    /// Leaves a collection as it is: no key is made or looked for, but removals are remembered.
+    private func look(at collection: PostgreSQLCollection, _ wait: Wait) throws(StorageFailure) {
+        let keepsSequences = try writer.use { (connection) throws(StorageFailure) in
+            try Catalog(schema: schema, connection: connection, wait: wait)
+                .isHistoryInPlace(of: collection.number, keepsSequences: true)
+        }
+        collection.layout = PostgreSQLCollection.Layout(
+            scope: collection.scope, indexes: [], keepsSequences: keepsSequences)
     }
 
     /// Brings a collection's indexes up to date.

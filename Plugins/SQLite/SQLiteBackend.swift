@@ -63,7 +63,7 @@ final class SQLiteBackend: StorageBackend {
     ) throws(StorageFailure) -> SQLiteCollection {
         let key = Array(specification.name) + [0] + Array(specification.format)
         if let collection = collections[key] {
-            try update(collection, specification)
+            if !specification.isAsItIs { try update(collection, specification) }
             return collection
         }
         let name = String(decoding: specification.name, as: UTF8.self)
@@ -75,7 +75,14 @@ final class SQLiteBackend: StorageBackend {
         let collection = SQLiteCollection(
             number: entry.number, tableName: entry.tableName, format: format,
             scope: makeScope(quotedIdentifier(entry.tableName), entry.number, []))
-        try update(collection, specification)
+        if specification.isAsItIs {
+            // No key is made or looked for, but removals are remembered.
+            collection.layout = SQLiteCollection.Layout(
+                scope: collection.scope, indexes: [],
+                keepsSequences: try catalog.isHistoryInPlace(of: entry.number, keepsSequences: true))
+        } else {
+            try update(collection, specification)
+        }
         collections[key] = collection
         return collection
     }

@@ -10,6 +10,8 @@ public struct CollectionSpecification: ~Copyable, CallRequest {
         self.call = call
     }
 
+    /// Change nothing: neither the collection's indexes nor what it remembers. The host only looks, or removes records.
+    public var isAsItIs: Bool { specification.flags & UInt32(CRUDD_OPEN_AS_IT_IS) != 0 }
     /// Make the collection if it is not there.
     public var creates: Bool { specification.flags & UInt32(CRUDD_OPEN_CREATE) != 0 }
     /// The records will be scanned by sequence number, and removals are remembered from now on. If not, the collection

@@ -44,6 +44,7 @@ package struct Check: Sendable {
 
         Check(.records, "collections", CollectionChecks.lifeCycle),
         Check(.records, "odd names of collections", CollectionChecks.oddNames),
+        Check(.records, "collections as they are", AsItIsChecks.looks),
         Check(.records, "formats apart", CollectionChecks.formats),
         Check(.records, "failures", CollectionChecks.failures),
         Check(.records, "preconditions", WriteChecks.preconditions),

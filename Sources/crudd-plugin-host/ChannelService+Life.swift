@@ -101,6 +101,7 @@ extension ChannelService {
                 try request.array { (request) throws(ProtocolViolation) in indexes.append(try request.text()) }
             case "create": if try request.bool() { flags |= UInt32(CRUDD_OPEN_CREATE) }
             case "sequences": if try request.bool() { flags |= UInt32(CRUDD_OPEN_SEQUENCES) }
+            case "asItIs": if try request.bool() { flags |= UInt32(CRUDD_OPEN_AS_IT_IS) }
             default: try request.skip()
             }
         }
@@ -121,7 +122,7 @@ extension ChannelService {
             throw PluginFailure(status: CRUDD_INTERNAL, message: "the plugin opened no collection")
         }
         collection.handle = handle
-        storage.add(collection, as: number)
+        storage.add(collection, as: number, isAsItIs: flags & UInt32(CRUDD_OPEN_AS_IT_IS) != 0)
     }
 
     func dropCollection(_ request: inout FrameReader) throws(PluginFailure) {

@@ -9,10 +9,10 @@ import Testing
 /// Collections that are dropped.
 @Suite struct CollectionDropTests {
     private func drop(
-        _ name: String, indexes: [String] = [], of backend: Backend, isEmpty: Bool = false,
+        _ name: String, of backend: Backend, isEmpty: Bool = false,
         dropped: @escaping @Sendable () -> Void = {}
     ) throws(CRUDError) -> Bool {
-        try backend.drop(collection(name, indexes: indexes), isEmpty: isEmpty, within: .seconds(30), dropped: dropped)
+        try backend.drop(Array(name.utf8), isEmpty: isEmpty, within: .seconds(30), dropped: dropped)
     }
 
     /// All objects of the collection find nothing, and its indexes are those of the next collection of that name.

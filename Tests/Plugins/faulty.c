@@ -27,7 +27,7 @@ enum {
     NEVER_DROPS_INDEXES, FORGETS_SEQUENCES, EXPIRES_LATE, FOLDS_IDS, CHANGES_ITEMS, CUTS_REVISIONS, CUTS_ITEMS, FORGETS,
     FORGETS_LAST_SEQUENCE, LOSES_WRITES, STARTS_AGAIN, CRASHES, LISTS_SEQUENCED, FORGETS_REMOVALS, COUNTS_REMOVALS,
     CHANGES_IDENTITY, KEEPS_IDENTITY, FORGETS_FORGOTTEN, TRIMS_ALL, EXPIRES_EARLY, IGNORES_EXPIRY_LIMIT,
-    SKIPS_EXPIRY_NUMBERS, HIDES_NEXT_EXPIRY, NUMBERS_EXPIRY_TWICE,
+    SKIPS_EXPIRY_NUMBERS, HIDES_NEXT_EXPIRY, NUMBERS_EXPIRY_TWICE, CHANGES_WHAT_IT_LOOKS_AT,
 };
 
 static const crudd_plugin *real;
@@ -133,6 +133,7 @@ static crudd_status open_collection(crudd_backend *backend, const crudd_call *ca
                                     crudd_collection **collection, crudd_failure *failure) {
     crudd_collection_spec changed = *spec;
     if (FAULT == ALWAYS_CREATES) changed.flags |= CRUDD_OPEN_CREATE;
+    if (FAULT == CHANGES_WHAT_IT_LOOKS_AT) changed.flags &= ~(uint32_t)CRUDD_OPEN_AS_IT_IS;
     if (FAULT == FOLDS_NAMES) changed.name = folded(spec->name);
     if (FAULT == IGNORES_FORMAT) changed.format = (crudd_bytes){(const uint8_t *)"json", 4};
     if (FAULT == NEVER_DROPS_INDEXES) keep_indexes(&changed);

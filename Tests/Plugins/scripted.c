@@ -141,7 +141,7 @@ static crudd_status open_collection(crudd_backend *backend, const crudd_call *ca
         counters[CREATIONS]++;
     }
     pthread_mutex_lock(&backend->lock);
-    set_indexes(collection, spec, backend->records);
+    if (!(spec->flags & CRUDD_OPEN_AS_IT_IS)) set_indexes(collection, spec, backend->records);
     pthread_mutex_unlock(&backend->lock);
     *opened = collection;
     return CRUDD_OK;

@@ -40,6 +40,64 @@ import Testing
         #expect(try daemon.connect().item("c", "a") == "1")
     }
 
+    /// Where the storages of this test are, and its state: not a byte there may change. Lock files and logs may.
+    private static let storages = ["main.sqlite", "kid.sqlite", "files", "store.db", "state"]
+
+    private static func digest(of installation: Installation) throws -> String {
+        let script = "cd $0 && find \(storages.joined(separator: " ")) -type f ! -name '.lock' | sort | xargs sha256sum"
+        let outcome = try Command.run("sh", ["-c", script, installation.path])
+        guard outcome.status == .exited(0) else { throw Failure(outcome.errors) }
+        return outcome.output
+    }
+
+    /// Indexes and the history of changes belong to the collection, whatever the file says that is refused.
+    @Test func aRefusedStartChangesNotAByte() throws {
+        func configuration(_ suffix: String) -> Configuration {
+            let rule = "indexes: [n], changes: true"
+            return Configuration(
+                backends: """
+                    main: {plugin: sqlite, options: {path: $DIRECTORY/main.sqlite}}
+                    kid: {plugin: sqlite, isolation: process, options: {path: $DIRECTORY/kid.sqlite}}
+                    store: {command: [$DIRECTORY/store.py], options: {path: $DIRECTORY/store.db}}
+                    files: {plugin: filesystem, options: {directory: $DIRECTORY/files}}
+                    """,
+                collections: """
+                    main\(suffix): {backend: main, \(rule)}
+                    kid\(suffix): {backend: kid, \(rule)}
+                    store\(suffix): {backend: store, changes: true}
+                    files\(suffix): {backend: files, format: xml}
+                    """)
+        }
+        let installation = try Installation(configuration(""))
+        let store = "\(BuildProducts.packageDirectory)/Plugins/Examples/store.py"
+        try Files.copy(store, to: "\(installation.path)/store.py", mode: 0o755)
+        var daemon = try Daemon(on: installation)
+        var connection = try daemon.connect()
+        let names = ["main", "kid", "store", "files"]
+        for name in names {
+            for id in 0..<3 { #expect(try connection.create(name, "\(id)", #"{"n":\#(id)}"#).result != nil) }
+            #expect(try connection.delete(name, "2").result != nil)
+        }
+        func changes(_ name: String, _ cursor: String) throws -> JSON? {
+            try connection.call("collection.changes", #"{"collection":"\#(name)","after":\#(cursor)}"#).result
+        }
+        let cursors = try names.dropLast().map { name in
+            try #require(try changes(name, #""now""#)?["cursor"]?.text, "\(name)")
+        }
+        try daemon.stop()
+        let before = try Self.digest(of: installation)
+        try installation.configure(configuration("x"))
+        #expect(try installation.startInVain().status == .exited(78))
+        #expect(try Self.digest(of: installation) == before)
+
+        try installation.configure(configuration(""))
+        daemon = try daemon.restarted()
+        connection = try daemon.connect()
+        for (name, cursor) in zip(names, cursors) {
+            #expect(try changes(name, cursor)?["changes"]?.elements?.isEmpty == true, "\(name)")
+        }
+    }
+
     /// To look for its records must not change their indexes.
     @Test func aRefusedReloadLeavesItsIndexes() throws {
         let daemon = try Daemon(Self.configuration("c: {backend: main, indexes: [n]}"))

@@ -140,6 +140,11 @@ enum {
     /// CRUDD_BY_SEQUENCE will be used: keep the records in the order of their sequence numbers, and remember what is
     /// removed from now on (see crudd_history). Without it the collection forgets both. Only with CRUDD_HAS_SEQUENCES.
     CRUDD_OPEN_SEQUENCES = 1u << 1,
+    /// Only to look, or to remove records: nothing is made or changed, and the collection's indexes, its order by
+    /// sequence number and what it remembers stay as they are. `indexes` is empty and no other flag is set. Until it is
+    /// opened without this flag the host only reads, scans and counts by id, and removes. One that is open stays open
+    /// as it is, for all calls.
+    CRUDD_OPEN_AS_IT_IS = 1u << 2,
 };
 
 /// How a collection is to be opened.

@@ -116,6 +116,7 @@ extension Child {
             request.array(indexes) { $0.string($1.buffer) }
             request.raw(#","create":"#, flags & CRUDD_OPEN_CREATE != 0)
             request.raw(#","sequences":"#, flags & CRUDD_OPEN_SEQUENCES != 0)
+            if flags & CRUDD_OPEN_AS_IT_IS != 0 { request.raw(#","asItIs":"#, true) }
         }
         // Not one that is not there, which may be asked for as often as a client likes.
         return keep(

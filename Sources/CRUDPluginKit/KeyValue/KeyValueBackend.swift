@@ -48,6 +48,13 @@ public final class KeyValueBackend<Store: KeyValueStore>: StorageBackend {
         } else {
             throw StorageFailure(.notFound, "there is no such collection")
         }
+        if specification.isAsItIs {
+            let collection = collections[key] ?? KeyValueCollection(layout: entry.layout)
+            collection.indexes = entry.indexes.map(\.number)
+            collection.keepsHistory = entry.identity != 0
+            collections[key] = collection
+            return collection
+        }
         let names = (0..<specification.indexCount).map { Array(specification.index(at: $0)) }
         try update(&entry, at: key, indexes: names, keepsHistory: specification.keepsSequences)
         let collection = collections[key] ?? KeyValueCollection(layout: entry.layout)

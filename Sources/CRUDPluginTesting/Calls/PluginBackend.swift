@@ -98,6 +98,21 @@ package final class PluginBackend: @unchecked Sendable {
         return PluginCollection(backend: self, handle: collection, indexCount: indexes.count)
     }
 
+    /// Opens a collection only to look at it, or to remove records.
+    package func openAsItIs(_ name: String, format: String) throws(CallError) -> PluginCollection {
+        var collection: OpaquePointer?
+        try call { memory, call, failure in
+            var specification = crudd_collection_spec()
+            specification.flags = UInt32(CRUDD_OPEN_AS_IT_IS)
+            specification.name = memory.copy(name)
+            specification.format = memory.copy(format)
+            return plugin.table.pointee.open_collection(
+                handle, call, memory.copy(specification), &collection, failure)
+        }
+        guard let collection else { throw .violation("open_collection returned CRUDD_OK and no collection") }
+        return PluginCollection(backend: self, handle: collection, indexCount: 0)
+    }
+
     package func drop(_ name: String) throws(CallError) {
         try call { memory, call, failure in
             plugin.table.pointee.drop_collection(handle, call, memory.copy(name), failure)

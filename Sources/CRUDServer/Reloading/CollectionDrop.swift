@@ -30,8 +30,7 @@ struct CollectionDrop {
         }
         service.mover.stop { $0.name == name }
         defer { service.mover.follow(service.backends, service.rules) }
-        let collection = BackendCollection(name: name, rule: rule)
-        if request.requiresEmpty, try backend.hasRecords(collection, within: Self.timeout) {
+        if request.requiresEmpty, try backend.hasRecords(name, rule.format, within: Self.timeout) {
             throw CRUDError(.recordExists, "the collection has records")
         }
         // What is elsewhere comes first, for nobody would know of it afterwards. No request waits for that.
@@ -40,7 +39,7 @@ struct CollectionDrop {
         guard loops.quiesce(.one(name), within: Self.timeout) != nil else {
             throw CRUDError(.unavailable, "backend \(backend.name) does not finish its reads")
         }
-        return try backend.drop(collection, isEmpty: request.requiresEmpty, within: Self.timeout) { [service, name] in
+        return try backend.drop(name, isEmpty: request.requiresEmpty, within: Self.timeout) { [service, name] in
             do throws(SystemError) {
                 try service.catalog.forget(name)
             } catch {

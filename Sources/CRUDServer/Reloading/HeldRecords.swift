@@ -23,9 +23,9 @@ struct HeldRecords {
             guard let backend = plan.leaving.first(where: { $0.definition.name == definition.name })?.backend
             else { continue }
             for entry in current.catalog.entries where entry.place.backend == definition.name {
-                let collection = entry.collection(by: current.rules.rule(for: entry.name.span))
-                guard (try? backend.hasRecords(collection, within: Self.timeout)) == true else { continue }
-                collections.append((definition, entry, backend.countText(of: collection, within: Self.timeout)))
+                let (name, format) = (entry.name, entry.place.format)
+                guard (try? backend.hasRecords(name, format, within: Self.timeout)) == true else { continue }
+                collections.append((definition, entry, backend.countText(of: entry, within: Self.timeout)))
             }
         }
     }
@@ -48,8 +48,7 @@ struct HeldRecords {
                 + "so that --move can move them there"
         ) { definition, entry in
             let backend = backends.first { $0.name == definition.name }
-            let collection = entry.collection(by: configuration.collections.rule(for: entry.name.span))
-            return (try? backend?.hasRecords(collection, within: Self.timeout)) == false
+            return (try? backend?.hasRecords(entry.name, entry.place.format, within: Self.timeout)) == false
         }
     }
 
@@ -65,18 +64,10 @@ struct HeldRecords {
     }
 }
 
-extension CollectionCatalog.Entry {
-    /// The collection where it is, with the indexes and the feed that a rule gives it: to open it with others would
-    /// change them.
-    func collection(by rule: CollectionRule?) -> BackendCollection {
-        BackendCollection(
-            name: name, format: place.format, indexPaths: rule?.indexPaths ?? [], retention: rule?.changes?.retention)
-    }
-}
-
 extension Backend {
-    /// How many records a collection has, in words.
-    func countText(of collection: BackendCollection, within timeout: Duration) -> String {
-        count(collection, within: timeout).map { "\($0) record\($0 == 1 ? "" : "s")" } ?? "an unknown number of records"
+    /// How many records a collection has in its place, in words.
+    func countText(of entry: CollectionCatalog.Entry, within timeout: Duration) -> String {
+        (try? count(entry.name, entry.place.format, within: timeout)).map { "\($0) record\($0 == 1 ? "" : "s")" }
+            ?? "an unknown number of records"
     }
 }

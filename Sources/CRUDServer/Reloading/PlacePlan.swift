@@ -33,14 +33,11 @@ struct PlacePlan {
         case refused(String)
     }
 
-    /// - Parameters:
-    ///   - backends: in which records are looked for.
-    ///   - former: the rules that are in force; nil at a start.
+    /// - Parameter backends: in which records are looked for.
     init(
-        _ configuration: Configuration, _ catalog: CollectionCatalog, _ backends: [Backend],
-        former: CollectionRules? = nil, _ options: Options
+        _ configuration: Configuration, _ catalog: CollectionCatalog, _ backends: [Backend], _ options: Options
     ) {
-        let check = PlaceCheck(configuration, backends, former, options)
+        let check = PlaceCheck(configuration, backends, options)
         var places: [[UInt8]: CollectionPlace] = [:]
         for entry in catalog.entries.sorted(by: { $0.name.lexicographicallyPrecedes($1.name) }) {
             switch check.decision(entry) {
@@ -69,7 +66,7 @@ struct PlacePlan {
             guard let rule = configuration.collections.rule(for: entry.name.span), entry.move == nil,
                 let backend = backends.first(where: { $0.name == rule.backend }),
                 case .some(.some(let place)) = try? backend.recordsInTheWay(
-                    of: entry.name, to: rule.place, rule.indexPaths, except: [entry.place] + entry.originals)
+                    of: entry.name, to: rule.place, except: [entry.place] + entry.originals)
             else { return nil }
             return configuration.diagnostic(
                 at: rule.position,
@@ -97,18 +94,16 @@ struct PlacePlan {
     private struct PlaceCheck {
         private let configuration: Configuration
         private let backends: [Backend]
-        private let former: CollectionRules?
         private let options: Options
 
         /// How long it may take to count the records of a collection.
         private static let timeout = Duration.seconds(30)
 
         init(
-            _ configuration: Configuration, _ backends: [Backend], _ former: CollectionRules?, _ options: Options
+            _ configuration: Configuration, _ backends: [Backend], _ options: Options
         ) {
             self.configuration = configuration
             self.backends = backends
-            self.former = former
             self.options = options
         }
 
@@ -150,12 +145,11 @@ struct PlacePlan {
                 return .follows
             }
             let backend = backends.first { $0.name == entry.place.backend }
-            let collection = entry.collection(by: former?.rule(for: entry.name.span) ?? rule)
-            let hasRecords = try? backend?.hasRecords(collection, within: Self.timeout)
+            let hasRecords = try? backend?.hasRecords(entry.name, entry.place.format, within: Self.timeout)
             if hasRecords == false { return .follows }
             if mayMove(rule) { return moving(entry, otherwise: .moves) }
             let known = hasRecords == nil ? nil : backend
-            let records = known?.countText(of: collection, within: Self.timeout) ?? "an unknown number of records"
+            let records = known?.countText(of: entry, within: Self.timeout) ?? "an unknown number of records"
             let place = rule.map { "now mapped to \($0.place)" } ?? "now mapped nowhere"
             let isThere = configuration.backends.contains { $0.name == entry.place.backend }
             let way =

@@ -127,7 +127,7 @@ struct Reload {
     }
 
     private func placePlan(_ configuration: Configuration) -> PlacePlan {
-        PlacePlan(configuration, current.catalog, current.backends, former: current.rules, options)
+        PlacePlan(configuration, current.catalog, current.backends, options)
     }
 
     private func follow(_ configuration: Configuration, _ rules: CollectionRules) {

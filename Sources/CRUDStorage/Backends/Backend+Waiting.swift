@@ -4,7 +4,7 @@ import CRUDThreads
 import Synchronization
 
 extension Backend {
-    /// Counts the records of a collection, and waits for that.
+    /// Counts the records of a collection that is used, and waits for that.
     ///
     /// - Returns: nil if the backend cannot tell, or not in time.
     package func count(_ collection: BackendCollection, within timeout: Duration) -> Int? {
@@ -23,24 +23,20 @@ extension Backend {
     /// Drops a collection, which no event loop reads or writes meanwhile, and waits for that.
     ///
     /// - Parameters:
-    ///   - collection: with its indexes.
+    ///   - name: of the collection.
     ///   - isEmpty: whether it must not have a record, in any format.
     ///   - timeout: how long each step may take.
     ///   - dropped: called, on the writer's thread, when it is not there any more.
     /// - Returns: whether it was there.
     /// - Throws: `record_exists`; `unsupported`; `unavailable` where nothing was dropped; `outcome_unknown`.
     package func drop(
-        _ collection: BackendCollection, isEmpty: Bool, within timeout: Duration,
+        _ name: [UInt8], isEmpty: Bool, within timeout: Duration,
         dropped: @escaping @Sendable () -> Void
     ) throws(CRUDError) -> Bool {
-        let name = collection.name
         guard drain(within: timeout) else { throw failures.unavailable }
         if isEmpty {
             for format in CollectionRule.Format.allCases {
-                // Opening a collection with other indexes would change them.
-                let isOwn = format == collection.format
-                let counted = isOwn ? collection : BackendCollection(name: name, format: format)
-                guard let count = self.count(counted, within: timeout) else { throw failures.unavailable }
+                let count = try count(name, format, within: timeout)
                 guard count == 0 else { throw CRUDError(.recordExists, "the collection has \(count) records") }
             }
         }

@@ -18,6 +18,8 @@ final class OpenStorage {
     var lastSequence: UInt64
     /// Those that are open, to be closed with the storage and when they are dropped.
     private var collections: [BackendCollection] = []
+    /// Those that are looked at without being open.
+    var probes = CollectionProbes()
     private var indexSets: [BackendCollection.Key: IndexSet] = [:]
     /// What is remembered of the changes of open collections.
     private(set) var feeds: [BackendCollection.Key: ChangeFeed] = [:]
@@ -74,6 +76,7 @@ final class OpenStorage {
         // Its owner holds the storage.
         openedCollection = { _ in }
         for collection in collections { close(collection) }
+        probes.close()
         for set in indexSets.values { set.replace() }
         for feed in feeds.values { environment.feeds.close(feed) }
         environment.cache?.open(nil)
@@ -240,6 +243,7 @@ final class OpenStorage {
     func closeCollection(named name: [UInt8]) {
         for collection in collections where collection.name == name { close(collection) }
         collections.removeAll { $0.name == name }
+        probes.close { $0.name == name }
         for (key, set) in indexSets where key.name == name {
             set.replace()
             indexSets[key] = nil

@@ -148,7 +148,7 @@ package final class Move: Sendable {
     private func checkVacancy() throws(CRUDError) {
         guard let target else { throw unavailable(to) }
         let known = [from] + (catalog.entry(named: name)?.originals ?? [])
-        if let place = try target.recordsInTheWay(of: name, to: to, indexPaths, except: known) {
+        if let place = try target.recordsInTheWay(of: name, to: to, except: known) {
             throw CRUDError(.recordExists, "there are records of that name in \(place)")
         }
     }

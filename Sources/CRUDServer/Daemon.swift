@@ -91,6 +91,7 @@ package struct Daemon {
             loopCount: configuration.loopCount, logger: logger, decoding: try startDecoding(cache),
             reload: { [reloader] options, completion in reloader.reload(options, completion: completion) },
             drop: { [reloader] in reloader.drop($0) })
+        service.setLayouts()
         let hasFinished = try serve(service, listening, shutdown)
         guard hasFinished, let last = reloader.finish() else {
             // A backend hangs; waiting for it would hang as well. What was acknowledged is durable.
@@ -213,7 +214,7 @@ package struct Daemon {
                 loops: configuration.loops)
             try reloader.start(service, mailboxes, fixed: fixed)
             try inspector.start(LoopGroup(mailboxes))
-            service.mover.follow(service.backends, service.rules)
+            service.mover.follow(service.backends)
             service.keepCollections()
             let hasFinished = first.run()
             return others.map { $0.join() }.allSatisfy(\.self) && hasFinished

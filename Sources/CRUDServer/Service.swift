@@ -82,14 +82,21 @@ final class Service: Sendable {
             backends: service.backends)
     }
 
+    /// Has the backends keep for each collection what the rules say. To be called before anybody serves by these rules.
+    func setLayouts() {
+        for backend in backends { backend.follow(rules) }
+    }
+
     /// Has the backends look after the collections that there are, be they used or not.
     func keepCollections() {
-        var kept: [String: [BackendCollection]] = [:]
+        var kept: [String: [(name: [UInt8], format: CollectionRule.Format)]] = [:]
         for entry in catalog.entries {
             guard let rule = rules.rule(for: entry.name.span) else { continue }
-            kept[rule.backend, default: []].append(BackendCollection(name: entry.name, rule: rule))
+            kept[rule.backend, default: []].append((entry.name, rule.format))
         }
-        for backend in backends { backend.keep(kept[backend.name] ?? []) }
+        for backend in backends {
+            backend.keep((kept[backend.name] ?? []).map { backend.collection($0.name, $0.format) })
+        }
     }
 
     /// In a few words, for the service manager.

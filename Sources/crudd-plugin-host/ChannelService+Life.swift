@@ -108,12 +108,12 @@ extension ChannelService {
         guard let format = CollectionRule.Format(rawValue: format) else {
             throw PluginFailure(status: CRUDD_UNSUPPORTED, message: "there is no format \(format)")
         }
-        let collection = BackendCollection(
-            name: Array(name.utf8), format: format, indexPaths: indexes.compactMap { PropertyPath(text: $0) })
+        let paths = indexes.compactMap { PropertyPath(text: $0) }
+        let collection = BackendCollection(name: Array(name.utf8), format: format, indexPaths: paths)
         let backend = try backend()
         var handle: OpaquePointer?
         try failure.check(
-            collection.withSpecification(flags: flags, withIndexes: true) { specification in
+            collection.withSpecification(flags: flags, indexes: paths) { specification in
                 storage.clock.write {
                     table.pointee.open_collection(backend, context.begin(), specification, &handle, failure.pointer)
                 }

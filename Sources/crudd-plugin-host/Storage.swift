@@ -44,8 +44,8 @@ final class Storage: Sendable {
 
     func collection(_ number: Int) -> BackendCollection? { state.withLock { $0.collections[number] } }
 
-    /// Adds a collection by a number. Where it was open already, its other numbers mean what it is now, or, where it was
-    /// opened as it is, the new number means what it was.
+    /// Adds a collection by a number. Where it was open already, its other numbers mean what it is now, or, where it
+    /// was opened as it is, the new number means what it was.
     func add(_ collection: BackendCollection, as number: Int, isAsItIs: Bool) {
         state.withLock { state in
             if isAsItIs, let known = state.collections.values.first(where: { $0.handle == collection.handle }) {

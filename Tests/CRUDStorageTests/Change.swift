@@ -60,10 +60,9 @@ extension MutationBatch {
             change.kind, in: collection, id: place(change.id), precondition: precondition, item: place(change.item),
             revision: place(change.revision), transformation: transformation)
         if let keys = change.keys {
-            mutation.keys = store(keys: keys)
+            mutation.keys = store(IndexKeys(keys, layout: collection.layoutNumber))
         } else if change.kind == .put, !collection.indexPaths.isEmpty {
-            var keys = RecordKeys(collection.indexPaths)
-            mutation.keys = store(keys: keys.keys(of: Array(change.item.utf8).span) ?? [])
+            mutation.keys = store(collection.keys(of: Array(change.item.utf8).span))
         }
         return mutation
     }

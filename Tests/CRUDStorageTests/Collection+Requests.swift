@@ -7,7 +7,9 @@ import CRUDPluginHost
 extension Collection {
     /// A collection of the test's own that lives in the backend of `client`.
     convenience init(_ name: String = "c", of client: BackendClient, indexes: [String] = []) throws {
-        self.init(name: Array(name.utf8), rule: try CollectionRule(name, indexes: indexes), client: client)
+        let rule = try CollectionRule(name, indexes: indexes)
+        self.init(name: Array(name.utf8), rule: rule, client: client)
+        stored.layout = CollectionLayout(rule)
     }
 
     func read(_ ids: [String], maximumBytes: Int = .max, for completion: TestCompletion) {

@@ -41,13 +41,13 @@ import Testing
         let indexed = try IndexedBackend()
         let clients = collection("c", indexes: ["n"])
         try indexed.write([.put("a", #"{"n":1}"#)], in: clients)
-        #expect { try drop("c", indexes: ["n"], of: indexed.backend, isEmpty: true) } throws: {
+        #expect { try drop("c", of: indexed.backend, isEmpty: true) } throws: {
             ($0 as? CRUDError)?.code == .recordExists
         }
         #expect(clients.indexes?.generation == 0, "its indexes are as they were")
         #expect(try indexed.ids(0, equal: #"{"n":1}"#, in: clients) == ["a"])
         try indexed.write([.remove("a")], in: clients)
-        #expect(try drop("c", indexes: ["n"], of: indexed.backend, isEmpty: true))
+        #expect(try drop("c", of: indexed.backend, isEmpty: true))
     }
 
     /// The scripted plugin cannot: the records stay.

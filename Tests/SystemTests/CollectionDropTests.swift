@@ -170,4 +170,29 @@ import Testing
         #expect(try query(administrator, collection) == ["1"])
         #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
     }
+
+    /// What has been dropped leaves nothing behind, and the others are not touched by that.
+    @Test func dropsDoNotAccumulate() throws {
+        let daemon = try Daemon(Configuration(backends: "main: {plugin: memory}"))
+        let connection = try daemon.connect()
+        func create(_ names: [String]) throws {
+            let replies = try connection.pipeline(
+                names.map { ("record.create", Connection.params($0, "a", item: "1")) })
+            try #require(replies.allSatisfy { $0.result != nil })
+        }
+        for start in stride(from: 0, to: 2000, by: 200) { try create((start..<start + 200).map { "c\($0)" }) }
+        func drop(_ count: Int) throws {
+            for number in 0..<count {
+                try create(["dropped \(number)"])
+                let reply = try connection.call("collection.drop", #"{"collection":"dropped \#(number)"}"#)
+                try #require(reply.result?["dropped"]?.boolean == true, "\(reply)")
+            }
+        }
+        try drop(20)
+        let before = try daemon.residentBytes
+        try drop(200)
+        let grown = try daemon.residentBytes - before
+        #expect(grown < 6 << 20, "\(grown)")
+        #expect(try connection.item("c1999", "a") == "1")
+    }
 }

@@ -145,7 +145,7 @@ final class PendingChanges: PendingRequest, Follower {
     var isServed: Bool {
         guard let collection, collection.stored === followed else { return false }
         let name = collection.name
-        return session.loop.service.rules.rule(for: name.span) != nil
+        return session.loop.service.rules.rule(for: name.span)?.remembersChanges == true
             && session.authority.permissions(for: collection).contains(.read)
     }
 

@@ -29,7 +29,7 @@ struct CollectionDrop {
             throw CRUDError(.collectionNotFound, "no rule of the configuration maps this collection")
         }
         service.mover.stop { $0.name == name }
-        defer { service.mover.follow(service.backends, service.rules) }
+        defer { service.mover.follow(service.backends) }
         if request.requiresEmpty, try backend.hasRecords(name, rule.format, within: Self.timeout) {
             throw CRUDError(.recordExists, "the collection has records")
         }

@@ -64,8 +64,7 @@ struct Reload {
         let outcome = exchange(for: configuration, plugins, &plan)
         var isChanged = false
         if case .success = outcome.result { isChanged = true }
-        outcome.service.mover.follow(
-            outcome.service.backends, outcome.service.rules, retriesFailed: isChanged && options.move)
+        outcome.service.mover.follow(outcome.service.backends, retriesFailed: isChanged && options.move)
         return outcome
     }
 
@@ -102,6 +101,7 @@ struct Reload {
         follow(configuration, places.rules)
         let service = Service(
             after: current, configuration: configuration, plugins: plugins.all, backends: backends)
+        service.setLayouts()
         service.sessions.limits = configuration.limits
         followTuning(service)
         loops.serve(service)
@@ -232,8 +232,10 @@ struct Reload {
             current.logger.critical("the system has no thread to open backends again (errno \(error.code))")
         }
         let reopened = Dictionary(uniqueKeysWithValues: backends.map { ($0.name, $0) })
-        return Service(
+        let service = Service(
             after: current, configuration: current.configuration, plugins: current.plugins,
             backends: current.backends.map { reopened[$0.name] ?? $0 })
+        service.setLayouts()
+        return service
     }
 }

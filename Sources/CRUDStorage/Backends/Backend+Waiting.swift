@@ -50,6 +50,7 @@ extension Backend {
             wasThere.withLock { $0 = isDropped }
             dropped()
         }
+        kept.remove(named: name)
         return wasThere.withLock { $0 }
     }
 

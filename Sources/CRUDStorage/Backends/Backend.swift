@@ -21,6 +21,7 @@ package final class Backend: Sendable {
     let loopReaderCount: Int
     private let condition: Mutex<Condition>
     private let storageDown = Atomic(false)
+    private let registry = CollectionRegistry()
     /// The collections that are to be looked after.
     let kept = KeptCollections()
 
@@ -175,6 +176,19 @@ package final class Backend: Sendable {
         kept.replace(collections)
         writes.wake()
     }
+
+    // MARK: Collections
+
+    /// The collection of that name in that format: one object for all who use it.
+    package func collection(_ name: [UInt8], _ format: CollectionRule.Format) -> BackendCollection {
+        registry.collection(name, format)
+    }
+
+    /// Has collections get the layouts that the rules in force say, before anybody serves by these rules.
+    package func follow(_ rules: CollectionRules) { registry.follow(rules) }
+
+    /// How many collections are in use, open or not.
+    var collectionCount: Int { registry.count }
 
     // MARK: Queues
 

@@ -4,18 +4,17 @@ package import CRUDPluginABI
 import CRUDPluginHost
 import Synchronization
 
-/// A collection as a backend knows it: its name, its format, its indexes, and what the plugin calls it.
+/// A collection as a backend knows it: its name, its format, its layout, and what the plugin calls it.
 ///
-/// Each event loop has an object of its own for a collection. The plugin's handle is set by the backend's writer when
-/// the first call needs it; all objects of a collection get the same one.
+/// All who use it share one object (``CollectionRegistry``). The plugin's handle is set by the backend's writer when
+/// the first call needs it, and the writer alone tells the plugin the layout, at the next opportunity after it has been
+/// replaced. Until then the former one is in force: index keys that were made by another than that are not stored
+/// (``PluginMutation``), so that a key may be missing and is never wrong.
 package final class BackendCollection: Sendable {
     package let name: [UInt8]
     package let format: CollectionRule.Format
     package let codec: Codec
-    /// The paths of its indexes; index n of a plugin that keeps indexes is the one at position n.
-    package let indexPaths: [PropertyPath]
-    /// For how long its feed of changes remembers removals; nil: it has no feed.
-    package let retention: Duration?
+    private let registry: CollectionRegistry?
 
     /// Which collection of a backend it is: the plugin tells formats of one name apart.
     struct Key: Hashable {
@@ -25,33 +24,65 @@ package final class BackendCollection: Sendable {
 
     var key: Key { Key(name: name, format: format) }
 
+    private struct LayoutState {
+        /// What the configuration says, and its number.
+        var current: NumberedLayout
+        /// What the plugin has been told.
+        var told: NumberedLayout?
+    }
+
+    /// A layout, and a number that no other one has as far as a plugin can tell them apart; 0 stands for none.
+    struct NumberedLayout {
+        var layout: CollectionLayout
+        var number: UInt32
+    }
+
+    private let layouts: Mutex<LayoutState>
+    private let currentNumber: Atomic<UInt32>
+    private let toldNumber = Atomic<UInt32>(0)
+    private static let lastNumber = Atomic<UInt32>(0)
     private let address = Atomic<UInt>(0)
+    private let openingCount = Atomic<UInt32>(0)
     /// Which child has opened it, above the number by which that child knows it.
     private let childNumber = Atomic<UInt64>(0)
     private let openIndexes = Mutex<IndexSet?>(nil)
     private let openFeed = Mutex<ChangeFeed?>(nil)
     private let numberInCache = Atomic<UInt32>(0)
 
-    package convenience init(name: [UInt8], rule: CollectionRule) {
+    /// An object that nobody shares.
+    package convenience init(
+        name: [UInt8], format: CollectionRule.Format, indexPaths: [PropertyPath] = [], retention: Duration? = nil
+    ) {
         self.init(
-            name: name, format: rule.format, indexPaths: rule.indexPaths, retention: rule.changes?.retention)
+            name: name, format: format, layout: CollectionLayout(indexPaths: indexPaths, retention: retention),
+            registry: nil)
     }
 
-    package init(
-        name: [UInt8], format: CollectionRule.Format, indexPaths: [PropertyPath] = [], retention: Duration? = nil
+    init(
+        name: [UInt8], format: CollectionRule.Format, layout: CollectionLayout, registry: CollectionRegistry?
     ) {
         self.name = name
         self.format = format
-        self.indexPaths = indexPaths
-        self.retention = retention
+        self.registry = registry
         codec = Codec(format)
+        let number = Self.nextNumber()
+        layouts = Mutex(LayoutState(current: NumberedLayout(layout: layout, number: number)))
+        currentNumber = Atomic(number)
     }
+
+    deinit { registry?.forget(key, ObjectIdentifier(self)) }
 
     /// What the plugin calls it; nil until it has been opened.
     package var handle: OpaquePointer? {
         get { OpaquePointer(bitPattern: address.load(ordering: .acquiring)) }
-        set { address.store(UInt(bitPattern: newValue), ordering: .releasing) }
+        set {
+            let old = address.exchange(UInt(bitPattern: newValue), ordering: .acquiringAndReleasing)
+            if old == 0, newValue != nil { openingCount.add(1, ordering: .acquiringAndReleasing) }
+        }
     }
+
+    /// How often it has been opened: another number says that it was closed meanwhile.
+    var openings: UInt32 { openingCount.load(ordering: .acquiring) }
 
     /// What its records are cached under; 0 until it has been opened, and where they are not cached.
     var cacheNumber: UInt32 {
@@ -68,9 +99,6 @@ package final class BackendCollection: Sendable {
         set { openIndexes.withLock { $0 = newValue } }
     }
 
-    /// Whether it is to have a feed of its changes.
-    var remembersChanges: Bool { retention != nil }
-
     /// What is remembered of its changes; nil until it has been opened, and where nothing is.
     package var feed: ChangeFeed? {
         get { openFeed.withLock { $0 } }
@@ -81,6 +109,7 @@ package final class BackendCollection: Sendable {
     func close() {
         cacheNumber = 0
         handle = nil
+        told(nil)
         childNumber.store(0, ordering: .releasing)
         indexes = nil
         feed = nil
@@ -97,14 +126,59 @@ package final class BackendCollection: Sendable {
         return number >> 32 == UInt64(child) ? Int(number & 0xFFFF_FFFF) : nil
     }
 
+    // MARK: The layout
+
+    private static func nextNumber() -> UInt32 {
+        // 2^32 changed layouts are not reached; 0 stands for none.
+        max(1, lastNumber.add(1, ordering: .relaxed).newValue)
+    }
+
+    /// What the configuration says; it is in force once the plugin has been told.
+    package var layout: CollectionLayout {
+        get { layouts.withLock { $0.current.layout } }
+        set {
+            layouts.withLock { state in
+                if !state.current.layout.isTold(like: newValue) {
+                    state.current.number = Self.nextNumber()
+                    currentNumber.store(state.current.number, ordering: .releasing)
+                }
+                state.current.layout = newValue
+            }
+        }
+    }
+
+    /// The layout with its number: index keys that are made by it name that.
+    var numberedLayout: NumberedLayout { layouts.withLock { $0.current } }
+
+    /// The number of ``layout``.
+    var layoutNumber: UInt32 { currentNumber.load(ordering: .acquiring) }
+
+    /// The number of the layout that is in force; 0: none is.
+    var toldLayoutNumber: UInt32 { toldNumber.load(ordering: .acquiring) }
+
+    /// The layout that is in force; nil until the collection has been opened.
+    var toldLayout: NumberedLayout? { layouts.withLock { $0.told } }
+
+    /// Notes what the plugin has been told; nil: nothing, or it is not known what.
+    func told(_ layout: NumberedLayout?) {
+        layouts.withLock { $0.told = layout }
+        toldNumber.store(layout?.number ?? 0, ordering: .releasing)
+    }
+
+    /// Whether it is open and the plugin has been told what the configuration says.
+    var isCurrent: Bool { isOpen && layoutNumber == toldLayoutNumber }
+
+    /// The paths of the indexes that the configuration names.
+    package var indexPaths: [PropertyPath] { layout.indexPaths }
+
     /// How the plugin is asked to open it.
     ///
     /// - Parameter body: receives the description, which is valid until it returns.
     package func withSpecification(
-        flags: UInt32, withIndexes: Bool, _ body: (UnsafePointer<crudd_collection_spec>) -> crudd_status
+        flags: UInt32, indexes: [PropertyPath], _ body: (UnsafePointer<crudd_collection_spec>) -> crudd_status
     ) -> crudd_status {
         // All texts one after the other, so that their addresses hold together.
-        let paths = withIndexes ? indexPaths.map { Array($0.text.utf8) } : []
+        let paths = indexes.map { Array($0.text.utf8) }
         let texts = [name, Array(format.rawValue.utf8)] + paths
         return texts.flatMap(\.self).withUnsafeBufferPointer { bytes in
             var end = 0

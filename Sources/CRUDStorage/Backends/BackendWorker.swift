@@ -216,7 +216,7 @@ final class BackendWorker {
     /// Begins a sliced task, or passes it on to a thread that reads.
     private func begin(_ task: SlicedTask) {
         do throws(CRUDError) {
-            if !task.collection.isOpen { try storage.open(task.collection) }
+            if !task.collection.isCurrent { try storage.open(task.collection) }
             task.isPrepared = true
             task.isAbsent = !task.collection.isOpen
             if task is ReadTask, !backend.hasReadQueues { _ = try storage.reader() }

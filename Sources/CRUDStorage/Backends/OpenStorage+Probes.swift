@@ -14,7 +14,7 @@ extension OpenStorage {
         let collection = BackendCollection(name: name, format: format)
         var handle: OpaquePointer?
         let call = context.begin()
-        let status = collection.withSpecification(flags: UInt32(CRUDD_OPEN_AS_IT_IS), withIndexes: false) {
+        let status = collection.withSpecification(flags: UInt32(CRUDD_OPEN_AS_IT_IS), indexes: []) {
             table.pointee.open_collection(opened.storage, call, $0, &handle, failure.pointer)
         }
         if Int(status) == CRUDD_NOT_FOUND {

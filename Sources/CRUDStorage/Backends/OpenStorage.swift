@@ -16,8 +16,8 @@ final class OpenStorage {
     private static let maximumLastSequence = UInt64(1) << 62
     /// The sequence number of the last mutation.
     var lastSequence: UInt64
-    /// Those that are open, to be closed with the storage and when they are dropped.
-    private var collections: [BackendCollection] = []
+    /// Those that are open, by name, to be closed with the storage and when they are dropped.
+    private var collections: [[UInt8]: [BackendCollection]] = [:]
     /// Those that are looked at without being open.
     var probes = CollectionProbes()
     private var indexSets: [BackendCollection.Key: IndexSet] = [:]
@@ -30,7 +30,7 @@ final class OpenStorage {
     private var pluginReaders: [PluginHandle] = []
     /// What this thread reads with; made when it first reads.
     private var ownReader: SnapshotReader?
-    /// Called when a collection has been opened, and when its indexes are to be built again.
+    /// Called when a collection has been opened or has another layout, and when its indexes are to be built again.
     var openedCollection: (BackendCollection) -> Void = { _ in }
     /// Whether bulk deletes of a collection are in progress.
     var isDeleting: (BackendCollection) -> Bool = { _ in false }
@@ -75,7 +75,7 @@ final class OpenStorage {
     func close() {
         // Its owner holds the storage.
         openedCollection = { _ in }
-        for collection in collections { close(collection) }
+        for collection in collections.values.joined() { close(collection) }
         probes.close()
         for set in indexSets.values { set.replace() }
         for feed in feeds.values { environment.feeds.close(feed) }
@@ -211,9 +211,10 @@ final class OpenStorage {
     // MARK: Collections
 
     /// Opens the collection of a mutation where it is not open yet, and creates it where the mutation creates a record.
+    /// The plugin is told the collection's layout where it has not been yet.
     func openForWriting(_ mutation: Mutation) throws(CRUDError) {
         let collection = mutation.collection
-        if collection.isOpen { return }
+        if collection.isCurrent { return }
         try open(collection)
         guard !collection.isOpen, mutation.canCreate else { return }
         if let refusal = environment.admission(collection) { throw refusal }
@@ -223,34 +224,51 @@ final class OpenStorage {
     /// The flag with which a collection is created.
     static let creates = UInt32(CRUDD_OPEN_CREATE)
 
-    /// Opens a collection; one that does not exist stays closed.
+    /// Opens a collection, or tells the plugin the layout of one that is open; one that does not exist stays closed.
     func open(_ collection: BackendCollection, flags: UInt32 = 0) throws(CRUDError) {
-        let handle = try open(
-            collection, flags: flags, withIndexes: opened.capabilities.contains(.indexes))
-        guard let handle else { return }
+        let layout = collection.numberedLayout
+        endFormerLayout(of: collection, layout.layout)
+        guard let handle = try tell(layout.layout, of: collection, flags: flags) else { return }
         if let child = opened.child {
             collection.set(number: child.number(of: handle), inChild: child.identity)
         }
-        attachIndexes(to: collection)
-        try attachFeed(to: collection, handle)
-        collections.append(collection)
+        attachIndexes(to: collection, layout.layout)
+        try attachFeed(to: collection, layout.layout, handle)
+        if collections[collection.name]?.contains(where: { $0 === collection }) != true {
+            collections[collection.name, default: []].append(collection)
+        }
         collection.cacheNumber = environment.cache?.opened(collection, as: handle) ?? 0
+        collection.told(layout)
         collection.handle = handle
         openedCollection(collection)
     }
 
+    /// What the layout in force has and another one has not ends before the plugin is told: whoever reads by it now
+    /// finds that out afterwards.
+    private func endFormerLayout(of collection: BackendCollection, _ layout: CollectionLayout) {
+        let key = collection.key
+        if let known = indexSets[key], known.paths != layout.indexPaths {
+            known.replace()
+            indexSets[key] = nil
+            collection.indexes = nil
+        }
+        if !keepsFeed(by: layout), let feed = feeds.removeValue(forKey: key) {
+            environment.feeds.close(feed)
+            collection.feed = nil
+        }
+        // Should the call fail, nobody knows what the plugin has.
+        if collection.toldLayoutNumber != collection.layoutNumber { collection.told(nil) }
+    }
+
     /// Closes a collection in every format: reads find nothing there until it has been opened again.
     func closeCollection(named name: [UInt8]) {
-        for collection in collections where collection.name == name { close(collection) }
-        collections.removeAll { $0.name == name }
+        for collection in collections.removeValue(forKey: name) ?? [] { close(collection) }
         probes.close { $0.name == name }
-        for (key, set) in indexSets where key.name == name {
-            set.replace()
-            indexSets[key] = nil
-        }
-        for (key, feed) in feeds where key.name == name {
-            environment.feeds.close(feed)
-            feeds[key] = nil
+        for format in CollectionRule.Format.allCases {
+            let key = BackendCollection.Key(name: name, format: format)
+            indexSets.removeValue(forKey: key)?.replace()
+            if let feed = feeds.removeValue(forKey: key) { environment.feeds.close(feed) }
+            withoutFeed.remove(key)
         }
     }
 
@@ -279,27 +297,38 @@ final class OpenStorage {
         }
     }
 
+    /// Has the plugin forget indexes and history of a collection that has no records and is about to get some, if it is
+    /// there: its feed begins then, and no cursor of an earlier one is valid.
+    func beginAnew(_ collection: BackendCollection) throws(CRUDError) {
+        endFormerLayout(of: collection, CollectionLayout())
+        collection.told(nil)
+        _ = try tell(CollectionLayout(), of: collection)
+    }
+
     /// Has all keys of an open collection forgotten, so that its indexes are built again.
     func forgetKeys(of collection: BackendCollection) throws(CRUDError) {
+        guard var layout = collection.toldLayout?.layout else { return }
         collection.indexes?.beginRebuild()
         defer { openedCollection(collection) }
-        _ = try open(collection, flags: 0, withIndexes: false)
+        layout.indexPaths = []
+        _ = try tell(layout, of: collection)
         try restoreIndexes(of: collection)
     }
 
-    /// Opens a collection with its indexes again, for the case that this has failed after they were dropped.
+    /// Tells the plugin the layout in force again, for the case that this has failed after the indexes were dropped.
     func restoreIndexes(of collection: BackendCollection) throws(CRUDError) {
-        _ = try open(collection, flags: 0, withIndexes: true)
+        if let layout = collection.toldLayout?.layout { _ = try tell(layout, of: collection) }
     }
 
     /// - Returns: the plugin's handle; nil if the collection does not exist and is not to be created.
-    private func open(
-        _ collection: BackendCollection, flags: UInt32, withIndexes: Bool
+    private func tell(
+        _ layout: CollectionLayout, of collection: BackendCollection, flags: UInt32 = 0
     ) throws(CRUDError) -> OpaquePointer? {
         var handle: OpaquePointer?
         let call = context.begin()
-        let sequences = keepsFeed(of: collection) ? UInt32(CRUDD_OPEN_SEQUENCES) : 0
-        let status = collection.withSpecification(flags: flags | sequences, withIndexes: withIndexes) {
+        let sequences = keepsFeed(by: layout) ? UInt32(CRUDD_OPEN_SEQUENCES) : 0
+        let indexes = opened.capabilities.contains(.indexes) ? layout.indexPaths : []
+        let status = collection.withSpecification(flags: flags | sequences, indexes: indexes) {
             table.pointee.open_collection(opened.storage, call, $0, &handle, failure.pointer)
         }
         switch Int(status) {
@@ -311,30 +340,29 @@ final class OpenStorage {
         }
     }
 
-    private func attachIndexes(to collection: BackendCollection) {
+    private func attachIndexes(to collection: BackendCollection, _ layout: CollectionLayout) {
         let key = collection.key
-        if let known = indexSets[key], known.paths == collection.indexPaths {
+        if let known = indexSets[key] {
             collection.indexes = known
             return
         }
-        indexSets[key]?.replace()
-        indexSets[key] = nil
-        guard opened.capabilities.contains(.indexes), !collection.indexPaths.isEmpty else { return }
-        let indexes = IndexSet(collection.indexPaths)
+        guard opened.capabilities.contains(.indexes), !layout.indexPaths.isEmpty else { return }
+        let indexes = IndexSet(layout.indexPaths)
         indexSets[key] = indexes
         collection.indexes = indexes
     }
 
     /// Whether a collection has a feed: it is to have one, and the plugin can keep it.
-    private func keepsFeed(of collection: BackendCollection) -> Bool {
-        collection.remembersChanges && opened.capabilities.contains(.sequences)
+    private func keepsFeed(by layout: CollectionLayout) -> Bool {
+        layout.retention != nil && opened.capabilities.contains(.sequences)
     }
 
-    private func attachFeed(to collection: BackendCollection, _ handle: OpaquePointer) throws(CRUDError) {
+    private func attachFeed(
+        to collection: BackendCollection, _ layout: CollectionLayout, _ handle: OpaquePointer
+    ) throws(CRUDError) {
         let key = collection.key
-        guard keepsFeed(of: collection) else {
-            if let feed = feeds.removeValue(forKey: key) { environment.feeds.close(feed) }
-            if collection.remembersChanges { noteMissingFeed(of: collection, key) }
+        guard keepsFeed(by: layout) else {
+            if layout.retention != nil { noteMissingFeed(of: collection, key) }
             return
         }
         if feeds[key] == nil {

@@ -23,8 +23,11 @@ package final class Collection {
     /// How many requests for it this loop has executed.
     // As above.
     @exclusivity(unchecked) private(set) var requestCount: UInt64 = 0
-    /// Makes index keys; made with the first of them.
-    private var keys: RecordKeys?
+    /// Makes index keys by a layout of the collection.
+    private var keys = RecordKeys([])
+    /// The number of that layout; 0: of none yet.
+    private var layout: UInt32 = 0
+    private var hasIndexes = false
     /// How many requests for it this loop has in flight; while there are any it is not forgotten.
     // As above.
     @exclusivity(unchecked) package var requestsInFlight = 0
@@ -32,7 +35,8 @@ package final class Collection {
     init(name: [UInt8], rule: CollectionRule, client: BackendClient) {
         self.name = name
         state = State(
-            rule: rule, client: client, store: client.store, stored: BackendCollection(name: name, rule: rule))
+            rule: rule, client: client, store: client.store,
+            stored: client.backend.collection(name, rule.format))
     }
 
     package var rule: CollectionRule { state.rule }
@@ -59,13 +63,7 @@ package final class Collection {
     /// Follows another rule and the backends of another configuration. This is the one way in which a collection gets
     /// another place: what is known of its records by ``stored`` says nothing of those in the new one.
     func move(to rule: CollectionRule, client: BackendClient) {
-        let isSame =
-            client === state.client && rule.format == state.rule.format && rule.indexPaths == state.rule.indexPaths
-            && rule.changes == state.rule.changes
-        if !isSame {
-            state.stored = BackendCollection(name: name, rule: rule)
-            keys = nil
-        }
+        state.stored = client.backend.collection(name, rule.format)
         state.rule = rule
         state.client = client
         state.store = client.store
@@ -75,9 +73,17 @@ package final class Collection {
     ///
     /// - Parameter item: JSON text that has been found valid.
     /// - Returns: what ``Mutation/keys`` is to be.
-    package func storeKeys(of item: Span<UInt8>, in batch: MutationBatch) -> Range<Int> {
-        guard !state.stored.indexPaths.isEmpty else { return 0..<0 }
-        if keys == nil { keys = RecordKeys(state.stored.indexPaths) }
-        return batch.store(keys: keys?.keys(of: item) ?? [])
+    package func storeKeys(of item: Span<UInt8>, in batch: MutationBatch) -> StoredKeys {
+        // Numbers tell the layouts of all collections apart.
+        if layout != state.stored.layoutNumber { followLayout() }
+        guard hasIndexes, let made = keys.keys(of: item) else { return StoredKeys() }
+        return batch.store(IndexKeys(made, layout: layout))
+    }
+
+    private func followLayout() {
+        let numbered = state.stored.numberedLayout
+        keys = RecordKeys(numbered.layout.indexPaths)
+        hasIndexes = !numbered.layout.indexPaths.isEmpty
+        layout = numbered.number
     }
 }

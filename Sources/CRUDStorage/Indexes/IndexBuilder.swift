@@ -87,7 +87,7 @@ final class IndexBuilder: BackgroundWork {
         defer { request.finish() }
         let collection = request.collection
         do throws(CRUDError) {
-            if !collection.isOpen { try storage.open(collection) }
+            if !collection.isCurrent { try storage.open(collection) }
             guard let indexes = collection.indexes else { return }
             builds.removeAll { $0.indexes === indexes }
             try storage.forgetKeys(of: collection)

@@ -3,6 +3,22 @@ import CRUDJSON
 import CRUDModel
 import CRUDQuery
 
+/// The index keys of one record, and the layout of its collection by which they were made.
+package struct IndexKeys: Sendable {
+    /// One for each index; an empty one stands for none.
+    var keys: [[UInt8]]
+    /// See ``BackendCollection/layoutNumber``.
+    var layout: UInt32
+
+    init(_ keys: [[UInt8]], layout: UInt32) {
+        self.keys = keys
+        self.layout = layout
+    }
+
+    /// No keys have been made.
+    package static let none = IndexKeys([], layout: 0)
+}
+
 /// Makes the index keys of one record after the other.
 struct RecordKeys: ~Copyable {
     private var encoder: IndexKeyEncoder

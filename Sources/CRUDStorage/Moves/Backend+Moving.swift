@@ -20,6 +20,15 @@ extension Backend {
     /// How long it may take to look for records.
     private static let lookTimeout = Duration.seconds(10)
 
+    /// Has a collection without records, of which copies are going to be made here, begin anew
+    /// (``OpenStorage/beginAnew(_:)``).
+    func beginAnew(
+        _ name: [UInt8], _ format: CollectionRule.Format, within timeout: Duration
+    ) throws(CRUDError) {
+        let collection = collection(name, format)
+        try perform(within: timeout) { (storage) throws(CRUDError) in try storage.beginAnew(collection) }
+    }
+
     /// Removes the records that a collection has in one format.
     ///
     /// - Parameter isShared: whether those in other formats stay.

@@ -19,6 +19,8 @@ import Synchronization
 final class CollectionCopy {
     let source: BackendCollection
     let target: BackendCollection
+    /// How often the two had been opened when the copy began.
+    private var openings: (source: UInt32, target: UInt32) = (0, 0)
     private let sourceBackend: Backend
     private let targetBackend: Backend
     private let tracker: ChangeTracker
@@ -50,14 +52,10 @@ final class CollectionCopy {
     private static let longestQuiescence = Duration.seconds(5)
 
     init(
-        _ name: [UInt8], from source: (Backend, CollectionPlace), to target: (Backend, CollectionPlace),
-        _ indexPaths: [PropertyPath], retention: Duration?
+        _ name: [UInt8], from source: (Backend, CollectionPlace), to target: (Backend, CollectionPlace)
     ) {
-        self.source = BackendCollection(
-            name: name, format: source.1.format, indexPaths: indexPaths, retention: retention)
-        // It has a feed of its own, whose cursors are no others': a move looks for records there first, without a feed.
-        self.target = BackendCollection(
-            name: name, format: target.1.format, indexPaths: indexPaths, retention: retention)
+        self.source = source.0.collection(name, source.1.format)
+        self.target = target.0.collection(name, target.1.format)
         sourceBackend = source.0
         targetBackend = target.0
         tracker = ChangeTracker(self.source)
@@ -72,6 +70,7 @@ final class CollectionCopy {
     func begin() throws(CRUDError) -> Int {
         try open(source, in: sourceBackend)
         try open(target, in: targetBackend)
+        openings = (source.openings, target.openings)
         guard let total = sourceBackend.count(source, within: Self.timeout) else {
             throw sourceBackend.failures.unavailable
         }
@@ -84,13 +83,16 @@ final class CollectionCopy {
 
     private func open(_ collection: BackendCollection, in backend: Backend) throws(CRUDError) {
         try backend.perform(within: Self.timeout) { (storage) throws(CRUDError) in
-            try storage.open(collection)
+            if !collection.isCurrent { try storage.open(collection) }
             if !collection.isOpen { try storage.open(collection, flags: OpenStorage.creates) }
         }
     }
 
-    /// Whether it can continue.
-    var isValid: Bool { source.isOpen && target.isOpen }
+    /// Whether it can continue: neither has been closed since it began, however soon it was opened again.
+    var isValid: Bool { isSourceValid && isTargetValid }
+
+    private var isSourceValid: Bool { source.isOpen && source.openings == openings.source }
+    private var isTargetValid: Bool { target.isOpen && target.openings == openings.target }
 
     // MARK: Steps
 
@@ -159,7 +161,7 @@ final class CollectionCopy {
     private func list(_ collection: BackendCollection, of backend: Backend) throws(CRUDError) -> Bool {
         if isListed { return false }
         let list = try backend.ids(of: collection, after: lastListed, atMost: Self.listedIDs, within: Self.timeout)
-        guard collection.isOpen else { throw backend.failures.unavailable }
+        guard isValid else { throw backend.failures.unavailable }
         isListed = list.count < Self.listedIDs
         lastListed = list.last ?? []
         listed = list[...]
@@ -172,7 +174,7 @@ final class CollectionCopy {
         try sourceBackend.read(within: Self.timeout) { [source] reader throws(CRUDError) in
             try page.read(from: source, with: reader)
         }
-        guard source.isOpen else { throw sourceBackend.failures.unavailable }
+        guard isSourceValid else { throw sourceBackend.failures.unavailable }
         return page.missing
     }
 
@@ -210,16 +212,16 @@ final class CollectionCopy {
             try page.read(from: source, with: reader)
         }
         // What a storage that has just been lost does not show may be there.
-        guard source.isOpen else { throw sourceBackend.failures.unavailable }
+        guard isSourceValid else { throw sourceBackend.failures.unavailable }
         if page.isTooLarge {
             pacer.halve()
             return try copy(Array(ids.prefix(ids.count / 2))) + copy(Array(ids.dropFirst(ids.count / 2)))
         }
         try page.encode(from: source, for: target)
         let submitted = MonotonicTime.now
-        try targetBackend.perform(within: Self.timeout) { [target] storage throws(CRUDError) in
+        try targetBackend.perform(within: Self.timeout) { [target, openings] storage throws(CRUDError) in
             waits.withLock { $0 += MonotonicTime.now - submitted }
-            guard target.isOpen else { throw storage.failures.unavailable }
+            guard target.isOpen, target.openings == openings.target else { throw storage.failures.unavailable }
             try page.store(in: target, with: storage)
         }
         let duration = MonotonicTime.now - begin

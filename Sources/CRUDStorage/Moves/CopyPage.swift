@@ -18,8 +18,8 @@ final class CopyPage: @unchecked Sendable {
         var item: [UInt8]
         var revision: [UInt8]
         var expiresAt: Int64
-        /// The keys of the new place's indexes; an empty one stands for none.
-        var keys: [[UInt8]] = []
+        /// The keys of the new place's indexes.
+        var keys = IndexKeys.none
     }
 
     /// Whether there was more to read than one page may hold; it is worth nothing then.
@@ -59,7 +59,7 @@ final class CopyPage: @unchecked Sendable {
     /// - Throws: `corrupt` for an original that cannot be decoded, `unsupported` for one that the format cannot hold;
     ///   the message names the record.
     func encode(from source: BackendCollection, for target: BackendCollection) throws(CRUDError) {
-        var encoder = ItemTranscoder(from: source.codec, to: target.codec, target.indexPaths)
+        var encoder = ItemTranscoder(from: source.codec, to: target.codec, target.numberedLayout)
         for (position, record) in records.enumerated() {
             guard var record else { continue }
             do throws(CRUDError) {
@@ -122,7 +122,7 @@ final class CopyPage: @unchecked Sendable {
                 .put, in: target, id: id, precondition: .any, item: batch.store(record.item.span),
                 revision: batch.store(record.revision.span))
             mutation.expiresAt = record.expiresAt
-            mutation.keys = batch.store(keys: record.keys)
+            mutation.keys = batch.store(record.keys)
             batch.append(mutation)
         }
         return batch
@@ -159,22 +159,23 @@ private struct ItemTranscoder: ~Copyable {
     private let source: Codec
     private let target: Codec
     private var keys: RecordKeys
-    private let hasKeys: Bool
+    /// The number of the layout by which keys are made; 0: no keys are.
+    private let layout: UInt32
     private var normalization = ItemNormalization()
 
-    init(from source: Codec, to target: Codec, _ paths: [PropertyPath]) {
+    init(from source: Codec, to target: Codec, _ layout: BackendCollection.NumberedLayout) {
         self.source = source
         self.target = target
-        keys = RecordKeys(paths)
-        hasKeys = !paths.isEmpty
+        keys = RecordKeys(layout.layout.indexPaths)
+        self.layout = layout.layout.indexPaths.isEmpty ? 0 : layout.number
     }
 
     /// - Parameter isSame: whether the formats are the same, so that the bytes stay what they are.
     mutating func encode(
         _ stored: [UInt8], isSame: Bool, _ maximumBytes: Int
-    ) throws(CRUDError) -> (item: [UInt8], keys: [[UInt8]]) {
+    ) throws(CRUDError) -> (item: [UInt8], keys: IndexKeys) {
         // What cannot be decoded has no keys, in the old place as in the new one.
-        if isSame { return (stored, hasKeys ? keys.keys(ofStored: stored.span, source) ?? [] : []) }
+        if isSame { return (stored, indexKeys(layout == 0 ? nil : keys.keys(ofStored: stored.span, source))) }
         var text: [UInt8] = []
         if source.keepsText {
             guard isJSON(stored.span) else { throw CRUDError(.corrupt, "its original is not valid JSON") }
@@ -185,8 +186,10 @@ private struct ItemTranscoder: ~Copyable {
         if let normalized = normalization.normalized(text.span) { text = normalized }
         var encoded: [UInt8] = []
         try target.encode(item: text.span, into: &encoded)
-        return (encoded, hasKeys ? keys.keys(of: text.span) ?? [] : [])
+        return (encoded, indexKeys(layout == 0 ? nil : keys.keys(of: text.span)))
     }
+
+    private func indexKeys(_ made: [[UInt8]]?) -> IndexKeys { made.map { IndexKeys($0, layout: layout) } ?? .none }
 
     private func isJSON(_ text: Span<UInt8>) -> Bool {
         var scanner = JSONScanner()

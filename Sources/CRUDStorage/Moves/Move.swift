@@ -62,8 +62,6 @@ package final class Move: Sendable {
     package let name: [UInt8]
     let source: Backend?
     let target: Backend?
-    private let indexPaths: [PropertyPath]
-    private let retention: Duration?
     private let catalog: CollectionCatalog
     private let logger: Logger
     private let requestSwitch: @Sendable (SwitchRequest) -> Void
@@ -83,19 +81,18 @@ package final class Move: Sendable {
     private static let longestPause = Duration.seconds(5)
     /// How long a collection's requests may wait for what is in flight before the switch is put off.
     private static let drainTimeout = Duration.milliseconds(500)
+    private static let vacancyTimeout = Duration.seconds(10)
     private static let removalTimeout = Duration.seconds(60)
 
     /// - Parameter requestSwitch: has the event loops quiesced and ``switchOver()`` called, on another thread.
     init(
         _ entry: CollectionCatalog.Entry, to destination: CollectionPlace, backends: [Backend],
-        _ rule: CollectionRule?, _ catalog: CollectionCatalog, _ logger: Logger,
+        _ catalog: CollectionCatalog, _ logger: Logger,
         requestSwitch: @escaping @Sendable (SwitchRequest) -> Void
     ) {
         name = entry.name
         source = backends.first { $0.name == entry.place.backend }
         target = backends.first { $0.name == destination.backend }
-        indexPaths = rule?.indexPaths ?? []
-        retention = rule?.changes?.retention
         self.catalog = catalog
         self.logger = logger
         self.requestSwitch = requestSwitch
@@ -151,6 +148,7 @@ package final class Move: Sendable {
         if let place = try target.recordsInTheWay(of: name, to: to, except: known) {
             throw CRUDError(.recordExists, "there are records of that name in \(place)")
         }
+        try target.beginAnew(name, to.format, within: Self.vacancyTimeout)
     }
 
     private func copySome() throws(CRUDError) -> Next {
@@ -173,7 +171,7 @@ package final class Move: Sendable {
         copy = nil
         guard let source else { throw unavailable(from) }
         guard let target else { throw unavailable(to) }
-        let copy = CollectionCopy(name, from: (source, from), to: (target, to), indexPaths, retention: retention)
+        let copy = CollectionCopy(name, from: (source, from), to: (target, to))
         let total = try copy.begin()
         state.withLock { $0.progress.total = total }
         if self.failures == 0 { logger.notice("\(title) from \(from): \(total) records are to be copied") }

@@ -1,4 +1,4 @@
-package import CRUDModel
+import CRUDModel
 import CRUDThreads
 package import Logging
 import Synchronization
@@ -56,12 +56,11 @@ package final class Mover: Sendable {
     /// there any more.
     ///
     /// - Parameter retriesFailed: whether those that have failed begin again.
-    package func follow(_ backends: [Backend], _ rules: CollectionRules, retriesFailed: Bool = false) {
+    package func follow(_ backends: [Backend], retriesFailed: Bool = false) {
         let wanted = catalog.entries.compactMap { entry in
             entry.move.map { move in
                 Move(
-                    entry, to: move.destination, backends: backends,
-                    rules.rule(for: entry.name.span), catalog, logger, requestSwitch: requestSwitch)
+                    entry, to: move.destination, backends: backends, catalog, logger, requestSwitch: requestSwitch)
             }
         }
         stop { move in

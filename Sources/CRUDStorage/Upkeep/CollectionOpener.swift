@@ -1,7 +1,8 @@
 import CRUDModel
 import CRUDThreads
 
-/// Opens the collections that are to be looked after and that nobody has used yet, one after the other.
+/// Opens the collections that are to be looked after and that nobody has used yet, one after the other, and tells the
+/// plugin layouts that have changed.
 final class CollectionOpener: BackgroundWork {
     private let storage: OpenStorage
     private let kept: KeptCollections
@@ -33,7 +34,7 @@ final class CollectionOpener: BackgroundWork {
         let begin = MonotonicTime.now
         while let collection = pending.last, MonotonicTime.now - begin < Self.stepDuration {
             do throws(CRUDError) {
-                if !collection.isOpen { try storage.open(collection) }
+                if !collection.isCurrent { try storage.open(collection) }
                 pending.removeLast()
             } catch {
                 // It has been logged. The others must not wait for this one.

@@ -112,7 +112,7 @@ final class FeedKeeper: BackgroundWork {
     // MARK: Retention
 
     private func trim(_ entry: Entry) throws(CRUDError) {
-        let retention = entry.collection.retention ?? CollectionRule.Changes.defaultRetention
+        let retention = entry.collection.layout.retention ?? CollectionRule.Changes.defaultRetention
         entry.nextTrim = MonotonicTime.now + max(Self.shortestTrimPause, min(Self.lookPause, retention / 10))
         let moment = CallContext.now - retention.milliseconds
         let trimmed = try storage.trim(entry.feed, of: entry.handle, before: moment, atMost: Self.maximumTrimmed)

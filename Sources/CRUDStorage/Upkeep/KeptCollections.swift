@@ -27,6 +27,13 @@ final class KeptCollections: Sendable {
         }
     }
 
+    /// Removes a collection that is not there any more.
+    func remove(named name: [UInt8]) {
+        state.withLock { state in
+            if state.names.remove(name) != nil { state.collections.removeAll { $0.name == name } }
+        }
+    }
+
     /// Another one for each list.
     var version: Int { state.withLock { $0.version } }
 

@@ -14,6 +14,8 @@ final class RecordStep: RecordVisitor {
     private let collection: BackendCollection
     private let maximumBytes: Int
     private var keys: RecordKeys
+    /// The number of the layout in force, by which keys are made; 0: no keys are.
+    private let layout: UInt32
     private var bytes = 0
 
     /// - Parameters:
@@ -23,7 +25,9 @@ final class RecordStep: RecordVisitor {
         self.kind = kind
         self.collection = collection
         self.maximumBytes = maximumBytes
-        keys = RecordKeys(collection.indexPaths)
+        let told = collection.toldLayout
+        keys = RecordKeys(told?.layout.indexPaths ?? [])
+        layout = told.map { $0.layout.indexPaths.isEmpty ? 0 : $0.number } ?? 0
     }
 
     func visit(_ record: FoundRecord) -> Bool {
@@ -33,7 +37,7 @@ final class RecordStep: RecordVisitor {
         isFull = bytes >= maximumBytes
         // The buffers are valid during this call.
         let item = unsafe record.item.bindMemory(to: UInt8.self).span
-        let keys = collection.indexPaths.isEmpty ? nil : keys.keys(ofStored: item, collection.codec)
+        let keys = layout == 0 ? nil : keys.keys(ofStored: item, collection.codec)
         // A record that is corrupt has no item, and stays as it is; one whose keys cannot be made stays unkeyed.
         guard kind == .put ? !record.item.isEmpty : keys != nil else { return !isFull }
         let revision = unsafe batch.store(record.revision.bindMemory(to: UInt8.self).span)
@@ -45,7 +49,7 @@ final class RecordStep: RecordVisitor {
             mutation.revision = revision
             mutation.expiresAt = record.expiresAt
         }
-        if let keys { mutation.keys = batch.store(keys: keys) }
+        if let keys { mutation.keys = batch.store(IndexKeys(keys, layout: layout)) }
         batch.append(mutation)
         return !isFull
     }

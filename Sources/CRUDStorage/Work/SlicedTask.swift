@@ -16,7 +16,7 @@ package class SlicedTask: WorkItem, @unchecked Sendable {
         super.init(deliver: deliver)
     }
 
-    override final var isReadable: Bool { collection.isOpen }
+    override final var isReadable: Bool { collection.isCurrent }
     override final func waitersHaveLeft() { abandon() }
 
     /// Stops what another thread does for the task.

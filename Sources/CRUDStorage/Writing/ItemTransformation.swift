@@ -22,10 +22,10 @@ package struct TransformedItem: Sendable {
     package var stored: [UInt8]
     /// The item as clients see it, where that differs.
     package var shown: [UInt8]?
-    /// A key for each index of the collection; an empty one stands for none.
-    package var keys: [[UInt8]]
+    /// The index keys of the item.
+    package var keys: IndexKeys
 
-    package init(stored: [UInt8], shown: [UInt8]? = nil, keys: [[UInt8]] = []) {
+    package init(stored: [UInt8], shown: [UInt8]? = nil, keys: IndexKeys = .none) {
         self.stored = stored
         self.shown = shown
         self.keys = keys

@@ -32,12 +32,10 @@ package final class MutationBatch: WorkItem, @unchecked Sendable {
     package func store(_ bytes: Span<UInt8>) -> ByteArena.Place { arena.append(bytes) }
 
     /// Copies the index keys of one record.
-    ///
-    /// - Parameter keys: one for each index; an empty one stands for none.
-    func store(keys: [[UInt8]]) -> Range<Int> {
+    func store(_ keys: IndexKeys) -> StoredKeys {
         let start = self.keys.count
-        for key in keys { self.keys.append(arena.append(key.span)) }
-        return start..<self.keys.count
+        for key in keys.keys { self.keys.append(arena.append(key.span)) }
+        return StoredKeys(range: start..<self.keys.count, layout: keys.layout)
     }
 
     func keys(_ range: Range<Int>) -> ArraySlice<ByteArena.Place> { keys[range] }
@@ -52,10 +50,10 @@ package final class MutationBatch: WorkItem, @unchecked Sendable {
     /// Keeps what a transformation has made. No address of the arena may be in use.
     ///
     /// - Returns: where the bytes to store stand, and the record's keys.
-    func keep(_ item: TransformedItem, at position: Int) -> (item: ByteArena.Place, keys: Range<Int>) {
+    func keep(_ item: TransformedItem, at position: Int) -> (item: ByteArena.Place, keys: StoredKeys) {
         let stored = arena.append(item.stored.span)
         shown[position] = item.shown.map { arena.append($0.span) } ?? stored
-        return (stored, store(keys: item.keys))
+        return (stored, store(item.keys))
     }
 }
 
@@ -82,8 +80,8 @@ package struct Mutation: Sendable {
     package var revision: ByteArena.Place
     /// Milliseconds since 1970-01-01 UTC; 0: never.
     package var expiresAt: Int64 = 0
-    /// Where the record's index keys stand among those of the batch; see ``Collection/storeKeys(of:in:)``.
-    package var keys = 0..<0
+    /// The record's index keys; see ``Collection/storeKeys(of:in:)``.
+    package var keys = StoredKeys()
     /// Makes the item of a put from the current one; the precondition `any` then creates a record where there is none.
     package var transformation: (any ItemTransformation)?
 
@@ -114,6 +112,14 @@ package struct Mutation: Sendable {
         case .present, .revision: false
         }
     }
+}
+
+/// The index keys of a record that stand in a batch.
+package struct StoredKeys: Sendable {
+    /// Where they stand among those of the batch.
+    var range = 0..<0
+    /// The layout by which they were made, see ``BackendCollection/layoutNumber``; 0: none were.
+    var layout: UInt32 = 0
 }
 
 /// The outcome of a mutation; a check that holds is applied.

@@ -90,12 +90,13 @@ package final class Patch: ItemTransformation {
 }
 
 extension BackendCollection {
-    /// The index keys of an item; an empty one stands for none.
+    /// The index keys of an item.
     ///
     /// - Parameter item: JSON text that has been found valid.
-    func keys(of item: Span<UInt8>) -> [[UInt8]] {
-        guard !indexPaths.isEmpty else { return [] }
-        var keys = RecordKeys(indexPaths)
-        return keys.keys(of: item) ?? []
+    func keys(of item: Span<UInt8>) -> IndexKeys {
+        let numbered = numberedLayout
+        guard !numbered.layout.indexPaths.isEmpty else { return .none }
+        var keys = RecordKeys(numbered.layout.indexPaths)
+        return keys.keys(of: item).map { IndexKeys($0, layout: numbered.number) } ?? .none
     }
 }

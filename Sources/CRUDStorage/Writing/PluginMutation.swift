@@ -40,9 +40,13 @@ struct PluginMutation {
         raw.set(resolved?.precondition ?? mutation.precondition, in: batch)
         let count = keyCount
         if let keys, count > 0 {
-            // One that is missing stays empty: the record is unkeyed.
-            for (index, key) in batch.keys(resolved?.keys ?? mutation.keys).prefix(count).enumerated() {
-                keys[index] = crudd_bytes(batch.arena.bytes(key))
+            let made = resolved?.keys ?? mutation.keys
+            // Keys of another layout than the one in force would be wrong. One that is missing stays empty: the record
+            // is unkeyed.
+            if made.layout == mutation.collection.toldLayoutNumber {
+                for (index, key) in batch.keys(made.range).prefix(count).enumerated() {
+                    keys[index] = crudd_bytes(batch.arena.bytes(key))
+                }
             }
             record.pointee.keys = UnsafePointer(keys)
             record.pointee.key_count = count

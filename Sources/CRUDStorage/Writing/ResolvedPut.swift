@@ -4,7 +4,7 @@ import CRUDPluginHost
 /// A put whose item a transformation has made from the current record: what to store, and on what condition.
 struct ResolvedPut {
     var item: ByteArena.Place
-    var keys: Range<Int>
+    var keys: StoredKeys
     var precondition: Mutation.Precondition
     var expiresAt: Int64
 }

@@ -31,6 +31,7 @@ final class MovedBackends {
         }
         for backend in backends { if let failure = try backend.startAndWait() { throw failure } }
         rules = try CollectionRules([CollectionRule("c", backend: "other", indexes: ["n"])])
+        for backend in backends { backend.follow(rules) }
         switches = try Inbox<SwitchRequest>()
         catalog = try CollectionCatalog(directory: "\(folder)/state", rules: rules, maximumBornByGlob: 9)
         mover = Mover(catalog, logger: logger) { [switches] in switches.put($0) }
@@ -52,7 +53,7 @@ final class MovedBackends {
         try catalog.update(name) {
             $0.move = .init(destination: CollectionPlace(backend: "other", format: format), state: state)
         }
-        mover.follow(backends, rules)
+        mover.follow(backends)
     }
 
     /// The state that the file remembers.

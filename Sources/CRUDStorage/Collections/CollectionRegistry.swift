@@ -1,0 +1,56 @@
+import CRUDModel
+import Synchronization
+
+/// The collections of one backend: one object for each name and format, which event loops, keepers and copies share.
+///
+/// An object is there as long as somebody uses it: the storage keeps those that are open, the backend those that are to
+/// be maintained, each event loop those in its table. A name that a client has asked for in vain leaves nothing behind.
+final class CollectionRegistry: Sendable {
+    private struct Entry {
+        weak var collection: BackendCollection?
+        let identity: ObjectIdentifier
+    }
+
+    private struct State {
+        var entries: [BackendCollection.Key: Entry] = [:]
+        var rules: CollectionRules?
+    }
+
+    private let state = Mutex(State())
+
+    /// The collection of that name in that format.
+    func collection(_ name: [UInt8], _ format: CollectionRule.Format) -> BackendCollection {
+        let key = BackendCollection.Key(name: name, format: format)
+        return state.withLock { state in
+            if let known = state.entries[key]?.collection { return known }
+            let layout = state.rules?.rule(for: name.span).map(CollectionLayout.init) ?? CollectionLayout()
+            let collection = BackendCollection(name: name, format: format, layout: layout, registry: self)
+            state.entries[key] = Entry(collection: collection, identity: ObjectIdentifier(collection))
+            return collection
+        }
+    }
+
+    /// Follows the rules that are in force: collections that exist get the layouts that these say. One that no rule
+    /// maps any more stays as it is.
+    func follow(_ rules: CollectionRules) {
+        // They are released when the lock is not held any more: the last reference may be among them.
+        let known = state.withLock { state in
+            state.rules = rules
+            return state.entries.values.compactMap(\.collection)
+        }
+        for collection in known {
+            let name = collection.name
+            if let rule = rules.rule(for: name.span) { collection.layout = CollectionLayout(rule) }
+        }
+    }
+
+    /// Forgets an object that ends. There may be a new one of its key.
+    func forget(_ key: BackendCollection.Key, _ identity: ObjectIdentifier) {
+        state.withLock { state in
+            if state.entries[key]?.identity == identity { state.entries[key] = nil }
+        }
+    }
+
+    /// How many objects there are.
+    var count: Int { state.withLock { $0.entries.count } }
+}

@@ -92,6 +92,8 @@ let package = Package(
                 "CRUDPluginHost", "CRUDQuery", "CRUDFormats", "CRUDThreads", "CRUDJSON", "CRUDModel", "CRUDPluginABI",
                 "CLinux", logging,
             ]),
+        module(
+            "CRUDPlacement", ["CRUDStorage", "CRUDThreads", "CRUDJSON", "CRUDModel", "CLinux", logging]),
         module("CRUDConfiguration", ["CRUDJSON", "CRUDModel", "CYAML"]),
         module(
             "CRUDServer",
@@ -145,6 +147,8 @@ let package = Package(
                 "CRUDStorage", "CRUDPluginHost", "CRUDQuery", "CRUDFormats", "CRUDThreads", "CRUDJSON", "CRUDModel",
                 "CRUDPluginABI", "CRUDTestSupport", "CLinux", logging,
             ]),
+        tests(
+            "CRUDPlacementTests", ["CRUDPlacement", "CRUDStorage", "CRUDModel", "CRUDTestSupport"]),
         .target(
             name: "ScriptedDaemon", dependencies: ["CRUDTestSupport", "CLinux"], path: "Tests/ScriptedDaemon",
             swiftSettings: settings),

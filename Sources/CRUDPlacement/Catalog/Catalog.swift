@@ -1,0 +1,206 @@
+package import CRUDModel
+import CRUDStorage
+import Glibc
+import Synchronization
+
+/// Where the records of all collections are, durably: the one truth of that.
+///
+/// A change is one record of the file (``CatalogFile``), whatever number of collections it is of, and is based on
+/// versions of their entries: where one of them is not the current one any more, nothing changes. Versions, not values:
+/// an entry that is equal to an earlier one is not the same.
+///
+/// One writer at a time; readers do not wait for it.
+package final class Catalog: Sendable {
+    package struct Entry: Sendable, Equatable {
+        package var placement: Placement
+        /// Higher than that of any earlier entry; 0 where the catalog does not know the collection.
+        package var version: UInt64
+
+        package static let none = Entry(placement: .none, version: 0)
+    }
+
+    /// What is to become of one collection.
+    package struct Transition: Sendable, Equatable {
+        package var name: [UInt8]
+        /// The version of the entry on which that is based.
+        package var version: UInt64
+        package var placement: Placement
+
+        package init(_ name: [UInt8], from entry: Entry, to placement: Placement) {
+            self.name = name
+            version = entry.version
+            self.placement = placement
+        }
+    }
+
+    private struct State {
+        var entries: [[UInt8]: Entry] = [:]
+        var storages: [String: String] = [:]
+        var names = CollectionNames()
+        /// Those that are not at rest.
+        var restless: Set<[UInt8]> = []
+        var lastVersion: UInt64 = 0
+        /// The collections of a record of which it is not known whether a start will find it; empty: there is none.
+        var doubted: Set<[UInt8]> = []
+        var isInDoubt = false
+
+        var contents: CatalogContents {
+            CatalogContents(placements: entries.mapValues(\.placement), storages: storages)
+        }
+
+        mutating func apply(_ record: CatalogRecord) {
+            lastVersion += 1
+            for (name, placement) in record.collections { set(name, placement) }
+            for (backend, identity) in record.storages { storages[backend] = identity.isEmpty ? nil : identity }
+        }
+
+        mutating func set(_ name: [UInt8], _ placement: Placement) {
+            let hasMoved = entries[name]?.placement.authority != placement.authority
+            entries[name] = placement.isNothing ? nil : Entry(placement: placement, version: lastVersion)
+            names.set(name, exists: placement.authority != nil, hasMoved: hasMoved)
+            if placement.isAtRest { restless.remove(name) } else { restless.insert(name) }
+        }
+    }
+
+    // Held while a record is written and synced, which may take long.
+    private let file: Mutex<CatalogFile>
+    /// Never held for long: event loops ask too.
+    private let state: Mutex<State>
+
+    /// Reads the catalog in a directory, which need not be there, and writes nothing.
+    ///
+    /// - Throws: `SystemError` or ``CatalogDamage``.
+    package init(directory: String, calls: FileCalls = FileCalls()) throws {
+        let (file, contents) = try CatalogFile.open(in: directory, calls)
+        var state = State()
+        state.lastVersion = 1
+        state.entries = contents.placements.mapValues { Entry(placement: $0, version: 1) }
+        state.names = CollectionNames(contents.placements.filter { $0.value.authority != nil }.keys)
+        state.restless = Set(contents.placements.filter { !$0.value.isAtRest }.keys)
+        state.storages = contents.storages
+        self.file = Mutex(file)
+        self.state = Mutex(state)
+    }
+
+    /// The path of its file.
+    package static func path(in directory: String) -> String { CatalogFile.path(in: directory) }
+
+    // MARK: Reading
+
+    package func entry(_ name: [UInt8]) -> Entry { state.withLock { $0.entries[name] ?? .none } }
+
+    /// Every collection that is remembered, in no particular order.
+    package var entries: [[UInt8]: Entry] { state.withLock { $0.entries } }
+
+    /// The names of those of which something is to be done.
+    package var restless: Set<[UInt8]> { state.withLock { $0.restless } }
+
+    /// The names of those that have a place.
+    package var names: Names { state.withLock { $0.names.names } }
+
+    /// The identity of the storage that a backend had when it was last asked; nil: none is known.
+    package func storage(of backend: String) -> String? { state.withLock { $0.storages[backend] } }
+
+    /// Follows the rules and the limit of a configuration.
+    package func follow(_ rules: CollectionRules, maximumByPattern: Int) {
+        state.withLock { $0.names.follow(rules, maximumByPattern: maximumByPattern) }
+    }
+
+    // MARK: Writing
+
+    /// Makes all of these changes durably, or none.
+    ///
+    /// - Parameter storages: identities of storages, by backend; an empty one is forgotten.
+    package func commit(_ transitions: [Transition], storages: [String: String] = [:]) throws(CatalogError) {
+        if transitions.isEmpty, storages.isEmpty { return }
+        try file.withLock { file throws(CatalogError) in try commit(transitions, storages, to: file) }
+    }
+
+    /// Makes the one change that is not made by the administrator's thread: a collection gets its first record, or has
+    /// been found.
+    ///
+    /// - Parameter isNew: whether it counts against the limit of collections.
+    /// - Returns: nil, or why it must not be there: `limit_exceeded`, `no_space` or `unavailable`.
+    package func admit(_ name: [UInt8], at place: CollectionPlace, isNew: Bool = true) -> CRUDError? {
+        let known = entry(name)
+        if known.placement.authority == place { return nil }
+        return file.withLock { file in
+            let entry = entry(name)
+            do throws(CatalogError) {
+                switch entry.placement.next(.create(at: place)) {
+                case .same: return nil
+                case .refused(let refusal): return CRUDError(.unavailable, refusal.message)
+                case .to(let placement):
+                    if isNew, let refusal = state.withLock({ $0.names.refusal(of: name) }) { return refusal }
+                    try commit([Transition(name, from: entry, to: placement)], [:], to: file)
+                    return nil
+                }
+            } catch {
+                // Whatever the next start finds: there is no record, as nothing has been created.
+                if case .inDoubt(let cause) = error { return CRUDError(.unavailable, cause.description) }
+                return error.error
+            }
+        }
+    }
+
+    private func commit(
+        _ transitions: [Transition], _ storages: [String: String], to file: CatalogFile
+    ) throws(CatalogError) {
+        try resolveDoubt(file)
+        var record = CatalogRecord(storages: storages)
+        var former = CatalogRecord()
+        try state.withLock { state throws(CatalogError) in
+            for transition in transitions {
+                let entry = state.entries[transition.name] ?? .none
+                guard entry.version == transition.version else { throw .stale(name: transition.name) }
+                record.collections.append((transition.name, transition.placement))
+                former.collections.append((transition.name, entry.placement))
+            }
+        }
+        do throws(CatalogError) {
+            try file.commit(record, insteadOf: former) { state.withLock { $0.contents } }
+        } catch {
+            if case .inDoubt = error { doubt(record, former) }
+            throw error
+        }
+        state.withLock { $0.apply(record) }
+    }
+
+    // MARK: Doubt
+
+    /// Whether it is not known what a start would find, so that no record is accepted.
+    package var isInDoubt: Bool { state.withLock { $0.isInDoubt } }
+
+    /// Whether a collection might be served from another place after a restart.
+    package func isDoubted(_ name: [UInt8]) -> Bool { state.withLock { $0.doubted.contains(name) } }
+
+    private func doubt(_ record: CatalogRecord, _ former: CatalogRecord) {
+        state.withLock { state in
+            state.isInDoubt = true
+            for (new, old) in zip(record.collections, former.collections)
+            where new.placement.authority != old.placement.authority {
+                state.doubted.insert(new.name)
+            }
+        }
+    }
+
+    /// Tries to make certain that a record in doubt is not there.
+    ///
+    /// - Returns: whether nothing is in doubt any more.
+    package func resolveDoubt() -> Bool {
+        file.withLock { file in (try? resolveDoubt(file)) != nil }
+    }
+
+    private func resolveDoubt(_ file: CatalogFile) throws(CatalogError) {
+        guard isInDoubt else { return }
+        do throws(SystemError) {
+            try file.resolveDoubt(state.withLock { $0.contents })
+        } catch {
+            throw .blocked(error)
+        }
+        state.withLock { state in
+            state.isInDoubt = false
+            state.doubted = []
+        }
+    }
+}

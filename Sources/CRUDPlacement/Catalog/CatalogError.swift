@@ -1,0 +1,38 @@
+package import CRUDModel
+package import CRUDStorage
+import Glibc
+
+/// Why the catalog is not what it was to be.
+package enum CatalogError: Error {
+    /// Nothing has changed: a system call has failed.
+    case failed(SystemError)
+    /// Nothing has changed: an entry is not any more what the change was based on.
+    case stale(name: [UInt8])
+    /// Nothing has changed: an earlier record is in doubt, and its file cannot be written.
+    case blocked(SystemError)
+    /// It is not known whether the record will be there after a restart, see ``CatalogFile``.
+    case inDoubt(SystemError)
+
+    /// What a client is told.
+    package var error: CRUDError {
+        switch self {
+        case .failed(let error), .blocked(let error):
+            let isFull = error.code == ENOSPC || error.code == EDQUOT
+            return CRUDError(isFull ? .noSpace : .unavailable, error.description)
+        case .stale(let name):
+            return CRUDError(.unavailable, "the placement of collection \(quoted(name)) has changed meanwhile")
+        case .inDoubt(let error):
+            return CRUDError(.outcomeUnknown, "\(error); it is retried, and what it concerns is closed until then")
+        }
+    }
+}
+
+/// Why a file is not a catalog that this daemon can use.
+package struct CatalogDamage: Error, CustomStringConvertible {
+    package let path: String
+    /// From 1.
+    package let line: Int
+    package let reason: String
+
+    package var description: String { "\(path), line \(line): \(reason)" }
+}

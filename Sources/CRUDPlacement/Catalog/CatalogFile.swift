@@ -1,0 +1,195 @@
+import CLinux
+import CRUDStorage
+import Glibc
+
+/// The file of a catalog, `collections.jsonl` in the state directory: its lines are records (``CatalogLine``), which
+/// are applied in order.
+///
+/// **A record is in the file or it is not.** A short record is appended and synced; a long one, and every one while
+/// most of the file is history, replaces the file: `.new` is written and synced, renamed, and the directory is synced.
+/// A line without an end was never acknowledged; it is ignored, and gone with the next record. To read a file changes
+/// nothing, so that a start that is refused leaves what it has found.
+///
+/// **In doubt** is a record that may be in the file although the sync after it has failed. The file is replaced at once
+/// by one without it. If that fails too, nobody knows what the next start will find: no further record is accepted
+/// until the file has been replaced.
+///
+/// Used by one thread at a time.
+final class CatalogFile {
+    private let directory: String
+    private let calls: FileCalls
+    /// Below 0 until there is a file.
+    private var descriptor: CInt
+    private var size: Int
+    /// Whether the next record has to replace the file.
+    private var mustReplace: Bool
+    /// How many bytes of it are not history.
+    private var currentBytes: Int
+
+    /// The longest line that is appended.
+    private static let maximumAppendedBytes = 4096
+    /// The size from which on a file is replaced when more than half of it is history.
+    private static let minimumCompactedBytes = 64 << 10
+
+    static func path(in directory: String) -> String { directory + "/collections.jsonl" }
+
+    private var path: String { Self.path(in: directory) }
+    private var newPath: String { path + ".new" }
+
+    /// Opens the file in a directory, which need not be there, and changes nothing.
+    ///
+    /// - Returns: what it says.
+    /// - Throws: `SystemError` or ``CatalogDamage``.
+    static func open(in directory: String, _ calls: FileCalls) throws -> (CatalogFile, CatalogContents) {
+        let path = path(in: directory)
+        let descriptor = calls.open(path, O_RDWR | O_APPEND | O_NOFOLLOW)
+        guard descriptor >= 0 || errno == ENOENT else { throw SystemError("cannot open \(path)") }
+        let file = CatalogFile(directory, calls, descriptor)
+        guard descriptor >= 0 else { return (file, CatalogContents()) }
+        let text = try file.text()
+        let history = try CatalogHistory(text, path: path)
+        file.size = text.count
+        file.mustReplace = !history.isCurrent
+        file.currentBytes = Self.bytes(of: history.contents).count
+        return (file, history.contents)
+    }
+
+    private init(_ directory: String, _ calls: FileCalls, _ descriptor: CInt) {
+        self.directory = directory
+        self.calls = calls
+        self.descriptor = descriptor
+        size = 0
+        mustReplace = true
+        currentBytes = CatalogLine.first.count
+    }
+
+    deinit { if descriptor >= 0 { close(descriptor) } }
+
+    private func text() throws(SystemError) -> [UInt8] {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw SystemError("cannot read \(path)") }
+        var text = [UInt8](repeating: 0, count: Int(status.st_size))
+        var filled = 0
+        while filled < text.count {
+            let size = text.withUnsafeMutableBytes {
+                pread(descriptor, $0.baseAddress.map { $0 + filled }, $0.count - filled, off_t(filled))
+            }
+            if size < 0, errno == EINTR { continue }
+            guard size > 0 else { throw SystemError("cannot read \(path)") }
+            filled += size
+        }
+        return text
+    }
+
+    // MARK: Records
+
+    /// Writes a record durably.
+    ///
+    /// - Parameters:
+    ///   - former: what the record changes, as it is before.
+    ///   - contents: everything as it is before, asked for where the file is replaced.
+    func commit(
+        _ record: CatalogRecord, insteadOf former: CatalogRecord, _ contents: () -> CatalogContents
+    ) throws(CatalogError) {
+        let line = CatalogLine.bytes(of: record)
+        let current = max(0, currentBytes + Self.entryBytes(of: record) - Self.entryBytes(of: former))
+        let total = size + line.count
+        let isMostlyHistory = total > Self.minimumCompactedBytes && total > 2 * current
+        if mustReplace || line.count > Self.maximumAppendedBytes || isMostlyHistory {
+            let before = contents()
+            var after = before
+            after.apply(record)
+            if let failure = replace(with: after) { try undo(failure, before) }
+        } else {
+            if let failure = append(line) { try undo(failure, contents()) }
+            currentBytes = current
+        }
+    }
+
+    /// Replaces a file whose last record is in doubt.
+    func resolveDoubt(_ contents: CatalogContents) throws(SystemError) {
+        if let failure = replace(with: contents) { throw failure.error }
+    }
+
+    /// A record has failed.
+    private func undo(_ failure: Failure, _ contents: CatalogContents) throws(CatalogError) -> Never {
+        guard failure.isInDoubt, replace(with: contents) != nil else { throw .failed(failure.error) }
+        throw .inDoubt(failure.error)
+    }
+
+    private struct Failure {
+        let error: SystemError
+        /// Whether the record may be found at a start.
+        var isInDoubt = false
+    }
+
+    private func append(_ line: [UInt8]) -> Failure? {
+        let written = calls.write(descriptor, line)
+        guard written == line.count else {
+            if written >= 0 { errno = ENOSPC }
+            let error = SystemError("cannot write \(path)")
+            // Without its end the line says nothing; the next one must not stand behind it.
+            if calls.truncate(descriptor, size) != 0 { mustReplace = true }
+            return Failure(error: error)
+        }
+        guard calls.sync(descriptor) == 0 else {
+            mustReplace = true
+            return Failure(error: SystemError("cannot sync \(path)"), isInDoubt: true)
+        }
+        size += line.count
+        return nil
+    }
+
+    private func replace(with contents: CatalogContents) -> Failure? {
+        let bytes = Self.bytes(of: contents)
+        let new = calls.open(newPath, O_RDWR | O_APPEND | O_CREAT | O_TRUNC | O_NOFOLLOW)
+        guard new >= 0 else { return Failure(error: SystemError("cannot make \(newPath)")) }
+        guard write(bytes, to: new), calls.sync(new) == 0, calls.rename(newPath, path) == 0 else {
+            let error = SystemError("cannot write \(newPath)")
+            close(new)
+            unlink(newPath)
+            return Failure(error: error)
+        }
+        if descriptor >= 0 { close(descriptor) }
+        (descriptor, size, currentBytes) = (new, bytes.count, bytes.count)
+        // Until the directory is durable a start may find either file.
+        mustReplace = true
+        guard calls.syncDirectory(directory) == 0 else {
+            return Failure(error: SystemError("cannot sync \(directory)"), isInDoubt: true)
+        }
+        mustReplace = false
+        return nil
+    }
+
+    private func write(_ bytes: [UInt8], to descriptor: CInt) -> Bool {
+        var rest = bytes
+        while !rest.isEmpty {
+            let written = calls.write(descriptor, rest)
+            if written < 0, errno == EINTR { continue }
+            if written == 0 { errno = ENOSPC }
+            guard written > 0 else { return false }
+            rest.removeFirst(written)
+        }
+        return true
+    }
+
+    // MARK: Sizes
+
+    private static func bytes(of contents: CatalogContents) -> [UInt8] {
+        var bytes = CatalogLine.first
+        if !contents.storages.isEmpty {
+            bytes += CatalogLine.bytes(of: CatalogRecord(storages: contents.storages))
+        }
+        for (name, placement) in contents.placements.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
+            bytes += CatalogLine.bytes(of: CatalogRecord(collections: [(name, placement)]))
+        }
+        return bytes
+    }
+
+    /// How much of a file the entries of a record are that are not history.
+    private static func entryBytes(of record: CatalogRecord) -> Int {
+        record.collections.reduce(0) { sum, entry in
+            entry.placement.isNothing ? sum : sum + CatalogLine.bytes(of: CatalogRecord(collections: [entry])).count
+        }
+    }
+}

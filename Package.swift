@@ -98,7 +98,8 @@ let package = Package(
         module(
             "CRUDServer",
             [
-                "CRUDWire", "CRUDStorage", "CRUDEventLoop", "CRUDConfiguration", "CRUDFormats", "CRUDQuery",
+                "CRUDWire", "CRUDStorage", "CRUDPlacement", "CRUDEventLoop", "CRUDConfiguration", "CRUDFormats",
+                "CRUDQuery",
                 "CRUDPluginHost", "CRUDThreads", "CRUDModel", "CRUDJSON", "CLinux", logging,
             ]),
 
@@ -144,8 +145,8 @@ let package = Package(
         tests(
             "CRUDStorageTests",
             [
-                "CRUDStorage", "CRUDPluginHost", "CRUDQuery", "CRUDFormats", "CRUDThreads", "CRUDJSON", "CRUDModel",
-                "CRUDPluginABI", "CRUDTestSupport", "CLinux", logging,
+                "CRUDStorage", "CRUDPlacement", "CRUDPluginHost", "CRUDQuery", "CRUDFormats", "CRUDThreads", "CRUDJSON",
+                "CRUDModel", "CRUDPluginABI", "CRUDTestSupport", "CLinux", logging,
             ]),
         tests(
             "CRUDPlacementTests", ["CRUDPlacement", "CRUDStorage", "CRUDModel", "CRUDTestSupport"]),

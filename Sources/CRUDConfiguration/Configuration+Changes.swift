@@ -52,10 +52,14 @@ extension BackendConfiguration {
 }
 
 extension CollectionRules {
-    /// Whether these rules place every collection in the same backend and format as the other ones.
-    package func mapsLike(_ other: CollectionRules) -> Bool {
-        places == other.places
-            && rules.elementsEqual(other.rules) { $0.pattern == $1.pattern && $0.place == $1.place }
+    /// Whether every collection is stored alike by these rules and by the other ones.
+    package func storesLike(_ other: CollectionRules) -> Bool {
+        rules.elementsEqual(other.rules) { $0.pattern == $1.pattern && $0.stores(like: $1) }
+    }
+
+    /// The same, and whether their changes are remembered as long.
+    package func maintainsLike(_ other: CollectionRules) -> Bool {
+        storesLike(other) && rules.elementsEqual(other.rules) { $0.changes == $1.changes }
     }
 
     fileprivate func changes(to new: CollectionRules) -> [String] {

@@ -1,5 +1,6 @@
 import CRUDConfiguration
 import CRUDModel
+import CRUDPlacement
 import CRUDPluginHost
 import CRUDStorage
 import CRUDThreads
@@ -7,7 +8,7 @@ import Logging
 
 /// Makes the backends of a configuration and opens them.
 struct BackendFactory: Sendable {
-    let catalog: CollectionCatalog
+    let control: PlacementControl
     let cache: RecordCache
     let loopCount: Int
     let logger: Logger
@@ -28,11 +29,9 @@ struct BackendFactory: Sendable {
         Backend(
             name: definition.name, plugin: plugin, options: definition.options, loopCount: loopCount, cache: cache,
             cachesRecords: definition.cachesRecords, logger: logger
-        ) { [catalog] collection in
-            catalog.admit(
-                .init(
-                    name: collection.name,
-                    place: CollectionPlace(backend: definition.name, format: collection.format)))
+        ) { [control] collection, isNew in
+            let place = CollectionPlace(backend: definition.name, format: collection.format)
+            return control.admit(collection.name, at: place, isNew: isNew)
         }
     }
 

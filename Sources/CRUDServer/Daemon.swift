@@ -1,6 +1,7 @@
 package import CRUDConfiguration
 import CRUDEventLoop
 import CRUDModel
+import CRUDPlacement
 import CRUDPluginHost
 import CRUDStorage
 import CRUDThreads
@@ -71,26 +72,27 @@ package struct Daemon {
         defer { listening.close() }
         let (catalog, lock) = try openCatalog()
         defer { withExtendedLifetime(lock) {} }
+        let options = Plan.Options(force: force, move: move)
+        try refuseWithoutStorage(catalog, options)
+        let control = PlacementControl(catalog, logger: logger)
         AdaptiveSpin.limit = configuration.busyPoll
         let cache = RecordCache(bytes: configuration.cacheBytes)
         let factory = BackendFactory(
-            catalog: catalog, cache: cache, loopCount: configuration.loopCount, logger: logger)
+            control: control, cache: cache, loopCount: configuration.loopCount, logger: logger)
         let backends = configuration.backends.compactMap { definition in
             plugins[definition].map { factory.make(definition, $0) }
         }
         do {
             try open(backends)
-            try place(catalog, backends, PlacePlan.Options(force: force, move: move))
+            try place(catalog, backends, options)
         } catch {
             for backend in backends { backend.stop() }
             throw error
         }
         let service = Service(
-            configuration: configuration, plugins: plugins.all, backends: backends, catalog: catalog, cache: cache,
-            mover: Mover(catalog, logger: logger) { [reloader] in reloader.switchOver($0) },
+            configuration: configuration, plugins: plugins.all, backends: backends, control: control, cache: cache,
             loopCount: configuration.loopCount, logger: logger, decoding: try startDecoding(cache),
-            reload: { [reloader] options, completion in reloader.reload(options, completion: completion) },
-            drop: { [reloader] in reloader.drop($0) })
+            reload: { [reloader] options, completion in reloader.reload(options, completion: completion) })
         service.setLayouts()
         let hasFinished = try serve(service, listening, shutdown)
         guard hasFinished, let last = reloader.finish() else {
@@ -124,17 +126,20 @@ package struct Daemon {
         _ = setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
     }
 
-    private func openCatalog() throws(StartFailure) -> (CollectionCatalog, LockFile) {
+    /// Locks the state directory and reads the catalog, which changes nothing.
+    private func openCatalog() throws -> (Catalog, LockFile) {
         let directory = configuration.stateDirectory
-        do throws(SystemError) {
-            try CollectionCatalog.make(directory)
-            let lock = try LockFile(of: CollectionCatalog.path(in: directory), usage: "uses \(directory)")
-            let catalog = try CollectionCatalog(
-                directory: directory, rules: configuration.collections,
-                maximumBornByGlob: configuration.limits.collections)
-            return (catalog, lock)
-        } catch {
+        do {
+            try StateDirectory.make(directory)
+            let lock = try LockFile(of: Catalog.path(in: directory), usage: "uses \(directory)")
+            return (try Catalog(directory: directory), lock)
+        } catch let error as SystemError {
             throw stateFailure(error)
+        } catch {
+            throw StartFailure(
+                .configuration,
+                configuration.diagnostic(at: configuration.positions.stateDirectory, "state_directory: \(error)")
+                    .description)
         }
     }
 
@@ -159,20 +164,27 @@ package struct Daemon {
         if !diagnostics.isEmpty { throw InvalidConfiguration(diagnostics) }
     }
 
-    /// Sees that no records are orphaned, and begins the moves that are wanted.
-    private func place(_ catalog: CollectionCatalog, _ backends: [Backend], _ options: PlacePlan.Options) throws {
-        let places = PlacePlan(configuration, catalog, backends, options)
-        let diagnostics = places.diagnostics + places.diagnostics(of: backends)
+    /// Refuses what is refused whatever storage has: before any is opened.
+    private func refuseWithoutStorage(_ catalog: Catalog, _ options: Plan.Options) throws(InvalidConfiguration) {
+        let plan = Plan(
+            catalog.entries, configuration.collections, backends: Set(configuration.backends.map(\.name)), options)
+        let questioned = Set(plan.questions.map(\.name))
+        let diagnostics = configuration.diagnostics(of: plan.refusals.filter { !questioned.contains($0.name) })
         if !diagnostics.isEmpty { throw InvalidConfiguration(diagnostics) }
-        do throws(SystemError) {
-            try places.begin(catalog)
+    }
+
+    /// Sees that no records are orphaned, and records what is to become of collections.
+    private func place(_ catalog: Catalog, _ backends: [Backend], _ options: Plan.Options) throws {
+        let plan = Plan(configuration, catalog.entries, backends, options)
+        let diagnostics = configuration.diagnostics(of: plan.refusals)
+        if !diagnostics.isEmpty { throw InvalidConfiguration(diagnostics) }
+        do throws(CatalogError) {
+            try catalog.commit(plan.transitions)
         } catch {
-            throw stateFailure(error)
-        }
-        do throws(SystemError) {
-            try catalog.follow(places.rules, maximumBornByGlob: configuration.limits.collections)
-        } catch {
-            logger.warning("\(error)")
+            switch error {
+            case .failed(let cause), .blocked(let cause), .inDoubt(let cause): throw stateFailure(cause)
+            case .stale: throw StartFailure(.system, error.error.message)
+            }
         }
     }
 
@@ -212,10 +224,10 @@ package struct Daemon {
             let fixed = FixedSettings(
                 socket: listening.isOwn ? configuration.socket : nil, stateDirectory: configuration.stateDirectory,
                 loops: configuration.loops)
+            service.followPlacements()
+            service.control.keepAll()
             try reloader.start(service, mailboxes, fixed: fixed)
             try inspector.start(LoopGroup(mailboxes))
-            service.mover.follow(service.backends)
-            service.keepCollections()
             let hasFinished = first.run()
             return others.map { $0.join() }.allSatisfy(\.self) && hasFinished
         } catch {

@@ -136,7 +136,7 @@ import Testing
 
     @Test func onlyMutationThatCreatesARecordCreatesItsCollection() throws {
         let asked = try Inbox<[UInt8]>()
-        let test = try TestBackend.opened(admission: { collection in
+        let test = try TestBackend.opened(admission: { collection, _ in
             asked.put(collection.name)
             return nil
         })
@@ -160,7 +160,7 @@ import Testing
     }
 
     @Test func collectionThatCannotBeOpenedFailsItsOwnMutationsAlone() throws {
-        let test = try TestBackend.opened(admission: { collection in
+        let test = try TestBackend.opened(admission: { collection, _ in
             collection.name == Array("full".utf8) ? CRUDError(.limitExceeded, "no more") : nil
         })
         let (full, broken, late, fine) = (

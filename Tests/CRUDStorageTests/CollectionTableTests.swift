@@ -2,6 +2,7 @@ import CRUDModel
 import CRUDPluginHost
 import CRUDTestSupport
 import CRUDThreads
+import Synchronization
 import Testing
 
 @testable import CRUDStorage
@@ -68,8 +69,8 @@ import Testing
     @Test func followsAnotherConfiguration() throws {
         let backends = try backends("main", "other")
         let old = clients(backends)
-        var table = CollectionTable(
-            rules: try CollectionRules([CollectionRule("*"), CollectionRule("gone", backend: "other")]), clients: old)
+        let rules = try CollectionRules([CollectionRule("*"), CollectionRule("gone", backend: "other")])
+        var table = CollectionTable(rules: rules, clients: old)
         let (moved, kept) = (try #require(find("moved", in: &table)), try #require(find("kept", in: &table)))
         let (indexed, gone) = (try #require(find("indexed", in: &table)), try #require(find("gone", in: &table)))
         let (storedMoved, storedKept, storedIndexed) = (moved.stored, kept.stored, indexed.stored)
@@ -77,7 +78,7 @@ import Testing
             CollectionRule("moved", backend: "other"), CollectionRule("kept"), CollectionRule("i*", indexes: ["x"]),
             CollectionRule("n*"),
         ])
-        let concerned = table.quiesce(.changed(backends: [], rules: next))
+        let concerned = table.quiesce(.changed(backends: [], from: rules, to: next, names: []))
         #expect(Set(concerned.map(\.backend.name)) == ["main", "other"])
         #expect([moved, kept, indexed, gone].map(\.isQuiesced) == [true, false, true, true])
         #expect(find("new", in: &table)?.isQuiesced == false)
@@ -100,12 +101,46 @@ import Testing
         let clients = clients(backends)
         let rules = try CollectionRules([CollectionRule("a"), CollectionRule("b", backend: "other")])
         var table = CollectionTable(rules: rules, clients: clients)
-        let quiesced = QuiescedCollections.changed(backends: [backends[1]], rules: rules)
+        let quiesced = QuiescedCollections.changed(backends: [backends[1]], from: rules, to: rules, names: [])
         #expect(table.quiesce(quiesced).map(\.backend.name) == ["other"], "also where no collection of it is known")
         #expect(find("a", in: &table)?.isQuiesced == false)
         #expect(find("b", in: &table)?.isQuiesced == true)
         table.serve(rules: rules, clients: clients)
         #expect(find("b", in: &table)?.isQuiesced == false)
+    }
+
+    // MARK: Places
+
+    /// Where a collection is served from is looked up when it is first used, and when what was quiesced is served
+    /// again.
+    @Test func collectionsAreServedFromWhereTheyAre() throws {
+        let rules = try CollectionRules([CollectionRule("*", backend: "other")])
+        let moved = Mutex(false)
+        let clients = clients(try backends("main", "other"))
+        var table = CollectionTable(rules: rules, clients: clients) { name, rule in
+            let isHere = name == Array("b".utf8) || moved.withLock { $0 }
+            return Serving(isHere ? rule.place : CollectionPlace(backend: "main", format: .xml))
+        }
+        let (a, b) = (try #require(find("a", in: &table)), try #require(find("b", in: &table)))
+        #expect(a.client === clients[0] && a.stored.format == .xml && b.client === clients[1])
+        #expect(table.quiesce(.one(a.name)).map(\.backend.name) == ["main"])
+        moved.withLock { $0 = true }
+        #expect(a.isQuiesced && find("a", in: &table)?.client === clients[0])
+        let stored = b.stored
+        table.serveQuiesced()
+        #expect(!a.isQuiesced && a.client === clients[1] && a.rule.format == .json && b.stored === stored)
+    }
+
+    /// It is opened by an act of which no loop is told.
+    @Test func aClosedCollectionIsLookedUpEachTime() throws {
+        let reason = Mutex<String?>("it is being removed")
+        var table = CollectionTable(
+            rules: try CollectionRules([CollectionRule("*")]), clients: clients(try backends("main"))
+        ) { _, rule in Serving(rule.place, closedReason: reason.withLock { $0 }) }
+        let found = try #require(find("a", in: &table))
+        #expect(found.closedReason != nil && find("a", in: &table)?.closedReason != nil)
+        reason.withLock { $0 = nil }
+        #expect(find("a", in: &table) === found && found.closedReason == nil)
     }
 
     // MARK: Forgetting

@@ -26,6 +26,13 @@ package final class FaultyDisk: Sendable {
         try set("\(operation) \(EIO) \(files)")
     }
 
+    /// Kills the program before a call that writes, syncs or renames one of these files, or after it.
+    ///
+    /// - Parameter number: of the call, from 1.
+    package func kill(atCall number: Int, of files: String, isAfter: Bool = false) throws {
+        try set("\(isAfter ? "kill-after" : "kill") \(number) \(files)")
+    }
+
     package func heal() throws {
         try set("")
     }

@@ -8,13 +8,15 @@
 //
 // `sync-once` does what Linux does when a disk cannot write back: what was written to the file since its last sync is
 // lost, each descriptor that is open on the file is told so by its next sync, and every other sync succeeds. `stall`
-// lets no sync return as long as it lasts. `trace` only logs what is synced.
+// lets no sync return as long as it lasts. `trace` only logs what is synced. `kill` kills the process before the call
+// number ERRNO, from 1, that writes, syncs or renames such a file, and `kill-after` after it.
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,6 +85,35 @@ static int fails(const char *operation, int descriptor) {
     return does;
 }
 
+// MARK: Kills
+
+static int kill_count;
+
+/// Counts a call on a file of this path, or of this descriptor, and kills the process where it is the one.
+static void count_call(const char *operation, const char *name, int descriptor, int is_after) {
+    int code = errno;
+    char path[4096] = "";
+    fault fault = current();
+    int is_kill = strcmp(fault.operation, "kill") == 0, is_kill_after = strcmp(fault.operation, "kill-after") == 0;
+    if (!is_kill && !is_kill_after) kill_count = 0;
+    if (is_kill != is_kill_after && is_after == is_kill_after
+        && (name ? strstr(name, fault.path) != NULL : concerns(&fault, descriptor, path))) {
+        if (__atomic_add_fetch(&kill_count, 1, __ATOMIC_SEQ_CST) == fault.error) {
+            report(operation, name ? name : path);
+            kill(getpid(), SIGKILL);
+            for (;;) pause();
+        }
+    }
+    errno = code;
+}
+
+int rename(const char *old, const char *new) {
+    count_call("rename", new, -1, 0);
+    int result = REAL(rename)(old, new);
+    count_call("rename", new, -1, 1);
+    return result;
+}
+
 // MARK: Writing
 
 static void note(int descriptor, off_t offset, ssize_t size) {
@@ -99,8 +130,10 @@ static void note(int descriptor, off_t offset, ssize_t size) {
 
 ssize_t write(int descriptor, const void *bytes, size_t size) {
     if (fails("write", descriptor)) return -1;
+    count_call("write", NULL, descriptor, 0);
     off_t offset = lseek(descriptor, 0, SEEK_CUR);
     ssize_t count = REAL(write)(descriptor, bytes, size);
+    count_call("write", NULL, descriptor, 1);
     note(descriptor, offset, count);
     return count;
 }
@@ -169,6 +202,13 @@ static void lose(const struct stat *status, int descriptor) {
     }
 }
 
+static int sync_counted(int descriptor, int (*sync)(int)) {
+    count_call("sync", NULL, descriptor, 0);
+    int result = sync(descriptor);
+    count_call("sync", NULL, descriptor, 1);
+    return result;
+}
+
 static int sync_file(int descriptor, int (*sync)(int)) {
     if (fails("sync", descriptor)) return -1;
     while (fails("stall", descriptor)) usleep(2000);
@@ -177,14 +217,14 @@ static int sync_file(int descriptor, int (*sync)(int)) {
     fault fault = current();
     int is_concerned = concerns(&fault, descriptor, path);
     if (is_concerned && strcmp(fault.operation, "trace") == 0) report("synced", path);
-    if (fstat(descriptor, &status) != 0 || descriptor >= MAXIMUM_DESCRIPTORS) return sync(descriptor);
+    if (fstat(descriptor, &status) != 0 || descriptor >= MAXIMUM_DESCRIPTORS) return sync_counted(descriptor, sync);
     pthread_mutex_lock(&lock);
     if (is_concerned && strcmp(fault.operation, "sync-once") == 0) lose(&status, descriptor);
     int has_failed = is_told[descriptor];
     is_told[descriptor] = 0;
     if (!has_failed) forget(&status, descriptor, 0);
     pthread_mutex_unlock(&lock);
-    if (!has_failed) return sync(descriptor);
+    if (!has_failed) return sync_counted(descriptor, sync);
     report("sync-once", path);
     errno = EIO;
     return -1;

@@ -19,8 +19,8 @@ extension CollectionRule {
     /// Where the rule puts collections.
     package var place: CollectionPlace { CollectionPlace(backend: backend, format: format) }
 
-    /// The rule with another place.
-    func placing(in place: CollectionPlace) -> CollectionRule {
+    /// The rule with another place: for a collection that is not yet, or not any more, where the rule puts it.
+    package func placing(in place: CollectionPlace) -> CollectionRule {
         CollectionRule(
             pattern: pattern, backend: place.backend, format: place.format, indexes: indexes, position: position,
             moves: moves, changes: changes)

@@ -62,8 +62,6 @@ package struct CollectionRules: Sendable {
     private let named: [Int]
     /// The globs, as indexes into `rules`, ordered by precedence.
     private let globs: [Int]
-    /// Where collections are that are not yet, or not any more, where their rules put them, by name.
-    package private(set) var places: [[UInt8]: CollectionPlace] = [:]
 
     package init(_ rules: [CollectionRule]) {
         self.rules = rules
@@ -78,21 +76,6 @@ package struct CollectionRules: Sendable {
     ///
     /// - Parameter name: UTF-8.
     package func rule(for name: Span<UInt8>) -> CollectionRule? {
-        let rule = configuredRule(for: name)
-        guard !places.isEmpty, let rule, let place = places[name.withUnsafeBufferPointer { Array($0) }] else {
-            return rule
-        }
-        return rule.placing(in: place)
-    }
-
-    /// These rules with single collections in other places, such as those that are being moved.
-    package func placing(_ places: [[UInt8]: CollectionPlace]) -> CollectionRules {
-        var rules = self
-        rules.places = places
-        return rules
-    }
-
-    private func configuredRule(for name: Span<UInt8>) -> CollectionRule? {
         var low = 0
         var high = named.count
         while low < high {

@@ -1,6 +1,5 @@
 import CRUDJSON
 import CRUDModel
-import CRUDStorage
 
 /// How a record is written as one line: `crc SP json LF`, where crc is the CRC-32C of the bytes of json as eight
 /// hexadecimal digits.

@@ -2,6 +2,7 @@ import CRUDConfiguration
 import CRUDEventLoop
 import CRUDJSON
 import CRUDModel
+import CRUDPlacement
 import CRUDPluginHost
 import CRUDStorage
 import CRUDThreads
@@ -85,11 +86,7 @@ final class AdministrationHandler {
                     cache.member("bytes", statistics.bytes)
                     cache.member("maximumBytes", service.configuration.cacheBytes)
                 }
-                status.member("moves", objects: service.mover.progress) { move, members in
-                    members.key("collection")
-                    members.string(utf8: move.collection)
-                    move.describe(to: &members)
-                }
+                service.control.describe(to: &status)
                 status.member("configuration", service.configuration.file)
             }
         }
@@ -100,7 +97,7 @@ final class AdministrationHandler {
     func reload(_ call: borrowing Call) {
         let completion = delegated.begin(
             call, overdue: CRUDError(.outcomeUnknown, "the reload takes long; the daemon's log will tell its outcome"))
-        let options = PlacePlan.Options(force: call.isTrue(.force), move: call.isTrue(.move))
+        let options = Plan.Options(force: call.isTrue(.force), move: call.isTrue(.move))
         loop.service.reload(options) { completion($0.map(\.json)) }
     }
 

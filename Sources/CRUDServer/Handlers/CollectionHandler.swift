@@ -2,6 +2,7 @@ import CRUDConfiguration
 import CRUDEventLoop
 import CRUDJSON
 import CRUDModel
+import CRUDPlacement
 import CRUDPluginHost
 import CRUDStorage
 import CRUDWire
@@ -27,6 +28,10 @@ final class CollectionHandler {
 
     func describe(_ call: borrowing Call, _ collection: Collection) {
         guard call.wantsReply else { return call.skip() }
+        guard collection.closedReason == nil else {
+            let control = call.session.loop.service.control
+            return call.reply { $0.appendObject { collection.describe(count: nil, control, to: &$0) } }
+        }
         PendingDescription(call, .scan, on: collection).submit(countWithPrefix: [], in: collection)
     }
 
@@ -40,7 +45,7 @@ final class CollectionHandler {
             of: collection.name, requiresEmpty: call.isTrue(.ifEmpty), isOfOriginals: isOfOriginals,
             deliver: client.deliver)
         client.track(request, for: pending)
-        call.session.loop.service.drop(request)
+        call.session.loop.service.control.drop(request)
     }
 
     func reindex(_ call: borrowing Call, _ collection: Collection) {
@@ -55,22 +60,7 @@ final class CollectionHandler {
 private final class PendingDescription: PendingRead {
     override func append(_ count: Int, to output: inout StreamBuffer) {
         guard let collection else { return }
-        output.appendObject { description in
-            collection.rule.describe(collection.name, to: &description)
-            description.member("count", count)
-            description.member("capabilities", strings: collection.backend.capabilities.names)
-            description.key("changes")
-            if let retention = collection.rule.changes?.retention {
-                description.object { $0.member("retention", retention.components.seconds) }
-            } else {
-                description.raw("false".utf8)
-            }
-            collection.describeIndexing(to: &description)
-            if let move = session.loop.service.mover.progress(of: collection.name) {
-                description.key("move")
-                description.object { move.describe(to: &$0) }
-            }
-        }
+        output.appendObject { collection.describe(count: count, session.loop.service.control, to: &$0) }
     }
 }
 
@@ -78,7 +68,17 @@ private final class PendingDescription: PendingRead {
 private final class PendingDrop: PendingRequest {
     override func reply(with item: WorkItem, _ range: Range<Int>) {
         guard let request = item as? DropRequest else { return }
-        reply { output in output.appendObject { $0.member("dropped", request.dropped) } }
+        reply { output in
+            output.appendObject { result in
+                result.member("dropped", request.outcome.wasThere)
+                let removing = request.outcome.removing
+                guard !removing.isEmpty else { return }
+                result.member("removing", objects: removing) { removal, members in
+                    members.members(of: removal.place)
+                    if let reason = removal.reason { members.member("reason", reason) }
+                }
+            }
+        }
     }
 }
 
@@ -89,21 +89,22 @@ private final class PendingReindex: PendingRequest {
     }
 }
 
-extension Move.Progress {
-    /// Where to, and how far it has got.
-    func describe(to description: inout JSONWriter) {
-        description.key("from")
-        description.object { $0.members(of: from) }
-        description.key("to")
-        description.object { $0.members(of: to) }
-        description.member("copied", copied)
-        description.member("total", total)
-        description.member("phase", phase.rawValue)
-        if let reason { description.member("reason", reason) }
-    }
-}
-
 extension Collection {
+    /// - Parameter count: nil where it is closed.
+    fileprivate func describe(count: Int?, _ control: PlacementControl, to description: inout JSONWriter) {
+        rule.describe(name, to: &description)
+        if let count { description.member("count", count) }
+        description.member("capabilities", strings: backend.capabilities.names)
+        description.key("changes")
+        if let retention = rule.changes?.retention {
+            description.object { $0.member("retention", retention.components.seconds) }
+        } else {
+            description.raw("false".utf8)
+        }
+        describeIndexing(to: &description)
+        control.describe(name, to: &description)
+    }
+
     /// The progress of the indexes that are being built; nothing where there are none.
     fileprivate func describeIndexing(to description: inout JSONWriter) {
         guard let progress = stored.indexes?.progress, !progress.isEmpty else { return }

@@ -2,6 +2,7 @@ import CRUDConfiguration
 import CRUDEventLoop
 import CRUDJSON
 import CRUDModel
+import CRUDPlacement
 import CRUDStorage
 import Glibc
 
@@ -29,26 +30,28 @@ final class CollectionList {
 
     func text(for session: Session) -> [UInt8] {
         let service = loop.service
-        let names = service.catalog.names
+        let names = service.control.catalog.names
         let peer = session.peer
         known.removeAll { $0.version != names.version || $0.service !== service }
         if let known = known.first(where: { $0.uid == peer.uid && $0.groups == peer.groups }) { return known.text }
         session.spend(names.sorted.count)
-        let text = text(of: names.sorted, session.authority, service.rules)
+        let text = text(of: names.sorted, session.authority, service)
         if known.count == Self.maximumKnown { known.removeFirst() }
         known.append(
             Known(uid: peer.uid, groups: peer.groups, version: names.version, text: text, service: service))
         return text
     }
 
-    private func text(of existing: [[UInt8]], _ authority: Authority, _ rules: CollectionRules) -> [UInt8] {
+    private func text(of existing: [[UInt8]], _ authority: Authority, _ service: Service) -> [UInt8] {
+        let rules = service.rules
         var configured = rules.rules.filter { !$0.pattern.isGlob }.map(\.pattern.literal)
             .sorted { $0.lexicographicallyPrecedes($1) }[...]
         var writer = JSONWriter()
         func write(_ name: [UInt8], to list: inout JSONWriter) {
             guard authority.permissions(forName: name.span).contains(.read), let rule = rules.rule(for: name.span)
             else { return }
-            list.object { rule.describe(name, to: &$0) }
+            let place = service.control.serving(name, rule).place
+            list.object { rule.placing(in: place).describe(name, to: &$0) }
         }
         writer.object { result in
             result.key("collections")

@@ -19,6 +19,8 @@ final class Mailbox: Sendable {
         case quiesce(QuiescedCollections, OneShot<[Backend]>)
         /// Follow another configuration, and start what has waited for it; resolved once that is done.
         case serve(Service, OneShot<Bool>)
+        /// Serve what was quiesced from where it is now; resolved once that is done.
+        case serveQuiesced(OneShot<Bool>)
         /// The outcome of a call that another thread has executed for the loop, by its number.
         case delegated(UInt64, Result<[UInt8], CRUDError>)
         /// Tell what the loop has measured.
@@ -78,7 +80,7 @@ extension Mailbox.Message {
     fileprivate func drop() {
         switch self {
         case .quiesce(_, let isDone): isDone.resolve([])
-        case .serve(_, let isDone): isDone.resolve(true)
+        case .serve(_, let isDone), .serveQuiesced(let isDone): isDone.resolve(true)
         case .measure(let measurement): measurement.resolve(LoopMeasurement())
         case .describeSessions(let descriptions): descriptions.resolve([])
         case .closeSession(_, let isClosed): isClosed.resolve(false)

@@ -1,6 +1,7 @@
 import CRUDConfiguration
 import CRUDEventLoop
 import CRUDModel
+import CRUDPlacement
 import CRUDStorage
 import CRUDThreads
 import Glibc
@@ -66,7 +67,9 @@ final class ServiceLoop: IterationHandler, LoopContext {
         mailbox = Mailbox(waker: eventLoop.waker)
         deliver = { [mailbox] in mailbox.post(.completed($0)) }
         state = LoopState(service, on: eventLoop, number: number)
-        collections = CollectionDirectory(CollectionTable(rules: service.rules, clients: []))
+        let control = service.control
+        collections = CollectionDirectory(
+            CollectionTable(rules: service.rules, clients: []) { control.serving($0, $1) })
         delegated = DelegatedCalls(mailbox)
         router = Router(state, collections, delegated, inspector, mailbox)
         sessions = SessionSet(state, handler: router)
@@ -95,6 +98,9 @@ final class ServiceLoop: IterationHandler, LoopContext {
             case .quiesce(let quiesced, let isDone): quiesce(quiesced, isDone)
             case .serve(let service, let isDone):
                 serve(service)
+                isDone.resolve(true)
+            case .serveQuiesced(let isDone):
+                serveQuiesced()
                 isDone.resolve(true)
             case .delegated(let number, let outcome): delegated.finish(number, outcome)
             case .measure(let measurement): measurement.resolve(measure())
@@ -225,6 +231,13 @@ final class ServiceLoop: IterationHandler, LoopContext {
         sessions.serve(service)
         state.followers.endUnserved()
         closeIdleSessions()
+    }
+
+    /// Resumes the requests of what has been quiesced, in the places where it is now.
+    private func serveQuiesced() {
+        collections.table.serveQuiesced()
+        sessions.resumeQuiesced()
+        state.followers.endUnserved()
     }
 
     // MARK: Timers

@@ -1,5 +1,6 @@
 import CRUDConfiguration
 import CRUDModel
+import CRUDPlacement
 import CRUDStorage
 
 /// The result of `daemon.metrics`: every metric of the daemon. `etc/OPERATIONS.md` has the table.
@@ -19,7 +20,8 @@ enum MetricsText {
         writeSessions(service, loops, to: &writer)
         write(service.backends, to: &writer)
         write(service.cache, maximumBytes: service.configuration.cacheBytes, to: &writer)
-        write(service.mover.progress, to: &writer)
+        write(service.control.moves, to: &writer)
+        write(service.control.removals, to: &writer)
         write(ProcessStatistics(), to: &writer)
         return writer.finish()
     }
@@ -106,7 +108,7 @@ enum MetricsText {
         writer.single("crudd_cache_limit_bytes", .gauge, maximumBytes, "How much that may be (cache.bytes).")
     }
 
-    private static func write(_ moves: [Move.Progress], to writer: inout OpenMetricsWriter) {
+    private static func write(_ moves: [MoveProgress], to writer: inout OpenMetricsWriter) {
         let labels = moves.map { Label("collection", $0.collection) }
         writer.begin("crudd_move_state", .gauge, "1 for the phase that the move of a collection is in.")
         for (label, move) in zip(labels, moves) { writer.sample(1, [label, Label("state", move.phase.rawValue)]) }
@@ -114,6 +116,20 @@ enum MetricsText {
         for (label, move) in zip(labels, moves) { writer.sample(move.copied, [label]) }
         writer.begin("crudd_move_records", .gauge, "Records that it has to copy.")
         for (label, move) in zip(labels, moves) { writer.sample(move.total, [label]) }
+    }
+
+    private static func write(_ removals: [RemovalProgress], to writer: inout OpenMetricsWriter) {
+        writer.begin(
+            "crudd_removal_state", .gauge, "1 for each place that a collection is being removed from, with its state.")
+        for removal in removals {
+            let state = removal.hasFailed ? "failed" : removal.reason == nil ? "removing" : "suspended"
+            writer.sample(
+                1,
+                [
+                    Label("collection", removal.collection), Label("backend", removal.place.backend),
+                    Label("format", removal.place.format.rawValue), Label("state", state),
+                ])
+        }
     }
 
     // MARK: The process

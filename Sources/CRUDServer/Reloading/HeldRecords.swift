@@ -1,5 +1,6 @@
 import CRUDConfiguration
 import CRUDModel
+import CRUDPlacement
 import CRUDPluginHost
 import CRUDStorage
 
@@ -10,8 +11,15 @@ import CRUDStorage
 /// records before it and none after it, unless the administrator insists.
 struct HeldRecords {
     /// With the backends' new definitions.
-    private var collections: [(definition: BackendConfiguration, entry: CollectionCatalog.Entry, count: String)] = []
+    private var collections: [Held] = []
     private let configuration: Configuration
+
+    private struct Held {
+        let definition: BackendConfiguration
+        let name: [UInt8]
+        let place: CollectionPlace
+        let count: String
+    }
 
     /// How long it may take to look for the records of a collection. Where that cannot be told, nothing is refused.
     private static let timeout = Duration.seconds(10)
@@ -22,10 +30,11 @@ struct HeldRecords {
         for definition in plan.coming {
             guard let backend = plan.leaving.first(where: { $0.definition.name == definition.name })?.backend
             else { continue }
-            for entry in current.catalog.entries where entry.place.backend == definition.name {
-                let (name, format) = (entry.name, entry.place.format)
-                guard (try? backend.hasRecords(name, format, within: Self.timeout)) == true else { continue }
-                collections.append((definition, entry, backend.countText(of: entry, within: Self.timeout)))
+            for (name, entry) in current.control.catalog.entries {
+                guard let place = entry.placement.authority, place.backend == definition.name else { continue }
+                guard (try? backend.hasRecords(name, place.format, within: Self.timeout)) == true else { continue }
+                let count = Occupancy.records(try? backend.count(name, place.format, within: Self.timeout)).text
+                collections.append(Held(definition: definition, name: name, place: place, count: count))
             }
         }
     }
@@ -36,9 +45,7 @@ struct HeldRecords {
         let volatile = plan.leaving.filter { !$0.backend.plugin.capabilities.contains(.durable) }.map(\.definition.name)
         return diagnostics(
             "which may be lost when that is closed for its new definition, as its plugin is not durable"
-        ) { definition, _ in
-            volatile.contains(definition.name)
-        }
+        ) { volatile.contains($0.definition.name) }
     }
 
     /// An error for each collection of which the backend has no records by its new definition.
@@ -46,28 +53,18 @@ struct HeldRecords {
         diagnostics(
             "and would have none there by its new definition, which orphans them; give the new storage another name, "
                 + "so that --move can move them there"
-        ) { definition, entry in
-            let backend = backends.first { $0.name == definition.name }
-            return (try? backend?.hasRecords(entry.name, entry.place.format, within: Self.timeout)) == false
+        ) { held in
+            let backend = backends.first { $0.name == held.definition.name }
+            return (try? backend?.hasRecords(held.name, held.place.format, within: Self.timeout)) == false
         }
     }
 
-    private func diagnostics(
-        _ consequence: String, where isLost: (BackendConfiguration, CollectionCatalog.Entry) -> Bool
-    ) -> [ConfigurationDiagnostic] {
-        collections.filter { isLost($0.definition, $0.entry) }.map { definition, entry, count in
-            let name = String(decoding: entry.name, as: UTF8.self)
+    private func diagnostics(_ consequence: String, where isLost: (Held) -> Bool) -> [ConfigurationDiagnostic] {
+        collections.filter(isLost).map { held in
+            let name = String(decoding: held.name, as: UTF8.self)
             return configuration.diagnostic(
-                at: definition.position,
-                "collection \(name) has \(count) in \(entry.place), \(consequence); --force does it all the same")
+                at: held.definition.position,
+                "collection \(name) has \(held.count) in \(held.place), \(consequence); --force does it all the same")
         }
-    }
-}
-
-extension Backend {
-    /// How many records a collection has in its place, in words.
-    func countText(of entry: CollectionCatalog.Entry, within timeout: Duration) -> String {
-        (try? count(entry.name, entry.place.format, within: timeout)).map { "\($0) record\($0 == 1 ? "" : "s")" }
-            ?? "an unknown number of records"
     }
 }

@@ -1,9 +1,10 @@
 import CRUDModel
+import CRUDPlacement
 import CRUDStorage
 import CRUDThreads
 
 /// All event loops of the daemon, as the thread sees them that changes what they serve.
-struct LoopGroup: Sendable {
+struct LoopGroup: ServingLoops {
     private let mailboxes: [Mailbox]
 
     init(_ mailboxes: [Mailbox]) {
@@ -28,6 +29,11 @@ struct LoopGroup: Sendable {
     /// Has every loop switch to a service, and waits until all have.
     func serve(_ service: Service) {
         for isDone in post({ .serve(service, $0) }) { _ = isDone.wait() }
+    }
+
+    /// Has the requests that wait resume where their collections are now, and waits until all loops know.
+    func serveQuiesced() {
+        for isDone in post({ .serveQuiesced($0) }) { _ = isDone.wait() }
     }
 
     /// Asks every loop something.

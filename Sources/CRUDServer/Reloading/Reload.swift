@@ -1,5 +1,6 @@
 import CRUDConfiguration
 import CRUDModel
+import CRUDPlacement
 import CRUDPluginHost
 import CRUDStorage
 import CRUDThreads
@@ -7,156 +8,140 @@ import Logging
 
 /// One reload: takes a running daemon from one configuration to another, or leaves it as it is.
 ///
-/// 1. The new file is read and checked, and plugins that it names for the first time are loaded. Nothing is touched
-///    yet.
-/// 2. Where backends are to be exchanged, or collections to live elsewhere, the event loops **quiesce** the collections
-///    concerned: their requests wait in their sessions, in order. Then the backends are **drained**, so that from now
-///    on nothing changes there.
-/// 3. No records may be orphaned: collections that hold some stay where they are, and are moved from now on where that
-///    is wanted (``PlacePlan``).
-/// 4. Backends that leave are closed, then those that come are opened: two of them may be one storage under two
+/// 1. The new file is read and checked, and plugins that it names for the first time are loaded. What becomes of
+///    collections is a ``Plan``; where that has a refusal, nothing has been touched yet.
+/// 2. Where backends are to be exchanged, or collections stored in another way, the event loops **quiesce** the
+///    collections concerned: their requests wait in their sessions, in order. Then the backends are **drained**, so
+///    that from now on nothing changes there, and the plan is made again.
+/// 3. Backends that leave are closed, then those that come are opened: two of them may be one storage under two
 ///    definitions. If one does not open, or lacks the records that it had by its old definition (``HeldRecords``),
 ///    those that left are opened again and the reload is refused.
+/// 4. The plan is recorded in the catalog, by one record: before it the old file is in force, behind it the new one.
 /// 5. The loops switch to the new ``Service``, each between two iterations, and start what has waited.
 ///
 /// A backend whose definition stays the same is not touched at all.
-struct Reload {
-    private let current: Service
-    private let loops: LoopGroup
+final class Reload: PlacementChange {
+    /// What is served now.
+    private(set) var service: Service
+    /// Why it is refused.
+    private(set) var refusal: ReloadRefusal?
+    private let former: Service
+    private let configuration: Configuration
+    private let plugins: PluginSet
     private let fixed: FixedSettings
-    private let options: PlacePlan.Options
+    private let options: Plan.Options
     private let factory: BackendFactory
+    private var backendPlan: BackendPlan
+    private var plan: Plan
+    /// Whether backends have been closed.
+    private var hasExchanged = false
 
     /// How long a backend may take to finish what it has been given. One that hangs must not make the reload hang, nor
     /// those whose requests wait.
-    private static let drainTimeout = Duration.seconds(10)
+    let timeout = Duration.seconds(10)
 
-    init(_ current: Service, _ loops: LoopGroup, fixed: FixedSettings, _ options: PlacePlan.Options) {
-        self.current = current
-        self.loops = loops
+    /// Computes what is to change.
+    ///
+    /// - Throws: ``ReloadRefusal`` where nothing must.
+    init(
+        from current: Service, to configuration: Configuration, _ plugins: PluginSet, _ fixed: FixedSettings,
+        _ options: Plan.Options
+    ) throws(ReloadRefusal) {
+        former = current
+        service = current
+        self.configuration = configuration
+        self.plugins = plugins
         self.fixed = fixed
         self.options = options
         factory = BackendFactory(
-            catalog: current.catalog, cache: current.cache, loopCount: current.loopCount, logger: current.logger)
+            control: current.control, cache: current.cache, loopCount: current.loopCount, logger: current.logger)
+        backendPlan = BackendPlan(from: current, to: configuration, plugins)
+        plan = try Self.plan(from: current, to: configuration, options)
     }
 
-    /// What is served afterwards, and what has changed or why nothing has.
-    struct Outcome {
-        let service: Service
-        let result: Result<ReloadChanges, ReloadRefusal>
+    // MARK: The plan
+
+    private static func plan(
+        from current: Service, to configuration: Configuration, _ options: Plan.Options
+    ) throws(ReloadRefusal) -> Plan {
+        let catalog = current.control.catalog
+        let names = current.rules.names(
+            placedDifferentlyBy: configuration.collections, among: Array(catalog.entries.keys)
+        ).union(catalog.restless)
+        let entries = Dictionary(uniqueKeysWithValues: names.map { ($0, catalog.entry($0)) })
+        let plan = Plan(configuration, entries, current.backends, options)
+        let diagnostics = configuration.diagnostics(of: plan.refusals)
+        if !diagnostics.isEmpty { throw ReloadRefusal(diagnostics) }
+        return plan
     }
 
-    func execute(_ load: () throws(InvalidConfiguration) -> Configuration) -> Outcome {
-        do throws(InvalidConfiguration) {
-            let configuration = try load()
-            return exchange(
-                for: configuration, try PluginSet(configuration, loopCount: current.loopCount, logger: current.logger))
-        } catch {
-            let invalid = error.withPluginErrors(current.logger)
-            return Outcome(service: current, result: .failure(ReloadRefusal(invalid.diagnostics)))
-        }
+    /// What has changed.
+    var changes: ReloadChanges {
+        let changes = former.configuration.changes(to: configuration)
+        let lines = backendPlan.changes + changes + fixed.changes(in: configuration) + plugins.warnings
+        return ReloadChanges(lines: lines, moves: plan.moves, cancelled: plan.cancellations)
     }
 
-    private func exchange(for configuration: Configuration, _ plugins: PluginSet) -> Outcome {
-        var plan = BackendPlan(from: current, to: configuration, plugins)
-        let leaving = plan.leaving.map(\.backend)
-        current.mover.stop { move in leaving.contains { move.uses($0) } }
-        let outcome = exchange(for: configuration, plugins, &plan)
-        var isChanged = false
-        if case .success = outcome.result { isChanged = true }
-        outcome.service.mover.follow(outcome.service.backends, retriesFailed: isChanged && options.move)
-        return outcome
+    // MARK: PlacementChange
+
+    var scope: QuiescedCollections? {
+        let names = Set(plan.transitions.map(\.name))
+        let isStoredAlike = former.rules.storesLike(configuration.collections)
+        if isStoredAlike, names.isEmpty, backendPlan.leaving.isEmpty { return nil }
+        return .changed(
+            backends: backendPlan.leaving.map(\.backend), from: former.rules, to: configuration.collections,
+            names: names)
     }
 
-    private func exchange(
-        for configuration: Configuration, _ plugins: PluginSet, _ plan: inout BackendPlan
-    ) -> Outcome {
-        var places = placePlan(configuration)
-        let mustQuiesce = !current.rules.mapsLike(places.rules) || !plan.leaving.isEmpty
+    func prepare() throws(CRUDError) {
         do throws(ReloadRefusal) {
-            if !places.diagnostics.isEmpty { throw ReloadRefusal(places.diagnostics) }
-            if mustQuiesce {
-                try quiesceAndDrain(.changed(backends: plan.leaving.map(\.backend), rules: places.rules))
-            }
             // What was empty may have got records before it was quiesced.
-            if mustQuiesce { places = placePlan(configuration) }
-            if !places.diagnostics.isEmpty { throw ReloadRefusal(places.diagnostics) }
+            plan = try Self.plan(from: former, to: configuration, options)
+            let held = options.force ? nil : HeldRecords(backendPlan, former, configuration)
+            if let lost = held?.diagnosticsBeforeClosing(backendPlan), !lost.isEmpty { throw ReloadRefusal(lost) }
+            let backends = try exchangeBackends(held)
+            service = Service(
+                after: former, configuration: configuration, plugins: plugins.all, backends: backends)
         } catch {
-            if mustQuiesce { loops.serve(current) }
-            return Outcome(service: current, result: .failure(error))
+            refusal = error
+            throw error.error
         }
-        let held = options.force ? nil : HeldRecords(plan, current, configuration)
-        if let lost = held?.diagnosticsBeforeClosing(plan), !lost.isEmpty {
-            loops.serve(current)
-            return Outcome(service: current, result: .failure(ReloadRefusal(lost)))
-        }
-        let backends: [Backend]
-        do throws(ReloadRefusal) {
-            backends = try exchangeBackends(&plan, configuration, plugins, places, held)
-        } catch {
-            let service = reopen(plan)
-            loops.serve(service)
-            return Outcome(service: service, result: .failure(error))
-        }
-        follow(configuration, places.rules)
-        let service = Service(
-            after: current, configuration: configuration, plugins: plugins.all, backends: backends)
+    }
+
+    func transitions(_: Catalog) -> [Catalog.Transition] { plan.transitions }
+
+    func committed() {
         service.setLayouts()
         service.sessions.limits = configuration.limits
-        followTuning(service)
-        loops.serve(service)
-        let changes = current.configuration.changes(to: configuration)
-        let lines = plan.changes + changes + fixed.changes(in: configuration) + plugins.warnings
-        return Outcome(service: service, result: .success(ReloadChanges(lines: lines, moves: places.namesOfMoves)))
-    }
-
-    // MARK: Checks
-
-    /// Has the requests of collections wait, and drains the backends that these are in, lest a write in flight make a
-    /// record in the old place after that was found empty.
-    private func quiesceAndDrain(_ collections: QuiescedCollections) throws(ReloadRefusal) {
-        let deadline = ContinuousClock.now + Self.drainTimeout
-        guard let backends = loops.quiesce(collections, within: Self.drainTimeout) else {
-            throw ReloadRefusal(unavailable: "a child process does not finish its reads")
-        }
-        for backend in backends {
-            guard backend.drain(within: deadline - .now) else {
-                throw ReloadRefusal(unavailable: "backend \(backend.name) does not finish its requests in flight")
-            }
-        }
-    }
-
-    private func placePlan(_ configuration: Configuration) -> PlacePlan {
-        PlacePlan(configuration, current.catalog, current.backends, options)
-    }
-
-    private func follow(_ configuration: Configuration, _ rules: CollectionRules) {
-        do throws(SystemError) {
-            try current.catalog.follow(rules, maximumBornByGlob: configuration.limits.collections)
-        } catch {
-            current.logger.warning("\(error)")
-        }
-    }
-
-    private func followTuning(_ service: Service) {
-        AdaptiveSpin.limit = service.configuration.busyPoll
-        let bytes = service.configuration.cacheBytes
-        if bytes != current.configuration.cacheBytes { service.cache.resize(to: bytes) }
-        for (definition, backend) in zip(service.configuration.backends, service.backends) {
+        AdaptiveSpin.limit = configuration.busyPoll
+        let bytes = configuration.cacheBytes
+        if bytes != former.configuration.cacheBytes { service.cache.resize(to: bytes) }
+        for (definition, backend) in zip(configuration.backends, service.backends) {
             backend.cache?.cacheRecords(definition.cachesRecords)
         }
+        service.followPlacements(retriesFailed: options.move)
+        for name in plan.transitions.map(\.name) { service.control.follow(name) }
+        let isAlike = former.rules.maintainsLike(configuration.collections) && backendPlan.leaving.isEmpty
+        if isAlike, backendPlan.coming.isEmpty {
+            for name in plan.transitions.map(\.name) { service.control.keep(name) }
+        } else {
+            service.control.keepAll()
+        }
     }
 
-    /// Begins and cancels moves, the last thing that can be refused.
-    private func beginMoves(_ places: PlacePlan, _ backends: [Backend]) throws(ReloadRefusal) {
-        let diagnostics = places.diagnostics(of: backends)
-        if !diagnostics.isEmpty { throw ReloadRefusal(diagnostics) }
-        current.mover.stop { places.cancellations.contains($0.name) }
-        do throws(SystemError) {
-            try places.begin(current.catalog)
-        } catch {
-            throw ReloadRefusal(unavailable: "\(error)")
-        }
+    func undo() {
+        for backend in service.backends where !former.backends.contains(where: { $0 === backend }) { backend.stop() }
+        service = former
+        guard hasExchanged else { return }
+        service = reopened()
+        service.setLayouts()
+        service.followPlacements()
+        service.control.keepAll()
+    }
+
+    func serve(_ loops: any ServingLoops) {
+        guard service !== former else { return loops.serveQuiesced() }
+        (loops as? LoopGroup)?.serve(service)
     }
 
     // MARK: Backends
@@ -164,26 +149,20 @@ struct Reload {
     /// Closes what leaves and opens what comes.
     ///
     /// - Returns: the backends of the configuration.
-    private func exchangeBackends(
-        _ plan: inout BackendPlan, _ configuration: Configuration, _ plugins: PluginSet, _ places: PlacePlan,
-        _ held: HeldRecords?
-    ) throws(ReloadRefusal) -> [Backend] {
-        for (_, backend) in plan.leaving { backend.stop() }
-        let backends = plan.coming.compactMap { definition in
+    private func exchangeBackends(_ held: HeldRecords?) throws(ReloadRefusal) -> [Backend] {
+        hasExchanged = !backendPlan.leaving.isEmpty
+        for (_, backend) in backendPlan.leaving { backend.stop() }
+        let backends = backendPlan.coming.compactMap { definition in
             plugins[definition].map { factory.make(definition, $0) }
         }
         do throws(ReloadRefusal) {
             let openings = try open(backends)
-            for (definition, opening) in zip(plan.coming, openings) {
-                try check(opening, definition, &plan, configuration)
-            }
+            for (definition, opening) in zip(backendPlan.coming, openings) { try check(opening, definition) }
             let opened = zip(backends, openings).filter { if case .open = $1 { true } else { false } }.map(\.0)
             if let orphaned = held?.diagnostics(of: opened), !orphaned.isEmpty { throw ReloadRefusal(orphaned) }
-            let all = configuration.backends.compactMap { definition in
-                plan.staying[definition.name] ?? backends.first { $0.name == definition.name }
+            return configuration.backends.compactMap { definition in
+                backendPlan.staying[definition.name] ?? backends.first { $0.name == definition.name }
             }
-            try beginMoves(places, all)
-            return all
         } catch {
             for backend in backends { backend.stop() }
             throw error
@@ -198,26 +177,24 @@ struct Reload {
         }
     }
 
-    private func check(
-        _ opening: BackendFactory.Opening, _ definition: BackendConfiguration, _ plan: inout BackendPlan,
-        _ configuration: Configuration
-    ) throws(ReloadRefusal) {
+    private func check(_ opening: BackendFactory.Opening, _ definition: BackendConfiguration) throws(ReloadRefusal) {
         switch opening {
         case .open: break
-        case .pending: plan.note("backend \(definition.name): not open yet, its requests wait")
+        case .pending: backendPlan.note("backend \(definition.name): not open yet, its requests wait")
         case .failed(let failure) where failure.isFinal:
             throw ReloadRefusal([configuration.diagnostic(of: failure, opening: definition)])
-        case .failed(let failure) where plan.leaving.contains { $0.definition.name == definition.name }:
+        case .failed(let failure) where backendPlan.leaving.contains { $0.definition.name == definition.name }:
             throw ReloadRefusal(unavailable: "backend \(definition.name) cannot be opened: \(failure.message)")
         case .failed(let failure):
             // As at a start.
-            plan.note("backend \(definition.name): not available now, will be retried: \(failure.message)")
+            backendPlan.note("backend \(definition.name): not available now, will be retried: \(failure.message)")
         }
     }
 
     /// Opens again what has left, by its old definition.
-    private func reopen(_ plan: BackendPlan) -> Service {
-        let backends = plan.leaving.map { factory.make($0.definition, $0.backend.plugin) }
+    private func reopened() -> Service {
+        let logger = former.logger
+        let backends = backendPlan.leaving.map { factory.make($0.definition, $0.backend.plugin) }
         do throws(ThreadFailure) {
             for (backend, opening) in zip(backends, try BackendFactory.open(backends)) {
                 let reason: String
@@ -226,16 +203,14 @@ struct Reload {
                 case .failed(let failure): reason = failure.message
                 case .pending: reason = "it has not replied yet"
                 }
-                current.logger.critical("backend \(backend.name) does not open again: \(reason)")
+                logger.critical("backend \(backend.name) does not open again: \(reason)")
             }
         } catch {
-            current.logger.critical("the system has no thread to open backends again (errno \(error.code))")
+            logger.critical("the system has no thread to open backends again (errno \(error.code))")
         }
         let reopened = Dictionary(uniqueKeysWithValues: backends.map { ($0.name, $0) })
-        let service = Service(
-            after: current, configuration: current.configuration, plugins: current.plugins,
-            backends: current.backends.map { reopened[$0.name] ?? $0 })
-        service.setLayouts()
-        return service
+        return Service(
+            after: former, configuration: former.configuration, plugins: former.plugins,
+            backends: former.backends.map { reopened[$0.name] ?? $0 })
     }
 }

@@ -5,14 +5,17 @@ struct ReloadChanges: Sendable {
     /// A line for each change.
     var lines: [String]
     /// The names of the collections whose move has begun.
-    var moves: [String]
+    var moves: [[UInt8]]
+    /// The names of the collections whose move has been cancelled, or turned to another place.
+    var cancelled: [[UInt8]]
 
     /// The result of `daemon.reload`.
     var json: [UInt8] {
         var writer = JSONWriter()
         writer.object { result in
             result.member("changes", strings: lines)
-            result.member("moves", strings: moves)
+            result.member("moves", strings: moves.map { String(decoding: $0, as: UTF8.self) })
+            result.member("cancelled", strings: cancelled.map { String(decoding: $0, as: UTF8.self) })
         }
         return writer.bytes
     }

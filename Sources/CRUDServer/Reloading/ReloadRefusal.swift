@@ -22,6 +22,12 @@ struct ReloadRefusal: Error {
             details: .init(file: first?.file, line: first?.line, column: first?.column))
     }
 
+    /// What prevents it, where that is not the configuration.
+    init(_ error: CRUDError) {
+        lines = [error.message]
+        self.error = error
+    }
+
     /// Something other than the configuration prevents it.
     init(unavailable message: String) {
         lines = [message]

@@ -1,32 +1,22 @@
 import CRUDConfiguration
 import CRUDModel
+import CRUDPlacement
 import CRUDStorage
 import CRUDThreads
 import Logging
 import Synchronization
 
-/// Executes what changes the collections that all event loops serve, reloads and drops of collections, on a thread of
-/// its own: one after another in the order in which they were requested.
+/// Has the configuration read again where a signal or an administrator asks for it, on the executor's thread.
 final class Reloader: Sendable {
-    private enum Request: Sendable {
-        /// The completion is nil for a signal, which nobody waits for.
-        case reload(PlacePlan.Options, Completion?)
-        case drop(DropRequest)
-        case switchOver(SwitchRequest)
-
-        var isSignal: Bool { if case .reload(_, nil) = self { true } else { false } }
-    }
-
     /// Gets what has changed; or why nothing has: `invalid_configuration` or `unavailable`.
     typealias Completion = @Sendable (Result<ReloadChanges, CRUDError>) -> Void
 
     private struct State {
-        var requests: [Request] = []
-        var isEnding = false
-        /// Set while the thread has nothing to do: what it waits for.
-        var idle: OneShot<Bool>?
         /// What is served; nil until something is.
         var service: Service?
+        var fixed: FixedSettings?
+        /// Whether a signal came before anything was served.
+        var isAwaited = false
     }
 
     private let load: @Sendable () throws(InvalidConfiguration) -> Configuration
@@ -34,9 +24,8 @@ final class Reloader: Sendable {
     private let threshold: LogThreshold
     private let logger: Logger
     private let state = Mutex(State())
-    private let ended = OneShot<Bool>()
 
-    /// How long the end of the daemon waits for a reload in progress.
+    /// How long the end of the daemon waits for a change in progress.
     private static let shutdownTimeout = Duration.seconds(10)
 
     /// - Parameters:
@@ -55,127 +44,88 @@ final class Reloader: Sendable {
     /// Has the configuration read again, for a signal; callable on any thread, also before anything is served. Signals
     /// that come before the first of them is acted upon count as one.
     func reload() {
-        enqueue { requests in
-            if !requests.contains(where: \.isSignal) { requests.append(.reload(PlacePlan.Options(), nil)) }
+        let service = state.withLock { state in
+            if state.service == nil { state.isAwaited = true }
+            return state.service
         }
+        service?.control.executor.enqueue("reload") { [self] in reload(Plan.Options(), nil) }
     }
 
-    /// Has the configuration read again; callable on any thread.
+    /// Has the configuration read again; callable on any thread once something is served.
     ///
     /// - Parameters:
     ///   - options: what to do with records whose place changes.
-    ///   - completion: called once, on the reloader's thread.
-    func reload(_ options: PlacePlan.Options, completion: @escaping Completion) {
-        enqueue { $0.append(.reload(options, completion)) }
-    }
-
-    /// Has a collection switched to the place that it is being moved to; callable on any thread.
-    func switchOver(_ request: SwitchRequest) {
-        enqueue { $0.append(.switchOver(request)) }
-    }
-
-    /// Has a collection dropped; callable on any thread.
-    func drop(_ request: DropRequest) {
-        enqueue { $0.append(.drop(request)) }
-    }
-
-    private func enqueue(_ append: (inout [Request]) -> Void) {
-        let idle = state.withLock { state in
-            append(&state.requests)
-            return state.idle.take()
-        }
-        idle?.resolve(true)
+    ///   - completion: called once, on the executor's thread.
+    func reload(_ options: Plan.Options, completion: @escaping Completion) {
+        let service = state.withLock { $0.service }
+        service?.control.executor.enqueue { [self] in reload(options, completion) }
     }
 
     /// The daemon serves from now on, with these loops.
     func start(_ service: Service, _ loops: [Mailbox], fixed: FixedSettings) throws(ThreadFailure) {
-        state.withLock { $0.service = service }
-        let loops = LoopGroup(loops)
-        _ = try Thread(named: "reload") { [self] in
-            while let request = next() { execute(request, loops, fixed) }
-            service.mover.stop()
-            ended.resolve(true)
+        let isAwaited = state.withLock { state in
+            state.service = service
+            state.fixed = fixed
+            return state.isAwaited
         }
+        if isAwaited { reload() }
+        try service.control.start(LoopGroup(loops))
     }
 
-    /// Accepts no request any more, and waits for a reload in progress.
+    /// Accepts no request any more, and waits for a change in progress.
     ///
     /// - Returns: what is served at last; nil if the wait took too long.
     func finish() -> Service? {
-        let idle = state.withLock { state in
-            state.isEnding = true
-            return state.idle.take()
-        }
-        idle?.resolve(true)
-        guard ended.wait(atMost: Self.shutdownTimeout) != nil else { return nil }
-        return state.withLock { $0.service }
+        guard let control = state.withLock({ $0.service })?.control else { return nil }
+        let hasEnded = control.executor.finish(within: Self.shutdownTimeout)
+        control.stop()
+        return hasEnded ? state.withLock { $0.service } : nil
     }
 
-    /// The next request, once there is one; nil at the end.
-    private func next() -> Request? {
-        while true {
-            let idle = OneShot<Bool>()
-            let request: Request?? = state.withLock { state in
-                if state.isEnding { return .some(nil) }
-                if !state.requests.isEmpty { return state.requests.removeFirst() }
-                state.idle = idle
-                return nil
-            }
-            if let request { return request }
-            _ = idle.wait()
-        }
-    }
-
-    private func execute(_ request: Request, _ loops: LoopGroup, _ fixed: FixedSettings) {
-        guard let current = state.withLock({ $0.service }) else { return }
-        switch request {
-        case .reload(let options, let completion):
-            reload(current, loops, fixed, options, completion)
-        case .drop(let request):
-            guard request.begin() else { return }
-            let drop = CollectionDrop(of: request.collection, from: current, loops)
-            let outcome = Result { () throws(CRUDError) in try drop.execute(request) }
-            // Dropped in the middle of its move, a collection is where the configuration has it.
-            serve(Service(after: current), loops)
-            request.end(outcome)
-        case .switchOver(let request):
-            guard request.begin() else { return }
-            let outcome = Result { () throws(CRUDError) in
-                try CollectionSwitch(of: request.move, from: current, loops).execute()
-            }
-            serve(Service(after: current), loops)
-            request.end(outcome)
-        }
-    }
-
-    /// Has the loops serve collections from where they are now, and resume the requests that have waited.
-    private func serve(_ service: Service, _ loops: LoopGroup) {
-        state.withLock { $0.service = service }
-        loops.serve(service)
-        service.keepCollections()
-    }
-
-    private func reload(
-        _ current: Service, _ loops: LoopGroup, _ fixed: FixedSettings, _ options: PlacePlan.Options,
-        _ completion: Completion?
-    ) {
+    private func reload(_ options: Plan.Options, _ completion: Completion?) {
+        guard case (let current?, let fixed?) = state.withLock({ ($0.service, $0.fixed) }) else { return }
         manager.reloading()
-        let outcome = Reload(current, loops, fixed: fixed, options).execute(load)
-        state.withLock { $0.service = outcome.service }
-        switch outcome.result {
-        case .success(let changes):
-            outcome.service.keepCollections()
-            threshold.level = Logger.Level(outcome.service.configuration.logLevel)
+        do throws(ReloadRefusal) {
+            let reload = try reload(from: current, fixed, options)
+            let service = reload.service
+            state.withLock { $0.service = service }
+            threshold.level = Logger.Level(service.configuration.logLevel)
+            let changes = reload.changes
             let lines = changes.lines
             logger.notice("the configuration was reloaded, \(lines.isEmpty ? "nothing has changed" : "changes:")")
             for line in lines { logger.notice("\(line)") }
-            manager.ready(outcome.service.summary)
+            manager.ready(service.summary)
             completion?(.success(changes))
-        case .failure(let refusal):
+        } catch {
             logger.error("the reload is refused, the old configuration stays in force:")
-            for line in refusal.lines { logger.error("\(line)") }
-            manager.ready("\(outcome.service.summary); the last reload was refused: \(refusal.lines[0])")
-            completion?(.failure(refusal.error))
+            for line in error.lines { logger.error("\(line)") }
+            manager.ready("\(current.summary); the last reload was refused: \(error.lines[0])")
+            completion?(.failure(error.error))
+        }
+    }
+
+    private func reload(
+        from current: Service, _ fixed: FixedSettings, _ options: Plan.Options
+    ) throws(ReloadRefusal) -> Reload {
+        let (configuration, plugins) = try configuration(current)
+        let reload = try Reload(from: current, to: configuration, plugins, fixed, options)
+        do throws(CRUDError) {
+            try current.control.execute(reload)
+            return reload
+        } catch {
+            // Backends that were closed have been opened again.
+            state.withLock { $0.service = reload.service }
+            throw reload.refusal ?? ReloadRefusal(error)
+        }
+    }
+
+    private func configuration(_ current: Service) throws(ReloadRefusal) -> (Configuration, PluginSet) {
+        do throws(InvalidConfiguration) {
+            let configuration = try load()
+            let plugins = try PluginSet(configuration, loopCount: current.loopCount, logger: current.logger)
+            return (configuration, plugins)
+        } catch {
+            throw ReloadRefusal(error.withPluginErrors(current.logger).diagnostics)
         }
     }
 }

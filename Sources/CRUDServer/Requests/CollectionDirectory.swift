@@ -16,13 +16,18 @@ final class CollectionDirectory {
 
     /// The collection of that name, if the peer of a call has that access to it.
     ///
-    /// - Throws: `permission_denied`, which comes first, and `collection_not_found`.
+    /// - Throws: `permission_denied`, which comes first, `collection_not_found`, and `unavailable` for one that is
+    ///   closed.
     func find(
         _ name: JSONSlice, _ call: borrowing Call, to access: MethodAccess
     ) throws(CRUDError) -> Collection {
-        try call.withDecoded(name) { name throws(CRUDError) in
+        let collection = try call.withDecoded(name) { name throws(CRUDError) in
             try find(name, call.session, access.permissions)
         }
+        if let reason = collection.closedReason, call.method != .collectionDescribe, call.method != .collectionDrop {
+            throw CRUDError(.unavailable, reason)
+        }
+        return collection
     }
 
     private func find(

@@ -60,7 +60,11 @@ final class SessionSet {
         for session in sessions.values {
             session.authority = Authority(of: session.peer, by: service.configuration.access)
         }
-        // What was quiesced is not any more.
+        resumeQuiesced()
+    }
+
+    /// What was quiesced is not any more.
+    func resumeQuiesced() {
         for session in overdue { add(session, to: .resumable) }
     }
 

@@ -18,6 +18,15 @@ extension Backend {
         return found.withLock { $0 }
     }
 
+    /// Whether the storage has a collection in a format, with records or without. Nothing is changed by that.
+    ///
+    /// - Throws: `unavailable` where that cannot be told.
+    package func has(
+        _ name: [UInt8], _ format: CollectionRule.Format, within timeout: Duration
+    ) throws(CRUDError) -> Bool {
+        try probe(name, format, within: timeout) != nil
+    }
+
     /// Whether a collection has any record in a format. Nothing is changed by that.
     ///
     /// - Throws: `unavailable` where that cannot be told.

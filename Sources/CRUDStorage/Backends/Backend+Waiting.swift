@@ -20,35 +20,22 @@ extension Backend {
         return count
     }
 
-    /// Drops a collection, which no event loop reads or writes meanwhile, and waits for that.
+    /// Drops a collection in every format, which no event loop reads or writes meanwhile, and waits for that.
     ///
     /// - Parameters:
     ///   - name: of the collection.
-    ///   - isEmpty: whether it must not have a record, in any format.
     ///   - timeout: how long each step may take.
-    ///   - dropped: called, on the writer's thread, when it is not there any more.
     /// - Returns: whether it was there.
-    /// - Throws: `record_exists`; `unsupported`; `unavailable` where nothing was dropped; `outcome_unknown`.
-    package func drop(
-        _ name: [UInt8], isEmpty: Bool, within timeout: Duration,
-        dropped: @escaping @Sendable () -> Void
-    ) throws(CRUDError) -> Bool {
-        guard drain(within: timeout) else { throw failures.unavailable }
-        if isEmpty {
-            for format in CollectionRule.Format.allCases {
-                let count = try count(name, format, within: timeout)
-                guard count == 0 else { throw CRUDError(.recordExists, "the collection has \(count) records") }
-            }
-        }
+    /// - Throws: `unsupported`; `unavailable` where nothing was dropped; `outcome_unknown`.
+    package func drop(_ name: [UInt8], within timeout: Duration) throws(CRUDError) -> Bool {
         // Searches continue while the backend is drained. The slices behind this find nothing, and those before it
-        // are done when it has been drained again.
+        // are done when it has been drained.
         try perform(within: timeout) { $0.closeCollection(named: name) }
         guard drain(within: timeout) else { throw failures.unavailable }
         let wasThere = Mutex(false)
         try perform(within: timeout) { (storage) throws(CRUDError) in
             let isDropped = try storage.dropCollection(named: name)
             wasThere.withLock { $0 = isDropped }
-            dropped()
         }
         kept.remove(named: name)
         return wasThere.withLock { $0 }

@@ -25,7 +25,9 @@ package final class Backend: Sendable {
     /// The collections that are to be looked after.
     let kept = KeptCollections()
 
-    package typealias Admission = @Sendable (BackendCollection) -> CRUDError?
+    /// Asked on the writer's thread before a collection is created, and when one is opened for clients that has been
+    /// found; returns why it must not be used.
+    package typealias Admission = @Sendable (_ collection: BackendCollection, _ isNew: Bool) -> CRUDError?
 
     /// The state of a backend.
     package enum State: String, Sendable, CaseIterable {
@@ -47,7 +49,7 @@ package final class Backend: Sendable {
     ///   - loopCount: how many event loops will read from it.
     ///   - cache: for its records, if the plugin can tell when somebody else has written; nil: none.
     ///   - cachesRecords: whether they are cached for the present.
-    ///   - admission: asked before a collection is created, on the writer's thread; returns why it must not be.
+    ///   - admission: whether a collection may be there.
     package init(
         name: String, plugin: Plugin, options: [UInt8], loopCount: Int, cache: RecordCache? = nil,
         cachesRecords: Bool = true, logger: Logger, admission: @escaping Admission
@@ -173,8 +175,16 @@ package final class Backend: Sendable {
     ///
     /// - Parameter collections: with their settings, as they are served; they replace those that were given before.
     package func keep(_ collections: [BackendCollection]) {
+        registry.endAdmission()
         kept.replace(collections)
         writes.wake()
+    }
+
+    /// Looks after the collection of a name as it is served now; nil: it is not in the backend any more.
+    package func keep(_ name: [UInt8], as collection: BackendCollection?) {
+        registry.endAdmission(of: name)
+        kept.replace(name, with: collection)
+        if collection != nil { writes.wake() }
     }
 
     // MARK: Collections

@@ -48,6 +48,7 @@ package final class BackendCollection: Sendable {
     private let openIndexes = Mutex<IndexSet?>(nil)
     private let openFeed = Mutex<ChangeFeed?>(nil)
     private let numberInCache = Atomic<UInt32>(0)
+    private let admission = Atomic(false)
 
     /// An object that nobody shares.
     package convenience init(
@@ -105,8 +106,16 @@ package final class BackendCollection: Sendable {
         set { openFeed.withLock { $0 = newValue } }
     }
 
+    /// Whether it is known where collections are that this one may be written here: asked for again after each change
+    /// of that.
+    var isAdmitted: Bool {
+        get { admission.load(ordering: .acquiring) }
+        set { admission.store(newValue, ordering: .releasing) }
+    }
+
     /// The plugin's handle is not to be used any more.
     func close() {
+        isAdmitted = false
         cacheNumber = 0
         handle = nil
         told(nil)

@@ -216,7 +216,7 @@ final class BackendWorker {
     /// Begins a sliced task, or passes it on to a thread that reads.
     private func begin(_ task: SlicedTask) {
         do throws(CRUDError) {
-            if !task.collection.isCurrent { try storage.open(task.collection) }
+            try storage.openForClients(task.collection)
             task.isPrepared = true
             task.isAbsent = !task.collection.isOpen
             if task is ReadTask, !backend.hasReadQueues { _ = try storage.reader() }
@@ -238,7 +238,9 @@ final class BackendWorker {
         defer { batches.removeAll() }
         for batch in batches {
             for (position, read) in batch.reads.enumerated() where !read.collection.isOpen {
-                do throws(CRUDError) { try storage.open(read.collection) } catch { batch.refuse(position, error) }
+                do throws(CRUDError) { try storage.openForClients(read.collection) } catch {
+                    batch.refuse(position, error)
+                }
             }
             batch.isPrepared = true
         }

@@ -214,11 +214,21 @@ final class OpenStorage {
     /// The plugin is told the collection's layout where it has not been yet.
     func openForWriting(_ mutation: Mutation) throws(CRUDError) {
         let collection = mutation.collection
-        if collection.isCurrent { return }
-        try open(collection)
+        if collection.isCurrent, collection.isAdmitted { return }
+        try openForClients(collection)
         guard !collection.isOpen, mutation.canCreate else { return }
-        if let refusal = environment.admission(collection) { throw refusal }
+        if let refusal = environment.admission(collection, true) { throw refusal }
+        collection.isAdmitted = true
         try open(collection, flags: Self.creates)
+    }
+
+    /// Opens a collection that clients use, unless it is open. One that has been found, not created, is made known: it
+    /// is listed, and protected from being orphaned, as any other.
+    func openForClients(_ collection: BackendCollection) throws(CRUDError) {
+        if !collection.isCurrent { try open(collection) }
+        guard collection.isOpen, !collection.isAdmitted else { return }
+        if let refusal = environment.admission(collection, false) { throw refusal }
+        collection.isAdmitted = true
     }
 
     /// The flag with which a collection is created.
@@ -260,11 +270,15 @@ final class OpenStorage {
         if collection.toldLayoutNumber != collection.layoutNumber { collection.told(nil) }
     }
 
-    /// Closes a collection in every format: reads find nothing there until it has been opened again.
-    func closeCollection(named name: [UInt8]) {
-        for collection in collections.removeValue(forKey: name) ?? [] { close(collection) }
-        probes.close { $0.name == name }
-        for format in CollectionRule.Format.allCases {
+    /// Closes a collection, in one format or in every: reads find nothing there until it has been opened again.
+    func closeCollection(named name: [UInt8], in format: CollectionRule.Format? = nil) {
+        let formats = format.map { [$0] } ?? CollectionRule.Format.allCases
+        let known = collections.removeValue(forKey: name) ?? []
+        for collection in known where formats.contains(collection.format) { close(collection) }
+        let others = known.filter { !formats.contains($0.format) }
+        if !others.isEmpty { collections[name] = others }
+        probes.close { $0.name == name && formats.contains($0.format) }
+        for format in formats {
             let key = BackendCollection.Key(name: name, format: format)
             indexSets.removeValue(forKey: key)?.replace()
             if let feed = feeds.removeValue(forKey: key) { environment.feeds.close(feed) }

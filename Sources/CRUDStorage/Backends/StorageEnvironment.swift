@@ -14,7 +14,7 @@ struct StorageEnvironment: Sendable {
     let feeds: ChangeFeeds
     let failures: FailureReporter
     /// Asked before a collection is created, on the writer's thread; returns why it must not be.
-    let admission: @Sendable (BackendCollection) -> CRUDError?
+    let admission: Backend.Admission
 
     func snapshotReader(_ handle: PluginHandle) -> SnapshotReader {
         SnapshotReader(handle, of: plugin.table, clock: clock) { [failures] failure, call in

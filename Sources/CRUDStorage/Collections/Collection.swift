@@ -17,6 +17,7 @@ package final class Collection {
         var store: Store
         var stored: BackendCollection
         var isQuiesced = false
+        var closedReason: String?
     }
 
     @exclusivity(unchecked) private var state: State
@@ -55,6 +56,12 @@ package final class Collection {
     package internal(set) var isQuiesced: Bool {
         get { state.isQuiesced }
         set { state.isQuiesced = newValue }
+    }
+
+    /// Why its requests are refused; nil: they are not.
+    package internal(set) var closedReason: String? {
+        get { state.closedReason }
+        set { state.closedReason = newValue }
     }
 
     /// Counts a request that is executed.

@@ -44,6 +44,17 @@ final class CollectionRegistry: Sendable {
         }
     }
 
+    /// Has the collections of a name, or all of them, be admitted again before they are written.
+    func endAdmission(of name: [UInt8]? = nil) {
+        let known = state.withLock { state in
+            guard let name else { return state.entries.values.compactMap(\.collection) }
+            return CollectionRule.Format.allCases.compactMap { format in
+                state.entries[BackendCollection.Key(name: name, format: format)]?.collection
+            }
+        }
+        for collection in known { collection.isAdmitted = false }
+    }
+
     /// Forgets an object that ends. There may be a new one of its key.
     func forget(_ key: BackendCollection.Key, _ identity: ObjectIdentifier) {
         state.withLock { state in

@@ -9,14 +9,17 @@ package struct CollectionTable {
     private var rules: CollectionRules
     /// By the name of the backend.
     private var clients: [String: BackendClient]
+    private let serving: Serving.Lookup
     private var quiesced: QuiescedCollections?
     private var slots: [Collection?] = Array(repeating: nil, count: 64)
     private var count = 0
     /// How many collections without stored records are remembered at the most.
     private static let maximumUnopened = 4096
 
-    package init(rules: CollectionRules, clients: [BackendClient]) {
+    /// - Parameter serving: says where a collection is served from; nil: where its rule puts it.
+    package init(rules: CollectionRules, clients: [BackendClient], serving: Serving.Lookup? = nil) {
         self.rules = rules
+        self.serving = serving ?? { Serving($1.place) }
         self.clients = Self.byName(clients)
     }
 
@@ -29,14 +32,38 @@ package struct CollectionTable {
         var slot = Self.hash(name) & (slots.count - 1)
         while let candidate = slots[slot] {
             let known = candidate.name
-            if Self.same(known.span, name) { return candidate }
+            if Self.same(known.span, name) {
+                // It is opened by an act of the catalog, of which no loop is told.
+                if candidate.closedReason != nil, !candidate.isQuiesced { _ = follow(candidate) }
+                return candidate
+            }
             slot = (slot + 1) & (slots.count - 1)
         }
-        guard let rule = rules.rule(for: name), let client = clients[rule.backend] else { return nil }
-        let collection = Collection(name: name.withUnsafeBufferPointer { Array($0) }, rule: rule, client: client)
+        let bytes = name.withUnsafeBufferPointer { Array($0) }
+        guard let (rule, serving, client) = lookUp(bytes) else { return nil }
+        let collection = Collection(name: bytes, rule: rule, client: client)
+        collection.closedReason = serving.closedReason
         collection.isQuiesced = quiesced?.covers(collection) ?? false
         insert(collection)
         return collection
+    }
+
+    /// The rule of a collection in the place that it is served from; nil if no rule maps it.
+    private func lookUp(_ name: [UInt8]) -> (CollectionRule, Serving, BackendClient)? {
+        guard let rule = rules.rule(for: name.span) else { return nil }
+        let serving = serving(name, rule)
+        guard let client = clients[serving.place.backend] else { return nil }
+        return (rule.place == serving.place ? rule : rule.placing(in: serving.place), serving, client)
+    }
+
+    /// Has a collection follow the rules and the catalog.
+    ///
+    /// - Returns: whether a rule maps it.
+    private func follow(_ collection: Collection) -> Bool {
+        guard let (rule, serving, client) = lookUp(collection.name) else { return false }
+        collection.move(to: rule, client: client)
+        collection.closedReason = serving.closedReason
+        return true
     }
 
     /// How many requests each has had, those without any apart.
@@ -66,12 +93,18 @@ package struct CollectionTable {
         quiesced = nil
         let kept = slots.compactMap(\.self).filter { collection in
             collection.isQuiesced = false
-            let name = collection.name
-            guard let rule = rules.rule(for: name.span), let client = self.clients[rule.backend] else { return false }
-            collection.move(to: rule, client: client)
-            return true
+            return follow(collection)
         }
         refill(with: kept, size: slots.count)
+    }
+
+    /// Serves what has been quiesced from where it is now. All others stay as they are.
+    package mutating func serveQuiesced() {
+        quiesced = nil
+        for case .some(let collection) in slots where collection.isQuiesced {
+            collection.isQuiesced = false
+            _ = follow(collection)
+        }
     }
 
     private mutating func insert(_ collection: Collection) {

@@ -9,8 +9,20 @@ package final class DropRequest: WorkItem, @unchecked Sendable {
     package let requiresEmpty: Bool
     /// Whether only what its moves have left behind is to be dropped.
     package let isOfOriginals: Bool
-    /// Whether it was there.
-    package private(set) var dropped = false
+    package private(set) var outcome = Outcome(wasThere: false)
+
+    /// What a drop that has not failed leaves.
+    package struct Outcome: Sendable {
+        /// Whether there was anything to be dropped: none of it is served any more, or ever will be.
+        package var wasThere: Bool
+        /// Where there is still something to be removed, and why it could not be removed so far.
+        package var removing: [(place: CollectionPlace, reason: String?)]
+
+        package init(wasThere: Bool, removing: [(place: CollectionPlace, reason: String?)] = []) {
+            self.wasThere = wasThere
+            self.removing = removing
+        }
+    }
 
     package init(
         of collection: [UInt8], requiresEmpty: Bool, isOfOriginals: Bool = false,
@@ -29,10 +41,10 @@ package final class DropRequest: WorkItem, @unchecked Sendable {
 
     /// Delivers it.
     ///
-    /// - Parameter outcome: whether the collection was there, or why it has not been dropped.
-    package func end(_ outcome: Result<Bool, CRUDError>) {
-        switch outcome {
-        case .success(let wasThere): dropped = wasThere
+    /// - Parameter result: what is left of it, or why it has not been dropped.
+    package func end(_ result: Result<Outcome, CRUDError>) {
+        switch result {
+        case .success(let outcome): self.outcome = outcome
         case .failure(let error): failure = error
         }
         finish()

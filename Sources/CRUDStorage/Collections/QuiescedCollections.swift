@@ -1,11 +1,11 @@
 package import CRUDModel
 
 /// Which collections have to wait: while a reload exchanges backends or lets collections live elsewhere, or while one
-/// is dropped.
+/// is dropped or switched.
 package enum QuiescedCollections: Sendable {
-    /// Those of backends that are going to be closed, and those that the rules that are going to be in force put
-    /// elsewhere.
-    case changed(backends: [Backend], rules: CollectionRules)
+    /// Those of backends that are going to be closed, those that other rules are going to store in another way, and
+    /// those of these names.
+    case changed(backends: [Backend], from: CollectionRules, to: CollectionRules, names: Set<[UInt8]>)
     /// The collection of that name alone.
     case one([UInt8])
 
@@ -13,18 +13,18 @@ package enum QuiescedCollections: Sendable {
     var backends: Set<ObjectIdentifier> {
         switch self {
         case .one: []
-        case .changed(let backends, _): Set(backends.map { ObjectIdentifier($0) })
+        case .changed(let backends, _, _, _): Set(backends.map { ObjectIdentifier($0) })
         }
     }
 
     func covers(_ collection: Collection) -> Bool {
+        let name = collection.name
         switch self {
-        case .one(let name): return collection.name == name
-        case .changed(let backends, let rules):
-            if backends.contains(where: { $0 === collection.backend }) { return true }
-            let name = collection.name
-            guard let rule = rules.rule(for: name.span) else { return true }
-            return !rule.stores(like: collection.rule)
+        case .one(let quiesced): return name == quiesced
+        case .changed(let backends, let former, let rules, let names):
+            if names.contains(name) || backends.contains(where: { $0 === collection.backend }) { return true }
+            guard let old = former.rule(for: name.span), let new = rules.rule(for: name.span) else { return true }
+            return !new.stores(like: old)
         }
     }
 }

@@ -22,39 +22,41 @@ extension Backend {
 
     /// Has a collection without records, of which copies are going to be made here, begin anew
     /// (``OpenStorage/beginAnew(_:)``).
-    func beginAnew(
+    package func beginAnew(
         _ name: [UInt8], _ format: CollectionRule.Format, within timeout: Duration
     ) throws(CRUDError) {
         let collection = collection(name, format)
         try perform(within: timeout) { (storage) throws(CRUDError) in try storage.beginAnew(collection) }
     }
 
-    /// Removes the records that a collection has in one format.
+    /// Removes what there is of a collection in one format: at once, or some records of it.
     ///
-    /// - Parameter isShared: whether those in other formats stay.
-    /// - Returns: whether there were any.
-    package func removeRecords(
-        of name: [UInt8], in format: CollectionRule.Format, isShared: Bool, within timeout: Duration
+    /// - Parameter isShared: whether what there is in other formats stays.
+    /// - Returns: whether nothing is left.
+    package func remove(
+        _ name: [UInt8], in format: CollectionRule.Format, isShared: Bool, within timeout: Duration
     ) throws(CRUDError) -> Bool {
         if !isShared {
             do throws(CRUDError) {
-                return try drop(name, isEmpty: false, within: timeout) {}
+                _ = try drop(name, within: timeout)
+                return true
             } catch {
                 guard error.code == .unsupported else { throw error }
             }
         }
-        guard let collection = try probe(name, format, within: timeout) else { return false }
-        var hasRemoved = false
-        while true {
-            let ids = try ids(of: collection, atMost: Self.removedAtOnce, within: timeout)
-            if ids.isEmpty { return hasRemoved }
-            hasRemoved = true
-            let page = CopyPage(ids)
-            try perform(within: timeout) { storage throws(CRUDError) in
-                guard collection.isOpen else { throw storage.failures.unavailable }
-                try page.store(in: collection, with: storage)
-            }
+        guard let collection = try probe(name, format, within: timeout) else { return true }
+        let ids = try ids(of: collection, atMost: Self.removedAtOnce, within: timeout)
+        if ids.isEmpty {
+            // What is created there later begins anew.
+            try perform(within: timeout) { $0.closeCollection(named: name, in: format) }
+            return true
         }
+        let page = CopyPage(ids)
+        try perform(within: timeout) { storage throws(CRUDError) in
+            guard collection.isOpen else { throw storage.failures.unavailable }
+            try page.store(in: collection, with: storage)
+        }
+        return false
     }
 
     /// How many records are removed in one call.

@@ -1,4 +1,4 @@
-import CRUDModel
+package import CRUDModel
 import CRUDPluginHost
 import CRUDQuery
 import CRUDThreads
@@ -16,7 +16,7 @@ import Synchronization
 /// 3. those that have been written since the scan began, as often as that happens (``ChangeTracker``).
 ///
 /// A copy is worth nothing any more once a storage has been opened again: what it tracks is lost.
-final class CollectionCopy {
+package final class CollectionCopy {
     let source: BackendCollection
     let target: BackendCollection
     /// How often the two had been opened when the copy began.
@@ -35,7 +35,7 @@ final class CollectionCopy {
     private var roundsAtLongestPause = 0
     private var timePerRecord = Duration.zero
     /// How many originals have been copied.
-    private(set) var copied = 0
+    package private(set) var copied = 0
     /// How much the writers are slowed, see ``CommitPause``.
     private var commitPause = CommitPause()
 
@@ -51,7 +51,7 @@ final class CollectionCopy {
     private static let shortestQuiescence = Duration.milliseconds(10)
     private static let longestQuiescence = Duration.seconds(5)
 
-    init(
+    package init(
         _ name: [UInt8], from source: (Backend, CollectionPlace), to target: (Backend, CollectionPlace)
     ) {
         self.source = source.0.collection(name, source.1.format)
@@ -67,7 +67,7 @@ final class CollectionCopy {
     /// Opens both collections; the new one is created.
     ///
     /// - Returns: how many records there are.
-    func begin() throws(CRUDError) -> Int {
+    package func begin() throws(CRUDError) -> Int {
         try open(source, in: sourceBackend)
         try open(target, in: targetBackend)
         openings = (source.openings, target.openings)
@@ -89,7 +89,7 @@ final class CollectionCopy {
     }
 
     /// Whether it can continue: neither has been closed since it began, however soon it was opened again.
-    var isValid: Bool { isSourceValid && isTargetValid }
+    package var isValid: Bool { isSourceValid && isTargetValid }
 
     private var isSourceValid: Bool { source.isOpen && source.openings == openings.source }
     private var isTargetValid: Bool { target.isOpen && target.openings == openings.target }
@@ -97,7 +97,7 @@ final class CollectionCopy {
     // MARK: Steps
 
     /// What comes after a step.
-    enum Next {
+    package enum Next {
         case step(after: Duration)
         /// Few enough changes are left for the collection's requests to wait until they are copied.
         case quiesce
@@ -106,7 +106,7 @@ final class CollectionCopy {
     /// Copies some records.
     ///
     /// - Throws: why that is not possible. What was to be copied will be, as long as ``isValid``.
-    func advance() throws(CRUDError) -> Next {
+    package func advance() throws(CRUDError) -> Next {
         if tracker.count >= Self.maximumChanges { return .step(after: try copyRound()) }
         switch stage {
         case .originals:
@@ -141,7 +141,7 @@ final class CollectionCopy {
     /// Copies what has changed, to the end. The collection must not be written meanwhile.
     ///
     /// - Returns: false where a bulk delete is still in progress.
-    func finish(within timeout: Duration) throws(CRUDError) -> Bool {
+    package func finish(within timeout: Duration) throws(CRUDError) -> Bool {
         // Requests wait by now: the writes in flight are the last, and need not be slowed.
         tracker.commitPause = .zero
         guard sourceBackend.drain(within: timeout) else { throw sourceBackend.failures.unavailable }

@@ -19,6 +19,17 @@ final class KeptCollections: Sendable {
         }
     }
 
+    /// Replaces the collection of a name; nil: it is not looked after any more.
+    func replace(_ name: [UInt8], with collection: BackendCollection?) {
+        state.withLock { state in
+            if state.names.remove(name) != nil { state.collections.removeAll { $0.name == name } }
+            guard let collection else { return }
+            state.names.insert(name)
+            state.collections.append(collection)
+            state.version += 1
+        }
+    }
+
     /// Adds a collection that somebody has opened, so that it is looked after when its storage is opened again.
     func add(_ collection: BackendCollection) {
         state.withLock { state in

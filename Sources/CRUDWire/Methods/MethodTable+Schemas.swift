@@ -25,6 +25,8 @@ extension MethodTable {
     static let format = #"{"enum":["json","xml","plist"]}"#
     static let place = object(["backend": string, "format": format])
 
+    static let removal = object(["backend": string, "format": format], optional: ["reason": string])
+
     static let move = object(required: moveMembers, optional: moveReason)
     private static let moveMembers: [(key: String, value: String)] = [
         ("from", place), ("to", place), ("copied", integer), ("total", integer),
@@ -82,7 +84,9 @@ extension MethodTable {
         "version": string, "pid": integer, "uptimeSeconds": integer, "sessions": integer,
         "backends": #"{"type":"object","additionalProperties":\#(state)}"#, "cache": cache,
         "moves": array(object(required: [("collection", string)] + moveMembers, optional: moveReason)),
-        "configuration": string,
+        "removals": array(
+            object(["collection": string, "backend": string, "format": format], optional: ["reason": string])),
+        "catalog": object(["state": #"{"enum":["ready","in doubt"]}"#]), "configuration": string,
     ])
     private static let cache = object([
         "hits": integer, "misses": integer, "evictions": integer, "records": integer, "bytes": integer,

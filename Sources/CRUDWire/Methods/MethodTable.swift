@@ -60,8 +60,11 @@ package enum MethodTable {
             .collectionDescribe, "collection.describe", .read, "Describes a collection and counts its records.",
             required: [.collection],
             result: collection(
-                and: ["count": integer, "capabilities": array(string), "changes": changes],
-                optional: ["indexing": array(indexing), "move": move])),
+                and: ["capabilities": array(string), "changes": changes],
+                optional: [
+                    "count": integer, "indexing": array(indexing), "move": move, "originals": array(place),
+                    "removing": array(removal),
+                ])),
         MethodDefinition(
             .collectionChanges, "collection.changes", .read, "Returns what has changed, in order, or waits for it.",
             required: [.collection], optional: [.after, .filter, .prefix, .fields, .limit, .wait, .items],
@@ -69,8 +72,8 @@ package enum MethodTable {
             errors: ["invalid_query", "cursor_expired"]),
         MethodDefinition(
             .collectionDrop, "collection.drop", .admin, "Deletes a collection with all its records.",
-            required: [.collection], optional: [.ifEmpty, .moved], result: object(["dropped": boolean]),
-            errors: ["record_exists", "unsupported"]),
+            required: [.collection], optional: [.ifEmpty, .moved],
+            result: object(["dropped": boolean], optional: ["removing": array(removal)]), errors: ["record_exists"]),
         MethodDefinition(
             .collectionReindex, "collection.reindex", .admin, "Rebuilds a collection's indexes in the background.",
             required: [.collection], result: empty),
@@ -102,7 +105,8 @@ package enum MethodTable {
             required: [.session], result: empty),
         MethodDefinition(
             .daemonReload, "daemon.reload", .admin, "Reads the configuration again and returns what has changed.",
-            optional: [.force, .move], result: object(["changes": array(string), "moves": array(string)]),
+            optional: [.force, .move],
+            result: object(["changes": array(string), "moves": array(string), "cancelled": array(string)]),
             errors: ["invalid_configuration"]),
         MethodDefinition(
             .discover, "rpc.discover", .everybody, "Returns this document.", result: document),

@@ -18,8 +18,6 @@ struct MoveFollowing {
         var isOver = false
         /// How many records the collection has now that all moves are over, if that is known.
         var records: Int?
-        /// The reload has cancelled it: that it does not reach its new place is no error.
-        var isBeingUndone = false
     }
 
     /// Time between two calls.
@@ -81,15 +79,14 @@ struct MoveFollowing {
         }
         let known = Set(moves.map { Array($0.name.utf8) })
         for status in listed where !known.contains(Array(status.collection.utf8)) {
-            moves.append(
-                Followed(name: status.collection, status: status, isBeingUndone: status.phase == "removing"))
+            moves.append(Followed(name: status.collection, status: status))
         }
     }
 
     /// Checks that a move that is over was not cancelled, as far as that is known, and finds out how many records the
     /// collection has.
     private mutating func check(_ index: Int) async throws {
-        guard let status = moves[index].status, !moves[index].isBeingUndone else { return }
+        guard let status = moves[index].status else { return }
         var params = JSONWriter()
         params.object { $0.member("collection", moves[index].name) }
         let description = ResultObject(try await client.call("collection.describe", json: params.bytes))
@@ -105,9 +102,6 @@ struct MoveFollowing {
     private static func line(_ move: Followed) -> ProgressLine {
         guard let status = move.status else {
             return ProgressLine(name: move.name, phase: move.isOver ? "moved" : "pending", records: 0, fraction: nil)
-        }
-        guard !move.isBeingUndone else {
-            return ProgressLine(name: move.name, phase: move.isOver ? "removed" : status.phase, records: status.copied)
         }
         guard move.isOver else {
             // It is 0 until they are counted.

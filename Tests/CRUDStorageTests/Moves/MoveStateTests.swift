@@ -1,7 +1,9 @@
 import CRUDModel
+import CRUDPlacement
 import CRUDPluginHost
 import CRUDQuery
 import CRUDTestSupport
+import CRUDThreads
 import Testing
 
 @testable import CRUDStorage
@@ -13,6 +15,9 @@ import Testing
     init() throws {
         moved = try MovedBackends()
     }
+
+    private let place = CollectionPlace(backend: "main", format: .json)
+    private let destination = CollectionPlace(backend: "other", format: .json)
 
     private var main: Backend { moved.backends[0] }
     private var other: Backend { moved.backends[1] }
@@ -40,9 +45,8 @@ import Testing
         }
         let records = try moved.records(of: 0, original)
         #expect(records.last == #"x {"n":1} r7 4102444800000"#)
-        try moved.begin()
-        #expect(try moved.switchOver())
-        _ = try moved.await(nil)
+        try moved.begin(Placement(.planned(place, to: destination)))
+        try moved.awaitRest()
         let copy = moved.collection()
         #expect(try moved.records(of: 1, copy) == records)
         #expect(copy.indexes?.usable.count == 1, "the index is complete")
@@ -55,25 +59,19 @@ import Testing
 
     @Test func statesAreRememberedBeforeTheyAct() throws {
         try fill()
-        let place = CollectionPlace(backend: "main", format: .json)
-        let destination = CollectionPlace(backend: "other", format: .json)
-        try moved.begin()
-        let request = try moved.switches.take()
-        #expect(try moved.remembered()?.move == .init(destination: destination, state: .copying))
-        #expect(try moved.remembered()?.place == place)
-        #expect(moved.catalog.placesOfMoving == [moved.name: place])
-        let progress = try #require(try moved.await(.switching))
+        moved.loops.close()
+        try moved.begin(Placement(.planned(place, to: destination)))
+        let gate = try moved.loops.switches.take()
+        #expect(try moved.remembered() == Placement(.copying(place, to: destination)))
+        let progress = try moved.await(.switching)
         #expect(progress.copied == 100 && progress.total == 100)
 
         // Written while the move waits for its switch: copied with the rest.
         try main.write([.put("new"), .put("5", "5", "r"), .remove("6")], in: moved.collection())
-        #expect(request.begin())
-        #expect(try request.move.switchOver())
-        #expect(try moved.remembered()?.place == destination)
-        #expect(try moved.remembered()?.originals == [place])
-        #expect(try moved.remembered()?.move == nil)
-        request.end(.success(true))
-        _ = try moved.await(nil)
+        gate.resolve(true)
+        moved.loops.open()
+        try moved.awaitRest()
+        #expect(try moved.remembered() == Placement(.resident(destination), originals: [place]))
         let (old, new) = (moved.collection(), moved.collection())
         #expect(try moved.records(of: 1, new) == moved.records(of: 0, old))
         #expect(try moved.records(of: 1, new).count == 100)
@@ -85,10 +83,10 @@ import Testing
     @Test func recordsInTheNewPlaceEndAPlannedMove() throws {
         try fill(3)
         try other.write([.put("1", "true", "foreign")], in: moved.collection())
-        try moved.begin()
-        let progress = try #require(try moved.await(.failed))
+        try moved.begin(Placement(.planned(place, to: destination)))
+        let progress = try moved.await(.failed)
         #expect(progress.reason?.contains("backend other as json") == true)
-        #expect(try moved.remembered()?.move?.state == .planned)
+        #expect(try moved.remembered() == Placement(.planned(place, to: destination)))
         let foreign = moved.collection()
         #expect(try moved.records(of: 1, foreign).count == 1)
     }
@@ -100,25 +98,36 @@ import Testing
         try other.write(
             [.put("5", #"{"n":5}"#, "r5"), .put("6", "6", "r6"), .put("7", #"{"n":7}"#, "old"), .put("gone")],
             in: foreign)
-        try moved.begin(to: .json, .copying)
-        #expect(try moved.switchOver())
-        _ = try moved.await(nil)
+        try moved.begin(Placement(.copying(place, to: destination)))
+        try moved.awaitRest()
         let (old, new) = (moved.collection(), moved.collection())
         let withoutSequence = { (record: String) in record.split(separator: " ").dropLast().joined(separator: " ") }
         #expect(try moved.records(of: 1, new).map(withoutSequence) == moved.records(of: 0, old).map(withoutSequence))
     }
 
-    /// The request of a move that is stopped is withdrawn.
-    @Test func aStoppedMoveIsNotSwitched() throws {
+    /// A move that is cancelled while it waits for its switch is not switched, and its copies are removed.
+    @Test func aCancelledMoveIsNotSwitched() throws {
         try fill(10)
-        try moved.begin()
-        let request = try moved.switches.take()
-        moved.mover.stop()
-        #expect(!request.begin())
-        #expect(throws: CRUDError.self) { try request.move.switchOver() }
-        #expect(try moved.remembered()?.move?.state == .copying)
-        #expect(moved.mover.progress.isEmpty)
+        moved.loops.close()
+        try moved.begin(Placement(.planned(place, to: destination)))
+        let gate = try moved.loops.switches.take()
+        try moved.begin(Placement(.resident(place), obsolete: [destination]))
+        gate.resolve(true)
+        moved.loops.open()
+        try moved.awaitRest()
+        #expect(try moved.remembered() == Placement(.resident(place)))
+        #expect(try moved.records(of: 1, moved.collection()).isEmpty)
         #expect(try main.write([.put("later")], in: moved.collection()).outcomeTexts == ["applied"])
+    }
+
+    /// What is begun again while its copies are being removed is copied when that is done.
+    @Test func aMoveThatBeginsAgain() throws {
+        try fill(10)
+        try other.write([.put("foreign")], in: moved.collection())
+        try moved.begin(Placement(.planned(place, to: destination), obsolete: [destination]))
+        try moved.awaitRest()
+        #expect(try moved.remembered() == Placement(.resident(destination), originals: [place]))
+        #expect(try moved.records(of: 1, moved.collection()).count == 10)
     }
 
     /// A target that stores something else than it is given, or nothing.
@@ -133,20 +142,17 @@ import Testing
         let database = "\(moved.directory.path)/other.sqlite"
         try SQLiteDatabase.execute(
             "CREATE TRIGGER mine AFTER INSERT ON c WHEN new.id = '7' BEGIN \(change); END", in: database)
-        try moved.begin()
-        let progress = try #require(try moved.await(.failed))
+        try moved.begin(Placement(.planned(place, to: destination)))
+        let progress = try moved.await(.failed)
         #expect(progress.reason?.contains(#"record "7""#) == true, "\(progress)")
-        let place = CollectionPlace(backend: "main", format: .json)
-        #expect(try moved.remembered()?.place == place && moved.remembered()?.originals == [])
+        #expect(try moved.remembered() == Placement(.copying(place, to: destination)))
         let originals = moved.collection()
         #expect(try moved.records(of: 0, originals).count == 100)
         #expect(try main.write([.put("7", "7", "r")], in: moved.collection()).outcomeTexts == ["replaced"])
 
         try SQLiteDatabase.execute("DROP TRIGGER mine", in: database)
-        moved.mover.stop()
-        try moved.begin(to: .json, .copying)
-        #expect(try moved.switchOver())
-        _ = try moved.await(nil)
+        moved.control.follow(moved.name, retriesFailed: true)
+        try moved.awaitRest()
         let copies = moved.collection()
         #expect(try moved.records(of: 1, copies).count == 100)
         #expect(try moved.records(of: 1, copies).contains("7 7 r 0"))
@@ -156,18 +162,17 @@ import Testing
     func aRecordThatTheFormatCannotHoldFailsTheMove(format: CollectionRule.Format) throws {
         try fill()
         try main.write([.put("zz", #"{"n":null}"#)], in: moved.collection())
-        try moved.begin(to: format)
-        let progress = try #require(try moved.await(.failed))
+        let destination = CollectionPlace(backend: "other", format: format)
+        try moved.begin(Placement(.planned(place, to: destination)))
+        let progress = try moved.await(.failed)
         #expect(progress.reason?.contains(#"record "zz""#) == true)
         let copies = moved.collection(format)
         #expect(try moved.records(of: 1, copies).count > 0)
 
         // Cancelled.
-        moved.mover.stop()
-        try moved.begin(to: format, .removing)
-        _ = try moved.await(nil)
-        #expect(try moved.remembered()?.move == nil)
-        #expect(try moved.remembered()?.originals == [])
+        try moved.begin(Placement(.resident(place), obsolete: [destination]))
+        try moved.awaitRest()
+        #expect(try moved.remembered() == Placement(.resident(place)))
         let none = moved.collection(format)
         #expect(try moved.records(of: 1, none).isEmpty)
     }

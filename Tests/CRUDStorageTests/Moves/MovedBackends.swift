@@ -1,8 +1,11 @@
 import CRUDModel
+import CRUDPlacement
 import CRUDPluginHost
 import CRUDQuery
 import CRUDTestSupport
+import CRUDThreads
 import Logging
+import Synchronization
 
 @testable import CRUDStorage
 
@@ -11,9 +14,8 @@ final class MovedBackends {
     let directory: TemporaryDirectory
     let backends: [Backend]
     let name = Array("c".utf8)
-    private(set) var catalog: CollectionCatalog
-    private(set) var mover: Mover
-    let switches: Inbox<SwitchRequest>
+    let control: PlacementControl
+    let loops: GatedLoops
     private let rules: CollectionRules
 
     init() throws {
@@ -27,19 +29,23 @@ final class MovedBackends {
             Backend(
                 name: name, plugin: plugin, options: Array(#"{"path":"\#(folder)/\#(name).sqlite"}"#.utf8),
                 loopCount: 1,
-                logger: logger, admission: { _ in nil })
+                logger: logger, admission: { _, _ in nil })
         }
         for backend in backends { if let failure = try backend.startAndWait() { throw failure } }
         rules = try CollectionRules([CollectionRule("c", backend: "other", indexes: ["n"])])
         for backend in backends { backend.follow(rules) }
-        switches = try Inbox<SwitchRequest>()
-        catalog = try CollectionCatalog(directory: "\(folder)/state", rules: rules, maximumBornByGlob: 9)
-        mover = Mover(catalog, logger: logger) { [switches] in switches.put($0) }
-        _ = catalog.admit(.init(name: name, place: CollectionPlace(backend: "main", format: .json)))
+        try Files.makeDirectory("\(folder)/state")
+        control = PlacementControl(try Catalog(directory: "\(folder)/state"), logger: logger)
+        loops = try GatedLoops(backends)
+        control.follow(backends, rules, maximumByPattern: 9)
+        try control.start(loops)
+        _ = control.admit(name, at: CollectionPlace(backend: "main", format: .json), isNew: true)
     }
 
     deinit {
-        mover.stop()
+        loops.open()
+        _ = control.executor.finish(within: .seconds(30))
+        control.stop()
         for backend in backends { backend.stop() }
     }
 
@@ -48,36 +54,32 @@ final class MovedBackends {
         BackendCollection(name: name, format: format, indexPaths: rules.rules[0].indexPaths)
     }
 
-    /// Has the catalog remember a move, and the mover follow it.
-    func begin(to format: CollectionRule.Format = .json, _ state: Move.State = .planned) throws {
-        try catalog.update(name) {
-            $0.move = .init(destination: CollectionPlace(backend: "other", format: format), state: state)
-        }
-        mover.follow(backends)
+    /// Records a placement, and has its acts executed.
+    func begin(_ placement: Placement) throws {
+        try control.catalog.commit([Catalog.Transition(name, from: control.catalog.entry(name), to: placement)])
+        control.follow(name, retriesFailed: true)
     }
 
-    /// The state that the file remembers.
-    func remembered() throws -> CollectionCatalog.Entry? {
-        try CollectionCatalog(directory: "\(directory.path)/state", rules: rules, maximumBornByGlob: 9)
-            .entry(named: name)
+    /// The placement that the file remembers.
+    func remembered() throws -> Placement {
+        try Catalog(directory: "\(directory.path)/state").entry(name).placement
     }
 
-    /// Executes a switch that is asked for.
-    func switchOver() throws -> Bool {
-        let request = try switches.take()
-        guard request.begin() else { return false }
-        let outcome = Result { () throws(CRUDError) in try request.move.switchOver() }
-        request.end(outcome)
-        return try outcome.get()
-    }
-
-    /// Waits until the move is in a phase; nil: until it is over.
-    func await(_ phase: Move.Phase?) throws -> Move.Progress? {
+    /// Waits until the move is in a phase.
+    func await(_ phase: ActProgress.Phase) throws -> MoveProgress {
         let deadline = Deadline()
         while true {
-            let progress = mover.progress(of: name)
-            if progress?.phase == phase { return progress }
+            let progress = control.move(of: name)
+            if let progress, progress.phase == phase { return progress }
             guard !deadline.hasPassed else { throw Failure("the move is \(String(describing: progress))") }
+        }
+    }
+
+    /// Waits until nothing is to be done.
+    func awaitRest() throws {
+        let deadline = Deadline()
+        while !control.catalog.entry(name).placement.isAtRest {
+            guard !deadline.hasPassed else { throw Failure("\(control.catalog.entry(name).placement)") }
         }
     }
 
@@ -113,4 +115,34 @@ private final class RecordList: RecordVisitor, @unchecked Sendable {
         sequences.append(record.sequence)
         return true
     }
+}
+
+/// Event loops without requests, which let a test decide when a collection may be switched.
+final class GatedLoops: ServingLoops {
+    /// The switches that wait.
+    let switches: Inbox<OneShot<Bool>>
+    private let backends: [Backend]
+    private let isGated = Mutex(false)
+
+    init(_ backends: [Backend]) throws {
+        self.backends = backends
+        switches = try Inbox<OneShot<Bool>>()
+    }
+
+    /// From now on each switch waits for the test.
+    func close() { isGated.withLock { $0 = true } }
+
+    func open() {
+        isGated.withLock { $0 = false }
+        while switches.count > 0, let gate = try? switches.take() { gate.resolve(true) }
+    }
+
+    func quiesce(_ collections: QuiescedCollections, within timeout: Duration) -> [Backend]? {
+        guard isGated.withLock({ $0 }) else { return backends }
+        let gate = OneShot<Bool>()
+        switches.put(gate)
+        return gate.wait() ? backends : nil
+    }
+
+    func serveQuiesced() {}
 }

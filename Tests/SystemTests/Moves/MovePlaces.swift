@@ -50,6 +50,19 @@ extension Connection {
         }
     }
 
+    /// What is to be removed.
+    func removals() throws -> [JSON] { try call("daemon.status").result?["removals"]?.elements ?? [] }
+
+    /// Waits until nothing is to be removed.
+    func awaitRemovals(within timeout: Duration = .seconds(30)) throws {
+        let deadline = Deadline(timeout)
+        while true {
+            let removals = try removals()
+            if removals.isEmpty { return }
+            guard !deadline.hasPassed else { throw Failure("being removed: \(removals.map(\.text))") }
+        }
+    }
+
     func describe(_ collection: String = "c") throws -> JSON {
         let reply = try call("collection.describe", #"{"collection":\#(JSON.quote(collection))}"#)
         guard let result = reply.result else { throw Failure("no description: \(reply)") }

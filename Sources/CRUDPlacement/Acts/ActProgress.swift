@@ -1,0 +1,44 @@
+package import CRUDModel
+
+/// How far something is that is to be done for a collection: in memory only.
+package struct ActProgress: Sendable {
+    /// What an administrator sees.
+    package enum Phase: String, Sendable {
+        case pending, copying, switching, removing, suspended, failed
+    }
+
+    package let collection: [UInt8]
+    package let act: Placement.Act
+    package internal(set) var phase = Phase.pending
+    /// Why it is suspended or has failed.
+    package internal(set) var reason: String?
+    /// How many records have been copied.
+    package internal(set) var copied = 0
+    package internal(set) var total = 0
+
+    init(_ collection: [UInt8], _ act: Placement.Act) {
+        self.collection = collection
+        self.act = act
+    }
+}
+
+/// A move that is not over, as an administrator sees it.
+package struct MoveProgress: Sendable {
+    package let collection: [UInt8]
+    package let from: CollectionPlace
+    package let to: CollectionPlace
+    package var copied = 0
+    package var total = 0
+    package var phase = ActProgress.Phase.pending
+    package var reason: String?
+}
+
+/// A place from which a collection is being removed, as an administrator sees it.
+package struct RemovalProgress: Sendable {
+    package let collection: [UInt8]
+    package let place: CollectionPlace
+    /// Why it could not be removed so far.
+    package var reason: String?
+    /// Whether it is tried again only when an administrator wants that.
+    package var hasFailed = false
+}

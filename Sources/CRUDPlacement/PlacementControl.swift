@@ -1,0 +1,318 @@
+package import CRUDModel
+package import CRUDStorage
+package import CRUDThreads
+package import Logging
+import Synchronization
+
+/// The control plane: the catalog, the executor of changes, and the workers that execute acts.
+package final class PlacementControl: Sendable {
+    package let catalog: Catalog
+    package let executor = PlacementExecutor()
+    package let logger: Logger
+    private let state = Mutex(State())
+
+    private struct State {
+        var backends: [String: Backend] = [:]
+        var rules = CollectionRules([])
+        var loops: (any ServingLoops)?
+        var workers: [String: PlacementWorker] = [:]
+        /// Drops that are recorded and wait for the removals a while.
+        var drops: [RecordedDrop] = []
+        var doubtSince: ContinuousClock.Instant?
+    }
+
+    private struct RecordedDrop {
+        let request: DropRequest
+        let wasThere: Bool
+        let deadline: ContinuousClock.Instant
+    }
+
+    /// How long the reply to a drop waits for what is removed by acts.
+    private static let replyTimeout = Duration.seconds(2)
+    private static let doubtPause = Duration.seconds(1)
+
+    package init(_ catalog: Catalog, logger: Logger) {
+        self.catalog = catalog
+        self.logger = logger
+    }
+
+    // MARK: What is in force
+
+    /// Serves from now on, with these loops.
+    package func start(_ loops: any ServingLoops) throws(ThreadFailure) {
+        state.withLock { $0.loops = loops }
+        try executor.start { [weak self] in self?.tick() ?? false }
+    }
+
+    /// Ends the workers after their steps in progress.
+    package func stop() {
+        for worker in state.withLock({ Array($0.workers.values) }) { worker.stop() }
+    }
+
+    /// Follows the backends and rules of a configuration.
+    ///
+    /// - Parameter retriesFailed: whether acts that have failed begin again.
+    package func follow(
+        _ backends: [Backend], _ rules: CollectionRules, maximumByPattern: Int, retriesFailed: Bool = false
+    ) {
+        state.withLock { state in
+            state.backends = Dictionary(uniqueKeysWithValues: backends.map { ($0.name, $0) })
+            state.rules = rules
+        }
+        catalog.follow(rules, maximumByPattern: maximumByPattern)
+        for name in catalog.restless { follow(name, retriesFailed: retriesFailed) }
+    }
+
+    /// Has the acts of a collection executed that follow from its placement.
+    package func follow(_ name: [UInt8], retriesFailed: Bool = false) {
+        let acts = Dictionary(grouping: catalog.entry(name).placement.acts, by: \.backend)
+        let workers = state.withLock { state in
+            for backend in acts.keys where state.workers[backend] == nil {
+                state.workers[backend] = PlacementWorker(backend, self)
+            }
+            return state.workers
+        }
+        for (backend, worker) in workers { worker.follow(name, acts[backend] ?? [], retriesFailed: retriesFailed) }
+        endDrops()
+    }
+
+    package func backend(_ name: String) -> Backend? { state.withLock { $0.backends[name] } }
+
+    /// The rule that says where a collection is wanted.
+    func rule(for name: [UInt8]) -> CollectionRule? { state.withLock { $0.rules }.rule(for: name.span) }
+
+    /// From where a collection is served.
+    package func serving(_ name: [UInt8], _ rule: CollectionRule) -> Serving {
+        let placement = catalog.entry(name).placement
+        let place = placement.authority ?? rule.place
+        if catalog.isDoubted(name) {
+            return Serving(place, closedReason: "it is in doubt where the collection is; see the daemon's log")
+        }
+        guard placement.authority == nil else { return Serving(place) }
+        if placement.isBlocked(place) {
+            return Serving(place, closedReason: "the collection was dropped and is still being removed from \(place)")
+        }
+        if placement.originals.contains(place) {
+            return Serving(place, closedReason: "the collection has been left in \(place)")
+        }
+        return Serving(place)
+    }
+
+    // MARK: Upkeep
+
+    /// Has the backends look after every collection where it is served, be it used or not.
+    package func keepAll() {
+        let (backends, rules) = state.withLock { ($0.backends, $0.rules) }
+        var kept: [String: [(name: [UInt8], format: CollectionRule.Format)]] = [:]
+        for (name, entry) in catalog.entries {
+            guard let place = entry.placement.authority, rules.rule(for: name.span) != nil else { continue }
+            kept[place.backend, default: []].append((name, place.format))
+        }
+        for (backendName, backend) in backends {
+            backend.keep((kept[backendName] ?? []).map { backend.collection($0.name, $0.format) })
+        }
+    }
+
+    /// The same for one collection.
+    package func keep(_ name: [UInt8]) {
+        let place = rule(for: name) == nil ? nil : catalog.entry(name).placement.authority
+        for (backendName, backend) in state.withLock({ $0.backends }) {
+            let format = place?.backend == backendName ? place?.format : nil
+            backend.keep(name, as: format.map { backend.collection(name, $0) })
+        }
+    }
+
+    // MARK: Changes
+
+    /// Executes a change, on the executor's thread.
+    package func execute(_ change: some PlacementChange) throws(CRUDError) {
+        guard let loops = state.withLock({ $0.loops }) else { throw CRUDError(.unavailable, "the daemon is starting") }
+        do throws(CRUDError) {
+            try PlacementExecutor.execute(change, catalog, loops)
+        } catch {
+            if error.code == .outcomeUnknown {
+                logger.critical("\(error.message); no collection can be made, moved or dropped until then")
+            }
+            throw error
+        }
+    }
+
+    /// Switches a collection, for the worker that waits for that.
+    ///
+    /// - Returns: false where it has to be put off.
+    func switchOver(_ change: Switch) throws(CRUDError) -> Bool {
+        let outcome = OneShot<Result<Bool, CRUDError>>()
+        executor.enqueue { [self] in
+            outcome.resolve(
+                Result { () throws(CRUDError) in
+                    try execute(change)
+                    return true
+                })
+        }
+        do throws(CRUDError) {
+            return try outcome.wait().get()
+        } catch {
+            if error.code == .unavailable, !change.isPrepared { return false }
+            throw error
+        }
+    }
+
+    /// Drops a collection, or what moves have left of it; callable on any thread.
+    package func drop(_ request: DropRequest) {
+        executor.enqueue { [self] in
+            guard request.begin() else { return }
+            do throws(CRUDError) {
+                let wasThere: Bool
+                if request.isOfOriginals {
+                    let change = OriginalsDrop(request.collection, self)
+                    try execute(change)
+                    wasThere = change.wasThere
+                } else {
+                    let change = Drop(request.collection, requiresEmpty: request.requiresEmpty, self)
+                    try execute(change)
+                    wasThere = change.wasThere
+                }
+                let deadline = ContinuousClock.now + Self.replyTimeout
+                state.withLock {
+                    $0.drops.append(RecordedDrop(request: request, wasThere: wasThere, deadline: deadline))
+                }
+                endDrops()
+            } catch {
+                request.end(.failure(error))
+            }
+        }
+    }
+
+    /// Removes what has just been dropped, while its requests wait; where that does not succeed in time it is left to
+    /// the acts.
+    func remove(_ name: [UInt8], from place: CollectionPlace, within timeout: Duration) {
+        guard let backend = backend(place.backend) else { return }
+        let deadline = ContinuousClock.now + timeout
+        let entry = catalog.entry(name)
+        do throws(CRUDError) {
+            while try !backend.remove(name, in: place.format, isShared: false, within: deadline - .now) {
+                if deadline < .now { return }
+            }
+            _ = try commit(.removed(place), of: name, from: entry) { nil }
+        } catch {
+            logger.error("collection \(quoted(name)) is dropped, and cannot be removed from \(place): \(error.message)")
+        }
+    }
+
+    /// Records the end of an act.
+    ///
+    /// - Parameter entry: on which the act is based; where it is not the current one nothing changes.
+    func commit(
+        _ event: PlacementEvent, of name: [UInt8], from entry: Catalog.Entry, _ message: () -> String?
+    ) throws(CRUDError) -> ActTask.Next {
+        guard case .to(let placement) = entry.placement.next(event) else { return .done }
+        do throws(CatalogError) {
+            try catalog.commit([Catalog.Transition(name, from: entry, to: placement)])
+            if let message = message() { logger.notice("\(message)") }
+        } catch {
+            if case .stale = error { return .done }
+            noteDoubt(error)
+            throw error.error
+        }
+        return .done
+    }
+
+    /// Lets a collection get its first record, on the thread of the backend's writer.
+    ///
+    /// - Returns: nil, or why it must not.
+    package func admit(_ name: [UInt8], at place: CollectionPlace, isNew: Bool) -> CRUDError? {
+        let refusal = catalog.admit(name, at: place, isNew: isNew)
+        // The executor's thread looks what is to be done about it.
+        if catalog.isInDoubt { executor.enqueue("doubt") {} }
+        return refusal
+    }
+
+    private func noteDoubt(_ error: CatalogError) {
+        guard case .inDoubt(let cause) = error else { return }
+        logger.critical("the catalog of collections is in doubt: \(cause); no collection can be made, moved or dropped")
+        executor.enqueue("doubt") {}
+    }
+
+    // MARK: Time
+
+    /// Replies to drops of which nothing is left, or which have waited long enough.
+    private func endDrops() {
+        let ended = state.withLock { state in
+            let ended = state.drops.filter { drop in
+                drop.deadline <= .now || catalog.entry(drop.request.collection).placement.obsolete.isEmpty
+            }
+            state.drops.removeAll { drop in ended.contains { $0.request === drop.request } }
+            return ended
+        }
+        for drop in ended {
+            let removing = removals.filter { $0.collection == drop.request.collection }
+            drop.request.end(
+                .success(.init(wasThere: drop.wasThere, removing: removing.map { ($0.place, $0.reason) })))
+        }
+    }
+
+    /// - Returns: whether something waits for time to pass.
+    private func tick() -> Bool {
+        endDrops()
+        if catalog.isInDoubt { endDoubt() }
+        return catalog.isInDoubt || state.withLock { !$0.drops.isEmpty }
+    }
+
+    private func endDoubt() {
+        let isDue = state.withLock { state in
+            if let since = state.doubtSince, ContinuousClock.now - since < Self.doubtPause { return false }
+            state.doubtSince = .now
+            return true
+        }
+        guard isDue, catalog.resolveDoubt() else { return }
+        logger.notice("the catalog of collections is written again, as it was before the change that was in doubt")
+    }
+
+    // MARK: Progress
+
+    /// The moves that are not over, by the names of their collections.
+    package var moves: [MoveProgress] {
+        catalog.restless.compactMap { move(of: $0) }.sorted { $0.collection.lexicographicallyPrecedes($1.collection) }
+    }
+
+    package func move(of name: [UInt8]) -> MoveProgress? {
+        let placement = catalog.entry(name).placement
+        guard let from = placement.authority, let to = placement.destination else { return nil }
+        var move = MoveProgress(collection: name, from: from, to: to)
+        let tasks = progress(of: name, in: to.backend)
+        if let progress = tasks.first(where: { $0.act == .copy(from, to: to) || $0.act == .probe(to) }) {
+            (move.copied, move.total) = (progress.copied, progress.total)
+            (move.phase, move.reason) = (progress.phase, progress.reason)
+        } else if let progress = tasks.first(where: { $0.act == .remove(to) }) {
+            (move.phase, move.reason) = (progress.phase, progress.reason)
+        }
+        return move
+    }
+
+    /// What is to be removed, by the names of the collections.
+    package var removals: [RemovalProgress] {
+        catalog.restless.flatMap { removals(of: $0) }.sorted { $0.collection.lexicographicallyPrecedes($1.collection) }
+    }
+
+    package func removals(of name: [UInt8]) -> [RemovalProgress] {
+        catalog.entry(name).placement.obsolete.map { place in
+            let progress = progress(of: name, in: place.backend).first { $0.act == .remove(place) }
+            return RemovalProgress(
+                collection: name, place: place, reason: progress?.reason, hasFailed: progress?.phase == .failed)
+        }
+    }
+
+    private func progress(of name: [UInt8], in backend: String) -> [ActProgress] {
+        guard let worker = state.withLock({ $0.workers[backend] }) else { return [] }
+        return worker.tasks.filter { $0.name == name }.map(\.progress)
+    }
+}
+
+extension Placement.Act {
+    /// The backend in which it changes something.
+    fileprivate var backend: String {
+        switch self {
+        case .remove(let place), .probe(let place), .copy(_, to: let place): place.backend
+        }
+    }
+}

@@ -1,0 +1,61 @@
+import CRUDEventLoop
+import CRUDJSON
+import CRUDModel
+import CRUDPlacement
+
+extension PlacementControl {
+    /// The members of `daemon.status` about placements.
+    func describe(to status: inout JSONWriter) {
+        status.member("moves", objects: moves) { move, members in
+            members.key("collection")
+            members.string(utf8: move.collection)
+            move.describe(to: &members)
+        }
+        status.member("removals", objects: removals) { removal, members in
+            members.key("collection")
+            members.string(utf8: removal.collection)
+            removal.describe(to: &members)
+        }
+        status.key("catalog")
+        status.object { $0.member("state", catalog.isInDoubt ? "in doubt" : "ready") }
+    }
+
+    /// The members of `collection.describe` about the placement of a collection.
+    func describe(_ name: [UInt8], to description: inout JSONWriter) {
+        if let move = move(of: name) {
+            description.key("move")
+            description.object { move.describe(to: &$0) }
+        }
+        let placement = catalog.entry(name).placement
+        if !placement.originals.isEmpty {
+            description.member("originals", objects: placement.originals) { place, members in
+                members.members(of: place)
+            }
+        }
+        let removals = removals(of: name)
+        if !removals.isEmpty {
+            description.member("removing", objects: removals) { removal, members in removal.describe(to: &members) }
+        }
+    }
+}
+
+extension MoveProgress {
+    /// Where to, and how far it has got.
+    fileprivate func describe(to description: inout JSONWriter) {
+        description.key("from")
+        description.object { $0.members(of: from) }
+        description.key("to")
+        description.object { $0.members(of: to) }
+        description.member("copied", copied)
+        description.member("total", total)
+        description.member("phase", phase.rawValue)
+        if let reason { description.member("reason", reason) }
+    }
+}
+
+extension RemovalProgress {
+    fileprivate func describe(to description: inout JSONWriter) {
+        description.members(of: place)
+        if let reason { description.member("reason", reason) }
+    }
+}

@@ -1,0 +1,33 @@
+import Glibc
+
+/// A transaction of another program that writes to a SQLite database: whoever else wants to write has to wait.
+package final class SQLiteLock {
+    private let process: ChildProcess
+
+    /// Begins the transaction.
+    package init(of path: String) throws {
+        let directory = try TemporaryDirectory()
+        let program = """
+            import sqlite3, sys, signal
+            database = sqlite3.connect(sys.argv[1], timeout=20, isolation_level=None)
+            database.execute("BEGIN IMMEDIATE")
+            open(sys.argv[2], "w").close()
+            signal.pause()
+            """
+        let mark = "\(directory.path)/locked"
+        process = try ChildProcess("/usr/bin/python3", ["-c", program, path, mark], descriptors: [])
+        let deadline = Deadline()
+        while !Files.exists(mark) {
+            guard try !deadline.hasPassed && process.isRunning else { throw Failure("\(path) cannot be locked") }
+            usleep(5000)
+        }
+    }
+
+    /// Rolls the transaction back.
+    package func end() throws {
+        process.signal(SIGKILL)
+        _ = try process.waitForExit()
+    }
+
+    deinit { process.signal(SIGKILL) }
+}

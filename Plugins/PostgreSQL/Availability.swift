@@ -3,24 +3,51 @@ import CRUDPluginKit
 import Glibc
 import Synchronization
 
-/// Whether the server can be used, and this daemon is the one that may. Any thread may use it.
+/// Which server is used, whether it can be, and whether this daemon is the one that may write there. Any thread may use
+/// it.
+///
+/// The keeper of the lease is the only one that chooses a server and that finds out what is true after something has
+/// gone wrong; all others ask here, and tell when they are in *doubt*: a connection was lost, or nobody knows what has
+/// become of a commit. Then nothing is read or written until the keeper has answered: it has raised the number of the
+/// lease, in a commit that the server has confirmed without a warning. That proves three things. The server replicates
+/// what it commits, so that everything that is visible there was replicated before (its log is sequential). No
+/// transaction of a lost connection is still in progress. And none can be committed any more.
 final class Availability: Sendable {
     private struct State {
-        /// Why not; nil while it can.
+        /// nil while the keeper looks for one.
+        var server: ChosenServer?
+        var generations: UInt64 = 0
+        /// Why nothing can be used; nil while it can, or that is being found out.
         var reason: String?
         /// Another daemon owns the schema: this never changes again while the backend is open.
         var isTakenOver = false
+        /// How often there was doubt, and up to which of these it has been answered.
+        var doubts: UInt64 = 0
+        var answered: UInt64 = 0
+        /// Whether the server itself is in doubt, and not only a connection to it.
+        var mustChoose = false
+        /// Whether the host has been told that the storage is down.
+        var isReportedDown = false
+
+        var isCertain: Bool { server != nil && reason == nil && doubts == answered }
     }
 
     private let host: Host
     private let state = Mutex(State())
+    /// The generation of the server while nothing is in doubt; else 0.
+    private let certain = Atomic<UInt64>(0)
+    /// The generation of the server; 0 while there is none.
+    private let current = Atomic<UInt64>(0)
+    /// Counts the answers: what was known of records before one may be out of date.
+    private let answers = Atomic<UInt64>(1)
     /// Until when nobody else can own the schema: nanoseconds of ``Clock/boot``.
     private let ownedUntil = Atomic<Int64>(0)
-    /// A write of this daemon may still take effect: its connection was lost, and nothing could prove what became of
-    /// it. That never changes again while the backend is open.
-    private let hasWriteInDoubt = Atomic<Bool>(false)
     /// Wakes the keeper of the lease; an eventfd.
     let wakeup: Int32
+
+    /// How long somebody waits for a server to be chosen, and for doubt to be answered.
+    private static let longestChoice: Int64 = 1_000_000_000
+    private static let pauseMilliseconds: Int32 = 1
 
     init(_ host: Host) {
         self.host = host
@@ -31,62 +58,154 @@ final class Availability: Sendable {
         close(wakeup)
     }
 
-    /// Why the server cannot be used; nil if it can.
-    var failure: StorageFailure? {
-        state.withLock { state in state.reason.map { StorageFailure(.unavailable, $0) } }
+    // MARK: Asking
+
+    /// The server, as soon as nothing is in doubt.
+    func server() throws(StorageFailure) -> ChosenServer {
+        let limit = Clock.monotonic + Self.longestChoice
+        while true {
+            let (server, reason) = state.withLock { ($0.isCertain ? $0.server : nil, $0.reason) }
+            if let server { return server }
+            if let reason { throw StorageFailure(.unavailable, reason) }
+            guard Clock.monotonic < limit else {
+                throw StorageFailure(.unavailable, "it is being found out which server can be used")
+            }
+            poll(nil, 0, Self.pauseMilliseconds)
+        }
     }
 
-    func check() throws(StorageFailure) {
-        if let failure { throw failure }
+    /// - Parameter generation: of the server that is being asked; nil: any.
+    func check(_ generation: UInt64? = nil) throws(StorageFailure) {
+        if let generation, current.load(ordering: .acquiring) == generation { return }
+        let reason = state.withLock { state in
+            state.reason ?? (generation == nil ? nil : "another server is being chosen")
+        }
+        if let reason { throw StorageFailure(.unavailable, reason) }
     }
 
-    /// Whether it is certain that no other daemon owns the schema, and that nothing is written but what this one knows.
-    var isOwned: Bool {
-        Clock.boot < ownedUntil.load(ordering: .relaxed) && !hasWriteInDoubt.load(ordering: .relaxed)
+    /// Whether connections of a generation lead to the server that is used now.
+    func isCurrent(_ generation: UInt64) -> Bool { current.load(ordering: .acquiring) == generation }
+
+    /// Whether, moreover, nothing is in doubt.
+    func isCertain(_ generation: UInt64) -> Bool { certain.load(ordering: .acquiring) == generation }
+
+    /// A number that stays the same as long as nobody but this daemon can have written; 0: that cannot be told.
+    var version: UInt64 {
+        guard Clock.boot < ownedUntil.load(ordering: .acquiring) else { return 0 }
+        return certain.load(ordering: .acquiring) == 0 ? 0 : answers.load(ordering: .acquiring)
     }
 
-    /// It is not known whether a write takes effect.
-    func doubtWrite() {
-        hasWriteInDoubt.store(true, ordering: .relaxed)
+    // MARK: Doubting
+
+    /// A connection was lost, or it is not known what has become of a commit.
+    ///
+    /// - Parameter server: whether it is the server that is not the right one.
+    func doubt(server: Bool = false) {
+        state.withLock { state in
+            state.doubts += 1
+            if server { state.mustChoose = true }
+            certain.store(0, ordering: .releasing)
+        }
+        wake()
     }
 
-    /// A connection was lost: the keeper finds out whether the server is.
-    func suspect() {
-        eventfd_write(wakeup, 1)
+    /// Waits until all doubt up to now has been answered, whatever has to happen before.
+    ///
+    /// - Returns: the server; nil where that takes longer.
+    func answer(until limit: Int64) -> ChosenServer? {
+        let doubts = state.withLock { $0.doubts }
+        while true {
+            let (server, isTakenOver) = state.withLock { state in
+                (state.answered >= doubts && state.reason == nil ? state.server : nil, state.isTakenOver)
+            }
+            if server != nil || isTakenOver || Clock.monotonic >= limit { return server }
+            poll(nil, 0, Self.pauseMilliseconds)
+        }
     }
 
-    /// The server cannot be reached.
-    func lost(_ reason: String) { set(reason) }
+    /// Has the host refuse what would only wait for an answer.
+    func report(_ reason: String) {
+        if state.withLock({ $0.doubts != $0.answered }) { set(reason, isTakenOver: false) }
+    }
+
+    /// Wakes the keeper.
+    func wake() { eventfd_write(wakeup, 1) }
+
+    // MARK: The keeper
+
+    /// What there is to be answered.
+    var question: (doubts: UInt64, isOpen: Bool, mustChoose: Bool) {
+        state.withLock { ($0.doubts, $0.doubts != $0.answered, $0.mustChoose) }
+    }
+
+    /// The keeper looks for a server. Until it has found one no connection is used.
+    func choosing() {
+        state.withLock { state in
+            state.server = nil
+            certain.store(0, ordering: .releasing)
+            current.store(0, ordering: .releasing)
+        }
+    }
+
+    /// The server cannot be used.
+    func lost(_ reason: String) {
+        choosing()
+        set(reason, isTakenOver: false)
+    }
 
     /// Another daemon owns the schema.
-    func takenOver(_ reason: String) {
-        ownedUntil.store(0, ordering: .relaxed)
-        set(reason, isTakenOver: true)
+    func takenOver() {
+        choosing()
+        ownedUntil.store(0, ordering: .releasing)
+        set("another daemon has taken the schema over", isTakenOver: true)
     }
 
-    /// The server replies, and this daemon owns the schema.
+    /// The lease has been renewed.
     ///
-    /// - Parameter time: until when, by ``Clock/boot``.
-    func confirmed(until time: Int64) {
-        ownedUntil.store(time, ordering: .relaxed)
-        let isBack = state.withLock { state in
-            guard state.reason != nil, !state.isTakenOver else { return false }
+    /// - Parameter time: until when nobody else can own the schema, by ``Clock/boot``.
+    func renewed(until time: Int64) { ownedUntil.store(time, ordering: .releasing) }
+
+    /// The number of the lease has been raised, in a commit that the server has confirmed.
+    ///
+    /// - Parameters:
+    ///   - doubts: how often there had been doubt before that was begun.
+    ///   - server: another one from now on; nil: it has remained.
+    ///   - time: until when nobody else can own the schema, by ``Clock/boot``.
+    /// - Returns: the generation of connections to the server.
+    @discardableResult
+    func confirmed(
+        _ doubts: UInt64, _ server: (address: ServerAddress, identity: ServerIdentity)? = nil, until time: Int64
+    ) -> UInt64 {
+        ownedUntil.store(time, ordering: .releasing)
+        let (generation, isBack, text) = state.withLock { state in
+            if state.isTakenOver { return (UInt64(0), false, "") }
+            if let server {
+                state.generations += 1
+                state.server = ChosenServer(
+                    generation: state.generations, address: server.address, identity: server.identity)
+                state.mustChoose = false
+            }
+            state.answered = max(state.answered, doubts)
             state.reason = nil
-            return true
+            answers.add(1, ordering: .acquiringAndReleasing)
+            let generation = state.server?.generation ?? 0
+            current.store(generation, ordering: .releasing)
+            certain.store(state.isCertain ? generation : 0, ordering: .releasing)
+            defer { state.isReportedDown = false }
+            return (generation, state.isReportedDown, state.server?.description ?? "")
         }
-        if isBack { host.state(.up, "the server replies") }
+        if isBack { host.state(.up, "\(text) replies") }
+        return generation
     }
 
-    private func set(_ reason: String, isTakenOver: Bool = false) {
+    private func set(_ reason: String, isTakenOver: Bool) {
         let isNews = state.withLock { state in
             if state.isTakenOver { return false }
-            defer {
-                state.reason = reason
-                state.isTakenOver = isTakenOver
-            }
-            return state.reason == nil || isTakenOver
+            defer { state.isReportedDown = true }
+            state.reason = reason
+            state.isTakenOver = isTakenOver
+            return !state.isReportedDown || isTakenOver
         }
         if isNews { host.state(.down, reason) }
-        suspect()
     }
 }

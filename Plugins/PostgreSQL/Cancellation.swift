@@ -26,25 +26,12 @@ final class Cancellation: @unchecked Sendable {
     ///
     /// - Returns: false where the server does not reply in time.
     func send(atMost milliseconds: Int32) -> Bool {
-        var thread = pthread_t()
-        let code = pthread_create(
-            &thread, nil,
-            { cancellation in
-                // Retained below.
-                Unmanaged<Cancellation>.fromOpaque(cancellation!).takeRetainedValue().run()
-                return nil
-            }, Unmanaged.passRetained(self).toOpaque())
-        guard code == 0 else {
-            Unmanaged.passUnretained(self).release()
-            return false
-        }
-        pthread_detach(thread)
+        guard BackgroundThread.detach(named: "cancel", { self.run() }) else { return false }
         var interest = pollfd(fd: end, events: Int16(POLLIN), revents: 0)
         return poll(&interest, 1, milliseconds) > 0
     }
 
     private func run() {
-        clinux_name_thread("cancel")
         var message = [CChar](repeating: 0, count: 256)
         _ = PQcancel(request, &message, Int32(message.count))
         eventfd_write(end, 1)

@@ -39,7 +39,7 @@ enum CollectionStatement: Hashable {
     case verify
     /// The bounds of a transaction.
     case begin, commit
-    /// Locks the lease, on condition that its number is the one given.
+    /// Row and number: locks that row of the lease, on condition that its number is the one given.
     case fence
 
     /// A range of records in order.
@@ -104,7 +104,7 @@ enum CollectionStatement: Hashable {
                 parameters: [.text])
         case .begin: StatementDefinition(sql: "BEGIN", parameters: [])
         case .commit: StatementDefinition(sql: "COMMIT", parameters: [])
-        case .fence: StatementDefinition(sql: Lease.fenceSQL(scope.table), parameters: [.int8])
+        case .fence: StatementDefinition(sql: Lease.fenceSQL(scope.table), parameters: [.int8, .int8])
         }
     }
 }

@@ -2,37 +2,44 @@ import CPostgreSQL
 import CRUDPluginKit
 import Glibc
 
-/// A connection to the server, used by one thread at a time, in libpq's pipeline mode
+/// A connection to a server, used by one thread at a time, in libpq's pipeline mode
 /// (<https://www.postgresql.org/docs/current/libpq-pipeline-mode.html>).
 ///
 /// Statements are sent one after the other, then ``sync(_:)`` and one ``receive(_:)`` for each: that is one round trip.
 /// Where that fails in the middle, ``recover()`` makes the connection usable again, or ``isBroken`` says otherwise.
 final class Connection {
     private let handle: OpaquePointer
+    private let notices = Notices()
+    /// Which server it leads to.
+    private(set) var identity = ServerIdentity(system: 0, timeline: 0, startTime: 0, process: 0, isReadOnly: false)
+    /// Of the ``ChosenServer`` that it was opened for.
+    var generation: UInt64 = 0
     /// The server is not there any more, or nobody knows what it would reply to.
     private(set) var isBroken = false
-    /// The server itself has warned since this was reset, and not a function, such as that of a trigger, which the
-    /// warning would name as its context. While the server commits it does so where the commit has not reached the
-    /// standbys (<https://www.postgresql.org/docs/current/warm-standby.html#SYNCHRONOUS-REPLICATION>).
+    /// The server has warned since this was reset; see ``Notices/hasWarned``.
     var hasWarned: Bool {
-        get { warning.pointee }
-        set { warning.pointee = newValue }
+        get { notices.hasWarned }
+        set { notices.hasWarned = newValue }
     }
 
     /// A statement has failed since this was reset because somebody else has made the same thing.
     var hasCollided = false
 
-    private let warning = UnsafeMutablePointer<Bool>.allocate(capacity: 1)
     /// What the server has yet to reply to, in order.
     private var inFlight: [Sent] = []
     private var received = 0
+    /// A COMMIT is among it: whether the server is asked to stop waiting for its standbys is not ours to decide.
+    private var commitIsInFlight = false
     private var statements: [StatementKey: String] = [:]
     private var statementsNamed = 0
+    /// Of the names of statements, unlike any other connection's: a pooler may hand over the session of another one.
+    private let namePrefix = "crudd_\(String(UInt64.random(in: 0 ... .max), radix: 36))_"
     /// How many seconds the server lets a statement take; 0: as it comes, -1: not known.
     private var timeoutSeconds: Int64 = 0
 
     private static let maximumStatements = 1000
     private static let cancellationMilliseconds: Int32 = 1000
+    private static let openingMilliseconds: Int64 = 3000
 
     private enum Sent {
         case preparation(StatementKey)
@@ -49,48 +56,34 @@ final class Connection {
 
     // MARK: Opening
 
-    init(_ settings: ConnectionSettings) throws(StorageFailure) {
-        let handle = settings.withParameters { PQconnectdbParams($0, $1, 1) }
-        warning.initialize(to: false)
-        guard let handle else {
-            warning.deallocate()
-            throw StorageFailure(.unavailable, "cannot connect: out of memory")
-        }
+    init(_ settings: ConnectionSettings, to address: ServerAddress) throws(StorageFailure) {
+        let handle = settings.withParameters(of: address) { PQconnectdbParams($0, $1, 1) }
+        guard let handle else { throw StorageFailure(.unavailable, "cannot connect: out of memory") }
         self.handle = handle
         guard PQstatus(handle) == CONNECTION_OK, PQsetnonblocking(handle, 1) == 0, PQenterPipelineMode(handle) == 1
         else { throw lost("cannot connect") }
         guard let encoding = PQparameterStatus(handle, "server_encoding"), String(cString: encoding) == "UTF8" else {
             throw StorageFailure(.unsupported, "the encoding of the database is not UTF8")
         }
-        PQsetNoticeReceiver(
-            handle,
-            { warning, notice in
-                guard let severity = PQresultErrorField(notice, Int32(cpostgresql_severity)),
-                    String(cString: severity) == "WARNING",
-                    PQresultErrorField(notice, Int32(cpostgresql_context)) == nil
-                else { return }
-                // The address given below, which is valid until the connection is closed.
-                warning!.assumingMemoryBound(to: Bool.self).pointee = true
-            }, warning)
-        try configure()
+        notices.receive(from: handle)
+        let wait = Wait(milliseconds: Self.openingMilliseconds)
+        try configure(wait, plansOnce: settings.plansOnce)
+        identity = try ServerIdentity.ask(self, wait)
     }
 
     deinit {
         PQfinish(handle)
-        warning.deallocate()
     }
 
     /// Each statement is made for one plan: an index, in its order. The planner does not know how many rows are wanted,
-    /// nor that a table which is empty now will grow.
-    private func configure() throws(StorageFailure) {
-        let wait = Wait(milliseconds: 3000)
-        for name in ["enable_sort", "enable_seqscan", "enable_bitmapscan", "jit"] {
-            try sendSetting("SET \(name) = off")
+    /// nor that a table which is empty now will grow. A setting that the server does not know is left out.
+    private func configure(_ wait: Wait, plansOnce: Bool) throws(StorageFailure) {
+        var settings = ["enable_sort = off", "enable_seqscan = off", "enable_bitmapscan = off", "jit = off"]
+        if plansOnce { settings.append("plan_cache_mode = force_generic_plan") }
+        for setting in settings {
+            try sendSetting("SET \(setting)")
             try sync(wait)
-            try finish(wait)
         }
-        try sendSetting("SET plan_cache_mode = force_generic_plan")
-        try sync(wait)
         try finish(wait)
     }
 
@@ -108,6 +101,7 @@ final class Connection {
         }
         guard isSent else { throw lost("cannot send a statement") }
         inFlight.append(.statement)
+        if statement == .commit { commitIsInFlight = true }
     }
 
     private func prepare(
@@ -117,7 +111,7 @@ final class Connection {
             try sendSetting("DEALLOCATE ALL")
             statements.removeAll()
         }
-        let name = "crudd_\(statementsNamed)"
+        let name = namePrefix + String(statementsNamed)
         statementsNamed += 1
         let types = definition.parameters.map(\.rawValue)
         guard PQsendPrepare(handle, name, definition.sql, Int32(types.count), types) == 1 else {
@@ -200,6 +194,7 @@ final class Connection {
         }
         inFlight.removeAll(keepingCapacity: true)
         received = 0
+        commitIsInFlight = false
     }
 
     private func nextResult(_ wait: Wait, endsWithNull: Bool) throws(StorageFailure) -> QueryResult {
@@ -234,8 +229,10 @@ final class Connection {
 
     // MARK: Failures
 
-    /// Has the server stop what it does, and makes the connection ready for other statements.
+    /// Has the server stop what it does, and makes the connection ready for other statements. One on which a COMMIT
+    /// waits is given up instead: if the COMMIT were cancelled the server would apply it without its standbys.
     func recover() {
+        if commitIsInFlight { isBroken = true }
         if isBroken { return }
         // What was set in a transaction that is undone is undone, too.
         timeoutSeconds = -1
@@ -267,10 +264,24 @@ final class Connection {
 
     private func lost(_ action: String) -> StorageFailure {
         isBroken = true
-        return StorageFailure(.unavailable, "\(action): \(singleLine(String(cString: PQerrorMessage(handle))))")
+        return StorageFailure(.unavailable, "\(action): \(ending)")
+    }
+
+    /// Why the connection has ended: what the server has said, or libpq, without its guesses.
+    var ending: String {
+        if let error = notices.ending { return error.description }
+        let message = String(cString: PQerrorMessage(handle))
+        let lines = message.split(whereSeparator: \.isNewline)
+        return lines.isEmpty
+            ? "the server has closed it" : singleLine(lines.filter { $0.first != "\t" }.joined(separator: "\n"))
     }
 
     var socket: Int32 { PQsocket(handle) }
+
+    /// Whether it was opened for a server and still leads there.
+    func belongs(to server: ChosenServer) -> Bool {
+        generation == server.generation && !isBroken && !hasEnded()
+    }
 
     /// Whether the server has closed it. Only where nothing is in flight.
     func hasEnded() -> Bool {

@@ -1,12 +1,12 @@
 import CRUDPluginKit
-import Glibc
 import Synchronization
 
-/// The ownership of a schema: the one row of `crudd_lease`.
+/// The ownership of a schema: a row of `crudd_lease`.
 ///
-/// Its holder renews it every ``renewalInterval`` and may be sure of it for ``certainty`` after it has sent a renewal;
-/// others may take it over when it has not been renewed for ``duration``, by the server's clock. That keeps what the
-/// host remembers of records coherent.
+/// There is one row, number 1, for all daemons. Its holder renews it every ``renewalInterval`` and may be sure of it
+/// for ``certainty`` after it has sent a renewal; others may take it over when it has not been renewed for
+/// ``duration``, by the server's clock. That keeps what the host remembers of records coherent. Daemons that share a
+/// schema have a row each, which nobody else wants.
 ///
 /// Writes do not depend on clocks. Each transaction that writes begins by locking the row in share mode, on condition
 /// that its number `fence` is the one that the holder has got with the lease; taking it over, or ``advance(_:_:)``,
@@ -19,39 +19,58 @@ final class Lease: Sendable {
     private let table: String
     /// Tells this holder from all others, ever.
     private let holder = HolderIdentity.make()
+    /// Which row it is.
+    private let row: Int64
+    private let isShared: Bool
     private let number = Atomic<Int64>(0)
-    private let mayHaveAdvanced = Atomic(false)
+    private let sequenceCeiling = Atomic<UInt64>(0)
 
-    init(_ schema: Schema) {
+    init(_ schema: Schema, isShared: Bool) {
         table = schema.table("crudd_lease")
+        self.isShared = isShared
+        row = isShared ? .random(in: 2 ... .max) : 1
     }
+
+    /// It is not used any more.
+    func end() { HolderIdentity.end(holder) }
 
     /// The number that transactions of the holder expect.
     var fence: Int64 { number.load(ordering: .acquiring) }
 
-    /// Whether ``fence`` may be out of date, though nobody else holds the lease: the reply to ``advance(_:_:)`` was
-    /// lost.
-    var isInDoubt: Bool { mayHaveAdvanced.load(ordering: .acquiring) }
+    /// Above this no sequence number has been used. It is raised, by ``reserve(_:_:_:)``, before that happens.
+    var ceiling: UInt64 { sequenceCeiling.load(ordering: .acquiring) }
 
     /// What the statements of transactions are made for.
     var scope: StatementScope { StatementScope(number: -1, table: table, removals: "", itemType: .text, indexes: []) }
 
-    /// A statement with the parameter ``fence`` that locks the row, and fails with ``lossState`` if the lease is lost.
+    /// A statement with the parameters ``row`` and ``fence`` that locks the row, and fails with ``lossState`` if the
+    /// number is another one.
     static func fenceSQL(_ table: String) -> String {
         """
-        WITH held AS (SELECT 1 FROM \(table) WHERE number = 1 AND fence = $1 FOR SHARE)
+        WITH held AS (SELECT 1 FROM \(table) WHERE number = $1 AND fence = $2 FOR SHARE)
         SELECT 1 / count(*) FROM held
         """
+    }
+
+    /// Of that statement, and the number that was given.
+    var fenceParameters: (parameters: Parameters, fence: Int64) {
+        let fence = fence
+        var parameters = Parameters()
+        parameters.add(row)
+        parameters.add(fence)
+        return (parameters, fence)
     }
 
     /// The SQLSTATE of a division by zero.
     static let lossState = "22012"
 
+    // MARK: The holder
+
     /// Acquires the lease.
     ///
-    /// - Returns: above which no sequence number has been used.
     /// - Throws: `unavailable` while somebody else holds it.
-    func acquire(_ connection: Connection, _ wait: Wait) throws(StorageFailure) -> UInt64 {
+    func acquire(_ connection: Connection, _ wait: Wait) throws(StorageFailure) {
+        if isShared { return try makeRow(connection, wait) }
         let held = try connection.query(
             "SELECT coalesce(holder, ''), coalesce(place, '') FROM \(table) WHERE number = 1", Parameters(), [], wait
         ).check("read the lease")
@@ -62,135 +81,116 @@ final class Lease: Sendable {
         parameters.add(HolderIdentity.place)
         // One that was killed on this machine need not be waited for.
         parameters.add(HolderIdentity.isDead(previous) ? previous : "")
-        let result = try connection.query(
+        let result = try confirmed(
             """
             UPDATE \(table) SET holder = $1, place = $2, fence = fence + 1, expires_at = now() + \(Self.duration)
-            WHERE number = 1 AND (holder IS NULL OR holder = $3 OR expires_at < now())
+            WHERE number = 1 AND (holder IS NULL OR holder = $1 OR holder = $3 OR expires_at < now())
             RETURNING fence, sequence_ceiling
-            """, parameters, [.text, .text, .text], wait
-        ).check("acquire the lease")
+            """, parameters, [.text, .text, .text], connection, wait, "acquire the lease")
         guard result.rowCount == 1 else {
             throw StorageFailure(.unavailable, "the schema is in use by \(held.text(0, 1))")
         }
-        number.store(result.integer(0, 0), ordering: .releasing)
-        return UInt64(clamping: result.integer(0, 1))
+        take(result)
     }
 
-    /// Above which no sequence number has been used, where nobody holds the lease.
-    func sequenceCeiling(_ connection: Connection, _ wait: Wait) throws(StorageFailure) -> UInt64 {
-        let ceiling = try connection.query(
-            "SELECT sequence_ceiling FROM \(table) WHERE number = 1", Parameters(), [], wait
-        ).check("read the lease")
-        return ceiling.rowCount == 1 ? UInt64(clamping: ceiling.integer(0, 0)) : 0
+    /// Makes the row of one of several daemons, and removes those of daemons that have ended long ago.
+    private func makeRow(_ connection: Connection, _ wait: Wait) throws(StorageFailure) {
+        try connection.query(
+            "DELETE FROM \(table) WHERE number <> 1 AND expires_at < now() - interval '1 day'", Parameters(), [], wait
+        ).check("remove old rows of the lease")
+        guard try advance(connection, wait) else { throw StorageFailure(.corrupt, "\(table) has no row") }
     }
 
     /// Renews the lease.
     ///
     /// - Returns: false if somebody else has acquired it.
     func renew(_ connection: Connection, _ wait: Wait) throws(StorageFailure) -> Bool {
-        try update("expires_at = now() + \(Self.duration)", connection, wait).affectedRows == 1
+        try update("expires_at = now() + \(Self.duration)", connection, wait).rowCount == 1
     }
 
     /// Waits for transactions of lost connections to end, and has those fail that have not yet begun.
     ///
     /// - Returns: false if somebody else has acquired the lease.
     func advance(_ connection: Connection, _ wait: Wait) throws(StorageFailure) -> Bool {
-        mayHaveAdvanced.store(true, ordering: .releasing)
-        let result = try update("fence = fence + 1", connection, wait)
-        mayHaveAdvanced.store(false, ordering: .releasing)
-        guard result.affectedRows == 1 else { return false }
-        number.store(result.integer(0, 0), ordering: .releasing)
+        var result = try update("fence = fence + 1, expires_at = now() + \(Self.duration)", connection, wait)
+        if isShared, result.rowCount == 0 {
+            var parameters = Parameters()
+            parameters.add(holder)
+            parameters.add(HolderIdentity.place)
+            result = try confirmed(
+                """
+                INSERT INTO \(table) (number, holder, place, fence, expires_at, sequence_ceiling)
+                SELECT \(row), $1, $2, 1, now() + \(Self.duration), sequence_ceiling FROM \(table) WHERE number = 1
+                RETURNING fence, sequence_ceiling
+                """, parameters, [.text, .text], connection, wait, "make a row of the lease")
+        }
+        guard result.rowCount == 1 else { return false }
+        take(result)
         return true
+    }
+
+    private func take(_ result: QueryResult) {
+        number.store(result.integer(0, 0), ordering: .releasing)
+        sequenceCeiling.store(UInt64(clamping: result.integer(0, 1)), ordering: .releasing)
     }
 
     /// Notes durably that sequence numbers up to `ceiling` may be used.
     ///
-    /// - Parameter isShared: whether there is no holder.
-    func reserve(
-        _ ceiling: UInt64, isShared: Bool, _ connection: Connection, _ wait: Wait
-    ) throws(StorageFailure) -> Bool {
+    /// - Returns: false if somebody else has acquired the lease.
+    func reserve(_ ceiling: UInt64, _ connection: Connection, _ wait: Wait) throws(StorageFailure) -> Bool {
         var parameters = Parameters()
         parameters.add(Int64(clamping: ceiling))
         if !isShared { parameters.add(holder) }
-        let result = try connection.query(
+        let result = try confirmed(
             """
             UPDATE \(table) SET sequence_ceiling = greatest(sequence_ceiling, $1)
-            WHERE number = 1\(isShared ? "" : " AND holder = $2")
-            """, parameters, isShared ? [.int8] : [.int8, .text], wait
-        ).check("reserve sequence numbers")
-        return result.affectedRows == 1
+            WHERE number = 1\(isShared ? "" : " AND holder = $2") RETURNING 1
+            """, parameters, isShared ? [.int8] : [.int8, .text], connection, wait, "reserve sequence numbers")
+        guard result.rowCount == 1 else { return false }
+        sequenceCeiling.store(ceiling, ordering: .releasing)
+        return true
     }
 
     func release(_ connection: Connection, _ wait: Wait) throws(StorageFailure) {
-        _ = try update("holder = NULL, expires_at = NULL", connection, wait)
+        if isShared {
+            try connection.query("DELETE FROM \(table) WHERE number = \(row)", Parameters(), [], wait)
+                .check("release the lease")
+        } else {
+            _ = try update("holder = NULL, expires_at = NULL", connection, wait)
+        }
     }
+
+    // MARK: Statements
 
     private func update(
         _ assignment: String, _ connection: Connection, _ wait: Wait
     ) throws(StorageFailure) -> QueryResult {
         var parameters = Parameters()
         parameters.add(holder)
-        return try connection.query(
-            "UPDATE \(table) SET \(assignment) WHERE number = 1 AND holder = $1 RETURNING fence", parameters,
-            [.text], wait
-        ).check("renew the lease")
+        let ceiling = isShared ? "(SELECT sequence_ceiling FROM \(table) WHERE number = 1)" : "sequence_ceiling"
+        return try confirmed(
+            """
+            UPDATE \(table) SET \(assignment) WHERE number = \(row) AND holder = $1 RETURNING fence, \(ceiling)
+            """, parameters, [.text], connection, wait, "renew the lease")
+    }
+
+    /// Runs a statement, which is a transaction of its own.
+    ///
+    /// - Throws: `unavailable` as well where the server has committed it without its standbys.
+    private func confirmed(
+        _ sql: String, _ parameters: Parameters, _ types: [ServerType], _ connection: Connection, _ wait: Wait,
+        _ action: String
+    ) throws(StorageFailure) -> QueryResult {
+        connection.hasWarned = false
+        try connection.limitStatements(wait)
+        let result = try connection.query(sql, parameters, types, wait).check(action)
+        if connection.hasWarned { throw .unconfirmed }
+        return result
     }
 }
 
-/// Who holds a lease, such that another process of the same machine can tell that it has ended.
-enum HolderIdentity {
-    /// For the administrator.
-    static var place: String {
-        var name = [CChar](repeating: 0, count: 256)
-        gethostname(&name, name.count - 1)
-        return "process \(getpid()) of \(text(name))"
-    }
-
-    /// `BOOT/NAMESPACE/PID/START/RANDOM`: a process is known by its id, within a namespace of ids and one run of the
-    /// kernel, and by the time at which it was started.
-    static func make() -> String {
-        "\(machine)/\(getpid())/\(startTime(of: getpid()) ?? "")/\(UInt64.random(in: 0 ... .max))"
-    }
-
-    /// Whether a holder is certain to have ended.
-    static func isDead(_ holder: String) -> Bool {
-        let parts = holder.split(separator: "/", omittingEmptySubsequences: false)
-        guard parts.count == 5, "\(parts[0])/\(parts[1])" == machine, !machine.hasPrefix("/"), !machine.hasSuffix("/"),
-            let pid = pid_t(parts[2]), pid > 0
-        else { return false }
-        if kill(pid, 0) == -1, errno == ESRCH { return true }
-        // Another process may have got its id.
-        guard let start = startTime(of: pid) else { return false }
-        return start != parts[3]
-    }
-
-    private static let machine: String = {
-        let boot = text(of: "/proc/sys/kernel/random/boot_id")?.filter { !$0.isNewline } ?? ""
-        var namespace = [CChar](repeating: 0, count: 64)
-        let size = readlink("/proc/self/ns/pid", &namespace, namespace.count - 1)
-        return "\(boot)/\(size > 0 ? text(namespace) : "")"
-    }()
-
-    /// Field 22 of `/proc/PID/stat`; nil where it cannot be read, or the process has ended and is a zombie.
-    private static func startTime(of pid: pid_t) -> String? {
-        // The second field is the program's name, which may hold spaces and parentheses.
-        guard let stat = text(of: "/proc/\(pid)/stat"), let end = stat.lastIndex(of: ")") else { return nil }
-        let fields = stat[end...].split(separator: " ")
-        guard fields.count > 20 else { return nil }
-        // A zombie holds nothing any more.
-        return fields[1] == "Z" ? "ended" : String(fields[20])
-    }
-
-    private static func text(of path: String) -> String? {
-        guard let file = fopen(path, "re") else { return nil }
-        defer { fclose(file) }
-        var bytes = [CChar](repeating: 0, count: 4096)
-        let count = fread(&bytes, 1, bytes.count - 1, file)
-        return count > 0 ? text(bytes) : nil
-    }
-
-    /// What stands before the terminator.
-    private static func text(_ characters: [CChar]) -> String {
-        String(decoding: characters.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
-    }
+extension StorageFailure {
+    /// Somebody has cancelled the wait.
+    static let unconfirmed = StorageFailure(
+        .unavailable, "the server has committed a transaction without waiting for its standbys")
 }

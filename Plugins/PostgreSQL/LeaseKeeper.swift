@@ -4,53 +4,46 @@ import Glibc
 import Synchronization
 
 /// A thread with a connection of its own, which renews the lease, notices at once that the server has closed its
-/// connection, and connects again until it succeeds. What it finds goes to ``Availability``.
-///
-/// With several daemons that write at once there is no lease, and it only watches the server.
-// `connection` and `connected` are the thread's alone once it runs; `start` and `stop` come before and after.
+/// connection, chooses a server again until it succeeds, and answers doubt by raising the number of the lease. What it
+/// finds goes to ``Availability``.
+// `connection` and `choice` are the thread's alone once it runs; `start` and `stop` come before and after.
 final class LeaseKeeper: @unchecked Sendable {
-    private let settings: ConnectionSettings
     private let availability: Availability
-    private let lease: Lease?
+    private let lease: Lease
+    private let choice: ServerChoice
     private var connection: Connection?
-    private var thread = pthread_t()
+    /// Why there is no connection.
+    private var cause = ""
+    private var thread: pthread_t?
     private let isStopping = Atomic(false)
 
     /// How long the server may take to reply to a renewal.
-    private static let replyTimeoutMilliseconds: Int64 = 2500
+    static let replyTimeoutMilliseconds: Int64 = 2500
     private static let pauses: [Int32] = [50, 100, 200, 400, 800, 1000]
 
     /// - Parameters:
     ///   - lease: the one that the caller has just acquired.
     ///   - connection: the keeper's from now on.
-    init(_ settings: ConnectionSettings, _ availability: Availability, _ lease: Lease?, _ connection: Connection) {
-        self.settings = settings
+    init(_ availability: Availability, _ lease: Lease, _ choice: ServerChoice, _ connection: Connection) {
         self.availability = availability
         self.lease = lease
+        self.choice = choice
         self.connection = connection
     }
 
     func start() throws(StorageFailure) {
-        let code = pthread_create(
-            &thread, nil,
-            { keeper in
-                // Retained below.
-                Unmanaged<LeaseKeeper>.fromOpaque(keeper!).takeRetainedValue().run()
-                return nil
-            }, Unmanaged.passRetained(self).toOpaque())
-        guard code == 0 else {
-            Unmanaged.passUnretained(self).release()
-            throw StorageFailure(errno: code, "cannot start a thread")
-        }
+        thread = BackgroundThread.start(named: "lease") { self.run() }
+        if thread == nil { throw StorageFailure(.unavailable, "the system has no thread for the lease") }
     }
 
     /// Ends the thread and releases the lease.
     func stop() {
         isStopping.store(true, ordering: .releasing)
-        availability.suspect()
-        pthread_join(thread, nil)
+        availability.wake()
+        if let thread { pthread_join(thread, nil) }
         // What fails here runs out by itself.
-        if let connection, !connection.isBroken { try? lease?.release(connection, Wait(milliseconds: 1000)) }
+        if let connection, !connection.isBroken { try? lease.release(connection, Wait(milliseconds: 1000)) }
+        lease.end()
         connection = nil
     }
 
@@ -59,60 +52,92 @@ final class LeaseKeeper: @unchecked Sendable {
     private var hasToStop: Bool { isStopping.load(ordering: .acquiring) }
 
     private func run() {
-        clinux_name_thread("lease")
         var failures = 0
         while !hasToStop {
             do throws(StorageFailure) {
-                guard try renew() else { return }
+                guard try connection == nil ? choose() : renew() else { return }
                 failures = 0
-                awaitNews(milliseconds: Int32(Lease.renewalInterval / 1_000_000))
+                awaitNews()
             } catch {
                 // Perhaps only this connection was lost: then the next attempt follows at once.
-                let isClosed = connection?.isBroken ?? true
-                if failures > 0 || !isClosed {
-                    availability.lost(error.message)
-                    awaitWakeup(milliseconds: Self.pauses[min(failures, Self.pauses.count - 1)])
-                }
-                // What is still waiting for a standby, say, would keep a connection of the server's for long.
+                let isClosed = connection?.isBroken ?? false
+                if connection != nil { cause = error.message }
+                if isClosed, failures == 0 { availability.choosing() } else { availability.lost(error.message) }
+                // What is still waiting for a standby, say, would keep a connection of the server's for long. It is
+                // about the lease alone: nothing that was written depends on it.
                 connection?.recover()
                 connection = nil
+                if !isClosed || failures > 0 { pause(Self.pauses[min(failures, Self.pauses.count - 1)]) }
                 failures += 1
             }
         }
     }
 
-    /// Returns whether to continue.
-    private func renew() throws(StorageFailure) -> Bool {
-        let connection = if let connection { connection } else { try Connection(settings) }
-        self.connection = connection
-        let wait = Wait(milliseconds: Self.replyTimeoutMilliseconds)
-        let start = Clock.boot
-        guard let lease else {
-            try connection.query("SELECT 1", Parameters(), [], wait).check("ask the server")
-            availability.confirmed(until: 0)
-            return true
+    /// Chooses a server, and says whether the lease is still held there.
+    private func choose() throws(StorageFailure) -> Bool {
+        availability.choosing()
+        let doubts = availability.question.doubts
+        var isHeld = false
+        var start: Int64 = 0
+        let choice = try choice.choose(because: cause) { (connection) throws(StorageFailure) in
+            start = Clock.boot
+            isHeld = try lease.advance(connection, Wait(milliseconds: Self.replyTimeoutMilliseconds))
         }
-        guard try lease.renew(connection, wait) else {
-            availability.takenOver("another daemon has taken the schema over")
+        guard isHeld else {
+            availability.takenOver()
             return false
         }
-        availability.confirmed(until: start + Lease.certainty)
+        connection = choice.connection
+        availability.confirmed(doubts, choice.server, until: start + Lease.certainty)
         return true
     }
 
-    /// Waits until it is time to renew, the server closes the connection, or somebody has lost theirs.
-    private func awaitNews(milliseconds: Int32) {
-        guard let connection else { return }
-        var interests = [
-            pollfd(fd: connection.socket, events: Int16(POLLIN), revents: 0),
-            pollfd(fd: availability.wakeup, events: Int16(POLLIN), revents: 0),
-        ]
-        poll(&interests, 2, milliseconds)
-        if interests[1].revents != 0 { drainWakeup() }
-        if interests[0].revents != 0, connection.hasEnded() { self.connection = nil }
+    /// Renews the lease, and says whether it is still held. Where there is doubt it is answered by that.
+    private func renew() throws(StorageFailure) -> Bool {
+        guard let connection else { return true }
+        let question = availability.question
+        if question.mustChoose {
+            cause = "connections to the same address lead to another server"
+            self.connection = nil
+            return try choose()
+        }
+        let wait = Wait(milliseconds: Self.replyTimeoutMilliseconds)
+        let start = Clock.boot
+        let isHeld = try question.isOpen ? lease.advance(connection, wait) : lease.renew(connection, wait)
+        guard isHeld else {
+            availability.takenOver()
+            return false
+        }
+        if question.isOpen {
+            availability.confirmed(question.doubts, until: start + Lease.certainty)
+        } else {
+            availability.renewed(until: start + Lease.certainty)
+        }
+        return true
     }
 
-    private func awaitWakeup(milliseconds: Int32) {
+    /// Waits until it is time to renew, the server closes the connection, or somebody is in doubt.
+    private func awaitNews() {
+        guard let connection else { return }
+        let end = Clock.monotonic + Lease.renewalInterval
+        while !hasToStop, !availability.question.isOpen {
+            let left = Int32(max(end - Clock.monotonic, 0) / 1_000_000)
+            var interests = [
+                pollfd(fd: connection.socket, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: availability.wakeup, events: Int16(POLLIN), revents: 0),
+            ]
+            guard poll(&interests, 2, left) > 0 else { return }
+            if interests[1].revents != 0 { drainWakeup() }
+            if interests[0].revents != 0, connection.hasEnded() {
+                availability.choosing()
+                cause = connection.ending
+                self.connection = nil
+                return
+            }
+        }
+    }
+
+    private func pause(_ milliseconds: Int32) {
         // Those who lose their connections now bring no news.
         let end = Clock.monotonic + Int64(milliseconds) * 1_000_000
         while !hasToStop, Clock.monotonic < end {

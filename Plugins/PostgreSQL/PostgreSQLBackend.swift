@@ -25,23 +25,33 @@ final class PostgreSQLBackend: StorageBackend {
     init(options: PostgreSQLOptions, host: Host, call: CallContext) throws(StorageFailure) {
         self.options = options
         self.host = host
-        settings = ConnectionSettings(options)
-        schema = Schema(name: options.schema)
-        availability = Availability(host)
-        let wait = Wait(milliseconds: 10_000)
-        let lease = Lease(schema)
-        let connection = try Connection(settings)
-        try schema.prepare(connection, wait)
-        let keeping = try Connection(settings)
-        lastSequence = try options.isShared ? lease.sequenceCeiling(keeping, wait) : lease.acquire(keeping, wait)
-        var capabilities = Self.capabilities(with: options)
-        if try !Self.isDurable(connection, wait) { capabilities.remove(.durable) }
-        self.capabilities = capabilities
-        availability.confirmed(until: options.isShared ? 0 : Clock.boot + Lease.renewalInterval)
-        writer = Writer(
-            settings, availability, lease, connection, isShared: options.isShared, sequenceCeiling: lastSequence)
-        keeper = LeaseKeeper(settings, availability, options.isShared ? nil : lease, keeping)
-        try keeper.start()
+        let settings = ConnectionSettings(options)
+        let schema = Schema(name: options.schema)
+        let availability = Availability(host)
+        let lease = Lease(schema, isShared: options.isShared)
+        let choice = ServerChoice(settings, host)
+        let confirmationLimit = LeaseKeeper.replyTimeoutMilliseconds
+        do throws(StorageFailure) {
+            var start: Int64 = 0
+            let chosen = try choice.choose(because: "the backend is opened") { (connection) throws(StorageFailure) in
+                try schema.prepare(connection, Wait(milliseconds: 10_000))
+                start = Clock.boot
+                try lease.acquire(connection, Wait(milliseconds: confirmationLimit))
+            }
+            availability.confirmed(0, chosen.server, until: start + Lease.certainty)
+            let connection = try Connection(settings, to: availability.server(), availability)
+            var capabilities = Self.capabilities(with: options)
+            if try !Self.isDurable(connection, Wait(milliseconds: 10_000)) { capabilities.remove(.durable) }
+            self.capabilities = capabilities
+            writer = Writer(settings, availability, lease, connection, isShared: options.isShared)
+            keeper = LeaseKeeper(availability, lease, choice, chosen.connection)
+            try keeper.start()
+        } catch {
+            lease.end()
+            throw error
+        }
+        lastSequence = lease.ceiling
+        (self.settings, self.schema, self.availability) = (settings, schema, availability)
     }
 
     /// Whoever shares a schema does not learn of the others' changes.
@@ -230,8 +240,7 @@ final class PostgreSQLBackend: StorageBackend {
     // MARK: Records
 
     func openReader() throws(StorageFailure) -> PostgreSQLReader {
-        PostgreSQLReader(
-            settings, availability, host, version: options.isShared ? 0 : UInt64(clamping: writer.firstFence))
+        PostgreSQLReader(settings, availability, host, isShared: options.isShared)
     }
 
     func write(_ batch: borrowing WriteBatch<PostgreSQLCollection>) throws(StorageFailure) {

@@ -7,14 +7,17 @@ final class PostgreSQLReader: StorageReader {
     private let availability: Availability
     private let host: Host
     private var connection: Connection?
-    /// What ``dataVersion()`` returns while no other daemon can own the schema; 0: others may write at any time.
-    private let version: UInt64
+    /// Whether other daemons write at any time.
+    private let isShared: Bool
 
-    init(_ settings: ConnectionSettings, _ availability: Availability, _ host: Host, version: UInt64) {
+    /// How often a statement is executed whose connection is lost, or whose server is in doubt by then.
+    private static let maximumAttempts = 3
+
+    init(_ settings: ConnectionSettings, _ availability: Availability, _ host: Host, isShared: Bool) {
         self.settings = settings
         self.availability = availability
         self.host = host
-        self.version = version
+        self.isShared = isShared
     }
 
     func close() {
@@ -23,7 +26,7 @@ final class PostgreSQLReader: StorageReader {
 
     /// Nobody else writes as long as this daemon owns the schema.
     func dataVersion() -> UInt64 {
-        availability.isOwned ? version : 0
+        isShared ? 0 : availability.version
     }
 
     // MARK: Reading
@@ -150,48 +153,50 @@ final class PostgreSQLReader: StorageReader {
 
     // MARK: The connection
 
-    /// Runs a statement. A connection that is found to be lost is replaced once, as reading changes nothing.
+    /// Runs a statement. What a server has returned about which there is doubt by then is not used: the statement is
+    /// executed again when that has been answered, as reading changes nothing.
     private func query(
         _ statement: CollectionStatement, _ scope: StatementScope, _ parameters: Parameters, _ call: CallContext
     ) throws(StorageFailure) -> QueryResult {
-        var isRetried = connection == nil
+        var attempts = 0
         while true {
-            try availability.check()
-            let connection: Connection
-            if let existing = self.connection {
-                connection = existing
-            } else {
-                do throws(StorageFailure) {
-                    connection = try Connection(settings)
-                } catch {
-                    availability.suspect()
-                    throw error
-                }
-                self.connection = connection
-            }
+            attempts += 1
+            let connection = try connected()
+            var failure = StorageFailure(.unavailable, "another server has been chosen meanwhile")
             do throws(StorageFailure) {
-                return try execute(statement, scope, parameters, Wait(call, availability, isInterruptible: true))
+                let wait = Wait(call, availability, isInterruptible: true).on(connection)
+                let result = try execute(statement, scope, parameters, connection, wait)
+                if availability.isCertain(connection.generation) { return result }
             } catch {
                 connection.recover()
                 guard connection.isBroken else { throw error }
                 self.connection = nil
-                availability.suspect()
-                if isRetried { throw error }
-                isRetried = true
+                availability.doubt()
+                failure = error
             }
+            if attempts == Self.maximumAttempts { throw failure }
         }
+    }
 
-        func execute(
-            _ statement: CollectionStatement, _ scope: StatementScope, _ parameters: Parameters, _ wait: Wait
-        ) throws(StorageFailure) -> QueryResult {
-            // Set above.
-            let connection = self.connection!
-            try connection.limitStatements(wait)
-            try connection.send(statement, scope, parameters)
-            try connection.sync(wait)
-            let result = try connection.receive(wait)
-            try connection.finish(wait)
-            return try result.check("read")
-        }
+    private func connected() throws(StorageFailure) -> Connection {
+        if let connection, availability.isCertain(connection.generation) { return connection }
+        let server = try availability.server()
+        if let connection, connection.belongs(to: server) { return connection }
+        self.connection = nil
+        let connection = try Connection(settings, to: server, availability)
+        self.connection = connection
+        return connection
+    }
+
+    private func execute(
+        _ statement: CollectionStatement, _ scope: StatementScope, _ parameters: Parameters,
+        _ connection: Connection, _ wait: Wait
+    ) throws(StorageFailure) -> QueryResult {
+        try connection.limitStatements(wait)
+        try connection.send(statement, scope, parameters)
+        try connection.sync(wait)
+        let result = try connection.receive(wait)
+        try connection.finish(wait)
+        return try result.check("read")
     }
 }

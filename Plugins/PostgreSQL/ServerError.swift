@@ -18,6 +18,9 @@ struct ServerError {
     /// The statement was not executed, as one before it in the pipeline has failed.
     static let skipped = ServerError(state: "", message: "a statement before has failed")
 
+    /// The lease has another number: nothing was applied.
+    static let fenceRaised = ServerError(state: "40001", message: "the number of the lease has been raised meanwhile")
+
     private var sqlClass: Substring { state.prefix(2) }
 
     /// Whether the transaction has lost against another one, and may succeed if it is tried again.
@@ -29,13 +32,16 @@ struct ServerError {
     /// Whether one record of a batch may be the cause.
     var concernsRecord: Bool { status == .unsupported }
 
-    /// The server cannot be written to or is about to go: another connection may find one that can.
-    var endsConnection: Bool { ["25006", "57P01", "57P02", "57P03", "57P05"].contains(state) }
+    /// The server cannot be written to or is about to go, so that another connection may find one that can; or the
+    /// session is not the one that it was, as behind a pooler that hands sessions over.
+    var endsConnection: Bool {
+        ["25006", "57P01", "57P02", "57P03", "57P05", "26000", "42P05", "08P01"].contains(state)
+    }
 
     var status: StorageFailure.Status {
         switch state {
         case "53100": .noSpace
-        case "57014", "25006", "25P03": .unavailable
+        case "57014", "25006", "25P03", "26000", "42P05": .unavailable
         case "42P01", "42703": .corrupt  // Somebody has dropped a table or a column.
         case "42501": .unavailable
         case "0A000": .unsupported

@@ -5,11 +5,13 @@ struct Wait {
     /// In nanoseconds of ``Clock/monotonic``.
     let limit: Int64
     /// Whose interruption ends it; nil: nobody's.
-    private let call: CallContext?
+    private var call: CallContext?
     /// What ends it when the server is lost; nil: nothing.
-    private let availability: Availability?
+    private var availability: Availability?
+    /// Of the server that is waited for; nil: of any.
+    private var generation: UInt64?
     /// Who is told that the call advances; nil: nobody.
-    private let host: Host?
+    private var host: Host?
 
     /// Without a deadline, as the host has its own.
     private static let longest: Int64 = 60_000_000_000
@@ -17,9 +19,6 @@ struct Wait {
 
     init(limit: Int64) {
         self.limit = limit
-        call = nil
-        availability = nil
-        host = nil
     }
 
     init(milliseconds: Int64) {
@@ -30,18 +29,23 @@ struct Wait {
     ///
     /// - Parameter isInterruptible: whether it ends when nobody does; else only when the server is lost.
     init(_ call: CallContext, _ availability: Availability, isInterruptible: Bool) {
-        limit = min(call.deadline ?? .max, Clock.monotonic + Self.longest)
+        self.init(limit: min(call.deadline ?? .max, Clock.monotonic + Self.longest))
         self.call = isInterruptible ? call : nil
         self.availability = availability
-        host = nil
     }
 
     /// Waits as long as it takes to make an index, say: until the server is lost.
     init(forSchema availability: Availability, _ host: Host) {
-        limit = Clock.monotonic + Self.longestForSchema
-        call = nil
+        self.init(limit: Clock.monotonic + Self.longestForSchema)
         self.availability = availability
         self.host = host
+    }
+
+    /// The same, for what a connection is asked: it ends as well when another server is chosen.
+    func on(_ connection: Connection) -> Wait {
+        var wait = self
+        wait.generation = connection.generation
+        return wait
     }
 
     /// How long to sleep before ``check()``, in milliseconds.
@@ -57,7 +61,7 @@ struct Wait {
     func check() throws(StorageFailure) {
         if call?.isInterrupted == true { throw .interrupted }
         if Clock.monotonic >= limit { throw StorageFailure(.unavailable, "the server does not reply in time") }
-        try availability?.check()
+        try availability?.check(generation)
         host?.progress(0)
     }
 }

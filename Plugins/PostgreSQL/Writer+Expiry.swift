@@ -7,6 +7,7 @@ extension Writer {
         let collection = request.collection
         let wait = Wait(request.call, availability, isInterruptible: false)
         let next = try use { (connection) throws(StorageFailure) in
+            let wait = wait.on(connection)
             try connection.limitStatements(wait)
             try connection.send(.nextExpiry, collection.scope, Parameters())
             try connection.sync(wait)
@@ -16,7 +17,7 @@ extension Writer {
         }
         guard let next, next <= request.now, request.limit > 0 else { return next }
         let (last, overflows) = request.firstSequence.addingReportingOverflow(UInt64(request.limit - 1))
-        if overflows || last > sequenceCeiling {
+        if overflows || last > lease.ceiling {
             try reserve(SequenceBlock.last(of: overflows ? .max : last), request.call)
         }
         var attempts = 0
@@ -55,13 +56,14 @@ extension Writer {
         var progress = Progress.undecided
         do throws(StorageFailure) {
             return try use { (connection) throws(StorageFailure) in
+                let wait = wait.on(connection)
                 try connection.limitStatements(wait)
-                try begin(connection)
+                let fence = try begin(connection)
                 try connection.send(.expire(isRemembered: isRemembered), scope, parameters)
                 try connection.send(.nextExpiry, scope, Parameters())
                 connection.hasWarned = false
                 try commit(connection, wait, &progress)
-                var failure = try receiveBeginning(connection, wait, &progress)
+                var failure = try receiveBeginning(connection, wait, fence)
                 let expired = try connection.receive(wait)
                 let next = try connection.receive(wait)
                 let committed = try connection.receive(wait)
@@ -80,7 +82,8 @@ extension Writer {
         } catch {
             // The host looks again at what is there.
             guard progress == .committing else { throw error }
-            availability.doubtWrite()
+            // No later statement may meet it.
+            availability.doubt()
             throw StorageFailure(.outcomeUnknown, error.message)
         }
     }

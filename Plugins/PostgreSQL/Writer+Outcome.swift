@@ -1,14 +1,15 @@
 import CRUDPluginKit
 import Glibc
 
-// A connection that is lost after COMMIT was sent leaves the outcome open. Then this connects again, raises the number
-// of the lease, and rereads the revisions of the records that the batch was about. Raising the number waits for a
-// transaction of the old connection that is still in progress and fails those that would come later, so what is read
-// then is final. A record with the revision that the batch gave it proves that the transaction was committed; one that
-// the batch would have changed, and has not, proves that it was not. Revisions are unique.
+// A connection that is lost after COMMIT was sent leaves the outcome open, and so does a server that has committed
+// without its standbys. Then there is doubt, which the keeper of the lease answers by raising its number in a commit
+// that the server confirms: what is visible by then is replicated, and final. Only then are the revisions of the
+// records reread that the batch was about. A record with the revision that the batch gave it proves that the
+// transaction was committed; one that the batch would have changed, and has not, proves that it was not. Revisions are
+// unique.
 extension Writer {
-    static let timeoutMilliseconds: Int64 = 3000
-    private static let pauseMilliseconds: Int32 = 50
+    private static let timeoutMilliseconds: Int64 = 3000
+    private static let pauseMilliseconds: Int32 = 20
 
     /// What there is of a record.
     private struct Found {
@@ -26,15 +27,11 @@ extension Writer {
         of batch: borrowing WriteBatch<PostgreSQLCollection>, _ range: Range<Int>, after failure: StorageFailure
     ) throws(StorageFailure) {
         let unknown = StorageFailure(.outcomeUnknown, failure.message)
-        // The server has said that it has committed, and that others may not know: nothing can prove more.
-        if failure.status == .outcomeUnknown { throw failure }
+        availability.doubt()
         // The last mutation of each record is the one that is visible.
         var last: [RecordKey: Int] = [:]
         for position in range { last[RecordKey(batch[position])] = position }
-        guard let found = reread(batch, last, until: batch.deadline) else {
-            availability.doubtWrite()
-            throw unknown
-        }
+        guard let found = reread(batch, last, until: batch.deadline) else { throw unknown }
         switch verdict(batch, last, found) {
         case true?: for position in range { judge(batch, position, last, found) }
         case false?: throw failure.status == .noSpace ? failure : StorageFailure(.unavailable, failure.message)
@@ -48,24 +45,32 @@ extension Writer {
         _ batch: borrowing WriteBatch<PostgreSQLCollection>, _ last: [RecordKey: Int], until deadline: Int64?
     ) -> [RecordKey: Found]? {
         let limit = min(deadline ?? .max, Clock.monotonic + Self.timeoutMilliseconds * 1_000_000)
-        let wait = Wait(limit: limit)
-        repeat {
+        while let server = availability.answer(until: limit) {
             do throws(StorageFailure) {
-                let connection = try reconnect()
-                do throws(StorageFailure) {
-                    // What still waits for a lock when this gives up is not to stay behind.
-                    try connection.limitStatements(wait)
-                    if !isShared, try !lease.advance(connection, wait) { return nil }
-                    return try read(batch, last, connection, wait)
-                } catch {
-                    release(connection)
-                    throw error
-                }
+                return try read(batch, last, from: server, Wait(limit: limit))
             } catch {
+                // The connection was lost, as a rule: there is doubt again.
+                if Clock.monotonic >= limit { return nil }
                 poll(nil, 0, Self.pauseMilliseconds)
             }
-        } while Clock.monotonic < limit
+        }
+        // Nothing is read or written before the keeper has found a server that confirms commits.
+        availability.report("a commit is not confirmed")
         return nil
+    }
+
+    private func read(
+        _ batch: borrowing WriteBatch<PostgreSQLCollection>, _ last: [RecordKey: Int], from server: ChosenServer,
+        _ wait: Wait
+    ) throws(StorageFailure) -> [RecordKey: Found] {
+        let connection = try connected(to: server)
+        do throws(StorageFailure) {
+            try connection.limitStatements(wait)
+            return try read(batch, last, connection, wait)
+        } catch {
+            release(connection)
+            throw error
+        }
     }
 
     private func read(

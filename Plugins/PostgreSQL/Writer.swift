@@ -7,13 +7,8 @@ final class Writer {
     let availability: Availability
     let lease: Lease
     let isShared: Bool
-    /// What the lease's number was when the backend was opened.
-    let firstFence: Int64
     private let control: StatementScope
     private var connection: Connection?
-    /// No sequence number above this has been stored. It is raised by a block before the first number of the block is
-    /// used.
-    private(set) var sequenceCeiling: UInt64
 
     /// How often a transaction that conflicts with others is tried.
     static let maximumAttempts = 5
@@ -22,15 +17,13 @@ final class Writer {
 
     init(
         _ settings: ConnectionSettings, _ availability: Availability, _ lease: Lease, _ connection: Connection,
-        isShared: Bool, sequenceCeiling: UInt64
+        isShared: Bool
     ) {
         self.settings = settings
         self.availability = availability
         self.lease = lease
         self.connection = connection
         self.isShared = isShared
-        self.sequenceCeiling = sequenceCeiling
-        firstFence = lease.fence
         control = lease.scope
     }
 
@@ -44,7 +37,6 @@ final class Writer {
     func use<Result>(
         _ body: (Connection) throws(StorageFailure) -> Result
     ) throws(StorageFailure) -> Result {
-        try availability.check()
         let connection = try connected()
         do throws(StorageFailure) {
             return try body(connection)
@@ -55,47 +47,30 @@ final class Writer {
     }
 
     private func connected() throws(StorageFailure) -> Connection {
-        let connection: Connection
-        if let existing = self.connection, !existing.isBroken, !existing.hasEnded() {
-            connection = existing
-        } else {
-            connection = try reconnect()
+        var server = try availability.server()
+        if let connection, connection.generation == server.generation, !connection.belongs(to: server) {
+            // It was lost unnoticed.
+            availability.doubt()
+            server = try availability.server()
         }
-        if lease.isInDoubt { try makeSure(of: connection) }
+        return try connected(to: server)
+    }
+
+    /// A connection to a server about which nothing is in doubt.
+    func connected(to server: ChosenServer) throws(StorageFailure) -> Connection {
+        if let connection, connection.belongs(to: server) { return connection }
+        connection = nil
+        let connection = try Connection(settings, to: server, availability)
+        self.connection = connection
         return connection
     }
 
-    /// Finds out whether this daemon still holds the lease, and by which number.
-    private func makeSure(of connection: Connection) throws(StorageFailure) {
-        let wait = Wait(milliseconds: Self.timeoutMilliseconds)
-        do throws(StorageFailure) {
-            try connection.limitStatements(wait)
-            guard try lease.advance(connection, wait) else { throw takenOver() }
-        } catch {
-            release(connection)
-            throw error
-        }
-    }
-
-    /// Connects again.
-    func reconnect() throws(StorageFailure) -> Connection {
-        connection = nil
-        do throws(StorageFailure) {
-            let connection = try Connection(settings)
-            self.connection = connection
-            return connection
-        } catch {
-            availability.suspect()
-            throw error
-        }
-    }
-
-    /// Has a connection whose use has failed in order again, or replaced.
+    /// Has a connection whose use has failed in order again, or given up.
     func release(_ connection: Connection) {
         connection.recover()
         guard connection.isBroken else { return }
         self.connection = nil
-        availability.suspect()
+        availability.doubt()
     }
 
     /// Runs `body`, which changes the schema, in a transaction, which is undone if it throws.
@@ -106,20 +81,24 @@ final class Writer {
         _ connection: Connection, _ wait: Wait, lossStatus: StorageFailure.Status = .unavailable,
         _ body: () throws(StorageFailure) -> Void
     ) throws(StorageFailure) {
+        let wait = wait.on(connection)
         try connection.limitStatements(wait)
         do throws(StorageFailure) {
-            try begin(connection)
+            let fence = try begin(connection)
             try connection.sync(wait)
-            for _ in 0..<(isShared ? 1 : 2) { try check(fence: connection.receive(wait)) }
+            for _ in 0..<2 { try check(connection.receive(wait), of: fence, connection) }
             try connection.finish(wait)
             try body()
-            let commit: QueryResult
+            var progress = Progress.undecided
             do throws(StorageFailure) {
-                commit = try connection.query("COMMIT", Parameters(), [], wait)
+                connection.hasWarned = false
+                try commit(connection, wait, &progress)
+                let result = try connection.receive(wait)
+                try connection.finish(wait)
+                if let error = try check(commit: result, connection, &progress) { throw error.failure("commit") }
             } catch {
-                throw StorageFailure(lossStatus, error.message)
+                throw progress == .committing ? StorageFailure(lossStatus, error.message) : error
             }
-            try commit.check("commit")
         } catch {
             release(connection)
             throw error
@@ -147,24 +126,26 @@ final class Writer {
     }
 
     /// Sends what every transaction begins with.
-    func begin(_ connection: Connection) throws(StorageFailure) {
+    ///
+    /// - Returns: the number that the lease is expected to have.
+    func begin(_ connection: Connection) throws(StorageFailure) -> Int64 {
         try connection.send(.begin, control, Parameters())
-        if isShared { return }
-        var parameters = Parameters()
-        parameters.add(lease.fence)
+        let (parameters, fence) = lease.fenceParameters
         try connection.send(.fence, control, parameters)
+        return fence
     }
 
-    private func check(fence result: QueryResult) throws(StorageFailure) {
+    private func check(_ result: QueryResult, of fence: Int64, _ connection: Connection) throws(StorageFailure) {
         guard let error = result.error else { return }
         guard error.state == Lease.lossState else { throw error.failure("begin a transaction") }
-        throw takenOver()
+        connection.hasCollided = true
+        noteChange(of: fence)
+        throw error.failure("begin a transaction")
     }
 
-    private func takenOver() -> StorageFailure {
-        let reason = "another daemon has taken the schema over"
-        availability.takenOver(reason)
-        return StorageFailure(.unavailable, reason)
+    /// The lease has another number by now. Where that is news, the keeper finds out whose it is.
+    private func noteChange(of fence: Int64) {
+        if lease.fence == fence { availability.doubt() }
     }
 
     // MARK: Batches
@@ -176,7 +157,7 @@ final class Writer {
             highest = max(highest, mutation.sequence)
             if mutation.expiresAt != 0 { mutation.collection.mayExpire.store(true, ordering: .relaxed) }
         }
-        if highest > sequenceCeiling { try reserve(SequenceBlock.last(of: highest), batch.call) }
+        if highest > lease.ceiling { try reserve(SequenceBlock.last(of: highest), batch.call) }
         if let error = try write(batch, 0..<batch.count) { throw error.failure("write") }
     }
 
@@ -184,10 +165,11 @@ final class Writer {
     func reserve(_ ceiling: UInt64, _ call: CallContext) throws(StorageFailure) {
         let wait = Wait(call, availability, isInterruptible: false)
         let isHeld = try use { (connection) throws(StorageFailure) in
-            try lease.reserve(ceiling, isShared: isShared, connection, wait)
+            try lease.reserve(ceiling, connection, wait.on(connection))
         }
-        guard isHeld else { throw takenOver() }
-        sequenceCeiling = ceiling
+        guard !isHeld else { return }
+        availability.doubt()
+        throw StorageFailure(.unavailable, "another daemon may have taken the schema over")
     }
 
     /// Applies a part of a batch, each record that the server refuses by itself.
@@ -223,9 +205,8 @@ final class Writer {
     private func attempt(
         _ batch: borrowing WriteBatch<PostgreSQLCollection>, _ range: Range<Int>
     ) throws(StorageFailure) -> ServerError? {
-        try availability.check()
         let connection = try connected()
-        let wait = Wait(batch.call, availability, isInterruptible: false)
+        let wait = Wait(batch.call, availability, isInterruptible: false).on(connection)
         let plan = WritePlan(batch, range)
         var progress = Progress.undecided
         do throws(StorageFailure) {
@@ -253,11 +234,11 @@ final class Writer {
         _ wait: Wait, _ progress: inout Progress
     ) throws(StorageFailure) -> ServerError? {
         try connection.limitStatements(wait)
-        try begin(connection)
+        let fence = try begin(connection)
         for step in plan.steps { try connection.send(step.statement, step.scope, step.parameters(batch)) }
         connection.hasWarned = false
         if batch.isAtomic { try connection.sync(wait) } else { try commit(connection, wait, &progress) }
-        var failure = try receiveBeginning(connection, wait, &progress)
+        var failure = try receiveBeginning(connection, wait, fence)
         var isApplied = true
         for step in plan.steps {
             let result = try connection.receive(wait)
@@ -294,16 +275,15 @@ final class Writer {
     ///
     /// - Returns: why it has failed.
     func receiveBeginning(
-        _ connection: Connection, _ wait: Wait, _ progress: inout Progress
+        _ connection: Connection, _ wait: Wait, _ fence: Int64
     ) throws(StorageFailure) -> ServerError? {
         let failure = try connection.receive(wait).error
-        if isShared { return failure }
-        let fence = try connection.receive(wait)
-        if let error = fence.error, error.state == Lease.lossState {
-            progress = .undecided
-            throw takenOver()
+        let result = try connection.receive(wait)
+        if let error = result.error, error.state == Lease.lossState {
+            noteChange(of: fence)
+            return .fenceRaised
         }
-        return failure ?? fence.error
+        return failure ?? result.error
     }
 
     /// Whether a commit has succeeded; an error after which nobody knows is thrown.
@@ -311,9 +291,11 @@ final class Writer {
         commit: QueryResult, _ connection: Connection, _ progress: inout Progress
     ) throws(StorageFailure) -> ServerError? {
         guard let error = commit.error else {
-            if connection.hasWarned {
-                throw StorageFailure(.outcomeUnknown, "the server has committed without waiting for its standbys")
+            // A server that is not used any more may confirm what its successor does not have.
+            guard availability.isCurrent(connection.generation) else {
+                throw StorageFailure(.unavailable, "another server has been chosen during a commit")
             }
+            if connection.hasWarned { throw .unconfirmed }
             if commit.command == "COMMIT" { return nil }
             progress = .undecided
             throw StorageFailure(.unavailable, "the server has undone a transaction")
@@ -321,5 +303,26 @@ final class Writer {
         guard error.isConflict || error.concernsRecord else { throw error.failure("commit") }
         progress = .undecided
         return error
+    }
+}
+
+extension Connection {
+    /// A connection to the server that is used.
+    ///
+    /// - Throws: `unavailable` where the address leads to another one by now; the keeper finds out.
+    convenience init(
+        _ settings: ConnectionSettings, to server: ChosenServer, _ availability: Availability
+    ) throws(StorageFailure) {
+        do throws(StorageFailure) {
+            try self.init(settings, to: server.address)
+        } catch {
+            availability.doubt()
+            throw error
+        }
+        generation = server.generation
+        guard identity.isSameServer(as: server.identity), !identity.isReadOnly else {
+            availability.doubt(server: true)
+            throw StorageFailure(.unavailable, "\(server.address) is another server than before")
+        }
     }
 }

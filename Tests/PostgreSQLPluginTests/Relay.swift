@@ -20,8 +20,16 @@ final class Relay: Sendable {
     private let listener: Descriptor
     private let server: String
     private let fault = Mutex<Fault?>(nil)
+    private let network = Mutex(Network())
     private let sent = Mutex<(texts: [String], groups: Int)>(([], 0))
     private let stop: (read: Descriptor, write: Descriptor)
+
+    /// What has been sent and has not arrived.
+    private struct Network {
+        var isHolding = false
+        /// Of connections that their clients have given up.
+        var held: [(server: Descriptor, bytes: [UInt8])] = []
+    }
 
     init(to server: PostgreSQLServer) throws {
         directory = try TemporaryDirectory()
@@ -50,6 +58,27 @@ final class Relay: Sendable {
     /// - Parameter fault: nil: none, also of those that have not come about.
     func inject(_ fault: Fault?) { self.fault.withLock { $0 = fault } }
 
+    /// From now on nothing that is sent arrives.
+    func hold() { network.withLock { $0.isHolding = true } }
+
+    /// What is sent from now on, on connections of which nothing was held, arrives.
+    func letPass() { network.withLock { $0.isHolding = false } }
+
+    /// Has arrive what was held of connections that their clients have given up, and waits until it has been executed.
+    func release() throws {
+        for (server, bytes) in network.withLock({ $0.held }) {
+            _ = bytes.withUnsafeBytes { send(server.number, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+            shutdown(server.number, Int32(SHUT_WR))
+            let deadline = Deadline()
+            var reply = [UInt8](repeating: 0, count: 4096)
+            repeat {
+                guard try Descriptor.wait(for: [(server.number, POLLIN)], until: deadline)[0] != 0 else {
+                    throw Failure("the server does not end a connection")
+                }
+            } while recv(server.number, &reply, reply.count, 0) > 0
+        }
+    }
+
     /// The texts of all statements so far.
     var statements: [String] { sent.withLock { $0.texts } }
 
@@ -64,6 +93,7 @@ final class Relay: Sendable {
         let server: Descriptor
         var messages = ClientMessages()
         var hasAdvancedLease = false
+        var held: [UInt8] = []
     }
 
     private func run() {
@@ -130,8 +160,18 @@ final class Relay: Sendable {
     ) -> Bool {
         var bytes = [UInt8](repeating: 0, count: 1 << 16)
         let count = recv(source.number, &bytes, bytes.count, 0)
-        guard count > 0 else { return false }
+        guard count > 0 else {
+            if !isReply, !pair.held.isEmpty {
+                let held = (pair.server, pair.held)
+                network.withLock { $0.held.append(held) }
+            }
+            return false
+        }
         var rest = bytes[..<count]
+        if !isReply, !pair.held.isEmpty || network.withLock({ $0.isHolding }) {
+            pair.held += rest
+            return true
+        }
         if strikes(rest, isReply: isReply, pair) { return false }
         if !isReply { note(rest, &pair) }
         while !rest.isEmpty {

@@ -93,7 +93,7 @@ import Testing
         let daemon = try Self.daemon(cluster.connection)
         var load = try PostgreSQLLoad(on: daemon, "clients")
         try load.run(atMost: .seconds(10)) { $0.fates[.acknowledged, default: 0] > 300 }
-        try cluster.killPrimary()
+        try cluster[0].kill()
         try load.run(atMost: .milliseconds(200))
         try cluster.promote()
         let start = ContinuousClock.now

@@ -1,0 +1,152 @@
+import CRUDTestSupport
+import Glibc
+import Testing
+
+/// Primaries that do not replicate what they commit, and primaries of the past.
+@Suite struct PostgreSQLFailOverTests {
+    private static func daemon(_ connection: String, _ options: String = "") throws -> Daemon {
+        try Daemon(
+            Configuration(
+                backends: #"main: {plugin: postgresql, options: {connection: "\#(connection)"\#(options)}}"#))
+    }
+
+    private func wait(
+        _ what: String, atMost timeout: Duration = .seconds(30), until condition: () throws -> Bool
+    ) throws {
+        let deadline = Deadline(timeout)
+        while try !condition() {
+            guard !deadline.hasPassed else { throw Failure("\(what): not within \(timeout)") }
+            poll(nil, 0, 20)
+        }
+    }
+
+    struct Loss: Sendable, CustomTestStringConvertible {
+        let function: String
+        let isShared: Bool
+        var testDescription: String { "\(function)\(isShared ? ", shared" : "")" }
+    }
+
+    /// A commit whose wait for its standby has ended is visible. It is neither acknowledged nor shown before a later
+    /// one has proved that it is replicated.
+    @Test(arguments: [
+        Loss(function: "pg_terminate_backend", isShared: false), Loss(function: "pg_cancel_backend", isShared: false),
+        Loss(function: "pg_terminate_backend", isShared: true), Loss(function: "pg_cancel_backend", isShared: true),
+    ])
+    func unconfirmedCommitIsNeitherAcknowledgedNorShown(loss: Loss) throws {
+        let cluster = try PostgreSQLCluster(standbys: 1)
+        let daemon = try Self.daemon(cluster.connection, loss.isShared ? ", shared: true" : "")
+        let (writer, reader) = (try daemon.connect(), try daemon.connect())
+        #expect(try writer.upsert("c", "a", "1").result != nil)
+        try cluster[1].stop()
+        try writer.sendFrame(Connection.request("record.upsert", Connection.params("c", "a", item: "2"), id: "1"))
+        let waiting = "FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+        try wait("the commit waits") { try cluster[0].query("SELECT count(*) > 0 \(waiting)") == "t" }
+        var reply: Reply?
+        var shown: Set<String> = []
+        try wait("a reply") {
+            _ = try cluster[0].query("SELECT \(loss.function)(pid) \(waiting)")
+            let read = try reader.read("c", "a")
+            shown.insert(read.result?["item"]?.text ?? read.error?.name ?? "")
+            poll(nil, 0, 20)
+            try writer.takeIn()
+            reply = try writer.bufferedFrame().map { try Reply(JSON(parsing: $0)) }
+            return reply != nil
+        }
+        #expect(reply?.error?.name == "outcome_unknown", "\(reply.map { "\($0)" } ?? "")")
+        for _ in 0..<20 {
+            _ = try cluster[0].query("SELECT \(loss.function)(pid) \(waiting)")
+            let read = try reader.read("c", "a")
+            shown.insert(read.result?["item"]?.text ?? read.error?.name ?? "")
+        }
+        #expect(shown.isSubset(of: ["1", "unavailable"]), "\(shown)")
+        #expect(try cluster[0].query("SELECT item FROM crudd.c") == "2", "it is visible")
+        // The standby gets all of it, and so proves it.
+        try cluster.start(1, following: 0)
+        try wait("a write") { try writer.upsert("c", "b", "1").result != nil }
+        #expect(try reader.item("c", "a") == "2")
+        #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
+    }
+
+    /// A primary that was frozen while its standby was promoted keeps its connections.
+    @Test(arguments: ["", ", shared: true"])
+    func connectionsToAPrimaryOfThePastAreNotUsed(option: String) throws {
+        let cluster = try PostgreSQLCluster(standbys: 1, isSynchronous: false)
+        let daemon = try Self.daemon(cluster.connection, option)
+        let connection = try daemon.connect()
+        for id in 0..<8 { #expect(try connection.upsert("c", "\(id)", "0").result != nil) }
+        for id in 0..<8 { #expect(try connection.item("c", "\(id)") == "0") }
+        try cluster.waitFor(1, "SELECT count(*) FROM crudd.c", is: "8")
+        let thaw = try cluster[0].freeze()
+        defer { thaw() }
+        func isState(_ state: String) throws -> Bool { try connection.backend("main")?["state"]?.string == state }
+        try wait("down") { try isState("down") }
+        try cluster.promote(1)
+        try wait("ready") { try isState("ready") }
+        thaw()
+        for id in 0..<20 { #expect(try connection.upsert("c", "\(id)", "1").result != nil) }
+        #expect(try cluster[1].query("SELECT count(*) FROM crudd.c WHERE item::text = '1'") == "20")
+        #expect(try cluster[0].query("SELECT count(*) FROM crudd.c WHERE item::text = '1'") == "0")
+        for id in 0..<20 { #expect(try connection.item("c", "\(id)") == "1") }
+        #expect(
+            daemon.log.contains(/fail-over to server .*, port 5433 \(timeline 2\) from .*, port 5432 \(timeline 1\)/))
+        // Nor is it taken back when its successor is lost.
+        try cluster[1].kill()
+        try wait("the old primary is refused") {
+            daemon.log.contains("port 5432 is refused: it is on timeline 1, and timeline 2 has been seen")
+        }
+        #expect(try connection.upsert("c", "a", "1").error?.name == "unavailable")
+        #expect(try cluster[0].query("SELECT count(*) FROM crudd.c") == "8")
+        try cluster[1].start()
+        try wait("its successor is back") { try connection.upsert("c", "a", "1").result != nil }
+        #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
+    }
+
+    /// A write whose outcome remained unknown does not end the cache.
+    @Test func recordsAreCachedAgainAfterAnUnknownOutcome() throws {
+        let cluster = try PostgreSQLCluster(standbys: 1)
+        let daemon = try Self.daemon(cluster.connection)
+        let connection = try daemon.connect()
+        #expect(try connection.upsert("c", "a", "1").result != nil)
+        try cluster[1].stop()
+        #expect(try connection.upsert("c", "a", "2").error?.name == "outcome_unknown")
+        try cluster.start(1, following: 0)
+        try wait("a write") { try connection.upsert("c", "b", "1").result != nil }
+        func hits() throws -> Int { try connection.call("daemon.status").result?["cache"]?["hits"]?.integer ?? 0 }
+        let before = try hits()
+        for _ in 0..<5 { #expect(try connection.item("c", "a") == "2") }
+        #expect(try hits() >= before + 4)
+    }
+
+    /// A host that is off costs none of the time that the others have.
+    @Test func hostThatDoesNotReplyCostsLittle() throws {
+        let server = try PostgreSQLServer()
+        let directory = try TemporaryDirectory()
+        let silent = try Descriptor.listener(at: "\(directory.path)/.s.PGSQL.5432")
+        defer { _ = silent }
+        let hosts = "host=\(directory.path),\(server.directory.path) port=5432,\(server.port)"
+        let start = ContinuousClock.now
+        let daemon = try Self.daemon("\(hosts) dbname=postgres user=crudd", ", readers: 1")
+        let connection = try daemon.connect()
+        try wait("a write") { try connection.upsert("c", "a", "1").result != nil }
+        #expect(try connection.read("c", "none").error?.name == "record_not_found")
+        #expect(start.duration(to: .now) < .seconds(5))
+        // Of the keeper, the writer and the reader.
+        let time = ContinuousClock.now
+        _ = try server.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'crudd'")
+        try wait("a write") { try connection.upsert("c", "a", "2").result != nil }
+        #expect(time.duration(to: .now) < .seconds(5))
+    }
+
+    /// The schema is not in use by the daemon that wants to open it.
+    @Test func ownOlderLeaseIsNotWaitedFor() throws {
+        let server = try PostgreSQLServer()
+        let daemon = try Self.daemon(server.connection)
+        let connection = try daemon.connect()
+        #expect(try connection.upsert("c", "a", "1").result != nil)
+        try server.kill()
+        try wait("the storage is closed") { daemon.log.contains("is opened again") }
+        try server.start()
+        try wait("a write") { try connection.upsert("c", "a", "2").result != nil }
+        #expect(!daemon.log.contains("in use by"))
+    }
+}

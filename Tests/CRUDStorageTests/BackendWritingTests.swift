@@ -62,6 +62,16 @@ import Testing
 
     // MARK: Failures
 
+    /// A collection that cannot be opened is asked for once, whatever a batch holds for it.
+    @Test func collectionThatCannotBeOpenedFailsOncePerBatch() throws {
+        let test = try TestBackend.opened()
+        let clients = collection("open:\(CRUDD_NO_SPACE)")
+        let changes = (0..<500).map { Change.put("\($0)") }
+        let written = try test.backend.write(changes, in: clients)
+        #expect(written.outcomeTexts == Array(repeating: "refused no_space", count: 500))
+        #expect(test.plugin[.collectionsOpened] == 1)
+    }
+
     @Test(arguments: [
         CRUDD_UNAVAILABLE, CRUDD_OUTCOME_UNKNOWN, CRUDD_NO_SPACE, CRUDD_CORRUPT, CRUDD_UNSUPPORTED, CRUDD_INTERNAL, 77,
     ])

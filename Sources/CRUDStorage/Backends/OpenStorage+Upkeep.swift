@@ -37,6 +37,7 @@ extension OpenStorage {
         }
         // A call that has failed, or has removed what has no valid id, has used more numbers than it has told.
         lastSequence += UInt64(limit)
+        if Int(status) == CRUDD_OUTCOME_UNKNOWN { environment.feeds.becomeUncertain() }
         if Int(status) != CRUDD_OK { throw failures.report(failure.take(status: status), during: "remove_expired") }
         return (removals.count, StoredTime.clamped(next))
     }
@@ -70,7 +71,11 @@ extension OpenStorage {
             return trimmed
         } catch {
             // Whether it has taken effect shows when the plugin can be asked again.
-            if let history = try? readHistory(of: collection) { feed.endTrimming(history) }
+            if let history = try? readHistory(of: collection) {
+                feed.endTrimming(history)
+            } else {
+                feed.failTrimming()
+            }
             throw error
         }
     }

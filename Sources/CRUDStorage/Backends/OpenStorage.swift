@@ -25,6 +25,11 @@ final class OpenStorage {
     private(set) var feeds: [BackendCollection.Key: ChangeFeed] = [:]
     /// The collections that are to have a feed and cannot have one here.
     private var withoutFeed: Set<BackendCollection.Key> = []
+    /// The collections that could not be opened for a write, and until when that is not tried again.
+    private var refused: [BackendCollection.Key: (error: CRUDError, until: Duration, pause: Duration)] = [:]
+    private static let firstPause = Duration.milliseconds(100)
+    private static let longestPause = Duration.seconds(1)
+    private static let maximumRefused = 1000
     /// When records expire.
     let expiry = ExpirySchedule()
     private var pluginReaders: [PluginHandle] = []
@@ -219,13 +224,28 @@ final class OpenStorage {
         guard !collection.isOpen, mutation.canCreate else { return }
         if let refusal = environment.admission(collection, true) { throw refusal }
         collection.isAdmitted = true
-        try open(collection, flags: Self.creates)
+        try openUnlessRefused(collection, flags: Self.creates)
+    }
+
+    /// Opens a collection, unless that has failed a moment ago: what waits would only fail alike, each after as long.
+    private func openUnlessRefused(_ collection: BackendCollection, flags: UInt32 = 0) throws(CRUDError) {
+        let known = refused[collection.key]
+        if let known, MonotonicTime.now < known.until { throw known.error }
+        do throws(CRUDError) {
+            try open(collection, flags: flags)
+            refused[collection.key] = nil
+        } catch {
+            if refused.count >= Self.maximumRefused { refused.removeAll() }
+            let pause = known.map { min($0.pause * 2, Self.longestPause) } ?? Self.firstPause
+            refused[collection.key] = (error, MonotonicTime.now + pause, pause)
+            throw error
+        }
     }
 
     /// Opens a collection that clients use, unless it is open. One that has been found, not created, is made known: it
     /// is listed, and protected from being orphaned, as any other.
     func openForClients(_ collection: BackendCollection) throws(CRUDError) {
-        if !collection.isCurrent { try open(collection) }
+        if !collection.isCurrent { try openUnlessRefused(collection) }
         guard collection.isOpen, !collection.isAdmitted else { return }
         if let refusal = environment.admission(collection, false) { throw refusal }
         collection.isAdmitted = true

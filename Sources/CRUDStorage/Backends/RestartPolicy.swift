@@ -3,8 +3,8 @@
 /// A child that served somebody before it died is started again at once, and so is the first that did not; further ones
 /// wait, 100 ms first and twice as long each time. Ten failures in a row open the circuit: from then on one attempt is
 /// made every 30 s. A child that serves closes it. A storage that is not available now, such as a server that another
-/// daemon uses, is asked for every 5 s at least, however often it was not. A plugin inside the daemon, which cannot die
-/// alone, begins with the first pause.
+/// daemon uses, is asked for every second at least, however often it was not. A plugin inside the daemon, which cannot
+/// die alone, begins with the first pause.
 struct RestartPolicy {
     private let firstPause: Duration
     /// How many have failed in a row.
@@ -12,7 +12,7 @@ struct RestartPolicy {
 
     private static let shortestPause = Duration.milliseconds(100)
     private static let longestPause = Duration.seconds(30)
-    private static let longestPauseForStorage = Duration.seconds(5)
+    private static let longestPauseForStorage = Duration.seconds(1)
     private static let failuresThatOpen = 10
 
     /// - Parameter isChild: whether it is a process of its own that fails.

@@ -16,6 +16,8 @@ package final class ChangeFeed: Sendable {
     private struct State {
         var history: History
         var isTrimming = false
+        /// Whether the plugin could not be asked what has become of that.
+        var isUnknown = false
     }
 
     private let state: Mutex<State>
@@ -31,6 +33,9 @@ package final class ChangeFeed: Sendable {
 
     /// What can be asked for; nil while removals are being forgotten, which changes it.
     var history: History? { state.withLock { $0.isTrimming ? nil : $0.history } }
+
+    /// Whether it has to be found out what can be asked for: the storage was lost while removals were being forgotten.
+    var isUnknown: Bool { state.withLock { $0.isUnknown } }
 
     /// Whether the collection is open and has this feed.
     package var isOpen: Bool { isOpenNow.load(ordering: .acquiring) }
@@ -49,6 +54,8 @@ package final class ChangeFeed: Sendable {
     func beginTrimming() { state.withLock { $0.isTrimming = true } }
 
     func endTrimming(_ history: History) { state.withLock { $0 = State(history: history) } }
+
+    func failTrimming() { state.withLock { $0.isUnknown = true } }
 
     /// Notes a change that has been committed.
     ///

@@ -38,6 +38,9 @@ package final class ChangeFeeds: CommitObserver {
         committedNumber.store(lastSequence, ordering: .releasing)
     }
 
+    /// The outcome of a mutation is unknown.
+    func becomeUncertain() { isUncertain.store(true, ordering: .relaxed) }
+
     /// The storage has been asked for something else since a write whose outcome is unknown: by now it has an outcome.
     func raise(to lastSequence: UInt64) {
         guard isUncertain.exchange(false, ordering: .relaxed) else { return }
@@ -77,10 +80,10 @@ package final class ChangeFeeds: CommitObserver {
     package func willCommit(_ mutations: UnsafeBufferPointer<crudd_mutation>) {}
 
     package func committed(_ commit: borrowing Commit) {
-        if Int(commit.status) == CRUDD_OUTCOME_UNKNOWN { isUncertain.store(true, ordering: .relaxed) }
+        if Int(commit.status) == CRUDD_OUTCOME_UNKNOWN { becomeUncertain() }
         guard Int(commit.status) == CRUDD_OK else { return }
         let statuses = commit.outcomes.lazy.map { Int($0.status) }
-        if statuses.contains(CRUDD_OUTCOME_UNKNOWN) { isUncertain.store(true, ordering: .relaxed) }
+        if statuses.contains(CRUDD_OUTCOME_UNKNOWN) { becomeUncertain() }
         if commit.isAtomic, statuses.contains(where: { $0 != CRUDD_OK }) { return }
         // What has been refused leaves no trace in the storage: after a restart its number may be given out again.
         var highest: UInt64 = 0

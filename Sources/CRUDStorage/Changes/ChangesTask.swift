@@ -83,6 +83,7 @@ package final class ChangesTask: ReadTask, @unchecked Sendable {
             return true
         }
         self.feed = feed
+        if feed.isUnknown { throw failures.unavailable }
         // While removals are being forgotten it is not known which; that takes a moment.
         guard let history = feed.history else { return false }
         let execution = if let execution { execution } else { try begin(feed, history) }

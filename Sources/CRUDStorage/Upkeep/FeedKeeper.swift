@@ -80,6 +80,7 @@ final class FeedKeeper: BackgroundWork {
             }
         } catch {
             // It has been logged. Other collections come first now.
+            if !entries[due].isFilling { entries[due].nextTrim = begin }
             entries.append(entries.remove(at: due))
             pacer.failed()
         }

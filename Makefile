@@ -34,7 +34,7 @@ PLUGINS = $(shell ls Plugins/*/Entry.swift | cut -d / -f 2 | tr '[:upper:]' '[:l
 SWIFT_NEEDED = 6.3
 PACKAGES = python3 libpq-dev libsqlite3-dev libyaml-dev pkg-config patchelf binutils git ca-certificates
 PACKAGE_TEST_PACKAGES = iproute2 lintian man-db mandoc postgresql sqlite3 systemd systemd-container
-TEST_PACKAGES = postgresql tmux python3-prometheus-client
+TEST_PACKAGES = pgbouncer postgresql tmux python3-prometheus-client
 BENCH_PACKAGES = redis-server postgresql
 
 # Sizes of the bench; a quick one: `make bench RECORDS=10000 SECONDS=1 ROUNDS=1`.

@@ -1,65 +1,47 @@
 import CRUDPluginKit
 
-// A collection that was opened to keep sequence numbers has an index on them, one on the ids of rows that have none (as
-// somebody else has inserted them), a table `crudd_removed_NUMBER` of what was removed, and a row of `crudd_history`.
-// Table and row belong together: where one of them is missing, both are made again, with a new identity. All of it ends
-// when the collection is opened without sequence numbers.
+// A collection that was opened to keep sequence numbers has a row of `crudd_history`, a table `crudd_removed_NUMBER` of
+// what was removed, an index on the numbers, and one on the ids of rows that have none (as somebody else has inserted
+// them). The row is made with the table, or what it holds is forgotten: so it has a new identity. All of it ends when
+// the collection is opened without sequence numbers, the row first.
 
 extension Catalog {
     private var histories: String { schema.table("crudd_history") }
 
-    private func sequenceIndex(_ collection: Int64) -> String { "crudd_\(collection)_sequence" }
-    private func unsequencedIndex(_ collection: Int64) -> String { "crudd_\(collection)_unsequenced" }
-
-    /// Whether everything of it is there, or, where it is not wanted, nothing.
-    func isHistoryInPlace(of collection: Int64, keepsSequences: Bool) throws(StorageFailure) -> Bool {
-        var count = 0
-        let relations = [sequenceIndex(collection), unsequencedIndex(collection), removalTable(collection)]
-        for relation in relations where try schema.exists(relation, connection, wait) { count += 1 }
-        if try hasRow(collection) { count += 1 }
-        return count == (keepsSequences ? relations.count + 1 : 0)
+    /// Whether a collection is to keep sequence numbers.
+    func hasHistory(_ collection: Int64) throws(StorageFailure) -> Bool {
+        guard try schema.exists(removalTable(collection), connection, wait) else { return false }
+        return try query("SELECT 1 FROM \(histories) WHERE collection = \(collection)", [], "read crudd_history")
+            .rowCount > 0
     }
 
-    private func hasRow(_ collection: Int64) throws(StorageFailure) -> Bool {
-        try query("SELECT 1 FROM \(histories) WHERE collection = \(collection)", [], "read crudd_history").rowCount > 0
-    }
-
-    /// Makes what is missing, to be called in a transaction.
+    /// Begins to remember removals, to be called in a transaction.
     func keepHistory(of collection: PostgreSQLCollection) throws(StorageFailure) {
         let number = collection.number
-        let table = schema.table(collection.tableName)
+        if try hasHistory(number) { return }
         let what = "keep the changes of table \(collection.tableName)"
-        try run(
-            """
-            CREATE INDEX IF NOT EXISTS \(sequenceIndex(number)) ON \(table) (sequence) WHERE sequence IS NOT NULL;
-            CREATE INDEX IF NOT EXISTS \(unsequencedIndex(number)) ON \(table) (id) WHERE sequence IS NULL
-            """, what)
         let removals = removalTable(number)
-        if try schema.exists(removals, connection, wait), try hasRow(number) { return }
         // With the id in its key a sharded server can distribute it like the records.
         try run(
             """
-            DROP TABLE IF EXISTS \(schema.table(removals));
-            CREATE TABLE \(schema.table(removals)) (
+            CREATE TABLE IF NOT EXISTS \(schema.table(removals)) (
                 sequence bigint NOT NULL,
                 id text COLLATE "C" NOT NULL,
                 removed_at bigint NOT NULL,
                 CONSTRAINT \(removals)_sequence PRIMARY KEY (sequence, id)
-            );
-            DELETE FROM \(histories) WHERE collection = \(number);
-            INSERT INTO \(histories) (collection, identity, forgotten) VALUES (\(number), \(History.makeIdentity()), 0)
+            )
             """, what)
+        try query("DELETE FROM \(schema.table(removals))", [], what)
+        try query("DELETE FROM \(histories) WHERE collection = \(number)", [], what)
+        try query(
+            """
+            INSERT INTO \(histories) (collection, identity, forgotten) VALUES (\(number), \(History.makeIdentity()), 0)
+            """, [], what)
     }
 
-    /// Forgets it all, to be called in a transaction.
+    /// Forgets what was removed, to be called in a transaction.
     func dropHistory(of collection: Int64) throws(StorageFailure) {
-        try run(
-            """
-            DROP INDEX IF EXISTS \(schema.table(sequenceIndex(collection)));
-            DROP INDEX IF EXISTS \(schema.table(unsequencedIndex(collection)));
-            DROP TABLE IF EXISTS \(schema.table(removalTable(collection)));
-            DELETE FROM \(histories) WHERE collection = \(collection)
-            """, "forget changes")
+        try query("DELETE FROM \(histories) WHERE collection = \(collection)", [], "forget changes")
     }
 
     // MARK: Copies

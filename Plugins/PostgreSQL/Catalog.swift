@@ -7,7 +7,7 @@ import CRUDPluginKit
 /// `crudd_NUMBER_NAME`, cut to what fits, which nothing else can be.
 ///
 /// The keys of an index stand in a column `crudd_key_NUMBER`, an empty one for none, with a B-tree on that column and
-/// the id.
+/// the id. What is declared here becomes true of the table by a ``TableChange``.
 struct Catalog {
     let schema: Schema
     let connection: Connection
@@ -104,7 +104,9 @@ struct Catalog {
         let what = "drop collection \(name)"
         let tables = try query("SELECT number, table_name FROM \(collections) WHERE name = $1", [name], what)
         for row in 0..<tables.rowCount {
-            try run("DROP TABLE IF EXISTS \(schema.table(tables.text(row, 1)))", what)
+            for table in [tables.text(row, 1), removalTable(tables.integer(row, 0))] {
+                try run("DROP TABLE IF EXISTS \(schema.table(table))", what)
+            }
             try query("DELETE FROM \(indexes) WHERE collection = \(tables.integer(row, 0))", [], what)
             try dropHistory(of: tables.integer(row, 0))
         }
@@ -125,34 +127,31 @@ struct Catalog {
         ).rowCount > 0
     }
 
-    // MARK: Indexes
+    // MARK: Declarations
 
-    /// The numbers of a collection's indexes by their paths; nil if these are not the ones that are there.
-    func indexes(
+    /// What the indexes of a collection are to be, and whether its changes are remembered: what is in the tables of the
+    /// catalog, whether or not the collection's own table has been changed so far.
+    ///
+    /// - Returns: the numbers of the indexes by their paths; nil if these are not the ones that have been declared.
+    func declaration(
         of collection: PostgreSQLCollection, _ paths: [String], keepsSequences: Bool
     ) throws(StorageFailure) -> [Int64]? {
-        let existing = try existingIndexes(of: collection)
-        let isHistoryInPlace = try isHistoryInPlace(of: collection.number, keepsSequences: keepsSequences)
+        let existing = try declaredIndexes(of: collection.number)
         let numbers = paths.compactMap { path in existing.first { $0.path.utf8.elementsEqual(path.utf8) }?.number }
-        guard numbers.count == paths.count, existing.count == paths.count, isHistoryInPlace else {
-            return nil
-        }
-        return numbers
+        guard numbers.count == paths.count, existing.count == paths.count else { return nil }
+        return try hasHistory(collection.number) == keepsSequences ? numbers : nil
     }
 
-    /// Makes the indexes that are missing and drops those that are no longer wanted; to be called in a transaction.
+    /// Declares them; to be called in a transaction. That locks no records.
     ///
     /// - Parameter attempt: how often this has collided with another daemon.
     /// - Returns: the numbers of the indexes by their paths.
-    func setIndexes(
+    func declare(
         of collection: PostgreSQLCollection, _ paths: [String], keepsSequences: Bool, attempt: Int
     ) throws(StorageFailure) -> [Int64] {
-        let what = "change the indexes of table \(collection.tableName)"
-        let table = schema.table(collection.tableName)
-        var existing = try existingIndexes(of: collection)
+        let what = "declare the indexes of table \(collection.tableName)"
+        var existing = try declaredIndexes(of: collection.number)
         for index in existing where !paths.contains(where: { $0.utf8.elementsEqual(index.path.utf8) }) {
-            // With the column goes what is indexed by it.
-            try run("ALTER TABLE \(table) DROP COLUMN IF EXISTS \(keyColumn(index.number))", what)
             try query("DELETE FROM \(indexes) WHERE number = \(index.number)", [], what)
         }
         var numbers: [Int64] = []
@@ -164,17 +163,11 @@ struct Catalog {
             let number = try query(
                 """
                 INSERT INTO \(indexes) (number, collection, path)
-                SELECT \(Self.numberStep(attempt)) + coalesce(max(number), 0), \(collection.number), $1
+                SELECT \(Self.numberStep(attempt)) + greatest(\(try highestColumn()), coalesce(max(number), 0)),
+                    \(collection.number), $1
                 FROM \(indexes) RETURNING number
                 """, [path], what
             ).integer(0, 0)
-            let key = keyColumn(number)
-            try run(
-                """
-                ALTER TABLE \(table) DROP COLUMN IF EXISTS \(key);
-                ALTER TABLE \(table) ADD COLUMN \(key) bytea NOT NULL DEFAULT '';
-                CREATE INDEX crudd_index_\(number) ON \(table) (\(key), id)
-                """, what)
             existing.append((number, path))
             numbers.append(number)
         }
@@ -182,12 +175,21 @@ struct Catalog {
         return numbers
     }
 
-    private func existingIndexes(
-        of collection: PostgreSQLCollection
-    ) throws(StorageFailure) -> [(number: Int64, path: String)] {
+    /// The highest number of a column of keys: one that is still to be dropped keeps its number for itself.
+    private func highestColumn() throws(StorageFailure) -> Int64 {
+        try query(
+            """
+            SELECT coalesce(max(CAST(substr(attname, 11) AS bigint)), 0) FROM pg_catalog.pg_attribute
+            JOIN pg_catalog.pg_class AS t ON t.oid = attrelid JOIN pg_catalog.pg_namespace AS s ON s.oid = relnamespace
+            WHERE nspname = $1 AND relkind = 'r' AND NOT attisdropped AND attname ~ '^crudd_key_[0-9]{1,17}$'
+            """, [schema.name], "number an index"
+        ).integer(0, 0)
+    }
+
+    func declaredIndexes(of collection: Int64) throws(StorageFailure) -> [(number: Int64, path: String)] {
         let result = try query(
-            "SELECT number, path FROM \(indexes) WHERE collection = \(collection.number)", [],
-            "find the indexes of table \(collection.tableName)")
+            "SELECT number, path FROM \(indexes) WHERE collection = \(collection)", [],
+            "find the indexes of collection \(collection)")
         return (0..<result.rowCount).map { (result.integer($0, 0), result.text($0, 1)) }
     }
 

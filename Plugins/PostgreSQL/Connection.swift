@@ -257,10 +257,10 @@ final class Connection {
     }
 
     /// - Returns: false where the server does not reply.
-    private func cancel() -> Bool {
-        guard let request = PQgetCancel(handle) else { return true }
-        return Cancellation(request).send(atMost: Self.cancellationMilliseconds)
-    }
+    private func cancel() -> Bool { makeCancellation()?.send(atMost: Self.cancellationMilliseconds) ?? true }
+
+    /// What ends a statement that is being executed; any thread may use it.
+    func makeCancellation() -> Cancellation? { PQgetCancel(handle).map(Cancellation.init) }
 
     private func lost(_ action: String) -> StorageFailure {
         isBroken = true

@@ -41,7 +41,7 @@ final class Lease: Sendable {
     var ceiling: UInt64 { sequenceCeiling.load(ordering: .acquiring) }
 
     /// What the statements of transactions are made for.
-    var scope: StatementScope { StatementScope(number: -1, table: table, removals: "", itemType: .text, indexes: []) }
+    var scope: StatementScope { StatementScope(table: table, removals: "", itemType: .text, indexes: []) }
 
     /// A statement with the parameters ``row`` and ``fence`` that locks the row, and fails with ``lossState`` if the
     /// number is another one.

@@ -15,12 +15,15 @@ final class PostgreSQLBackend: StorageBackend {
     private let availability: Availability
     private let writer: Writer
     private let keeper: LeaseKeeper
+    private let worker: SchemaWorker
     private let host: Host
     let capabilities: Capabilities
     let lastSequence: UInt64
     /// Open collections by name and format, as bytes: Swift takes texts for equal that the host tells apart.
     private var collections: [[UInt8]: PostgreSQLCollection] = [:]
-    private var scopesNumbered = 0
+
+    /// How long the opening of a collection waits for changes of its table. Those of a small one take milliseconds.
+    private static let changeMilliseconds: Int64 = 5000
 
     init(options: PostgreSQLOptions, host: Host, call: CallContext) throws(StorageFailure) {
         self.options = options
@@ -40,6 +43,7 @@ final class PostgreSQLBackend: StorageBackend {
             }
             availability.confirmed(0, chosen.server, until: start + Lease.certainty)
             let connection = try Connection(settings, to: availability.server(), availability)
+            try Self.checkSessions(chosen.connection, connection, Wait(milliseconds: 10_000))
             var capabilities = Self.capabilities(with: options)
             if try !Self.isDurable(connection, Wait(milliseconds: 10_000)) { capabilities.remove(.durable) }
             self.capabilities = capabilities
@@ -50,6 +54,7 @@ final class PostgreSQLBackend: StorageBackend {
             lease.end()
             throw error
         }
+        worker = SchemaWorker(settings, schema, availability, host)
         lastSequence = lease.ceiling
         (self.settings, self.schema, self.availability) = (settings, schema, availability)
     }
@@ -62,6 +67,7 @@ final class PostgreSQLBackend: StorageBackend {
     var preferredReaders: Int { options.readers }
 
     func close() {
+        worker.stop()
         writer.close()
         keeper.stop()
     }
@@ -74,6 +80,27 @@ final class PostgreSQLBackend: StorageBackend {
             if value.error == nil, value.text(0, 0) == "off" { return false }
         }
         return true
+    }
+
+    /// Refuses a pooler that gives a session to whoever has a transaction: while one connection has one, the other must
+    /// still be served by the process that it was served by before.
+    private static func checkSessions(
+        _ first: Connection, _ second: Connection, _ wait: Wait
+    ) throws(StorageFailure) {
+        for (busy, idle) in [(first, second), (second, first)] where idle.identity.process != 0 {
+            try busy.query("BEGIN", Parameters(), [], wait).check("begin a transaction")
+            let busyProcess = try ServerIdentity.process(busy, wait)
+            let idleProcess = try ServerIdentity.process(idle, wait)
+            try busy.query("ROLLBACK", Parameters(), [], wait).check("undo a transaction")
+            guard busyProcess == busy.identity.process, idleProcess == idle.identity.process else {
+                throw StorageFailure(
+                    .unsupported,
+                    """
+                    the connection leads to a pooler that does not keep sessions; \
+                    it must have pool_mode = session (PgBouncer)
+                    """)
+            }
+        }
     }
 
     // MARK: Collections
@@ -104,8 +131,8 @@ final class PostgreSQLBackend: StorageBackend {
             }
         }
         let collection = PostgreSQLCollection(
-            number: entry.number, tableName: entry.tableName, format: format,
-            scope: makeScope(entry, format, []))
+            number: entry.number, tableName: entry.tableName, table: schema.table(entry.tableName),
+            removals: schema.table(removalTable(entry.number)), format: format)
         collection.mayExpire.store(mayExpire || options.isShared, ordering: .relaxed)
         if specification.isAsItIs {
             try look(at: collection, wait)
@@ -124,7 +151,8 @@ final class PostgreSQLBackend: StorageBackend {
         let setup = options.tableSetup.map { replacing($0, with: schema.table(entry.tableName)) }
         let connection = catalog.connection
         var isSetUp = setup == nil
-        try writer.transaction(connection, catalog.wait) { () throws(StorageFailure) in
+        // Without the lease's row: nobody else uses the table, and a statement of the administrator's may take long.
+        try writer.transaction(connection, catalog.wait, isFenced: false) { () throws(StorageFailure) in
             try catalog.createTable(entry, name, format)
             if let setup {
                 try connection.query("SAVEPOINT table_setup", Parameters(), [], catalog.wait).check("set a savepoint")
@@ -165,52 +193,36 @@ final class PostgreSQLBackend: StorageBackend {
 
     /// Leaves a collection as it is: no key is made or looked for, but removals are remembered.
     private func look(at collection: PostgreSQLCollection, _ wait: Wait) throws(StorageFailure) {
-        let keepsSequences = try writer.use { (connection) throws(StorageFailure) in
-            try Catalog(schema: schema, connection: connection, wait: wait)
-                .isHistoryInPlace(of: collection.number, keepsSequences: true)
+        let table = try writer.use { (connection) throws(StorageFailure) in
+            try Catalog(schema: schema, connection: connection, wait: wait.on(connection)).state(of: collection)
         }
-        collection.layout = PostgreSQLCollection.Layout(
-            scope: collection.scope, indexes: [], keepsSequences: keepsSequences)
+        collection.note(indexes: [], keepsSequences: table.hasRemovals, table)
     }
 
-    /// Brings a collection's indexes up to date.
+    /// Declares the indexes of a collection, and has its table changed where it is not what has been declared. Until
+    /// that is done the collection serves without the indexes that are missing.
     private func update(
         _ collection: PostgreSQLCollection, _ specification: borrowing CollectionSpecification, _ wait: Wait
     ) throws(StorageFailure) {
         let paths = (0..<specification.indexCount).map { String(decoding: specification.index(at: $0), as: UTF8.self) }
         let keepsSequences = specification.keepsSequences
-        let indexes = try writer.use { (connection) throws(StorageFailure) in
-            let catalog = Catalog(schema: schema, connection: connection, wait: wait)
-            return try writer.retrying(connection) { (attempt) throws(StorageFailure) in
-                if let existing = try catalog.indexes(of: collection, paths, keepsSequences: keepsSequences) {
-                    return existing
-                }
-                var made: [Int64] = []
+        try writer.use { (connection) throws(StorageFailure) in
+            let catalog = Catalog(schema: schema, connection: connection, wait: wait.on(connection))
+            let indexes = try writer.retrying(connection) { (attempt) throws(StorageFailure) in
+                let existing = try catalog.declaration(of: collection, paths, keepsSequences: keepsSequences)
+                if let existing { return existing }
+                var declared: [Int64] = []
                 try writer.transaction(connection, wait) { () throws(StorageFailure) in
-                    made = try catalog.setIndexes(
+                    declared = try catalog.declare(
                         of: collection, paths, keepsSequences: keepsSequences, attempt: attempt)
                 }
-                return made
+                return declared
             }
+            collection.note(
+                indexes: indexes, keepsSequences: keepsSequences, try catalog.state(of: collection))
         }
-        let old = collection.layout
-        if old.scope.indexes == indexes, old.keepsSequences == keepsSequences { return }
-        let entry = Catalog.Entry(number: collection.number, tableName: collection.tableName)
-        collection.layout = PostgreSQLCollection.Layout(
-            scope: makeScope(entry, collection.format, indexes),
-            indexes: indexes.map { index in
-                old.indexes.first { $0.indexes == [index] } ?? makeScope(entry, collection.format, [index])
-            },
-            keepsSequences: keepsSequences)
-    }
-
-    private func makeScope(
-        _ entry: Catalog.Entry, _ format: PostgreSQLCollection.Format, _ indexes: [Int64]
-    ) -> StatementScope {
-        defer { scopesNumbered += 1 }
-        return StatementScope(
-            number: scopesNumbered, table: schema.table(entry.tableName),
-            removals: schema.table(removalTable(entry.number)), itemType: format.columnType, indexes: indexes)
+        if collection.isComplete { return }
+        worker.change(collection, waiting: collection.isSmall ? Self.changeMilliseconds : 0)
     }
 
     func dropCollection(named name: UnsafeRawBufferPointer, _ call: CallContext) throws(StorageFailure) {
@@ -219,11 +231,18 @@ final class PostgreSQLBackend: StorageBackend {
         var wasThere = false
         // Also where it may have failed: a collection that is still there is found again when it is opened.
         let prefix = Array(name) + [0]
-        collections = collections.filter { !$0.key.starts(with: prefix) }
+        for (key, collection) in collections where key.starts(with: prefix) {
+            worker.forget(collection)
+            collections[key] = nil
+        }
         try writer.use { (connection) throws(StorageFailure) in
             let catalog = Catalog(schema: schema, connection: connection, wait: wait)
-            try writer.transaction(connection, wait, lossStatus: .outcomeUnknown) { () throws(StorageFailure) in
-                wasThere = try catalog.dropTables(text)
+            try writer.retrying(connection) { (_) throws(StorageFailure) in
+                try writer.transaction(connection, wait, lossStatus: .outcomeUnknown) { () throws(StorageFailure) in
+                    // The lease must not wait for whoever holds a table.
+                    try catalog.run("SET LOCAL lock_timeout = '100ms'", "drop collection \(text)")
+                    wasThere = try catalog.dropTables(text)
+                }
             }
         }
         if !wasThere { throw StorageFailure(.notFound, "there is no collection \(text)") }

@@ -7,9 +7,12 @@ final class PostgreSQLCollection: Sendable {
     let number: Int64
     let tableName: String
     let format: Format
+    /// The names of its table, and of that of what was removed, as SQL spells them.
+    private let table: String
+    private let removals: String
     /// What the statements are made for that know nothing of indexes.
     let scope: StatementScope
-    private let currentLayout: Mutex<Layout>
+    private let definition: Mutex<Definition>
     /// Whether a record may be there that expires.
     let mayExpire = Atomic(false)
     /// Bytes of a record, on average; 0: not known yet. It decides how many a scan asks for at once.
@@ -22,18 +25,80 @@ final class PostgreSQLCollection: Sendable {
     private static let maximumCopies = 10_000
     private let hasInvalidID = Atomic(false)
 
-    /// The indexes that there are. The backend's thread sets it, readers look.
-    var layout: Layout {
-        get { currentLayout.withLock { $0 } }
-        set { currentLayout.withLock { $0 = newValue } }
+    /// What has been declared of the collection, and what its table is so far.
+    private struct Definition {
+        var indexes: [Int64] = []
+        var keepsSequences = false
+        var table = TableState()
+        var layout: Layout
     }
 
-    init(number: Int64, tableName: String, format: Format, scope: StatementScope) {
+    /// What can be used now.
+    var layout: Layout { definition.withLock { $0.layout } }
+
+    /// Whether the table is what has been declared.
+    var isComplete: Bool {
+        definition.withLock { definition in
+            let indexes =
+                definition.indexes.map(TableIndex.keys)
+                + (definition.keepsSequences ? TableIndex.sequences(of: number) : [])
+            return indexes.allSatisfy { definition.table.isReady($0.name) }
+                && definition.table.columns == Set(definition.indexes)
+                && definition.table.hasRemovals == definition.keepsSequences
+        }
+    }
+
+    /// Whether an index of it is made in no time.
+    var isSmall: Bool { definition.withLock { $0.table.isSmall } }
+
+    /// - Parameters:
+    ///   - table: its name as SQL spells it, with that of the schema.
+    ///   - removals: that of the table of what was removed, likewise.
+    init(number: Int64, tableName: String, table: String, removals: String, format: Format) {
         self.number = number
         self.tableName = tableName
         self.format = format
-        self.scope = scope
-        currentLayout = Mutex(Layout(scope: scope, indexes: [], keepsSequences: false))
+        (self.table, self.removals) = (table, removals)
+        scope = StatementScope(table: table, removals: removals, itemType: format.columnType, indexes: [])
+        definition = Mutex(
+            Definition(layout: Layout(scope: scope, indexes: [], keepsSequences: false, hasSequenceIndexes: false)))
+    }
+
+    /// Notes what has been declared, and what the table is.
+    func note(indexes: [Int64], keepsSequences: Bool, _ table: TableState) {
+        definition.withLock { definition in
+            (definition.indexes, definition.keepsSequences, definition.table) = (indexes, keepsSequences, table)
+            adapt(&definition)
+        }
+    }
+
+    /// Notes what the table is.
+    func note(_ table: TableState) {
+        definition.withLock { definition in
+            definition.table = table
+            adapt(&definition)
+        }
+    }
+
+    private func adapt(_ definition: inout Definition) {
+        let (old, table) = (definition.layout, definition.table)
+        let columns = definition.indexes.enumerated().filter { table.columns.contains($1) }
+        let hasSequenceIndexes = TableIndex.sequences(of: number).allSatisfy { table.isReady($0.name) }
+        let indexes = definition.indexes.map { index in
+            let isReady = table.columns.contains(index) && table.isReady(TableIndex.keys(index).name)
+            guard isReady else { return Layout.Index(number: index, scope: nil) }
+            let known = old.indexes.first { $0.number == index }?.scope
+            return Layout.Index(number: index, scope: known ?? makeScope([index], positions: [0]))
+        }
+        let isScopeKnown = old.scope.indexes == columns.map(\.element) && old.scope.positions == columns.map(\.offset)
+        definition.layout = Layout(
+            scope: isScopeKnown ? old.scope : makeScope(columns.map(\.element), positions: columns.map(\.offset)),
+            indexes: indexes, keepsSequences: definition.keepsSequences, hasSequenceIndexes: hasSequenceIndexes)
+    }
+
+    private func makeScope(_ indexes: [Int64], positions: [Int]) -> StatementScope {
+        StatementScope(
+            table: table, removals: removals, itemType: format.columnType, indexes: indexes, positions: positions)
     }
 
     /// Logs once that a row is left out.
@@ -58,17 +123,26 @@ final class PostgreSQLCollection: Sendable {
 
     /// The indexes of a collection at one time.
     final class Layout: Sendable {
+        struct Index {
+            let number: Int64
+            /// What the statements are made for that look into it; nil while it is being made.
+            let scope: StatementScope?
+        }
+
         /// What the statements are made for that store keys.
         let scope: StatementScope
-        /// What the statements are made for that look into an index, by its position.
-        let indexes: [StatementScope]
-        /// Whether the table has an index by sequence number.
+        /// By their positions.
+        let indexes: [Index]
+        /// Whether removals are remembered.
         let keepsSequences: Bool
+        /// Whether the table has its indexes by sequence number.
+        let hasSequenceIndexes: Bool
 
-        init(scope: StatementScope, indexes: [StatementScope], keepsSequences: Bool) {
+        init(scope: StatementScope, indexes: [Index], keepsSequences: Bool, hasSequenceIndexes: Bool) {
             self.scope = scope
             self.indexes = indexes
             self.keepsSequences = keepsSequences
+            self.hasSequenceIndexes = hasSequenceIndexes
         }
     }
 
@@ -89,22 +163,26 @@ final class PostgreSQLCollection: Sendable {
 
 /// What a set of statements is made for: a table, and the indexes that they know of.
 final class StatementScope: Sendable {
-    /// Tells it from all others while the backend is open.
-    let number: Int
+    private static let count = Atomic(0)
+
+    /// Tells it from all others.
+    let number = count.add(1, ordering: .relaxed).newValue
     /// The table's name as a quoted identifier, with that of its schema.
     let table: String
     /// That of what was removed, likewise.
     let removals: String
     let itemType: ServerType
-    /// The numbers of the indexes, in their order.
+    /// The numbers of the indexes whose columns there are, in their order.
     let indexes: [Int64]
+    /// Their positions among all of the collection.
+    let positions: [Int]
 
-    init(number: Int, table: String, removals: String, itemType: ServerType, indexes: [Int64]) {
-        self.number = number
+    init(table: String, removals: String, itemType: ServerType, indexes: [Int64], positions: [Int] = []) {
         self.table = table
         self.removals = removals
         self.itemType = itemType
         self.indexes = indexes
+        self.positions = positions
     }
 
     /// The columns of the keys.

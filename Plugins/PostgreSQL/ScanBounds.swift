@@ -46,11 +46,19 @@ struct ScanBounds {
                 throw StorageFailure(.unsupported, "table \(collection.tableName) has no index \(index)")
             }
             order = range.isUnkeyed ? .unkeyed : .key
-            scope = indexes[index]
+            guard let ready = indexes[index].scope else {
+                throw StorageFailure(
+                    .unavailable, "index \(indexes[index].number) of table \(collection.tableName) is being made")
+            }
+            scope = ready
         case .sequence:
             guard collection.layout.keepsSequences else {
                 throw StorageFailure(
                     .unsupported, "table \(collection.tableName) was not opened for scans by sequence number")
+            }
+            guard collection.layout.hasSequenceIndexes else {
+                throw StorageFailure(
+                    .unavailable, "the indexes of table \(collection.tableName) for its changes are being made")
             }
             order = range.isUnsequenced ? .unsequenced : .sequence
             scope = collection.scope

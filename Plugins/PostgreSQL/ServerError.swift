@@ -26,11 +26,12 @@ struct ServerError {
     /// Whether the transaction has lost against another one, and may succeed if it is tried again.
     var isConflict: Bool { sqlClass == "40" }
 
-    /// Whether a change of the schema has lost against one of another daemon, and is to be made from what is there now.
-    var isCollision: Bool { isConflict || ["23505", "42P06", "42P07"].contains(state) }
+    /// Whether a change of the schema has lost against one of another daemon, or a lock of somebody else, and is to be
+    /// made from what is there now.
+    var isCollision: Bool { isConflict || ["23505", "42701", "42P06", "42P07", "55P03"].contains(state) }
 
     /// Whether one record of a batch may be the cause.
-    var concernsRecord: Bool { status == .unsupported }
+    var concernsRecord: Bool { state == "0A000" || ["22", "23", "44", "54", "P0"].contains(sqlClass) }
 
     /// The server cannot be written to or is about to go, so that another connection may find one that can; or the
     /// session is not the one that it was, as behind a pooler that hands sessions over.
@@ -48,7 +49,8 @@ struct ServerError {
         default:
             switch sqlClass {
             case "08", "28", "3D", "40", "53", "55", "57", "58", "": .unavailable
-            case "22", "23", "44", "54", "P0": .unsupported
+            // What the server cannot do, such as several commands in one where it has shards.
+            case "22", "23", "42", "44", "54", "P0": .unsupported
             case "XX": state == "XX000" ? .internal : .corrupt
             default: .internal
             }

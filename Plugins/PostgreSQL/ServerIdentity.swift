@@ -28,6 +28,12 @@ struct ServerIdentity: Hashable {
         FROM pg_control_system()
         """
 
+    /// The process that serves a connection now.
+    static func process(_ connection: Connection, _ wait: Wait) throws(StorageFailure) -> Int64 {
+        try connection.query("SELECT CAST(pg_backend_pid() AS bigint)", Parameters(), [], wait)
+            .check("ask the server what it is").integer(0, 0)
+    }
+
     static func ask(_ connection: Connection, _ wait: Wait) throws(StorageFailure) -> ServerIdentity {
         let result = try connection.query(query, Parameters(), [], wait)
         if result.error == nil, result.rowCount == 1 {

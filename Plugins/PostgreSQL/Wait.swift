@@ -12,6 +12,8 @@ struct Wait {
     private var generation: UInt64?
     /// Who is told that the call advances; nil: nobody.
     private var host: Host?
+    /// Whether nobody waits any more.
+    private var isOver: () -> Bool = { false }
 
     /// Without a deadline, as the host has its own.
     private static let longest: Int64 = 60_000_000_000
@@ -41,6 +43,15 @@ struct Wait {
         self.host = host
     }
 
+    /// Waits without a limit, until the server is lost.
+    ///
+    /// - Parameter isOver: whether nobody waits any more.
+    init(_ availability: Availability, until isOver: @escaping () -> Bool) {
+        self.init(limit: Clock.monotonic + Self.longestForSchema)
+        self.availability = availability
+        self.isOver = isOver
+    }
+
     /// The same, for what a connection is asked: it ends as well when another server is chosen.
     func on(_ connection: Connection) -> Wait {
         var wait = self
@@ -59,7 +70,7 @@ struct Wait {
 
     /// Throws if waiting is over.
     func check() throws(StorageFailure) {
-        if call?.isInterrupted == true { throw .interrupted }
+        if call?.isInterrupted == true || isOver() { throw .interrupted }
         if Clock.monotonic >= limit { throw StorageFailure(.unavailable, "the server does not reply in time") }
         try availability?.check(generation)
         host?.progress(0)

@@ -70,7 +70,7 @@ struct WritePlan {
             add(
                 .remove(ifRevision: mutation.precondition == .revision, isRemembered: isRemembered), collection.scope,
                 position)
-        case (.setKeys, .revision) where !layout.indexes.isEmpty: add(.setKeys, layout.scope, position)
+        case (.setKeys, .revision) where !layout.scope.indexes.isEmpty: add(.setKeys, layout.scope, position)
         default: add(.examine, collection.scope, position)
         }
     }
@@ -127,7 +127,7 @@ extension WritePlan.Step {
             parameters.add(first.id)
             parameters.add(batch.now)
             parameters.add(first.expected)
-            for index in scope.indexes.indices { parameters.add(first.keys[index]) }
+            for position in scope.positions { parameters.add(first.keys[position]) }
         case .removeExpired:
             // The elements are read while this call of the batch lasts.
             let ids = positions.map { batch[$0].id }
@@ -212,6 +212,6 @@ extension Parameters {
         add(mutation.item)
         add(orNull: mutation.expiresAt)
         add(orNull: Int64(clamping: mutation.sequence))
-        for index in scope.indexes.indices { add(mutation.keys[index]) }
+        for position in scope.positions { add(mutation.keys[position]) }
     }
 }

@@ -75,19 +75,25 @@ final class Writer {
 
     /// Runs `body`, which changes the schema, in a transaction, which is undone if it throws.
     ///
-    /// - Parameter lossStatus: what it is where the connection is lost at the commit, which may have taken effect;
-    ///   `unavailable` suits what is simply done again.
+    /// - Parameters:
+    ///   - lossStatus: what it is where the connection is lost at the commit, which may have taken effect;
+    ///     `unavailable` suits what is simply done again.
+    ///   - isFenced: whether it fails where the lease has been lost, and holds up its renewal.
     func transaction(
-        _ connection: Connection, _ wait: Wait, lossStatus: StorageFailure.Status = .unavailable,
+        _ connection: Connection, _ wait: Wait, lossStatus: StorageFailure.Status = .unavailable, isFenced: Bool = true,
         _ body: () throws(StorageFailure) -> Void
     ) throws(StorageFailure) {
         let wait = wait.on(connection)
         try connection.limitStatements(wait)
         do throws(StorageFailure) {
-            let fence = try begin(connection)
-            try connection.sync(wait)
-            for _ in 0..<2 { try check(connection.receive(wait), of: fence, connection) }
-            try connection.finish(wait)
+            if isFenced {
+                let fence = try begin(connection)
+                try connection.sync(wait)
+                for _ in 0..<2 { try check(connection.receive(wait), of: fence, connection) }
+                try connection.finish(wait)
+            } else {
+                try connection.query("BEGIN", Parameters(), [], wait).check("begin a transaction")
+            }
             try body()
             var progress = Progress.undecided
             do throws(StorageFailure) {
@@ -97,7 +103,10 @@ final class Writer {
                 try connection.finish(wait)
                 if let error = try check(commit: result, connection, &progress) { throw error.failure("commit") }
             } catch {
-                throw progress == .committing ? StorageFailure(lossStatus, error.message) : error
+                guard progress == .committing else { throw error }
+                // What is found next has to be replicated.
+                availability.doubt()
+                throw StorageFailure(lossStatus, error.message)
             }
         } catch {
             release(connection)

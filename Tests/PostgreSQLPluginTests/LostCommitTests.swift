@@ -36,7 +36,7 @@ import Testing
         #expect(try backend.write([.put("a", "1", in: collection)]) == [.created])
         // Everything is held, so that the outcome cannot be found out.
         relay.hold()
-        let error = #expect(throws: CallError.self) { try backend.write([.put("a", "late", in: collection)]) }
+        let error = #expect(throws: CallError.self) { try backend.write([.put("a", "0", in: collection)]) }
         #expect(error?.status == CRUDD_OUTCOME_UNKNOWN, "\(error.map { "\($0)" } ?? "")")
         // What comes from now on passes.
         relay.letPass()

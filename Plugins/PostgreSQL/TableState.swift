@@ -1,0 +1,37 @@
+/// What there is of a collection in the schema, beside the columns that every table has.
+struct TableState {
+    /// The numbers of the columns of keys.
+    var columns: Set<Int64> = []
+    /// Indexes by name: whether they can be used, or were left by something that has been interrupted.
+    var indexes: [String: Bool] = [:]
+    /// Whether there is a table of removals.
+    var hasRemovals = false
+    /// The size of the table.
+    var bytes: Int64 = 0
+
+    /// An index of a table of this size is made in less time than anybody notices.
+    private static let smallBytes: Int64 = 4 << 20
+
+    var isSmall: Bool { bytes <= Self.smallBytes }
+
+    func isReady(_ index: String) -> Bool { indexes[index] == true }
+}
+
+/// An index of a collection's table.
+struct TableIndex {
+    let name: String
+    /// What follows the table's name in its definition.
+    let definition: String
+
+    static func keys(_ number: Int64) -> TableIndex {
+        TableIndex(name: "crudd_index_\(number)", definition: "(\(keyColumn(number)), id)")
+    }
+
+    /// Of a collection that keeps sequence numbers.
+    static func sequences(of collection: Int64) -> [TableIndex] {
+        [
+            TableIndex(name: "crudd_\(collection)_sequence", definition: "(sequence) WHERE sequence IS NOT NULL"),
+            TableIndex(name: "crudd_\(collection)_unsequenced", definition: "(id) WHERE sequence IS NULL"),
+        ]
+    }
+}

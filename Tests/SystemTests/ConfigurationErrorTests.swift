@@ -58,6 +58,7 @@ import Testing
             backends:
               main: {plugin: sqlite, options: {mmap: ¶perhaps, pth: ¶$DIRECTORY/main.sqlite}}
               child: {plugin: sqlite, isolation: process, options: {path: ¶x, synchronous: ¶sometimes}}
+              both: {plugin: sqlite, options: {path: /x, synchronous: ¶3, ¶synchronus: off}}
               absent: {plugin: ¶nowhere}
               own: {plugin: sqlite, isolation: ¶procss, options: {pth: x}}
               good: {plugin: memory}
@@ -65,7 +66,7 @@ import Testing
               clients: {backend: ¶mian}
               "*": {backend: good}
             """)
-        let words = ["mmap", "path", "path", "synchronous", "nowhere", "process", "collections", "main"]
+        let words = ["mmap", "path", "path", "synchronous", "synchronous", "synchronus", "nowhere", "process", "collections", "main"]
         let installation = try Installation(text: marked.text)
         for outcome in [try installation.check(), try installation.startInVain()] {
             #expect(outcome.status == .exited(78))

@@ -51,13 +51,14 @@ package struct OptionCheck {
             if failures.isEmpty { failures = [failure] }
             return false
         }
-        // What was left out, or mistyped, is not also missing.
-        if wrong[name] == nil, !wrong.keys.contains(where: { nearestName(to: $0.utf8, among: [name]) != nil }) {
-            failures.append(failure)
-        }
         if wrong[name] == nil {
+            let isGiven = replace(name, with: "null")
+            // What was mistyped is not also missing.
+            if isGiven || !wrong.keys.contains(where: { nearestName(to: $0.utf8, among: [name]) != nil }) {
+                failures.append(failure)
+            }
             wrong[name] = 0
-            if replace(name, with: "null") { return true }
+            if isGiven { return true }
         }
         let count = wrong[name, default: 0]
         guard count < Self.placeholders.count else { return false }

@@ -146,7 +146,7 @@ extension ConfigurationDecoder {
             return BackendConfiguration.Limits()
         }
         return BackendConfiguration.Limits(
-            memoryBytes: quantity(fields[.memory], .size, in: LimitDefinitions.anySize),
+            memoryBytes: quantity(fields[.memory], .size, in: LimitDefinitions.childMemory),
             callTimeout: quantity(fields[.callTimeout], .duration, in: LimitDefinitions.anyDuration)
                 .map { .microseconds($0) })
     }

@@ -12,6 +12,8 @@ enum LimitDefinitions {
     static let anySize = 1...1 << 40
     /// Likewise for durations, in microseconds: up to a year.
     static let anyDuration = 1000...365 * 86_400_000_000
+    /// A child needs some 6 MiB before it has stored anything, and a megabyte for each of its threads.
+    static let childMemory = 16 << 20...anySize.upperBound
     /// What one page of a query is given, 256 KiB, in the half that one user may hold.
     private static let leastBufferBytes = 512 << 10
     /// How long a thread may spin: beyond ten milliseconds sleeping costs nothing in comparison.

@@ -88,7 +88,7 @@ import Testing
     @Test(arguments: [
         ("{plugin: b}", ["plugin"]), ("{plugin: a, options: {x: 1}}", ["options"]),
         ("{plugin: a, isolation: process}", ["isolation"]),
-        ("{plugin: a, isolation: process, limits: {memory: 1MiB}}", ["isolation", "limits"]),
+        ("{plugin: a, isolation: process, limits: {memory: 16MiB}}", ["isolation", "limits"]),
         ("{plugin: a, sha256: \(String(repeating: "0", count: 64))}", ["sha256"]),
         ("{command: [/bin/a]}", ["command", "isolation"]), ("{plugin: a, options: {}}", []),
     ])

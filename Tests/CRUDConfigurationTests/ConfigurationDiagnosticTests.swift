@@ -264,9 +264,9 @@ private let levels = #""trace", "debug", "info", "notice", "warning", "error", "
             "{plugin: x, limits: {memory: 1MiB}}",
             #"1:27: limits need "isolation: process": they cannot be enforced on a plugin inside the daemon"#),
         DiagnosticCase(
-            "{plugin: x, isolation: process, limits: {memory: 0B, cpu: 1}}",
-            #"1:64: expected 1B to 1024GiB, found "0B""#,
-            #"1:68: unknown key "cpu", known are "memory", "call_timeout""#),
+            "{plugin: x, isolation: process, limits: {memory: 4MiB, cpu: 1}}",
+            #"1:64: expected 16MiB to 1024GiB, found "4MiB""#,
+            #"1:70: unknown key "cpu", known are "memory", "call_timeout""#),
         DiagnosticCase(
             "{plugin: x, isolation: process, limits: {timeout: 1s}}",
             #"1:56: unknown key "timeout", did you mean "call_timeout"?"#),

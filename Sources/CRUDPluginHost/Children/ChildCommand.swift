@@ -89,14 +89,17 @@ package struct ChildCommand: Sendable {
         }
     }
 
-    /// The child's whole environment. HOME and XDG_CONFIG_HOME are the daemon's, so that a plugin that keeps its files
-    /// there finds them whatever the isolation.
+    /// What of the daemon's environment says where files and passwords are, so that a plugin finds them whatever the
+    /// isolation.
+    private static let inheritedVariables = ["HOME", "XDG_CONFIG_HOME", "CREDENTIALS_DIRECTORY", "PGPASSFILE"]
+
+    /// The child's whole environment.
     var environment: [String] {
         func inherited(_ name: String, or value: String? = nil) -> [String] {
             (getenv(name).map { String(cString: $0) } ?? value).map { ["\(name)=\($0)"] } ?? []
         }
         return inherited("PATH", or: "/usr/local/bin:/usr/bin:/bin") + inherited("TMPDIR", or: "/tmp")
-            + inherited("HOME") + inherited("XDG_CONFIG_HOME") + ["LANG=C.UTF-8"]
+            + Self.inheritedVariables.flatMap { inherited($0) } + ["LANG=C.UTF-8"]
     }
 
     /// The program that starts children, installed with the running one: beside it in a build, else in

@@ -88,7 +88,9 @@ import Testing
             #expect(String(cString: target).hasPrefix("\(daemon.installation.path)/unruly.db"))
         }
         let environment = Set(item["environment"]?.elements?.compactMap(\.string) ?? [])
-        let inherited: Set = ["HOME", "LANG", "LC_CTYPE", "PATH", "TMPDIR", "XDG_CONFIG_HOME"]
+        let inherited: Set = [
+            "CREDENTIALS_DIRECTORY", "HOME", "LANG", "LC_CTYPE", "PATH", "PGPASSFILE", "TMPDIR", "XDG_CONFIG_HOME",
+        ]
         #expect(environment.isSubset(of: inherited), "\(environment)")
         #expect(item["directory"]?.string == "/")
         #expect(item["home"]?.string == daemon.installation.path)

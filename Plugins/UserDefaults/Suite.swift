@@ -7,7 +7,8 @@ import Foundation
 /// between leaves a torn list, and a torn list is not one to Foundation, so that its next change would lose all that
 /// was there. Hence:
 /// - Before each `synchronize()` there is a synced copy of the list. A torn list is replaced by its copy when the suite
-///   is opened, and when `synchronize()` or the sync behind it fails.
+///   is opened, and when `synchronize()` or the sync behind it fails. The next copy's room is allocated before a change
+///   counts: on a full disk a list that becomes shorter can be written.
 /// - The list is read by us, and `synchronize()` is called only while it is one. Content that others have changed is
 ///   noticed by the file's status.
 /// - What `synchronize()` leaves is synced once more, with its mode and its name, through a descriptor that was open
@@ -102,6 +103,7 @@ final class Suite {
                     file.isDiskFull ? .noSpace : .unavailable, "Foundation cannot write \(file.path)")
             }
             try file.sync(opened)
+            try file.reserveCopy()
         } catch {
             for (key, value) in before { defaults.set(value, forKey: key) }
             try undo()

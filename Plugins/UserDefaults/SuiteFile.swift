@@ -142,13 +142,27 @@ final class SuiteFile {
         try Self.read(copyPath)
     }
 
+    /// Allocates the room that a copy of the list will need, so that a full disk does not keep what makes the list
+    /// shorter from being written.
+    func reserveCopy() throws(StorageFailure) {
+        var status = stat()
+        guard lstat(path, &status) == 0 else { throw StorageFailure("cannot examine \(path)") }
+        let descriptor = clinux_open(copyPath, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0)
+        guard descriptor >= 0 else { throw StorageFailure("cannot open \(copyPath)") }
+        defer { close(descriptor) }
+        // A file system that cannot do this may lack the room later.
+        guard clinux_allocate(descriptor, max(1, status.st_size)) == 0 || errno == EOPNOTSUPP else {
+            throw StorageFailure("cannot allocate \(copyPath)")
+        }
+    }
+
     /// Makes a synced copy of the list, unless there is one. A crash in between tears the copy, while the list is
     /// whole.
     func makeCopy() throws(StorageFailure) {
         guard let status = try status(), status != copied, let list = try Self.read(path) else { return }
         let isNew = copied == nil
         copied = nil
-        try Self.write(list, to: copyPath)
+        try Self.write(list, over: copyPath)
         if isNew { try syncDirectory() }
         copied = status
     }
@@ -163,7 +177,7 @@ final class SuiteFile {
     /// A file of this content takes the place of what is there, whole or not at all.
     private func replace(with list: [UInt8]) throws(StorageFailure) {
         let temporaryPath = "\(copyPath)-temporary"
-        try Self.write(list, to: temporaryPath)
+        try Self.write(list, over: temporaryPath)
         guard rename(temporaryPath, path) == 0 else {
             throw StorageFailure("cannot rename \(temporaryPath) to \(path)")
         }
@@ -190,9 +204,9 @@ final class SuiteFile {
         }
     }
 
-    /// Returns once the disk has the content.
-    private static func write(_ content: [UInt8], to path: String) throws(StorageFailure) {
-        let descriptor = clinux_open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0o600)
+    /// Returns once the disk has the content. What the file had is written over, so that its room is not given up.
+    private static func write(_ content: [UInt8], over path: String) throws(StorageFailure) {
+        let descriptor = clinux_open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0o600)
         guard descriptor >= 0 else { throw StorageFailure("cannot open \(path)") }
         defer { close(descriptor) }
         var rest = content[...]
@@ -203,6 +217,7 @@ final class SuiteFile {
             guard count > 0 else { throw StorageFailure("cannot write \(path)") }
             rest = rest.dropFirst(count)
         }
+        guard ftruncate(descriptor, content.count) == 0 else { throw StorageFailure("cannot cut \(path)") }
         guard fsync(descriptor) == 0 else { throw StorageFailure("cannot sync \(path)") }
     }
 

@@ -68,4 +68,6 @@ int clinux_die_with(pid_t parent) {
 
 int clinux_close_from(int first) { return close_range((unsigned)first, ~0u, 0); }
 
+int clinux_allocate(int descriptor, off_t size) { return fallocate(descriptor, FALLOC_FL_KEEP_SIZE, 0, size); }
+
 int clinux_pipe(int ends[2]) { return pipe2(ends, O_CLOEXEC); }

@@ -32,6 +32,10 @@ int clinux_open(const char *path, int flags, mode_t mode);
 /// symbolic link is not followed.
 int clinux_open_directory(int directory, const char *name);
 
+/// Allocates the first `size` bytes of a file without changing its size (fallocate(2), FALLOC_FL_KEEP_SIZE). 0, or -1
+/// with errno.
+int clinux_allocate(int descriptor, off_t size);
+
 /// pipe2(2) with O_CLOEXEC: the reading end first.
 int clinux_pipe(int ends[2]);
 

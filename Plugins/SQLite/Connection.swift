@@ -59,6 +59,9 @@ final class Connection {
     /// Whether a trigger has made the last statement fail.
     var hasTriggerFailed: Bool { csqlite_is_trigger_failure(sqlite3_extended_errcode(handle)) }
 
+    /// Whether the last statement has failed as it needed more pages than the database may have.
+    private(set) var hasReachedPageLimit = false
+
     /// How many rows the last INSERT, UPDATE or DELETE touched.
     var changes: Int { Int(sqlite3_changes(handle)) }
 
@@ -128,12 +131,23 @@ final class Connection {
         return integer
     }
 
+    // MARK: The file
+
+    /// Tells SQLite's methods of the database file something (<https://www.sqlite.org/c3ref/file_control.html>); false
+    /// if that fails.
+    @discardableResult
+    func control(_ operation: Int32, _ argument: UnsafeMutableRawPointer) -> Bool {
+        sqlite3_file_control(handle, "main", operation, argument) == SQLITE_OK
+    }
+
     // MARK: Failures
 
     /// The failure of the call that was just made. The system's number tells a full disk from a broken one;
     /// `sqlite3_system_errno` does not know it where a COMMIT has failed.
     func failure(_ code: Int32, _ action: String) -> StorageFailure {
-        StorageFailure(
+        // SQLite says the same of a full disk.
+        hasReachedPageLimit = code == SQLITE_FULL && errno != ENOSPC
+        return StorageFailure(
             sqlite: code, systemError: [SQLITE_IOERR, SQLITE_CORRUPT].contains(code & 0xFF) ? errno : 0,
             message: String(cString: sqlite3_errmsg(handle)), action: action)
     }

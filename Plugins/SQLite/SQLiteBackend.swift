@@ -29,19 +29,37 @@ final class SQLiteBackend: StorageBackend {
         self.options = options
         self.host = host
         do {
-            let connection = try DatabaseFile(path: options.path).open(options.synchronous)
+            let reserve = Reserve(beside: options.path, bytes: options.reserve, host: host)
+            let connection = try Self.open(options, reserve)
             lock = try FileLock.shared("\(options.path)-lock")
+            try reserve.open()
             foreignWrites = ForeignWrites(connection: connection)
             catalog = Catalog(connection: connection)
+            let database = try DatabaseRoom(connection: connection, path: options.path)
+            let log = WriteAheadLog(
+                connection: connection, readers: readers, database: database, reserve: reserve, host: host)
             writer = try Writer(
-                connection: connection, log: WriteAheadLog(connection: connection, readers: readers, host: host),
-                foreignWrites: foreignWrites, host: host)
+                connection: connection, log: log, database: database, reserve: reserve, foreignWrites: foreignWrites,
+                host: host)
             let schema = Schema(connection: connection)
-            if try schema.isOutdated { try writer.transaction { () throws(StorageFailure) in try schema.update() } }
+            if try schema.isOutdated {
+                try writer.transaction(.frees) { () throws(StorageFailure) in try schema.update() }
+            }
             try writer.readSequenceCeiling()
             foreignWrites.start()
         } catch let error where error.status == .noSpace {
             throw StorageFailure(.unavailable, error.message)
+        }
+    }
+
+    /// Opens the database file, which needs room for what SQLite keeps beside it.
+    private static func open(_ options: SQLiteOptions, _ reserve: Reserve) throws(StorageFailure) -> Connection {
+        let file = DatabaseFile(path: options.path)
+        do {
+            return try file.open(options.synchronous)
+        } catch let error where error.status == .noSpace {
+            guard reserve.release() else { throw error }
+            return try file.open(options.synchronous)
         }
     }
 
@@ -92,7 +110,7 @@ final class SQLiteBackend: StorageBackend {
     ) throws(StorageFailure) -> Catalog.Entry {
         if let entry = try catalog.entry(name, format) { return entry }
         guard creates else { throw StorageFailure(.notFound, "there is no collection \(name) of format \(format)") }
-        let entry = try writer.transaction { () throws(StorageFailure) in
+        let entry = try writer.transaction(.grows) { () throws(StorageFailure) in
             // Another process may have been quicker.
             if let entry = try catalog.entry(name, format) { return entry }
             return try catalog.createTable(name, format)
@@ -112,7 +130,8 @@ final class SQLiteBackend: StorageBackend {
         if let existing = try catalog.indexes(of: collection, paths, keepsSequences: keepsSequences) {
             indexes = existing
         } else {
-            indexes = try writer.transaction { () throws(StorageFailure) in
+            // Without it not even deletions would be possible.
+            indexes = try writer.transaction(.frees) { () throws(StorageFailure) in
                 try catalog.setIndexes(of: collection, paths, keepsSequences: keepsSequences)
             }
         }
@@ -136,7 +155,7 @@ final class SQLiteBackend: StorageBackend {
 
     func dropCollection(named name: UnsafeRawBufferPointer, _ call: CallContext) throws(StorageFailure) {
         let text = String(decoding: name, as: UTF8.self)
-        let wasThere = try writer.transaction { () throws(StorageFailure) in try catalog.dropTables(text) }
+        let wasThere = try writer.transaction(.frees) { () throws(StorageFailure) in try catalog.dropTables(text) }
         let prefix = Array(name) + [0]
         collections = collections.filter { !$0.key.starts(with: prefix) }
         // In an older snapshot a new collection of that name would have the records of this one.

@@ -1,5 +1,6 @@
 import CRUDPluginKit
 import CSQLite
+import Glibc
 
 /// Keeps the write-ahead log short.
 ///
@@ -32,6 +33,8 @@ final class WriteAheadLog {
 
     private let connection: Connection
     private let readers: SQLiteReaders
+    private let database: DatabaseRoom
+    private let reserve: Reserve
     private let host: Host
 
     /// Set by SQLite after each commit that has written something.
@@ -48,9 +51,11 @@ final class WriteAheadLog {
         var isNew = false
     }
 
-    init(connection: Connection, readers: SQLiteReaders, host: Host) {
+    init(connection: Connection, readers: SQLiteReaders, database: DatabaseRoom, reserve: Reserve, host: Host) {
         self.connection = connection
         self.readers = readers
+        self.database = database
+        self.reserve = reserve
         self.host = host
         lastCommit.initialize(to: Commit())
         // This takes the place of SQLite's automatic checkpoint.
@@ -81,32 +86,54 @@ final class WriteAheadLog {
             checkpointedPages = 0
             hasWarned = false
         }
-        if pages >= max(Self.pagesBeforeCheckpoint, checkpointedPages + Self.pagesBeforeRetry) { checkpoint() }
+        if pages >= max(Self.pagesBeforeCheckpoint, checkpointedPages + Self.pagesBeforeRetry) { _ = checkpoint() }
     }
 
     /// To be called when nothing is queued.
     func idle() {
-        if lastCommit.pointee.pages >= checkpointedPages + Self.pagesWhenIdle { checkpoint() }
+        if lastCommit.pointee.pages >= checkpointedPages + Self.pagesWhenIdle { _ = checkpoint() }
     }
 
-    private func checkpoint() {
+    /// Copies the log into the database file.
+    ///
+    /// - Returns: whether all of it was copied, so that it will be written from its start again.
+    func checkpoint() -> Bool {
         checkpointedPages = lastCommit.pointee.pages
+        do throws(StorageFailure) {
+            do throws(StorageFailure) {
+                return try copyPages()
+            } catch  where error.status == .noSpace && reserve.release() {
+                // There is room in the file (see `DatabaseRoom`), unless another process has cut it down, or the file
+                // system needs room for what is written over.
+                return try copyPages()
+            }
+        } catch {
+            warn(error.message)
+            return false
+        }
+    }
+
+    private func copyPages() throws(StorageFailure) -> Bool {
         readers.releaseSnapshots()
         var total: Int32 = 0
         var copied: Int32 = 0
+        errno = 0
         let code = sqlite3_wal_checkpoint_v2(connection.handle, nil, SQLITE_CHECKPOINT_PASSIVE, &total, &copied)
-        if code == SQLITE_OK, copied == total { readers.releaseSnapshots() }
-        warn(code)
+        guard code == SQLITE_OK else { throw connection.failure(code, "cannot checkpoint") }
+        guard copied == total else {
+            warn("another process may hold a read transaction")
+            return false
+        }
+        readers.releaseSnapshots()
+        // SQLite has cut it to the pages that are used.
+        try database.update()
+        return true
     }
 
     /// Says once that something keeps the log from being written from its start again.
-    private func warn(_ code: Int32) {
+    private func warn(_ reason: String) {
         guard !hasWarned, checkpointedPages > 2 * Self.pagesBeforeCheckpoint else { return }
         hasWarned = true
-        let reason =
-            code == SQLITE_OK
-            ? "another process may hold a read transaction"
-            : connection.failure(code, "cannot checkpoint").message
         host.log(.warning, "the write-ahead log has grown to \(checkpointedPages) pages: \(reason)")
     }
 }

@@ -23,7 +23,8 @@ extension Writer {
         let next = try nextExpiry(in: collection)
         guard let next, next <= request.now, request.limit > 0 else { return next }
         var removed: [[UInt8]] = []
-        let left = try write { (ceiling) throws(StorageFailure) in
+        let left = try remove { (ceiling) throws(StorageFailure) in
+            removed = []
             for row in try expired(in: collection, request) where try remove(row.number, from: collection) {
                 let sequence = request.firstSequence + UInt64(removed.count)
                 // The array outlives the statement.
@@ -82,7 +83,7 @@ extension Writer {
             """
         var trimmed = 0
         if let last = try connection.integer("SELECT max(sequence) FROM (\(old)) HAVING count(*) > 0") {
-            trimmed = try transaction { () throws(StorageFailure) in
+            trimmed = try transaction(.frees) { () throws(StorageFailure) in
                 try connection.execute("DELETE FROM \(removalTable(number)) WHERE sequence IN (\(old))")
                 let count = connection.changes
                 try connection.execute(

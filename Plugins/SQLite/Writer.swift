@@ -4,7 +4,9 @@ import CSQLite
 /// The connection that writes: each batch is one transaction, and so is one sync of the disk.
 final class Writer {
     let connection: Connection
-    private let log: WriteAheadLog
+    let log: WriteAheadLog
+    let database: DatabaseRoom
+    let reserve: Reserve
     private let foreignWrites: ForeignWrites
     private let catalog: Catalog
     private let host: Host
@@ -18,10 +20,13 @@ final class Writer {
     private static let instructionsBetweenProgress: Int32 = 1_000_000
 
     init(
-        connection: Connection, log: WriteAheadLog, foreignWrites: ForeignWrites, host: Host
+        connection: Connection, log: WriteAheadLog, database: DatabaseRoom, reserve: Reserve,
+        foreignWrites: ForeignWrites, host: Host
     ) throws(StorageFailure) {
         self.connection = connection
         self.log = log
+        self.database = database
+        self.reserve = reserve
         self.foreignWrites = foreignWrites
         self.host = host
         catalog = Catalog(connection: connection)
@@ -37,10 +42,17 @@ final class Writer {
 
     // MARK: Transactions
 
-    /// Runs `body`, which changes the schema, in a transaction, which is undone if it throws.
-    func transaction<Result>(_ body: () throws(StorageFailure) -> Result) throws(StorageFailure) -> Result {
+    /// Runs `body`, which changes the schema, in a transaction, which is undone if it throws and may be repeated.
+    func transaction<Result>(
+        _ purpose: Purpose, _ body: () throws(StorageFailure) -> Result
+    ) throws(StorageFailure) -> Result {
         reportProgress(true)
         defer { reportProgress(false) }
+        return try withRoom(purpose) { () throws(StorageFailure) in try transaction(body) }
+    }
+
+    /// Runs `body` in a transaction, which is undone if it throws.
+    private func transaction<Result>(_ body: () throws(StorageFailure) -> Result) throws(StorageFailure) -> Result {
         try begin()
         do {
             let result = try body()
@@ -90,23 +102,18 @@ final class Writer {
 
     // MARK: Batches
 
-    /// Applies a batch in one transaction, which is repeated without each mutation that a trigger refuses.
-    func write(_ batch: borrowing WriteBatch<SQLiteCollection>) throws(StorageFailure) {
-        var refused: Set<Int> = []
-        while let position = try write(batch, without: refused) { refused.insert(position) }
-    }
-
-    /// Applies a batch without the mutations that triggers have refused.
+    /// Applies a part of a batch without the mutations that have been refused.
     ///
-    /// - Returns: the position of another one of these, in which case nothing was applied; nil: the batch was applied.
-    private func write(
-        _ batch: borrowing WriteBatch<SQLiteCollection>, without refused: Set<Int>
+    /// - Returns: the position of another one that a trigger refuses, in which case nothing was applied; nil: all of
+    ///   it was applied.
+    func attempt(
+        _ batch: borrowing WriteBatch<SQLiteCollection>, _ positions: Range<Int>, without refused: Set<Int>
     ) throws(StorageFailure) -> Int? {
         try begin()
         do {
             var ceiling = sequenceCeiling
             var filled: [SQLiteCollection] = []
-            for position in 0..<batch.count where !refused.contains(position) {
+            for position in positions where !refused.contains(position) {
                 let mutation = batch[position]
                 let effect = try apply(mutation, position, batch)
                 if effect != .applied, batch.isAtomic {
@@ -131,22 +138,21 @@ final class Writer {
         }
     }
 
-    /// Runs `body`, which writes to records, in a transaction, which is undone if it throws.
+    /// Runs `body`, which removes records, in a transaction, which is undone if it throws and may be repeated.
     ///
     /// - Parameter body: it raises the number that it is given to the highest sequence number that it has used.
-    func write<Result>(_ body: (inout UInt64) throws(StorageFailure) -> Result) throws(StorageFailure) -> Result {
-        try begin()
-        do {
-            var highest = sequenceCeiling
-            let result = try body(&highest)
-            let ceiling = highest > sequenceCeiling ? SequenceBlock.last(of: highest) : highest
-            try raise(to: ceiling)
-            try commit()
+    func remove<Result>(_ body: (inout UInt64) throws(StorageFailure) -> Result) throws(StorageFailure) -> Result {
+        try withRoom(.frees) { () throws(StorageFailure) in
+            var ceiling = sequenceCeiling
+            let result = try transaction { () throws(StorageFailure) in
+                var highest = sequenceCeiling
+                let result = try body(&highest)
+                if highest > sequenceCeiling { ceiling = SequenceBlock.last(of: highest) }
+                try raise(to: ceiling)
+                return result
+            }
             sequenceCeiling = ceiling
             return result
-        } catch {
-            rollBack()
-            throw error
         }
     }
 
@@ -169,7 +175,7 @@ final class Writer {
         do {
             let overtaken = try catalog.overtakenIndexes(now: now)
             if !overtaken.isEmpty {
-                try transaction { () throws(StorageFailure) in
+                try transaction(.grows) { () throws(StorageFailure) in
                     for index in overtaken {
                         let table = quotedIdentifier(index.tableName)
                         try connection.execute(Catalog.advanceFilling(index.number, table, now: "\(now)"))
@@ -182,5 +188,6 @@ final class Writer {
             host.log(.warning, "cannot note how far indexes are filled: \(error.message)")
         }
         log.idle()
+        _ = reserve.restore()
     }
 }

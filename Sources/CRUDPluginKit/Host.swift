@@ -26,6 +26,10 @@ public struct Host: @unchecked Sendable {
     /// The storage was lost, or is back. While it is down the host makes no calls but ``StorageBackend/idle(_:)``,
     /// about once a second, in which the backend reconnects.
     ///
+    /// ``State/up`` of storage that is up leaves a notice for the administrator, such as that the disk is full, until
+    /// the next report; an empty one takes it back. While there is one ``StorageBackend/idle(_:)`` is called every five
+    /// seconds.
+    ///
     /// - Parameter reason: for the administrator.
     public func state(_ state: State, _ reason: String) {
         var reason = reason

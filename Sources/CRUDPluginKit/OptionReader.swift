@@ -78,26 +78,24 @@ public struct OptionReader<Key: RawRepresentable<String> & CaseIterable> {
         return number
     }
 
-    /// A number of bytes, at least 1: an integer, or one with a unit as in "64MiB" (B, KiB, MiB, GiB); nil if it is not
-    /// given.
-    public func sizeIfPresent(_ key: Key) throws(StorageFailure) -> Int? {
+    /// A number of bytes: an integer, or one with a unit as in "64MiB" (B, KiB, MiB, GiB); nil if it is not given.
+    public func sizeIfPresent(_ key: Key, atLeast minimum: Int = 1) throws(StorageFailure) -> Int? {
+        let rule = "must be a number of bytes, such as 67108864 or 64MiB, and at least \(minimum)"
         let text: String
         switch values[key.rawValue] {
         case nil: return nil
         case .number(let digits): text = digits + "B"
         case .string(let size): text = size
-        default: throw invalid(key, Self.sizeRule)
+        default: throw invalid(key, rule)
         }
         let units = [("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("B", 1)]
         guard let (suffix, unit) = units.first(where: { text.hasSuffix($0.0) }),
-            let count = Int(text.dropLast(suffix.utf8.count)), count > 0
-        else { throw invalid(key, Self.sizeRule) }
+            let count = Int(text.dropLast(suffix.utf8.count)), count >= 0
+        else { throw invalid(key, rule) }
         let (size, overflows) = count.multipliedReportingOverflow(by: unit)
-        guard !overflows else { throw invalid(key, Self.sizeRule) }
+        guard !overflows, size >= minimum else { throw invalid(key, rule) }
         return size
     }
-
-    private static var sizeRule: String { "must be a number of bytes, such as 67108864 or 64MiB, and at least 1" }
 
     /// A failure that points to `key`, for rules of the plugin's own.
     ///

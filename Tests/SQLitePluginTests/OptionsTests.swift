@@ -5,6 +5,7 @@ import Testing
     @Test(arguments: [
         #"{"path": "/a/b"}"#, #"{"path": "/a/b", "synchronous": "off"}"#, #"{"\u0070ath": "/caf\u00e9 😀"}"#,
         #"{"path": "/x", "mmap": true}"#, #"{"path": "/x", "mmap": false}"#,
+        #"{"path": "/x", "reserve": 0}"#, #"{"path": "/x", "reserve": "1GiB"}"#,
         " {\"synchronous\" : \"normal\",\n\"path\":\"/x\"} ",
     ])
     func acceptsOptionsWithoutTouchingStorage(_ options: String) throws {
@@ -26,13 +27,17 @@ import Testing
             #"{"path": "/x", "synchronus": "off"}"#, "/synchronus",
             "unknown option \"synchronus\"; did you mean \"synchronous\"?"
         ),
-        (#"{"a/b~c": 1}"#, "/a~1b~0c", "unknown option \"a/b~c\"; there are path, synchronous, mmap"),
+        (#"{"a/b~c": 1}"#, "/a~1b~0c", "unknown option \"a/b~c\"; there are path, synchronous, mmap, reserve"),
         (
             #"{"path": "/x", "synchronous": "ful"}"#, "/synchronous",
             "option \"synchronous\" must be one of full, normal, off; did you mean full?"
         ),
         (#"{"path": "/x", "mmap": "on"}"#, "/mmap", "option \"mmap\" must be true or false"),
         (#"{"path": "/x", "synchronous": true}"#, "/synchronous", "option \"synchronous\" must be a string"),
+        (
+            #"{"path": "/x", "reserve": -1}"#, "/reserve",
+            "option \"reserve\" must be a number of bytes, such as 67108864 or 64MiB, and at least 0"
+        ),
         ("[]", "", "the options are not a JSON object"),
         (#"{"path": "/x""#, "", "the options are not a JSON object"),
         (#"{"path": "/x"} x"#, "", "the options are not a JSON object"),

@@ -66,7 +66,10 @@ import Testing
               clients: {backend: ¶mian}
               "*": {backend: good}
             """)
-        let words = ["mmap", "path", "path", "synchronous", "synchronous", "synchronus", "nowhere", "process", "collections", "main"]
+        let words = [
+            "mmap", "path", "path", "synchronous", "synchronous", "synchronus", "nowhere", "process", "collections",
+            "main",
+        ]
         let installation = try Installation(text: marked.text)
         for outcome in [try installation.check(), try installation.startInVain()] {
             #expect(outcome.status == .exited(78))

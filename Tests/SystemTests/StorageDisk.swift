@@ -9,7 +9,8 @@ final class StorageDisk {
 
         fileprivate var options: String {
             switch self {
-            case .sqlite: "{path: $DIRECTORY/disk/main.sqlite}"
+            // Its reserve is small, as the disks are.
+            case .sqlite: "{path: $DIRECTORY/disk/main.sqlite, reserve: 2MiB}"
             case .filesystem: "{directory: $DIRECTORY/disk/files}"
             case .userdefaults: "{suite: com.example.test}"
             }
@@ -18,15 +19,21 @@ final class StorageDisk {
 
     private let installation: Installation
     private let faults: FaultyDisk
+    private let variables: [String: String]
     private var isMounted = false
     private(set) var daemon: Daemon?
 
     var path: String { "\(installation.path)/disk" }
 
-    init(_ adapter: Adapter) throws {
+    /// - Parameters:
+    ///   - isolation: of the backend.
+    ///   - variables: those of the daemon; nil: those that have the disk fail.
+    init(_ adapter: Adapter, isolation: String = "inline", variables: [String: String]? = nil) throws {
         installation = try Installation(
-            Configuration(backends: "main: {plugin: \(adapter.rawValue), options: \(adapter.options)}"))
+            Configuration(
+                backends: "main: {plugin: \(adapter.rawValue), isolation: \(isolation), options: \(adapter.options)}"))
         faults = try FaultyDisk()
+        self.variables = variables ?? faults.variables
         try Files.makeDirectory("\(installation.path)/disk", mode: 0o700)
     }
 
@@ -37,7 +44,7 @@ final class StorageDisk {
 
     /// Starts a daemon, in the place of one that has ended.
     func start() throws -> Connection {
-        let variables = faults.variables.merging(["HOME": path, "XDG_CONFIG_HOME": ""]) { $1 }
+        let variables = variables.merging(["HOME": path, "XDG_CONFIG_HOME": ""]) { $1 }
         let started = try Daemon(on: installation, environment: variables)
         daemon = started
         return try started.connect()
@@ -56,6 +63,15 @@ final class StorageDisk {
         guard outcome.status == .exited(0) else { throw Failure("mount: \(outcome.errors)") }
         isMounted = true
     }
+
+    /// Has another program take all the room that is left.
+    func takeRest() throws {
+        let outcome = try Command.run("sh", ["-c", "! cat /dev/zero >> \"$0\" 2> /dev/null", "\(path)/rest"])
+        guard outcome.status == .exited(0) else { throw Failure("\(path): \(outcome.errors)") }
+    }
+
+    /// Has that program give it back.
+    func freeRest() { Files.remove("\(path)/rest") }
 
     /// What fails from now on; see `Tests/Plugins/faulty-disk.c`.
     ///

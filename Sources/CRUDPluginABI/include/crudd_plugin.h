@@ -97,6 +97,8 @@ typedef struct crudd_host {
     void (*progress)(void *context, uint64_t done, uint64_t total);
     /// Optional for a plugin to call: the storage was lost, or is back, and why. While it is down the host answers
     /// requests with `unavailable` and makes no calls but `idle`, about once a second, in which the plugin reconnects.
+    /// CRUDD_UP of storage that is up: the reason is a notice for the administrator (its disk is full, say), which
+    /// stands until the next report; an empty one: none. While there is one, `idle` is called every five seconds.
     void (*state)(void *context, crudd_state state, crudd_bytes reason);
 } crudd_host;
 

@@ -132,6 +132,7 @@ extension Backend {
             if let pid = status.pid { description.member("pid", pid) }
         }
         description.member("capabilities", strings: capabilities.names)
+        if let notice = status.notice { description.member("notice", notice) }
         if let error = status.lastError { description.member("lastError", error) }
     }
 }

@@ -42,6 +42,7 @@ package final class Backend: Sendable {
         var writer: Thread?
         var loopReaders: [PluginHandle] = []
         var readQueues: [ReadQueue] = []
+        var notice: String?
     }
 
     /// - Parameters:
@@ -86,6 +87,8 @@ package final class Backend: Sendable {
         package var state: State
         /// The last failure of its plugin, or how its child was last lost.
         package var lastError: String?
+        /// What its plugin has to say of storage that is up, such as that the disk is full.
+        package var notice: String?
         /// How often a child was started in the place of one that was lost.
         package var restarts: Int
         /// The child, while there is one.
@@ -96,7 +99,7 @@ package final class Backend: Sendable {
         condition.withLock {
             Status(
                 state: isStorageDown && $0.state == .ready ? .down : $0.state, lastError: failures.lastError,
-                restarts: $0.restarts, pid: $0.child?.pid)
+                notice: $0.notice, restarts: $0.restarts, pid: $0.child?.pid)
         }
     }
 
@@ -105,6 +108,9 @@ package final class Backend: Sendable {
 
     /// The storage behind the plugin is lost, as the plugin has said; the plugin itself is open.
     package var isStorageDown: Bool { storageDown.load(ordering: .acquiring) }
+
+    /// Whether the plugin has a notice for the administrator.
+    var hasNotice: Bool { condition.withLock { $0.notice != nil } }
 
     /// The child that serves; nil for a plugin that was loaded, and while there is none.
     var child: Child? { condition.withLock { $0.state == .ready ? $0.child : nil } }
@@ -130,7 +136,10 @@ package final class Backend: Sendable {
     }
 
     /// The storage is about to be opened; until the plugin says otherwise it is there.
-    func becomeOpening() { storageDown.store(false, ordering: .releasing) }
+    func becomeOpening() {
+        storageDown.store(false, ordering: .releasing)
+        condition.withLock { $0.notice = nil }
+    }
 
     func become(_ state: State) {
         condition.withLock { condition in
@@ -150,9 +159,11 @@ package final class Backend: Sendable {
         }
     }
 
-    /// The plugin has lost its storage, or reached it again; callable on any thread.
+    /// The plugin has lost its storage, reached it again, or has a notice of it; callable on any thread.
     func storageState(isUp: Bool, _ reason: String) {
-        guard storageDown.exchange(!isUp, ordering: .acquiringAndReleasing) == isUp else { return }
+        let wasDown = storageDown.exchange(!isUp, ordering: .acquiringAndReleasing)
+        condition.withLock { $0.notice = isUp && !wasDown && !reason.isEmpty ? reason : nil }
+        guard wasDown == isUp else { return writes.wake() }
         if isUp {
             logger.notice("backend \(name) is up again: \(reason)")
         } else {

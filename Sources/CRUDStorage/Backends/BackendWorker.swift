@@ -17,6 +17,8 @@ final class BackendWorker {
     /// How long nothing must have come before the plugin is told that it is idle, and told again. The first is longer
     /// than any reader holds a snapshot.
     private static let idlePauses = [Duration.milliseconds(150), .seconds(1)]
+    /// How often it is told so as long as it has a notice for the administrator.
+    private static let noticePause = Duration.seconds(5)
     /// How often a plugin whose storage is down is told that it is idle, so that it can reconnect.
     private static let reconnectPause = Duration.seconds(1)
     /// How long storage may be down before it is closed and opened again. A plugin whose storage another daemon has
@@ -134,7 +136,8 @@ final class BackendWorker {
 
     private func timeout(_ idlePeriods: Int) -> Duration? {
         if isBusy { return [searches.timeout, deletions.timeout, backgroundDue].compactMap(\.self).min() }
-        let idlePause = idlePeriods < Self.idlePauses.count ? Self.idlePauses[idlePeriods] : nil
+        let repeatedPause = backend.hasNotice ? Self.noticePause : nil
+        let idlePause = idlePeriods < Self.idlePauses.count ? Self.idlePauses[idlePeriods] : repeatedPause
         guard let due = backgroundDue else { return idlePause }
         return min(due, idlePause ?? due)
     }

@@ -67,7 +67,10 @@ extension MethodTable {
             "name": string, "isolation": #"{"enum":["inline","process"]}"#, "state": state,
             "capabilities": array(string),
         ],
-        optional: ["plugin": string, "command": string, "restarts": integer, "pid": integer, "lastError": string])
+        optional: [
+            "plugin": string, "command": string, "restarts": integer, "pid": integer, "notice": string,
+            "lastError": string,
+        ])
     private static let state = #"{"enum":["opening","ready","down","closed"]}"#
 
     static let plugin = object(["name": string, "version": string, "abi": integer, "path": string])

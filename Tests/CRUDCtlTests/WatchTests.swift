@@ -50,7 +50,7 @@ import Testing
         ([], #""after":"start","wait":5"#), (["--after", "now"], #""after":"now""#),
         (["--after=k", "--no-items", "--prefix", "p"], #""prefix":"p","items":false,"after":"k","wait":5"#),
         (
-            ["--where", "a = 1", "--cursor-file", "/nonexistent/cursor"],
+            ["--where", "a = 1"],
             #""filter":{"op":"=","args":[{"property":"a"},1]},"after":"start","wait":5"#
         ),
     ])
@@ -92,22 +92,61 @@ import Testing
         _ = try await daemon.finish()
     }
 
-    @Test func saysThatTheCursorCannotBeKept() async throws {
+    /// Before the first page: what was printed would be printed again.
+    @Test func saysAtOnceThatTheCursorCannotBeKept() async throws {
         let directory = try TemporaryDirectory()
-        #expect(symlink("/dev/full", "\(directory.path)/full.new") == 0)
-        let files: [(path: String, status: Int32, error: String)] = [
-            ("\(directory.path)/none/cursor", 64, "invalid_params: cannot write {}: No such file or directory (see "),
-            ("\(directory.path)/full", 75, "no_space: cannot write {}: No space left on device\n"),
+        let (file, link, folder) = ("\(directory.path)/file", "\(directory.path)/link", "\(directory.path)/folder")
+        try Files.write("c1\n", to: file)
+        try Files.makeDirectory(folder)
+        #expect(symlink(file, link) == 0 && mkfifo("\(directory.path)/pipe", 0o600) == 0)
+        let files: [(path: String, error: String)] = [
+            ("\(directory.path)/none/cursor", "cannot write {}: No such file or directory"),
+            ("\(file)/cursor", "cannot write {}: Not a directory"), (link, "{} is a symbolic link"),
+            (folder, "{} is not a regular file"), ("\(directory.path)/pipe", "{} is not a regular file"),
+            ("\(directory.path)/", "{} is not a regular file"),
         ]
         for file in files {
-            let daemon = try ScriptedDaemon(replying: Self.page("c1", #"{"id":"a","deleted":true}"#))
-            let run = try CrudctlProgram.run(["watch", "c", "--cursor-file", file.path, "--socket", daemon.path])
-            #expect(run.status == .exited(file.status))
-            #expect(run.output == #"{"id":"a","deleted":true}"# + "\n")
-            let error = file.error.split(separator: "{}").joined(separator: file.path)
-            #expect(run.errors.hasPrefix("crudctl: \(error)") && run.errorLines.count == 1, "\(run.errors)")
-            _ = try await daemon.finish()
+            let run = try CrudctlProgram.run(["watch", "c", "--cursor-file", file.path, "--socket", "/nowhere"])
+            #expect(run.status == .exited(64) && run.output == "")
+            let error = file.error.split(separator: "{}", omittingEmptySubsequences: false).joined(separator: file.path)
+            #expect(run.errors.hasPrefix("crudctl: invalid_params: \(error)"), "\(run.errors)")
+            #expect(run.errorLines.count == 1)
         }
+        #expect(String(decoding: try Files.read(file), as: UTF8.self) == "c1\n")
+        #expect(try Files.names(in: directory.path).sorted() == ["file", "folder", "link", "pipe"])
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "needs root to mount a file system"))
+    func saysAtOnceThatThereIsNoRoomForTheCursor() throws {
+        let directory = try TemporaryDirectory()
+        let script = #"""
+            mount -t tmpfs -o size=4k none "$1" && head -c 4096 /dev/zero > "$1/full" &&
+            exec "$0" watch c --cursor-file "$1/cursor" --socket /nowhere
+            """#
+        let run = try Command.run("unshare", ["--mount", "sh", "-c", script, CrudctlProgram.path, directory.path])
+        #expect(run.status == .exited(75))
+        let message = "cannot write \(directory.path)/cursor: No space left on device"
+        #expect(run.errors == "crudctl: no_space: \(message)\n")
+    }
+
+    /// Another user of the directory may know its name, and what a fixed name of a new file would be.
+    @Test func followsNoLinkThatWaitsForItsCursor() async throws {
+        let daemon = try ScriptedDaemon { listener in
+            let peer = try listener.accept()
+            try peer.reply(to: peer.request(), Self.page("c1"))
+            try peer.reject(peer.request(), Self.expired)
+            try peer.drain()
+        }
+        let directory = try TemporaryDirectory()
+        let (file, other) = ("\(directory.path)/cursor", "\(directory.path)/other")
+        try Files.write("precious", to: other)
+        #expect(symlink(other, "\(file).new") == 0)
+        let run = try CrudctlProgram.run(["watch", "c", "--cursor-file", file, "--socket", daemon.path])
+        #expect(run.status == .exited(65))
+        #expect(String(decoding: try Files.read(other), as: UTF8.self) == "precious")
+        #expect(String(decoding: try Files.read(file), as: UTF8.self) == "c1\n")
+        #expect(try Files.names(in: directory.path).sorted() == ["cursor", "cursor.new", "other"])
+        try await daemon.finish()
     }
 
     @Test func endsByAnInterruption() async throws {

@@ -35,7 +35,7 @@ struct Watch: DaemonCommand {
 
     func run() async throws {
         let members = try selection.members()
-        let file = cursorFile.map(CursorFile.init)
+        let file = try cursorFile.map(CursorFile.init)
         let saved = try file?.read()
         try await withClient { client in
             var watching = ChangeWatching(client: client, cursor: saved ?? after ?? "start", file: file) { params in

@@ -14,6 +14,7 @@ extension CompletionKind {
             let options = CRUDClient.Options(name: Client.name)
             return try await CRUDClient.connect(path: socket, options: options).collections()
         }
-        return (list ?? []).map(\.name)
+        // The shell prints them as they are.
+        return (list ?? []).map(\.name).filter { $0.unicodeScalars.allSatisfy(\.isPrintable) }
     }
 }

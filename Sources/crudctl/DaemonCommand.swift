@@ -65,7 +65,7 @@ extension DaemonCommand {
     ///
     /// - Parameter list: the member with the elements, if the result is a list.
     func show(_ result: [UInt8], list: StaticString? = nil) throws {
-        try StandardOutput.write(printer.text(of: result, list: list))
+        try printer.show(result, list: list)
     }
 }
 

@@ -64,13 +64,9 @@ enum TextSource {
         var text: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 64 << 10)
         while true {
-            // The call writes at most the size of the chunk.
-            let count = chunk.withUnsafeMutableBytes { unsafe Glibc.read(file, $0.baseAddress, $0.count) }
+            let count = FileInput.read(file, into: &chunk)
             if count == 0 { return text }
-            if count < 0 {
-                if errno == EINTR { continue }
-                throw ValidationError("cannot read \(name): \(ErrorNumber.message)")
-            }
+            guard count > 0 else { throw ValidationError("cannot read \(name): \(ErrorNumber.message)") }
             text += chunk[..<count]
             guard text.count <= maximumBytes else {
                 throw ValidationError("\(name) is larger than any request may be")

@@ -25,10 +25,11 @@ enum CrudctlProgram {
 
     /// Runs a program on a terminal until it exits. What it prints has to be less than a terminal's queue holds.
     static func terminal(
-        _ command: [String], columns: UInt16, typing: String = "", environment: [String: String] = [:]
+        _ command: [String], columns: UInt16, rows: UInt16 = 50, typing: String = "",
+        environment: [String: String] = [:]
     ) throws -> (status: ExitStatus, screen: String) {
         var (screenNumber, terminalNumber): (Int32, Int32) = (-1, -1)
-        var size = winsize(ws_row: 50, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0)
+        var size = winsize(ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0)
         guard openpty(&screenNumber, &terminalNumber, nil, nil, &size) == 0 else { throw Failure.system("openpty") }
         let (screen, terminal) = (Descriptor(owning: screenNumber), Descriptor(owning: terminalNumber))
         guard write(screen.number, typing, typing.utf8.count) == typing.utf8.count else {

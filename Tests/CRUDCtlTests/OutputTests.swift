@@ -1,3 +1,5 @@
+import CRUDJSON
+import CRUDTestSupport
 import ScriptedDaemon
 import Testing
 
@@ -13,8 +15,11 @@ import Testing
         _ result: String, _ format: OutputFormat, width: Int? = nil, color: Bool = false, list: StaticString? = nil
     ) throws -> String {
         let terminal = Terminal(isTerminal: width != nil, width: width, hasColor: color)
-        let printer = ResultPrinter(format: format, terminal: terminal)
-        return String(decoding: try printer.text(of: Array(result.utf8), list: list), as: UTF8.self)
+        var text: [UInt8] = []
+        let output = OutputBuffer { text += $0 }
+        _ = try ResultPrinter(format: format, terminal: terminal).write(Array(result.utf8), list: list, to: output)
+        try output.end()
+        return String(decoding: text, as: UTF8.self)
     }
 
     @Test func printsOneElementPerLine() throws {
@@ -46,10 +51,41 @@ import Testing
     func fitsTheTerminal(_ width: Int) throws {
         let lines = try text(Self.list, .table, width: width, list: "collections").split(separator: "\n")
         #expect(lines.count == 3)
-        // The minimum is four columns of six characters and the gaps between them.
-        #expect(lines.allSatisfy { String($0).displayWidth <= max(width, 30) })
+        // The minimum is four columns of six characters and the gaps between them; else there are fewer.
+        #expect(lines.allSatisfy { String($0).displayWidth <= width })
         let widths = [30: "clien…  main", 40: "clients     main"]
         if let start = widths[width] { #expect(lines[1].hasPrefix(start)) }
+    }
+
+    /// As many rows as columns, if each record had its own: the table of all of them would be their product.
+    @Test func aTableOfManyMembersHasALimit() throws {
+        let elements = (0..<1000).map { row in
+            "{" + (0..<50).map { #""m\#(row * 50 + $0)":\#($0)"# }.joined(separator: ",") + "}"
+        }
+        var pieces: [Int] = []
+        let output = OutputBuffer { pieces.append($0.count) }
+        let list = Array("[\(elements.joined(separator: ","))]".utf8)
+        let slice = JSONSlice(start: 0, end: list.count, kind: .array)
+        let table = TableWriter(terminal: Terminal(isTerminal: false, width: nil, hasColor: false), output: output)
+        #expect(try table.write(slice, list.span), "columns are left out")
+        try output.end()
+        let rowBytes = 100 * 8
+        #expect(pieces.reduce(0, +) <= 1001 * rowBytes)
+        #expect(pieces.allSatisfy { $0 <= 64 << 10 + rowBytes })
+    }
+
+    @Test func aRecordOfManyMembersIsPrinted() async throws {
+        let members = (0..<32_000).map { #""m\#($0)":\#($0)"# }.joined(separator: ",")
+        let page = #"{"records":[{"id":"x","item":{\#(members)},"revision":"1"}]}"#
+        for format in ["table", "yaml", "ndjson", "json"] {
+            let daemon = try ScriptedDaemon(replying: page)
+            let run = try CrudctlProgram.run(["query", "c", "-o", format, "--socket", daemon.path])
+            #expect(run.status == .exited(0))
+            let hint = "crudctl: there are more columns; choose with --fields, or use -o json\n"
+            #expect(run.errors == (format == "table" ? hint : ""))
+            #expect(run.output.contains("m98") && run.output.contains("31999") == (format != "table"))
+            _ = try await daemon.finish()
+        }
     }
 
     @Test func measuresWideCharacters() throws {

@@ -6,6 +6,10 @@ import Testing
 @Suite struct TopScreenTests {
     /// A text of metrics after so many seconds of the same load.
     private static func metrics(_ seconds: Double, start: Double = 1000, collections: Int = 2) -> MetricsReader {
+        MetricsReader(text(of: seconds, start: start, collections: collections))
+    }
+
+    private static func text(of seconds: Double, start: Double = 1000, collections: Int = 2) -> String {
         var text = """
             # TYPE crudd_build_info gauge
             crudd_build_info{version="1.2.3"} 1
@@ -40,7 +44,7 @@ import Testing
             let name = number == 0 ? #"a\"b\\c\nd"# : "c\(number)"
             text += "crudd_collection_requests_total{collection=\"\(name)\"} \(Double(number + 1) * seconds)\n"
         }
-        return MetricsReader(text + "# EOF\n")
+        return text + "# EOF\n"
     }
 
     private static func state(collections: Int = 2) -> TopState {
@@ -138,6 +142,31 @@ import Testing
             #expect(lines.count <= height)
             #expect(lines.allSatisfy { $0.displayWidth <= width }, "\(lines)")
         }
+    }
+
+    /// Whatever the daemon says, the terminal is left as it was.
+    @Test(arguments: ["NaN", "1e300", "-1e300", "-5", "+Inf", "-Inf", "9223372036854775807", "1e-300", "0"])
+    func showsEveryNumber(_ number: String) {
+        var state = TopState()
+        for second in 1...4 {
+            let good = Self.text(of: Double(second))
+            let hostile = good.split(separator: "\n").enumerated().map { index, line in
+                guard !line.hasPrefix("#"), (index + second).isMultiple(of: 2) else { return String(line) }
+                let words = line.replacing(#"le="0.001""#, with: #"le="\#(number)""#).split(separator: " ")
+                return words.dropLast().joined(separator: " ") + " \(number)"
+            }
+            state.update(MetricsReader(hostile.joined(separator: "\n")), at: Double(second), now: 4600)
+            for (width, height) in [(1, 1), (80, 24), (200, 60)] {
+                let lines = Self.text(state, width, height)
+                #expect(lines.count <= height && lines.allSatisfy { $0.displayWidth <= width }, "\(lines)")
+            }
+        }
+        let value = Double(number) ?? 0
+        for text in [TopScreen.count(value), TopScreen.time(value), TopScreen.bytes(value)] {
+            #expect(text.count <= 9, "\(text)")
+        }
+        #expect(!TopScreen.duration(value).isEmpty)
+        #expect(TopScreen.sparkline([value, nil, 1], width: 3).count == 3)
     }
 
     @Test func tablesStandBesideEachOtherWhereThereIsRoom() {

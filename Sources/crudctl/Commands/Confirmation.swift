@@ -19,9 +19,16 @@ struct Confirmation: ParsableArguments {
     func isGiven(_ question: () async throws -> String) async throws -> Bool {
         if yes { return true }
         StandardError.write("\(try await question().withVisibleControls) [y/N] ")
-        if ["y", "yes"].contains((readLine() ?? "").lowercased()) { return true }
+        if ["y", "yes"].contains(Self.reply.lowercased()) { return true }
         StandardError.write("crudctl: nothing has been deleted\n")
         return false
+    }
+
+    /// A line from the terminal, which has at most as many bytes.
+    private static var reply: String {
+        var line = [UInt8](repeating: 0, count: 4096)
+        let count = FileInput.read(STDIN_FILENO, into: &line)
+        return String(decoding: line.prefix(max(0, count)).prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
     }
 
     /// A number of records, in words.

@@ -64,9 +64,7 @@ struct DumpInput {
         var size = 0
         var chunk = [UInt8](repeating: 0, count: 256 << 10)
         while true {
-            // The call writes at most the size of the chunk.
-            let count = chunk.withUnsafeMutableBytes { unsafe Glibc.read(source.number, $0.baseAddress, $0.count) }
-            if count < 0, errno == EINTR { continue }
+            let count = FileInput.read(source.number, into: &chunk)
             guard count >= 0 else { throw cannotRead(name) }
             guard count > 0 else { return (copy, size) }
             guard FileOutput.write(chunk[..<count], to: number) else {

@@ -1,30 +1,63 @@
 import CRUDJSON
 import CRUDWire
 
-/// Formats a result.
+/// Formats results.
 struct ResultPrinter {
     let format: OutputFormat
     let terminal: Terminal
 
-    /// The text to print for `result`, which is JSON.
+    /// Prints a result.
     ///
     /// - Parameter list: the member with the elements, if the result is a list.
-    func text(of result: [UInt8], list: StaticString?) throws -> [UInt8] {
+    func show(_ result: [UInt8], list: StaticString?) throws {
+        let output = self.output
+        let isWhole = try write(result, list: list, to: output)
+        try output.end()
+        if !isWhole { Self.noteMissingColumns() }
+    }
+
+    /// The output for what is written in this format.
+    var output: OutputBuffer {
         switch format {
-        case .json: return result + [UInt8(ascii: "\n")]
-        case .ndjson: return try lines(result, list).flatMap { $0 + [UInt8(ascii: "\n")] }
-        case .yaml: return Array(YAMLWriter.text(of: try JSONValue(result)).utf8)
-        case .table: return Array(TableWriter(terminal: terminal).text(of: try value(result, list)).utf8)
+        // A table has its own escapes, and bold headings.
+        case .table: OutputBuffer(StandardOutput.writeComposed)
+        case .json, .ndjson, .yaml: OutputBuffer(StandardOutput.write)
         }
     }
 
-    private func lines(_ result: [UInt8], _ list: StaticString?) throws -> [[UInt8]] {
-        let elements = list.flatMap { ResultObject(result)?.elements($0) } ?? [result[...]]
-        return try elements.map { Array(try JSONValue(Array($0)).compact.utf8) }
+    static func noteMissingColumns() {
+        StandardError.write("crudctl: there are more columns; use -o json to print them\n")
     }
 
-    private func value(_ result: [UInt8], _ list: StaticString?) throws -> JSONValue {
+    /// Writes a result, which is JSON.
+    ///
+    /// - Returns: whether that is all of it.
+    func write(_ result: [UInt8], list: StaticString?, to output: OutputBuffer) throws -> Bool {
+        var scanner = JSONScanner()
+        let whole = try scanner.value(result.span)
         let elements = list.flatMap { ResultObject(result)?.value($0) }
-        return try JSONValue(elements.map { Array($0) } ?? result)
+        return try write(
+            elements.map { JSONSlice(start: $0.startIndex, end: $0.endIndex, kind: .array) } ?? whole, of: whole,
+            result.span, to: output)
+    }
+
+    private func write(
+        _ value: JSONSlice, of whole: JSONSlice, _ text: Span<UInt8>, to output: OutputBuffer
+    ) throws -> Bool {
+        switch format {
+        case .json:
+            try output.append(text)
+            try output.append("\n")
+        case .ndjson where value == whole: try writeLine(whole, text, to: output)
+        case .ndjson: try value.forEachElement(text) { try writeLine($0, text, to: output) }
+        case .yaml: try YAMLWriter(output: output).write(whole, text)
+        case .table: return try !TableWriter(terminal: terminal, output: output).write(value, text)
+        }
+        return true
+    }
+
+    private func writeLine(_ value: JSONSlice, _ text: Span<UInt8>, to output: OutputBuffer) throws {
+        try JSONPrinter().print(value, text) { try output.append($0) }
+        try output.append("\n")
     }
 }

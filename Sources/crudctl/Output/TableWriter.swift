@@ -1,52 +1,99 @@
+import CRUDJSON
+import CRUDModel
+
 /// Formats results for people: a list of objects as rows and columns, an object as a line for each member.
 ///
-/// On a terminal nothing is wider than its width: columns are cut, the widest first, and members of a single object are
-/// wrapped.
+/// On a terminal nothing is wider than its width: columns are cut, the widest first, those that do not fit at all are
+/// left out, and members of a single object are wrapped. The text is read twice, once for the widths, so that a list of
+/// any length takes no memory, and there is a limit to the columns, so that members that each record calls differently
+/// do not make a table of all names times all records.
 struct TableWriter {
     private static let gap = "  "
     /// The minimum width to which a column is cut.
     private static let narrowestColumn = 6
+    /// More would not be read by anybody.
+    private static let maximumColumns = 100
 
     let terminal: Terminal
+    let output: OutputBuffer
+    /// Whether the elements of a list are records: a row is a record's id and the members of its item, or the item if
+    /// that is not an object.
+    var showsRecords = false
 
-    func text(of value: JSONValue) -> String {
-        switch value {
-        case .array(let elements): rows(elements)
-        case .object(let members) where members.isEmpty: "ok\n"
-        case .object(let members): lines(members)
-        default: cell(value) + "\n"
+    /// - Returns: whether columns were left out.
+    func write(_ value: JSONSlice, _ text: Span<UInt8>) throws -> Bool {
+        switch value.kind {
+        case .array: return try rows(value, text)
+        case .object where try value.isEmpty(text): try output.append("ok\n")
+        case .object: try lines(value, text)
+        default: try output.append(Self.cell(value, text) + "\n")
         }
+        return false
     }
 
     // MARK: Rows and columns
 
-    private func rows(_ elements: [JSONValue]) -> String {
-        var keys: [String] = []
-        let records = elements.map { element -> [(key: String, value: JSONValue)] in
-            guard case .object(let members) = element else { return [("", element)] }
-            return members
-        }
-        for member in records.joined() where !keys.contains(where: { isSame($0, member.key) }) {
-            keys.append(member.key)
-        }
-        guard !keys.isEmpty else { return "" }
+    private struct Columns {
+        /// By the name of the member.
+        var indexes: [[UInt8]: Int] = [:]
+        var headings: [String] = []
+        var widths: [Int] = []
+        var areComplete = true
 
-        let header = keys.map { $0.withVisibleControls.uppercased() }
-        let body = records.map { record in
-            keys.map { key in record.last { isSame($0.key, key) }.map { cell($0.value) } ?? "" }
+        /// The index of the column of a name; nil where there is no room for it.
+        mutating func index(of name: [UInt8]) -> Int? {
+            if let index = indexes[name] { return index }
+            guard widths.count < maximumColumns else {
+                areComplete = false
+                return nil
+            }
+            let heading = String(decoding: name, as: UTF8.self).withVisibleControls.uppercased()
+            indexes[name] = widths.count
+            headings.append(heading)
+            widths.append(heading.displayWidth)
+            return widths.count - 1
         }
-        let natural = keys.indices.map { column in
-            body.reduce(header[column].displayWidth) { max($0, $1[column].displayWidth) }
-        }
-        let widths = fitted(natural)
-        let hasHeader = keys != [""]
-        return (hasHeader ? terminal.bold(row(header, widths)) + "\n" : "")
-            + body.map { row($0, widths) + "\n" }.joined()
     }
 
-    /// By code point: `String`'s == ignores the difference between canonically equivalent names.
-    private func isSame(_ left: String, _ right: String) -> Bool {
-        left.utf8.elementsEqual(right.utf8)
+    private func rows(_ list: JSONSlice, _ text: Span<UInt8>) throws -> Bool {
+        var columns = Columns()
+        try list.forEachElement(text) { element in
+            try forEachCell(of: element, text) { name, value in
+                guard let index = columns.index(of: name) else { return }
+                columns.widths[index] = max(columns.widths[index], try Self.cell(value, text).displayWidth)
+            }
+        }
+        guard !columns.widths.isEmpty else { return false }
+        let widths = fitted(columns.widths)
+        if columns.headings != [""] {
+            try output.append(terminal.bold(row(columns.headings, widths)) + "\n")
+        }
+        try list.forEachElement(text) { element in
+            var cells = widths.map { _ in "" }
+            try forEachCell(of: element, text) { name, value in
+                guard let index = columns.indexes[name], index < cells.count else { return }
+                cells[index] = try Self.cell(value, text)
+            }
+            try output.append(row(cells, widths) + "\n")
+        }
+        return !columns.areComplete || widths.count < columns.widths.count
+    }
+
+    private func forEachCell(
+        of element: JSONSlice, _ text: Span<UInt8>, _ body: (_ name: [UInt8], JSONSlice) throws -> Void
+    ) throws {
+        guard element.kind == .object else { return try body([], element) }
+        try element.forEachMember(text) { key, value in
+            guard showsRecords else { return try body(key.decodedString(text), value) }
+            if key.equals("revision", text) { return }
+            guard key.equals("item", text), value.kind == .object else {
+                return try body(key.decodedString(text), value)
+            }
+            try value.forEachMember(text) { key, value in
+                // The column `id` is the record's own id.
+                try body(key.equals("id", text) ? Array("item.id".utf8) : key.decodedString(text), value)
+            }
+        }
     }
 
     private func row(_ cells: [String], _ widths: [Int]) -> String {
@@ -54,18 +101,24 @@ struct TableWriter {
         for (index, (cell, width)) in zip(cells, widths).enumerated() {
             let cell = cell.cut(to: width)
             row += cell
-            if index < cells.count - 1 {
+            if index < widths.count - 1 {
                 row += String(repeating: " ", count: max(0, width - cell.displayWidth)) + Self.gap
             }
         }
         return row
     }
 
-    /// `widths` reduced to fit the terminal, the widest first.
+    /// `widths` reduced to fit the terminal, the widest first; without those for which there is no room.
     private func fitted(_ widths: [Int]) -> [Int] {
         guard let total = terminal.width else { return widths }
+        var least = -Self.gap.count
+        var widths = Array(
+            widths.prefix { width in
+                least += min(width, Self.narrowestColumn) + Self.gap.count
+                return least <= total
+            })
+        if widths.isEmpty { widths = [total] }
         let available = total - Self.gap.count * (widths.count - 1)
-        var widths = widths
         while widths.reduce(0, +) > available, let widest = widths.max(), widest > Self.narrowestColumn {
             let next = max(widths.filter { $0 < widest }.max() ?? 0, Self.narrowestColumn)
             let count = widths.count { $0 == widest }
@@ -78,35 +131,66 @@ struct TableWriter {
 
     // MARK: Lines
 
-    private func lines(_ members: [(key: String, value: JSONValue)]) -> String {
-        let keys = members.map { $0.key.withVisibleControls }
-        let keyWidth = keys.reduce(0) { max($0, $1.displayWidth) }
-        let margin = String(repeating: " ", count: keyWidth) + Self.gap
-        var text = ""
-        for (key, member) in zip(keys, members) {
-            let padding = String(repeating: " ", count: keyWidth - key.displayWidth) + Self.gap
-            text += terminal.bold(key) + padding
-            text += valueLines(member.value, width: terminal.width.map { $0 - margin.displayWidth })
-                .joined(separator: "\n" + margin)
-            text += "\n"
+    private func lines(_ object: JSONSlice, _ text: Span<UInt8>) throws {
+        var keyWidth = 0
+        try object.forEachMember(text) { key, _ in keyWidth = max(keyWidth, Self.visible(key, text).displayWidth) }
+        let margin = keyWidth + Self.gap.count
+        try object.forEachMember(text) { key, value in
+            let key = Self.visible(key, text)
+            try output.append(terminal.bold(key))
+            try output.append(spaces: margin - key.displayWidth)
+            try writeValue(value, text, at: margin)
+            try output.append("\n")
         }
-        return text
     }
 
-    private func valueLines(_ value: JSONValue, width: Int?) -> [String] {
-        let line = cell(value)
-        guard value.isContainer, let width, line.displayWidth > width else { return [line] }
-        return value.indentedLines.map(\.withVisibleControls)
+    private func writeValue(_ value: JSONSlice, _ text: Span<UInt8>, at margin: Int) throws {
+        if value.isContainer, let width = terminal.width {
+            guard let cell = try Self.shortCell(value, text, width: width - margin) else {
+                // Its line ends are ours: those of the text are white space, which it leaves out.
+                return try JSONPrinter(margin: margin).print(value, text) { piece in
+                    if piece[0] == UInt8(ascii: "\n") {
+                        try output.append(piece)
+                    } else {
+                        try output.appendVisible(piece)
+                    }
+                }
+            }
+            return try output.append(cell)
+        }
+        guard value.isContainer, try !Self.isListOfScalars(value, text) else {
+            return try output.append(Self.cell(value, text))
+        }
+        try JSONPrinter().print(value, text) { try output.appendVisible($0) }
+    }
+
+    /// The cell, if it takes at most so many columns.
+    private static func shortCell(_ value: JSONSlice, _ text: Span<UInt8>, width: Int) throws -> String? {
+        // A longer one is wrapped, even if it has white space only.
+        guard value.count <= 64 * max(0, width) else { return nil }
+        let cell = try cell(value, text)
+        return cell.displayWidth <= width ? cell : nil
     }
 
     // MARK: Cells
 
-    private func cell(_ value: JSONValue) -> String {
-        switch value {
-        case .string(let string): return string.withVisibleControls
-        case .array(let elements) where !elements.isEmpty && !elements.contains(where: \.isContainer):
-            return elements.map(cell).joined(separator: ", ")
-        default: return value.compact.withVisibleControls
+    private static func cell(_ value: JSONSlice, _ text: Span<UInt8>) throws -> String {
+        if value.kind == .string { return visible(value, text) }
+        guard try isListOfScalars(value, text) else {
+            var cell: [UInt8] = []
+            try JSONPrinter().print(value, text) { cell.appendVisible($0) }
+            return String(decoding: cell, as: UTF8.self)
         }
+        var cells: [String] = []
+        try value.forEachElement(text) { cells.append(try cell($0, text)) }
+        return cells.joined(separator: ", ")
+    }
+
+    private static func isListOfScalars(_ value: JSONSlice, _ text: Span<UInt8>) throws -> Bool {
+        try value.kind == .array && value.depth == 1 && !value.isEmpty(text)
+    }
+
+    private static func visible(_ string: JSONSlice, _ text: Span<UInt8>) -> String {
+        String(decoding: string.decodedString(text), as: UTF8.self).withVisibleControls
     }
 }

@@ -41,6 +41,7 @@ extension String {
     /// This text cut to `width` columns, with an ellipsis if it was cut.
     func cut(to width: Int) -> String {
         guard displayWidth > width else { return self }
+        guard width > 0 else { return "" }
         var cut = ""
         var used = 1
         for character in self {
@@ -49,24 +50,6 @@ extension String {
             cut.append(character)
         }
         return cut + "…"
-    }
-
-    /// This text, with characters that could control a terminal or break a line escaped as in JSON.
-    var withVisibleControls: String {
-        var text = ""
-        for scalar in unicodeScalars {
-            switch scalar.value {
-            case 0x0A: text += "\\n"
-            case 0x0D: text += "\\r"
-            case 0x09: text += "\\t"
-            // Controls, line separators, and what reorders text.
-            case 0..<0x20, 0x7F...0x9F, 0x2028...0x202E, 0x2066...0x2069:
-                let digits = String(scalar.value, radix: 16)
-                text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-            default: text.unicodeScalars.append(scalar)
-            }
-        }
-        return text
     }
 }
 

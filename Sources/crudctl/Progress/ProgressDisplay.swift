@@ -41,7 +41,7 @@ final class ProgressDisplay {
     func end() {
         guard !lines.isEmpty else { return }
         if !isDrawn { draw(at: .now) }
-        StandardError.write("\n")
+        StandardError.writeComposed("\n")
         lines = []
         drawn = 0
     }
@@ -51,16 +51,17 @@ final class ProgressDisplay {
         lastDrawing = time
         let terminal = Terminal(of: STDERR_FILENO, allowsColor: false)
         // A line that is as wide as the terminal would be followed by an empty one on some.
-        let width = (terminal.width ?? Self.defaultWidth) - 1
-        let height = (terminal.height ?? Self.defaultHeight) - 1
+        let width = max(1, (terminal.width ?? Self.defaultWidth) - 1)
+        let height = max(1, (terminal.height ?? Self.defaultHeight) - 1)
         while paces.count < lines.count { paces.append(ProgressPace()) }
         for index in lines.indices { paces[index].note(lines[index], at: time) }
         var texts = zip(lines, paces).map { $0.text(width: width, pace: $1) }
         if texts.count > height {
-            texts = texts.prefix(height - 1) + ["and \(texts.count - height + 1) more"]
+            let others = "and \(texts.count - height + 1) more".cut(to: width)
+            texts = texts.prefix(height - 1) + [others]
         }
         let text = texts.map { $0 + Self.eraseLine }.joined(separator: "\n")
-        StandardError.write("\r" + Self.up(drawn - 1) + text)
+        StandardError.writeComposed("\r" + Self.up(drawn - 1) + text)
         drawn = texts.count
     }
 }

@@ -42,7 +42,7 @@ struct ProgressLine {
             numbers.append(String(repeating: " ", count: 3 - percent.count) + percent + "%")
         }
         numbers.append("\(done)\(total.map { "/\($0)" } ?? "") \(unit)")
-        if let rate = pace.unitsPerSecond { numbers.append("\(Int(rate))/s") }
+        if let rate = pace.unitsPerSecond { numbers.append("\(Int(saturating: rate))/s") }
         if let seconds = pace.secondsLeft { numbers.append("\(Self.clock(seconds)) left") }
 
         let label = "\(name.withVisibleControls)\(Self.gap)\(phase.withVisibleControls)"

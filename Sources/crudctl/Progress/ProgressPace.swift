@@ -26,7 +26,7 @@ struct ProgressPace {
     /// Nil until there are two samples that are far enough apart.
     var unitsPerSecond: Double? {
         guard let (first, last, seconds) = ends else { return nil }
-        return Double(last.done - first.done) / seconds
+        return (Double(last.done) - Double(first.done)) / seconds
     }
 
     /// Nil if it is not known, and at the end.

@@ -46,9 +46,9 @@ struct TopScreen {
 
     private var title: Line {
         let parts = [
-            "crudd \(state.version)", "up \(Self.duration(state.uptime))",
-            state.sessions == 1 ? "1 session" : "\(Int(state.sessions)) sessions",
-            "\(Self.bytes(state.residentBytes)) memory", state.cpu.map { "\(Int(($0 * 100).rounded())) % CPU" },
+            "crudd \(state.version.withVisibleControls)", "up \(Self.duration(state.uptime))",
+            state.sessions == 1 ? "1 session" : "\(Self.count(state.sessions)) sessions",
+            "\(Self.bytes(state.residentBytes)) memory", state.cpu.map { "\(Self.percent($0, rounded: true)) CPU" },
             "\(Self.bytes(state.heldBytes)) in buffers", "q quits",
         ]
         return [Span(text: parts.compactMap(\.self).joined(separator: " · "), style: .heading)]
@@ -58,7 +58,7 @@ struct TopScreen {
         let rows: [(String, [Double?], Double?, String)] = [
             ("requests", state.requests, nil, state.requests.last?.map { "\(Self.count($0))/s" } ?? "-"),
             ("errors", state.errors, nil, state.errors.last?.map { "\(Self.count($0))/s" } ?? "-"),
-            ("cache hits", state.hitRatios, 1, state.hitRatio.map { "\(Int($0 * 100)) %" } ?? "-"),
+            ("cache hits", state.hitRatios, 1, state.hitRatio.map { Self.percent($0) } ?? "-"),
         ]
         let available = width - 2 * Self.gap.count - 10 - 8
         return rows.prefix(max(0, height - 2)).map { name, values, maximum, latest in
@@ -78,7 +78,7 @@ struct TopScreen {
         let graph = shown.map { value -> Character in
             guard let value else { return " " }
             guard maximum > 0 else { return bars[0] }
-            return bars[min(bars.count - 1, max(0, Int(value / maximum * Double(bars.count))))]
+            return bars[min(bars.count - 1, max(0, Int(saturating: value / maximum * Double(bars.count))))]
         }
         return String(repeating: " ", count: width - shown.count) + String(graph)
     }
@@ -129,7 +129,7 @@ struct TopScreen {
         Table(
             columns: [("MOVE", 0), ("STATE", 9), ("DONE", 6), ("RECORDS", 8)],
             rows: state.moves.map {
-                let part = $0.total > 0 ? "\(Int($0.copied / $0.total * 100)) %" : "-"
+                let part = $0.total > 0 ? Self.percent($0.copied / $0.total) : "-"
                 let isStuck = $0.state == "failed" || $0.state == "suspended"
                 return ([$0.collection, $0.state, part, Self.count($0.total)], isStuck)
             })
@@ -163,15 +163,20 @@ struct TopScreen {
         let narrowest = 12
         func rest() -> Int { width - columns.dropFirst().reduce(0) { $0 + $1.width + gap.count } }
         while columns.count > 1, rest() < narrowest { columns.removeLast() }
-        let widest = table.rows.prefix(rows).map { $0.cells[0].withVisibleControls.displayWidth }.max() ?? 0
+        let shown = table.rows.prefix(rows).map { row in
+            (cells: row.cells.map(\.withVisibleControls), isAlarming: row.isAlarming)
+        }
+        let widest = shown.map { $0.cells[0].displayWidth }.max() ?? 0
         let first = max(1, min(rest(), max(widest, columns[0].name.count, min(rest(), 32))))
         func line(_ cells: [String]) -> String {
-            var text = left(cells[0].withVisibleControls.cut(to: first), first)
-            for (cell, column) in zip(cells, columns).dropFirst() { text += gap + right(cell, column.width) }
+            var text = left(cells[0].cut(to: first), first)
+            for (cell, column) in zip(cells, columns).dropFirst() {
+                text += gap + right(cell.cut(to: column.width), column.width)
+            }
             return text
         }
         return [[Span(text: line(table.columns.map(\.name)), style: .heading)]]
-            + table.rows.prefix(rows).map { [Span(text: line($0.cells), style: $0.isAlarming ? .alarm : .plain)] }
+            + shown.map { [Span(text: line($0.cells), style: $0.isAlarming ? .alarm : .plain)] }
     }
 
     /// Two columns beside each other.
@@ -204,22 +209,32 @@ struct TopScreen {
         String(repeating: " ", count: max(0, width - text.displayWidth)) + text
     }
 
-    /// At most six characters: `0.4`, `3`, `12`, `12.3k`, `1.23M`.
+    /// At most seven characters: `0.4`, `3`, `12`, `12.3k`, `1.23M`.
     static func count(_ number: Double) -> String {
         switch number {
+        case _ where !(number < largest): "-"
         case ..<0.05: "0"
         case ..<9.95 where number != number.rounded(): decimal(number, 1)
         case ..<9999.5: String(Int(number.rounded()))
         case ..<999_950: decimal(number / 1e3, 1) + "k"
-        default: decimal(number / 1e6, 2) + "M"
+        case ..<999_950_000: decimal(number / 1e6, 2) + "M"
+        default: decimal(number / 1e9, 2) + "G"
         }
+    }
+
+    /// What is not below is not a number of anything.
+    private static let largest = 1e12
+
+    private static func percent(_ part: Double, rounded isRounded: Bool = false) -> String {
+        guard part < largest else { return "-" }
+        return "\(Int(saturating: (max(0, part) * 100).rounded(isRounded ? .toNearestOrAwayFromZero : .down))) %"
     }
 
     /// Such as `12 µs`, `3.4 ms` or `1.2 s`.
     static func time(_ seconds: Double?) -> String {
-        guard let seconds else { return "-" }
+        guard let seconds, seconds < 100_000 else { return "-" }
         return switch seconds {
-        case ..<0.0009995: "\(Int((seconds * 1e6).rounded())) µs"
+        case ..<0.0009995: "\(Int((max(0, seconds) * 1e6).rounded())) µs"
         case ..<0.09995: decimal(seconds * 1e3, 1) + " ms"
         case ..<0.9995: "\(Int((seconds * 1e3).rounded())) ms"
         default: decimal(seconds, 1) + " s"
@@ -228,16 +243,18 @@ struct TopScreen {
 
     static func bytes(_ number: Double) -> String {
         switch number {
-        case ..<1024: "\(Int(number)) B"
+        case _ where !(number / 1024 < largest): "-"
+        case ..<1024: "\(Int(max(0, number))) B"
         case ..<(1024 * 1024): "\(Int(number / 1024)) KiB"
         case ..<(1024 * 1024 * 1024): decimal(number / 1024 / 1024, 1) + " MiB"
-        default: decimal(number / 1024 / 1024 / 1024, 1) + " GiB"
+        case ..<(1024 * 1024 * 1024 * 1024): decimal(number / 1024 / 1024 / 1024, 1) + " GiB"
+        default: decimal(number / 1024 / 1024 / 1024 / 1024, 1) + " TiB"
         }
     }
 
     /// Such as `3 d 4 h`, `4 h 5 min` or `42 s`.
     static func duration(_ seconds: Double) -> String {
-        let seconds = Int(seconds)
+        let seconds = Int(saturating: max(0, seconds))
         let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60)
         if days > 0 { return "\(days) d \(hours) h" }
         if hours > 0 { return "\(hours) h \(minutes) min" }
@@ -246,7 +263,7 @@ struct TopScreen {
 
     private static func decimal(_ number: Double, _ digits: Int) -> String {
         let factor = digits == 1 ? 10.0 : 100.0
-        let scaled = Int((number * factor).rounded())
+        let scaled = Int(saturating: (number * factor).rounded())
         let fraction = String(scaled % Int(factor))
         return "\(scaled / Int(factor))." + String(repeating: "0", count: digits - fraction.count) + fraction
     }

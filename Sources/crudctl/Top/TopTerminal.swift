@@ -46,7 +46,7 @@ struct TopTerminal {
             mode.c_lflag &= ~tcflag_t(ICANON | ECHO | ISIG | IEXTEN)
             tcsetattr(STDIN_FILENO, TCSANOW, &mode)
         }
-        try StandardOutput.write(Self.enter.utf8)
+        try StandardOutput.writeComposed(Self.enter.utf8)
     }
 
     /// Leaves the terminal as it was.
@@ -80,7 +80,7 @@ struct TopTerminal {
             }
         }
         if lines.count < height { text += "\r\n\u{1B}[J" }
-        try StandardOutput.write(text.utf8)
+        try StandardOutput.writeComposed(text.utf8)
     }
 
     /// Waits for a key or a signal, at most until `deadline`.
@@ -99,7 +99,10 @@ struct TopTerminal {
             var keys = pollfd(fd: former == nil ? -1 : STDIN_FILENO, events: Int16(POLLIN), revents: 0)
             guard poll(&keys, 1, min(Int32(clamping: milliseconds), Self.pieceMilliseconds)) > 0 else { continue }
             var byte: UInt8 = 0
-            guard read(STDIN_FILENO, &byte, 1) == 1 else { return .quit }
+            let count = read(STDIN_FILENO, &byte, 1)
+            // Another program may have read what there was.
+            if count < 0, errno == EAGAIN || errno == EINTR { continue }
+            guard count == 1 else { return .quit }
             // Ctrl-C and Ctrl-\ make no signals here.
             if [UInt8(ascii: "q"), UInt8(ascii: "Q"), 0x03, 0x1C].contains(byte) { return .quit }
         }

@@ -107,6 +107,9 @@ public final class InMemoryDatabase: Sendable {
 
     func delete(_ selection: RecordSelection, in collection: String) throws -> Int {
         try RequestCheck.collection(collection)
+        if selection != .all {
+            try BulkDeletionRule.check(filter: selection.filter, prefix: selection.prefix.map { Array($0.utf8) })
+        }
         let execution = try MatchExecution(Query(selection), in: QueryTarget(name: []))
         return try access { tables in
             let table = tables[collection].snapshot()

@@ -60,7 +60,10 @@ import Testing
         ["read", "c", "x", "--raw", "--fields", ""],
         ["ping", "-o", "xml"], ["ping", "--timeout", "0"], ["ping", "--timeout", "soon"], ["ping", "--timeout", "-1"],
         ["create", "c", "x", "@/nowhere/item.json"], ["dump"], ["dump", "c", "--all"], ["reload", "--detach"],
-        ["load", "--create", "--upsert"],
+        ["load", "--create", "--upsert"], ["delete-matching", "c", "--yes"],
+        ["delete-matching", "c", "--prefix", "", "--yes"], ["delete-matching", "c", "--where", "TRUE", "--yes"],
+        ["delete-matching", "c", "--prefix", "", "--where", "NOT FALSE", "--yes"],
+        ["delete-matching", "c", "--prefix", "", "--all", "--yes"],
     ])
     func refusesWrongUsage(_ arguments: [String]) async throws {
         let run = try CrudctlProgram.run(arguments, environment: ["CRUDD_SOCKET": "/nowhere"])

@@ -140,6 +140,15 @@ import Testing
     func removesWhatIsSelected(_ backing: Backing) async throws {
         let (users, collections) = try await open(backing)
         await expectError(.invalidQuery) { try await users.removeAll(Query().limited(to: 1)) }
+        await expectError(.invalidParams) { try await users.removeAll(Query()) }
+        await expectError(.invalidParams) { try await users.removeAll(Query().withIDs(startingWith: "")) }
+        let store = users.store
+        for selection in [
+            RecordSelection(prefix: ""), RecordSelection(filter: .constant(true)), RecordSelection(filter: .and([])),
+            RecordSelection(filter: .not(.or([.constant(false)])), prefix: ""),
+        ] {
+            await expectError(.invalidParams) { try await store.deleteMatching(selection) }
+        }
         #expect(try await users.removeAll { $0.tags.contains("math") } == 2)
         #expect(try await users.fetchAll().map(\.id) == ["bea", "bob"])
         #expect(try await users.removeAll(Query().withIDs(startingWith: "bo")) == 1)

@@ -254,11 +254,28 @@ import Testing
 
     @Test(arguments: [
         "{}", #"{"all":false}"#, #"{"all":true,"prefix":"a"}"#, #"{"all":true,"filter":true}"#, #"{"all":1}"#,
+        #"{"all":true,"prefix":""}"#, #"{"prefix":""}"#, #"{"filter":true}"#, #"{"filter":false}"#,
+        #"{"prefix":"","filter":true}"#, #"{"filter":{"op":"not","args":[false]}}"#,
+        #"{"filter":{"op":"or","args":[{"op":"and","args":[true,true]},false]}}"#,
     ])
     func deletingEverythingHasToBeSaid(members: String) throws {
         let connection = try Daemon.shared.connect()
+        #expect(try connection.upsert("main/said", "a", #"{"n":1}"#).result != nil)
         let reply = try connection.call("record.deleteMatching", Connection.selection("main/said", members))
         #expect(reply.error?.name == "invalid_params")
+        #expect(try connection.exists("main/said", "a") == true)
+    }
+
+    /// A prefix or a property does, whatever else is said.
+    @Test(arguments: [
+        #"{"prefix":"a","filter":true}"#, #"{"prefix":"","filter":{"op":"=","args":[{"property":"n"},1]}}"#,
+        #"{"filter":{"op":"or","args":[{"op":"isNull","args":[{"property":"m"}]},true]}}"#,
+    ])
+    func deletingSomeIsSelective(members: String) throws {
+        let connection = try Daemon.shared.connect()
+        #expect(try connection.upsert("main/selective", "a", #"{"n":1}"#).result != nil)
+        let reply = try connection.call("record.deleteMatching", Connection.selection("main/selective", members))
+        #expect(reply.result?["deleted"]?.integer == 1, "\(reply)")
     }
 
     /// What comes before it is deleted, what comes behind it is not.

@@ -90,15 +90,19 @@ extension Repository {
     /// Each deletion is atomic, all of them together are not: records that are stored meanwhile may or may not be
     /// deleted. One whose stored bytes cannot be decoded is deleted if the query has no condition.
     ///
-    /// - Parameter query: must have no limit; its order is ignored.
+    /// - Parameter query: must have no limit, and a condition or a prefix of ids that is not empty: every record is
+    ///   deleted by `removeAll()` only. Its order is ignored.
     /// - Returns: how many were deleted.
-    /// - Throws: ``CRUDError/Code/invalidQuery``; ``CRUDError/Code/outcomeUnknown`` if it was interrupted.
+    /// - Throws: ``CRUDError/Code/invalidParams`` for a query of every record; ``CRUDError/Code/invalidQuery``;
+    ///   ``CRUDError/Code/outcomeUnknown`` if it was interrupted.
     @discardableResult
     public func removeAll(_ query: Query<Model>) async throws -> Int {
         guard query.limit == nil else {
             throw CRUDError(.invalidQuery, "a query of records to be removed cannot have a limit")
         }
-        return try await store.deleteMatching(query.recordQuery().selection)
+        let selection = try query.recordQuery().selection
+        try BulkDeletionRule.check(filter: selection.filter, prefix: selection.prefix.map { Array($0.utf8) })
+        return try await store.deleteMatching(selection)
     }
 
     /// Deletes every record of the collection.

@@ -123,8 +123,11 @@ public protocol RecordStore: CRUDRepository {
     /// Each deletion is atomic, all of them together are not: records that are stored meanwhile may or may not be
     /// deleted. One whose stored bytes cannot be decoded is deleted if there is no filter.
     ///
+    /// - Parameter selection: every record only if it is ``RecordSelection/all``. One with an empty prefix, or with a
+    ///   filter that names no property, is refused: most likely it was meant to select less.
     /// - Returns: how many were deleted.
-    /// - Throws: ``CRUDError/Code/invalidQuery``; ``CRUDError/Code/outcomeUnknown`` if it was interrupted.
+    /// - Throws: ``CRUDError/Code/invalidParams`` for such a selection; ``CRUDError/Code/invalidQuery``;
+    ///   ``CRUDError/Code/outcomeUnknown`` if it was interrupted.
     @discardableResult
     func deleteMatching(_ selection: RecordSelection) async throws -> Int
 

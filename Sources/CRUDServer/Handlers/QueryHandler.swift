@@ -37,13 +37,13 @@ final class QueryHandler {
     }
 
     func deleteMatching(_ call: borrowing Call, _ collection: Collection) throws(CRUDError) {
-        let isSelective = call[.filter] != nil || call[.prefix] != nil
-        let meansAll = call.isTrue(.all)
-        guard isSelective || meansAll else {
-            throw Parameter.filter.invalid("or `prefix` is missing; `all: true` means every record")
+        let query = try selection(call)
+        if !call.isTrue(.all) {
+            try BulkDeletionRule.check(filter: query.filter, prefix: query.prefix)
+        } else if call[.filter] != nil || call[.prefix] != nil {
+            throw Parameter.all.invalid("goes with neither `filter` nor `prefix`")
         }
-        guard !isSelective || !meansAll else { throw Parameter.all.invalid("goes with neither `filter` nor `prefix`") }
-        let request = request(.count, try selection(call), call)
+        let request = request(.count, query, call)
         let pending = PendingDeletion(
             call, .bulkDelete, on: collection, chargedBytes: call.chargedBytesOfSelection)
         pending.start()

@@ -14,13 +14,16 @@ struct DeleteMatching: DaemonCommand {
     @OptionGroup var confirmation: Confirmation
 
     func validate() throws {
-        guard selection.isRestricted != all else {
+        guard selection.isGiven != all else {
             throw ValidationError("Select the records by --where or --prefix, or give --all for every record.")
         }
         try confirmation.check()
     }
 
     func run() async throws {
+        guard try all || selection.isRestricted() else {
+            throw ValidationError("That is every record, which needs --all in place of --where and --prefix.")
+        }
         let members = try selection.members()
         let isConfirmed = try await confirmation.isGiven {
             let count = ResultObject(try await call("record.count", members))?.integer("count")

@@ -12,8 +12,15 @@ struct SelectionArguments: ParsableArguments {
     var condition: String?
     @Option(help: "Only records whose id begins with this.") var prefix: String?
 
-    /// Whether it may exclude records.
-    var isRestricted: Bool { condition != nil || prefix != nil }
+    /// Whether it says anything.
+    var isGiven: Bool { condition != nil || prefix != nil }
+
+    /// Whether it excludes records for a reason: an empty prefix, as of a variable that is not set, does not.
+    ///
+    /// - Throws: `invalid_query` for a condition that is not valid CQL2 text.
+    func isRestricted() throws -> Bool {
+        try prefix?.isEmpty == false || condition.map { try !Filter(cql2Text: $0).isConstant } ?? false
+    }
 
     /// The function that writes the members of `params`.
     ///

@@ -54,6 +54,9 @@ enum RequestCheck {
     }
 
     static func expiry(_ expiry: Expiry?) throws(CRUDError) {
+        if case .at(let instant) = expiry, !(1...DefaultLimits.latestExpiry ~= Expiry.milliseconds(instant)) {
+            throw .invalid("expiresAt", "must be an instant after 1970-01-01 and before the year 10000")
+        }
         guard case .after(let duration) = expiry else { return }
         let maximum = DefaultLimits.ttlSeconds * 1000
         guard let milliseconds = duration.wholeMilliseconds, (1...maximum).contains(milliseconds) else {

@@ -54,13 +54,20 @@ struct Tables {
             id: Array(id.utf8), item: item, revision: Revision(String(sequence)), expiresAt: expiresAt,
             sequence: sequence)
         self[collection].put(record)
+        // Its instant may have passed.
+        var last = sequence
+        self[collection].expire(at: now, sequence: &last)
+        sequence = last
         return record
     }
 
     /// When a record expires that is written now; nil: never.
     private func instant(_ expiry: Expiry?) -> Int? {
-        guard case .after(let duration) = expiry, let milliseconds = duration.wholeMilliseconds else { return nil }
-        return now + milliseconds
+        switch expiry {
+        case .after(let duration): duration.wholeMilliseconds.map { now + $0 }
+        case .at(let instant): Expiry.milliseconds(instant)
+        case .never, nil: nil
+        }
     }
 
     /// Applies a merge patch to a record's item.

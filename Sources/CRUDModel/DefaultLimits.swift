@@ -18,6 +18,9 @@ package enum DefaultLimits {
     package static let requestTimeout = Duration.seconds(30)
     /// The longest time after which a record expires, a hundred years; the configuration does not change it.
     package static let ttlSeconds = 3_155_760_000
+    /// When a record expires at the latest, the end of the year 9999, in milliseconds since 1970-01-01 UTC; the
+    /// configuration does not change it.
+    package static let latestExpiry = 253_402_300_799_999
     /// The longest time for which a reply is held back; the configuration does not change it.
     package static let waitSeconds = 300
 }

@@ -5,6 +5,10 @@ import Testing
 
 /// Records that expire.
 @Suite(.timeLimit(.minutes(1))) struct ExpiryTests {
+    private struct Anything: Decodable {
+        init(from decoder: any Decoder) {}
+    }
+
     @Test(arguments: Backing.allCases)
     func everyWriteDeterminesTheExpiry(_ backing: Backing) async throws {
         let collections = try await backing.open()
@@ -44,6 +48,34 @@ import Testing
         #expect(try await users.store.query(RecordQuery(), as: User.self).records.first?.expiresAt != nil)
         try await users.upsert(ada)
         try await expectLifetime(nil)
+    }
+
+    @Test(arguments: Backing.allCases)
+    func anInstantIsTakenOver(_ backing: Backing) async throws {
+        let collections = try await backing.open()
+        let store = collections.store("c")
+        let instant = Date(timeIntervalSince1970: 4_102_444_800.123)
+        let one = try EncodedItem(1)
+        for (index, action) in [
+            RecordOperation.Action.create(one), .update(one), .upsert(one), .patch(try EncodedItem(["a": 1])),
+        ].enumerated() {
+            let expiry = instant + Double(index) / 1000
+            try await store.transaction([RecordOperation(action, id: "x", expiry: .at(expiry))])
+            let kept = try #require(try await store.readVersioned(id: "x", as: Anything.self).expiresAt)
+            #expect((kept.timeIntervalSince1970 * 1000).rounded() == (expiry.timeIntervalSince1970 * 1000).rounded())
+        }
+        let past = Expiry.at(Date(timeIntervalSince1970: 1))
+        let outcomes = try await store.transaction([
+            RecordOperation(.upsert(one), id: "x", expiry: past), RecordOperation(.create(one), id: "x", expiry: past),
+        ])
+        #expect(outcomes.allSatisfy { $0.revision != nil })
+        #expect(try await !store.exists(id: "x"))
+        for date in [Date.distantPast, Date(timeIntervalSince1970: 1e12), Date(timeIntervalSince1970: .nan)] {
+            let error = await expectError(.invalidParams) {
+                try await store.batch([RecordOperation(.create(one), id: "y", expiry: .at(date))])
+            }
+            #expect(error?.details.member == "expiresAt")
+        }
     }
 
     @Test(arguments: Backing.allCases)

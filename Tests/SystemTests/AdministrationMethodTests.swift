@@ -64,11 +64,13 @@ import Testing
 
     /// The table of methods, with their parameters; those that may be left out have a ?.
     private static let methods: [String: [String]] = [
-        "record.create": ["collection", "id", "item", "ttl?"], "record.read": ["collection", "id", "fields?"],
-        "record.update": ["collection", "id", "item", "ifRevision?", "ttl?"],
+        "record.create": ["collection", "id", "item", "ttl?", "expiresAt?"],
+        "record.read": ["collection", "id", "fields?"],
+        "record.update": ["collection", "id", "item", "ifRevision?", "ttl?", "expiresAt?"],
         "record.delete": ["collection", "id", "ifRevision?"],
-        "record.upsert": ["collection", "id", "item", "ifRevision?", "ttl?"], "record.exists": ["collection", "id"],
-        "record.patch": ["collection", "id", "patch", "ifRevision?", "upsert?", "ttl?"],
+        "record.upsert": ["collection", "id", "item", "ifRevision?", "ttl?", "expiresAt?"],
+        "record.exists": ["collection", "id"],
+        "record.patch": ["collection", "id", "patch", "ifRevision?", "upsert?", "ttl?", "expiresAt?"],
         "record.readMany": ["collection", "ids"],
         "record.query": [
             "collection", "filter?", "prefix?", "sort?", "limit?", "cursor?", "fields?", "explain?",

@@ -29,6 +29,20 @@ import Testing
         #expect(copy.dropFirst() == lines.dropFirst())
     }
 
+    /// Not some milliseconds later, as after a time from now on.
+    @Test func aLoadedRecordExpiresAtTheSameInstant() throws {
+        let daemon = try Daemon.shared.connect()
+        for ttl in ["3600", "0.001", "3155760000", "77.777"] {
+            let params = #"{"collection":"dump expiring","id":"\#(ttl)","item":1,"ttl":\#(ttl)}"#
+            #expect(try daemon.call("record.create", params).error == nil)
+        }
+        let dump = try run("dump", "dump expiring")
+        #expect(try run("load", "--into", "dump expiring copy", input: dump.output).status == .exited(0))
+        #expect(try run("load", "--into", "dump expiring copy", "--upsert", input: dump.output).status == .exited(0))
+        let copy = try run("dump", "dump expiring copy").output.split(separator: "\n")
+        #expect(copy.dropFirst() == dump.output.split(separator: "\n").dropFirst() && copy.count == 5)
+    }
+
     @Test func aLineEndWithinAnItemBecomesASpace() throws {
         let daemon = try Daemon.shared.connect()
         #expect(try daemon.create("dump lines", "a", "{\n\"a\":\r\n[1,\n2]}").error == nil)

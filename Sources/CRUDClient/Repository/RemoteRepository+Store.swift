@@ -18,7 +18,7 @@ extension RemoteRepository {
             params.member("patch", json: patch.bytes)
             if let ifRevision { params.member("ifRevision", ifRevision.text) }
             if upsert { params.member("upsert", true) }
-            params.expiryOfPatch(expiry)
+            params.expiry(expiry, ofPatch: true)
         }
         guard let item = result.value("item"), let revision = result.string("revision") else {
             throw CRUDError.malformed(.patch)
@@ -155,13 +155,14 @@ extension JSONWriter {
         raw(duration.secondsText.utf8)
     }
 
-    fileprivate mutating func expiryOfPatch(_ expiry: Expiry?) {
+    fileprivate mutating func expiry(_ expiry: Expiry?, ofPatch isPatch: Bool) {
         switch expiry {
-        case nil: break
-        case .never:
+        case .never where isPatch:
             key("ttl")
             null()
+        case .never, nil: break
         case .after(let duration): timeToLive(duration)
+        case .at(let instant): member("expiresAt", Expiry.milliseconds(instant))
         }
     }
 
@@ -171,9 +172,8 @@ extension JSONWriter {
             params.member("collection", collection)
             params.member("id", operation.id)
             switch operation.action {
-            case .create, .update, .upsert:
-                if case .after(let duration) = operation.expiry { params.timeToLive(duration) }
-            case .patch: params.expiryOfPatch(operation.expiry)
+            case .create, .update, .upsert: params.expiry(operation.expiry, ofPatch: false)
+            case .patch: params.expiry(operation.expiry, ofPatch: true)
             case .delete, .check: break
             }
             switch operation.action {

@@ -49,7 +49,7 @@ final class MutationEncoder {
     func prepare(
         _ operation: Operation, _ call: borrowing Call, for collection: Collection
     ) throws(CRUDError) -> Item {
-        if operation.ttl != nil, !collection.backend.capabilities.contains(.expiry) {
+        if operation.expiry != nil, !collection.backend.capabilities.contains(.expiry) {
             throw CRUDError(.unsupported, "records of backend \(collection.backend.name) cannot expire")
         }
         guard operation.kind != .patch, let range = operation.value?.range else { return Item() }
@@ -73,7 +73,7 @@ final class MutationEncoder {
     func now(for operations: Operation...) -> Int64 { now(for: operations) }
 
     func now(for operations: some Sequence<Operation>) -> Int64 {
-        operations.contains { $0.ttl != nil } ? CallContext.now : 0
+        operations.contains { $0.expiry != nil } ? CallContext.now : 0
     }
 
     /// The mutation that executes an operation, its bytes copied into the batch.
@@ -95,7 +95,11 @@ final class MutationEncoder {
             kind, in: collection.stored, id: call.withDecoded(operation.id) { batch.store($0) },
             precondition: precondition(of: operation, call, batch))
         if kind == .put { mutation.revision = batch.store(state.revisions.next().span) }
-        if case .milliseconds(let time) = operation.ttl { mutation.expiresAt = now + time }
+        switch operation.expiry {
+        case .after(let time): mutation.expiresAt = now + time
+        case .at(let instant): mutation.expiresAt = instant
+        case .never, nil: break
+        }
         guard let value = operation.value else { return mutation }
         if operation.kind == .patch {
             let limits = loop.limits
@@ -103,7 +107,7 @@ final class MutationEncoder {
                 call.copy(value), in: collection.stored,
                 limits: Patch.Limits(
                     itemBytes: limits.itemBytes, jsonDepth: limits.jsonDepth, frameBytes: limits.frameBytes),
-                keepsExpiry: operation.ttl == nil, budget: budget())
+                keepsExpiry: operation.expiry == nil, budget: budget())
         } else if item.unencodedBytes > 0 {
             mutation.transformation = LongItem(item.normalized ?? call.copy(value), in: collection.stored)
         } else if let text = item.normalized {

@@ -15,7 +15,7 @@ final class RecordWriteHandler {
     }
 
     func execute(_ call: borrowing Call, _ collection: Collection) throws(CRUDError) {
-        guard let operation = Operation(call.request, of: call.text.span) else { return }
+        guard let operation = try Operation(call.request, of: call.text.span) else { return }
         try encoder.check(operation)
         let item = try encoder.prepare(operation, call, for: collection)
         let client = collection.client

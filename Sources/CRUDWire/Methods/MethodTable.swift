@@ -7,13 +7,14 @@ package enum MethodTable {
     package static let definitions: [MethodDefinition] = [
         MethodDefinition(
             .recordCreate, "record.create", .write, "Stores a new record.",
-            required: [.collection, .id, .item], optional: [.ttl], result: revision, errors: ["record_exists"]),
+            required: [.collection, .id, .item], optional: [.ttl, .expiresAt], result: revision,
+            errors: ["record_exists"]),
         MethodDefinition(
             .recordRead, "record.read", .read, "Reads a record.",
             required: [.collection, .id], optional: [.fields], result: partOfRecord, errors: ["record_not_found"]),
         MethodDefinition(
             .recordUpdate, "record.update", .write, "Replaces the item of an existing record.",
-            required: [.collection, .id, .item], optional: [.ifRevision, .ttl], result: revision,
+            required: [.collection, .id, .item], optional: [.ifRevision, .ttl, .expiresAt], result: revision,
             errors: ["record_not_found", "revision_mismatch"]),
         MethodDefinition(
             .recordDelete, "record.delete", .write, "Deletes an existing record.",
@@ -21,11 +22,11 @@ package enum MethodTable {
             errors: ["record_not_found", "revision_mismatch"]),
         MethodDefinition(
             .recordUpsert, "record.upsert", .write, "Stores a record, whether it exists or not.",
-            required: [.collection, .id, .item], optional: [.ifRevision, .ttl],
+            required: [.collection, .id, .item], optional: [.ifRevision, .ttl, .expiresAt],
             result: object(["revision": string, "created": boolean]), errors: ["revision_mismatch"]),
         MethodDefinition(
             .recordPatch, "record.patch", .readWrite, "Changes parts of a record by a JSON Merge Patch (RFC 7396).",
-            required: [.collection, .id, .patch], optional: [.ifRevision, .upsert, .ttl],
+            required: [.collection, .id, .patch], optional: [.ifRevision, .upsert, .ttl, .expiresAt],
             result: object(["revision": string, "item": "{}"]), errors: ["record_not_found", "revision_mismatch"]),
         MethodDefinition(
             .recordExists, "record.exists", .read, "Returns whether a record exists.",

@@ -6,7 +6,7 @@ package enum Parameter: Int, CaseIterable, Sendable {
     case collection, id, item, ids, fields, ifRevision, client, protocolVersion, force
     case patch, upsert, operations, atomic
     case filter, prefix, sort, limit, cursor, explain, all, ifEmpty, move, moved
-    case session, ttl, after, wait, items
+    case session, ttl, expiresAt, after, wait, items
 
     /// The name on the wire.
     package var name: StaticString {
@@ -36,6 +36,7 @@ package enum Parameter: Int, CaseIterable, Sendable {
         case .moved: "moved"
         case .session: "session"
         case .ttl: "ttl"
+        case .expiresAt: "expiresAt"
         case .after: "after"
         case .wait: "wait"
         case .items: "items"
@@ -47,7 +48,7 @@ package enum Parameter: Int, CaseIterable, Sendable {
         switch self {
         case .collection, .id, .ifRevision, .client, .prefix, .cursor, .after: .string
         case .ids, .fields, .operations, .sort: .array
-        case .protocolVersion, .limit, .session, .ttl, .wait: .number
+        case .protocolVersion, .limit, .session, .ttl, .expiresAt, .wait: .number
         case .item, .patch, .filter, .upsert, .atomic, .explain, .all, .ifEmpty, .force, .move, .moved, .items: nil
         }
     }
@@ -92,6 +93,9 @@ package enum Parameter: Int, CaseIterable, Sendable {
         case .moved: #"{"type":"boolean","description":"true: only what its moves have left where it was"}"#
         case .session: #"{"type":"integer","minimum":1,"description":"its id in session.list"}"#
         case .ttl: Self.ttlSchema(takesNull: method == .recordPatch)
+        case .expiresAt:
+            #"{"type":"integer","minimum":1,"maximum":\#(DefaultLimits.latestExpiry),"description":"in place of "#
+                + #"ttl: when the record expires, in milliseconds since 1970-01-01 UTC"}"#
         case .after: #"{"type":"string","default":"start","description":"\"start\", \"now\" or a cursor"}"#
         case .wait:
             #"{"type":"number","minimum":0,"maximum":\#(DefaultLimits.waitSeconds),"default":0,"description":"#

@@ -75,23 +75,36 @@ package struct Operation {
     /// Of a patch: whether a missing record starts as `{}`.
     package let upserts: Bool
     /// When the record expires; nil: nothing is said of that.
-    package let ttl: TimeToLive?
+    package let expiry: Expiry?
 
-    package enum TimeToLive: Sendable {
+    package enum Expiry: Sendable {
         case never
-        case milliseconds(Int64)
+        /// In milliseconds from now on.
+        case after(Int64)
+        /// In milliseconds since 1970-01-01 UTC.
+        case at(Int64)
 
-        fileprivate init?(_ value: JSONSlice?, _ text: Span<UInt8>) {
-            guard let value else { return nil }
-            // A number has been checked before.
-            let time = try? Parameter.ttl.milliseconds(
-                value, text, atMost: DefaultLimits.ttlSeconds, isPositive: true)
-            self = time.map { .milliseconds($0) } ?? .never
+        /// - Parameters:
+        ///   - ttl: the parameter `ttl`, which has been checked.
+        ///   - instant: the parameter `expiresAt`, which has been checked.
+        /// - Throws: `invalid_params` if both are given.
+        fileprivate static func of(
+            _ ttl: JSONSlice?, _ instant: JSONSlice?, _ text: Span<UInt8>
+        ) throws(CRUDError) -> Expiry? {
+            if let instant {
+                guard ttl == nil else { throw Parameter.expiresAt.invalid("does not go with `ttl`") }
+                return instant.integer(text).map { .at(Int64($0)) }
+            }
+            guard let ttl else { return nil }
+            let time = try? Parameter.ttl.milliseconds(ttl, text, atMost: DefaultLimits.ttlSeconds, isPositive: true)
+            return time.map { .after($0) } ?? .never
         }
     }
 
     /// The operation that a request asks for; nil if it asks for something else.
-    package init?(_ request: borrowing Request, of text: Span<UInt8>) {
+    ///
+    /// - Throws: `invalid_params`.
+    package init?(_ request: borrowing Request, of text: Span<UInt8>) throws(CRUDError) {
         guard let kind = Kind(request.method), let collection = request[.collection], let id = request[.id] else {
             return nil
         }
@@ -101,7 +114,7 @@ package struct Operation {
         value = request[.item] ?? request[.patch]
         ifRevision = request[.ifRevision]
         upserts = request[.upsert]?.kind == .true
-        ttl = TimeToLive(request[.ttl], text)
+        expiry = try Expiry.of(request[.ttl], request[.expiresAt], text)
     }
 
     /// Reads an element of `operations`, whose text has been validated.
@@ -144,7 +157,7 @@ package struct Operation {
         value = given[.item] ?? given[.patch]
         ifRevision = given[.ifRevision]
         upserts = given[.upsert]?.kind == .true
-        ttl = TimeToLive(given[.ttl], text)
+        expiry = try Expiry.of(given[.ttl], given[.expiresAt], text)
     }
 
     private static func members(_ element: JSONSlice, _ text: Span<UInt8>) throws(CRUDError) -> MemberList {

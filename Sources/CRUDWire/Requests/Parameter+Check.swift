@@ -29,6 +29,10 @@ extension Parameter {
             throw invalid("must be an integer")
         case .session where value.integer(text) == nil: throw invalid("must be an integer of 64 bits")
         case .ttl: _ = try milliseconds(value, text, atMost: DefaultLimits.ttlSeconds, isPositive: true)
+        case .expiresAt:
+            guard let instant = value.integer(text), 1...DefaultLimits.latestExpiry ~= instant else {
+                throw invalid("must be an integer from 1 to \(DefaultLimits.latestExpiry)")
+            }
         case .wait: _ = try milliseconds(value, text, atMost: DefaultLimits.waitSeconds, isPositive: false)
         default: break
         }

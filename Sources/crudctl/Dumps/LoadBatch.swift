@@ -22,10 +22,8 @@ struct LoadBatch {
                 && bytes <= min(Self.maximumBytes, limits.frameBytes / 2)
     }
 
-    /// - Parameters:
-    ///   - collection: its name as JSON text.
-    ///   - ttl: after how many milliseconds the record expires.
-    mutating func append(_ record: DumpRecord, line: Int, as action: String, in collection: [UInt8], ttl: Int?) {
+    /// - Parameter collection: its name as JSON text.
+    mutating func append(_ record: DumpRecord, line: Int, as action: String, in collection: [UInt8]) {
         if !lines.isEmpty { operations.append(UInt8(ascii: ",")) }
         lines.append(line)
         operations += #"{"op":"\#(action)","collection":"#.utf8
@@ -34,10 +32,7 @@ struct LoadBatch {
         operations += record.text[record.id.range]
         operations += #","item":"#.utf8
         operations += record.text[record.item.range]
-        if let ttl {
-            let fraction = String(1000 + ttl % 1000).dropFirst()
-            operations += #","ttl":\#(ttl / 1000).\#(fraction)"#.utf8
-        }
+        if let instant = record.expiresAt { operations += #","expiresAt":\#(instant)"#.utf8 }
         operations.append(UInt8(ascii: "}"))
     }
 

@@ -62,19 +62,15 @@ struct LoadRun {
     }
 
     private mutating func append(_ record: DumpRecord, line: Int, in collection: [UInt8]) {
-        var ttl: Int?
-        if let expiresAt = record.expiresAt {
-            var now = timespec()
-            unsafe clock_gettime(CLOCK_REALTIME, &now)
-            let remaining = expiresAt.subtractingReportingOverflow(now.tv_sec * 1000 + now.tv_nsec / 1_000_000)
-            ttl = remaining.overflow ? expiresAt.signum() * .max : remaining.partialValue
-        }
-        guard ttl.map({ $0 > 0 }) ?? true else {
+        // The clock is that of the daemon, which runs on this machine.
+        var now = timespec()
+        unsafe clock_gettime(CLOCK_REALTIME, &now)
+        if let instant = record.expiresAt, instant <= now.tv_sec * 1000 + now.tv_nsec / 1_000_000 {
             expired += 1
             done += 1
             return
         }
-        batch.append(record, line: line, as: mode.action, in: collection, ttl: ttl)
+        batch.append(record, line: line, as: mode.action, in: collection)
     }
 
     /// Sends the batch and counts the outcomes.

@@ -107,6 +107,64 @@ import Testing
         #expect(deleted.result?["deleted"]?.integer == 3)
     }
 
+    /// To the millisecond, by every method, and in the past too.
+    @Test(arguments: cells)
+    func anInstantIsKeptAsItIs(cell: StorageMatrix.Cell) throws {
+        let (connection, other) = (try Self.connect(), try Self.connect())
+        let collection = cell.collection + " at"
+        var instant = Self.now() + 1_000_000
+        for method in ["record.create", "record.update", "record.upsert"] {
+            instant += 1
+            let params = Self.params(collection, "a", "{}", #""expiresAt":\#(instant)"#)
+            #expect(try connection.call(method, params).result != nil)
+            #expect(try Self.expiry(other, collection, "a") == instant, "\(method)")
+        }
+        let patch = #""patch":{"b":1},"expiresAt":253402300799999"#
+        #expect(try connection.call("record.patch", Self.params(collection, "a", nil, patch)).result != nil)
+        #expect(try Self.expiry(other, collection, "a") == 253_402_300_799_999)
+        for (method, id, value) in [
+            ("record.create", "b", #""item":{}"#), ("record.upsert", "c", #""item":{}"#),
+            ("record.patch", "d", #""patch":{},"upsert":true"#), ("record.update", "a", #""item":{}"#),
+        ] {
+            let passed = #"\#(value),"expiresAt":1"#
+            let reply = try connection.call(method, Self.params(collection, id, nil, passed))
+            #expect(reply.result?["revision"] != nil, "\(reply)")
+            #expect(try connection.exists(collection, id) == false, "\(method)")
+            #expect(try other.exists(collection, id) == false, "\(method)")
+        }
+        #expect(try other.query(collection, "{}").result?.text == #"{"records":[]}"#)
+        #expect(try connection.create(collection, "a", "{}").result != nil)
+        let name = JSON.quote(collection)
+        let operations = [
+            #"{"op":"create","collection":\#(name),"id":"e","item":1,"expiresAt":\#(instant)}"#,
+            #"{"op":"create","collection":\#(name),"id":"f","item":1,"expiresAt":1}"#,
+            #"{"op":"create","collection":\#(name),"id":"f","item":2}"#,
+        ]
+        let batch = try connection.call("record.batch", #"{"operations":[\#(operations.joined(separator: ","))]}"#)
+        #expect(batch.result?["results"]?.elements?.allSatisfy { $0["result"] != nil } == true, "\(batch)")
+        #expect(try Self.expiry(other, collection, "e") == instant)
+        #expect(try other.read(collection, "f").result?["item"]?.text == "2")
+    }
+
+    @Test(arguments: [
+        #""expiresAt":0"#, #""expiresAt":-1"#, #""expiresAt":253402300800000"#, #""expiresAt":1.5"#,
+        #""expiresAt":1e3"#, #""expiresAt":"1""#, #""expiresAt":null"#, #""expiresAt":99999999999999999999"#,
+        #""expiresAt":1,"ttl":1"#,
+    ])
+    func whatIsNoInstantIsRefused(members: String) throws {
+        let connection = try Self.connect()
+        let methods = ["create", "update", "upsert", "patch"]
+        for method in methods {
+            let value = method == "patch" ? #""patch":{}"# : #""item":1"#
+            let params = Self.params("memory-inline-json", "a", nil, "\(value),\(members)")
+            let error = try connection.call("record.\(method)", params).error
+            #expect(error?.name == "invalid_params" && error?.details?["member"]?.string == "expiresAt", "\(method)")
+            let operation = #"{"op":"\#(method)","# + params.dropFirst()
+            let batch = try connection.call("record.batch", #"{"operations":[\#(operation)]}"#).error
+            #expect(batch?.name == "invalid_params" && batch?.details?["index"]?.integer == 0, "\(method)")
+        }
+    }
+
     @Test(arguments: ["0", "-1", "3155760001", #""1""#, "true", "{}", "null", "1e400"])
     func whatIsNoTimeIsRefused(ttl: String) throws {
         let connection = try Self.connect()

@@ -10,13 +10,15 @@ extension Configuration {
     /// - Parameters:
     ///   - path: also the file's name in diagnostics.
     ///   - environment: `$STATE_DIRECTORY` replaces a missing `state_directory`.
-    /// - Throws: ``InvalidConfiguration`` with every error; a file that cannot be read is one, at its beginning.
+    ///   - mustBeTrusted: whether a file that others may write to is refused: what it says is executed.
+    /// - Throws: ``InvalidConfiguration`` with every error; a file that cannot be read or trusted is one, at its
+    ///   beginning.
     package static func load(
-        path: String, environment: [String: String]
+        path: String, environment: [String: String], mustBeTrusted: Bool = true
     ) throws(InvalidConfiguration) -> Configuration {
         let contents: [UInt8]
         do {
-            contents = try read(path)
+            contents = try read(path, mustBeTrusted: mustBeTrusted)
         } catch {
             throw InvalidConfiguration([
                 ConfigurationDiagnostic(
@@ -57,10 +59,11 @@ extension Configuration {
         }
     }
 
-    private static func read(_ path: String) throws(ReadError) -> [UInt8] {
+    private static func read(_ path: String, mustBeTrusted: Bool) throws(ReadError) -> [UInt8] {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw ReadError("cannot be opened", errno) }
         defer { close(descriptor) }
+        if mustBeTrusted { try checkTrust(descriptor) }
         var contents: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 64 << 10)
         while true {
@@ -75,6 +78,17 @@ extension Configuration {
                 throw ReadError("the file is longer than \(Quantity.size.text(maximumFileBytes))")
             }
         }
+    }
+
+    /// The rule of sudo(8) for its file, and of ssh(1): what is open is what is checked. Another user who may write to
+    /// the directory can put another file there, but none with such an owner.
+    private static func checkTrust(_ descriptor: CInt) throws(ReadError) {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw ReadError("cannot be examined", errno) }
+        guard status.st_uid == 0 || status.st_uid == geteuid() else {
+            throw ReadError("belongs to user \(status.st_uid), neither to root nor to the daemon's own user")
+        }
+        if status.st_mode & (S_IWGRP | S_IWOTH) != 0 { throw ReadError("can be written by others: chmod go-w") }
     }
 }
 

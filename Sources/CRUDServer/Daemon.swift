@@ -20,7 +20,7 @@ package struct Daemon {
     package init(
         manager: ServiceManager, load: @escaping @Sendable () throws(InvalidConfiguration) -> Configuration
     ) throws(InvalidConfiguration) {
-        configuration = try Self.configuration(load)
+        configuration = try Self.configuration(load, runsCommands: true)
         self.manager = manager
         let threshold = LogThreshold(Logger.Level(configuration.logLevel))
         logger = Self.logger(threshold)
@@ -29,25 +29,31 @@ package struct Daemon {
 
     /// Loads the plugins and has them check their options; no storage is touched.
     ///
+    /// - Parameter runsCommands: whether the commands of backends are executed, which can do anything.
+    /// - Returns: what was not checked, a line each.
     /// - Throws: `InvalidConfiguration` with every error and its place in the file; ``StartFailure`` where a plugin
     ///   could not be asked, with which a daemon would start all the same.
-    package static func check(_ load: () throws(InvalidConfiguration) -> Configuration) throws {
-        let configuration = try configuration(load)
+    package static func check(
+        _ load: () throws(InvalidConfiguration) -> Configuration, runsCommands: Bool
+    ) throws -> [String] {
+        let configuration = try configuration(load, runsCommands: runsCommands)
         let logger = logger(LogThreshold(Logger.Level(configuration.logLevel)))
-        let plugins = try PluginSet(configuration, loopCount: configuration.loopCount, logger: logger)
+        let plugins = try PluginSet(
+            configuration, loopCount: configuration.loopCount, runsCommands: runsCommands, logger: logger)
         if !plugins.unchecked.isEmpty {
             throw StartFailure(.unavailable, lines: plugins.unchecked.map(\.description))
         }
+        return plugins.notRun.map(\.description)
     }
 
     /// Reads the configuration. Where it has errors, plugins check the rest of it all the same.
     private static func configuration(
-        _ load: () throws(InvalidConfiguration) -> Configuration
+        _ load: () throws(InvalidConfiguration) -> Configuration, runsCommands: Bool
     ) throws(InvalidConfiguration) -> Configuration {
         do throws(InvalidConfiguration) {
             return try load()
         } catch {
-            throw error.withPluginErrors(logger(LogThreshold(.info)))
+            throw error.withPluginErrors(runsCommands: runsCommands, logger(LogThreshold(.info)))
         }
     }
 

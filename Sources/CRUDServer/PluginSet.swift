@@ -12,6 +12,9 @@ struct PluginSet {
     private(set) var warnings: [String] = []
     /// Why the options of some backends are unchecked: their child died or did not reply.
     private(set) var unchecked: [ConfigurationDiagnostic] = []
+    /// The backends whose command was not executed, and whose options are unchecked therefore.
+    private(set) var notRun: [ConfigurationDiagnostic] = []
+    private let runsCommands: Bool
     private var byBackend: [String: Plugin] = [:]
     /// What each backend's plugin can do with its options, as far as that is known.
     private var capabilities: [String: Plugin.Capabilities] = [:]
@@ -22,9 +25,13 @@ struct PluginSet {
     ///
     /// - Parameters:
     ///   - loopCount: how many event loops read from backends.
+    ///   - runsCommands: whether the commands of backends are executed.
     ///   - logger: of the children's own messages.
     /// - Throws: `InvalidConfiguration` with every error and its place in the file.
-    init(_ configuration: Configuration, loopCount: Int, logger: Logger) throws(InvalidConfiguration) {
+    init(
+        _ configuration: Configuration, loopCount: Int, runsCommands: Bool = true, logger: Logger
+    ) throws(InvalidConfiguration) {
+        self.runsCommands = runsCommands
         var diagnostics: [ConfigurationDiagnostic] = []
         for backend in configuration.backends {
             do throws(PluginLoadingError) {
@@ -108,6 +115,13 @@ struct PluginSet {
                 memoryBytes: backend.limits.memoryBytes, callTimeout: backend.limits.callTimeout,
                 frameBytes: Self.childFrameBytes(configuration.limits)),
             loopCount: loopCount, launcher: try ChildCommand.findLauncher())
+        if case .command = backend.implementation, !runsCommands {
+            _ = try command.file()
+            let what = "its options were not checked, since that executes its command (--run-commands does)"
+            notRun.append(
+                configuration.diagnostic(at: backend.implementationPosition, "backend \(backend.name): \(what)"))
+            return
+        }
         do throws(PluginFailure) {
             let (plugin, check) = try Plugin.inChild(command, options: backend.options, logger: logger)
             add(plugin, check, of: backend)
@@ -139,10 +153,10 @@ struct PluginSet {
 
 extension InvalidConfiguration {
     /// These errors, and those that plugins find in the rest of the file: no storage is touched.
-    func withPluginErrors(_ logger: Logger) -> InvalidConfiguration {
+    func withPluginErrors(runsCommands: Bool = true, _ logger: Logger) -> InvalidConfiguration {
         guard let remainder else { return self }
         do throws(InvalidConfiguration) {
-            _ = try PluginSet(remainder, loopCount: 1, logger: logger)
+            _ = try PluginSet(remainder, loopCount: 1, runsCommands: runsCommands, logger: logger)
             return self
         } catch {
             return InvalidConfiguration(diagnostics + error.diagnostics)

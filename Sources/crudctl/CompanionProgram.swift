@@ -13,17 +13,6 @@ struct CompanionProgram {
     /// A path as an argument, which is never taken for an option.
     static func argument(path: String) -> String { path.hasPrefix("-") ? "./\(path)" : path }
 
-    /// Replaces this process (execvp(3)).
-    ///
-    /// - Throws: ``CRUDError`` with `unavailable` if it cannot be run.
-    func execute(_ arguments: [String]) throws -> Never {
-        // The copies are never freed: the other program replaces this process.
-        let copies = unsafe ([name] + arguments).map { strdup($0) } + [nil]
-        let path = path
-        unsafe execvp(path, copies)
-        throw CRUDError(.unavailable, "cannot run \(path): \(ErrorNumber.message)")
-    }
-
     /// Runs it until it exits.
     ///
     /// - Parameter printsOutput: whether its standard output is this program's; else the outcome has it.

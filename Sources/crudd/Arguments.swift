@@ -8,6 +8,10 @@ struct Arguments {
     private(set) var task = Task.serve
     /// The configuration file.
     private(set) var configuration = "/etc/crudd/crudd.yaml"
+    /// Whether the check is of a file that the command line names, perhaps a draft.
+    private(set) var checksNamedFile = false
+    /// Whether a check executes the commands that the configuration names.
+    private(set) var runsCommands = false
     /// Whether to start although records would be orphaned.
     private(set) var force = false
     /// Whether to move collections whose place the configuration changes.
@@ -15,11 +19,12 @@ struct Arguments {
 
     static let help = """
         Usage: crudd [--config FILE] [--force] [--move]
-               crudd --check [FILE]
+               crudd --check [FILE] [--run-commands]
         Serves CRUD on a Unix socket, with storage adapters as plugins.
 
           --config FILE   the configuration (default: /etc/crudd/crudd.yaml)
           --check [FILE]  check the configuration, its plugins and their options, touching no storage, and exit
+          --run-commands  with --check: have each command of a backend check its options, too, which executes it
           --force         start although the configuration orphans records
           --move          move the records of collections that the configuration puts elsewhere
           --version       print the version and exit
@@ -46,11 +51,12 @@ struct Arguments {
                 configuration = file
             case "--check":
                 task = .check
-                if let file = attached { configuration = file }
-                if attached == nil, let next = words.first, !next.hasPrefix("-") {
-                    configuration = next
-                    words.removeFirst()
+                if let file = attached ?? words.first, attached != nil || !file.hasPrefix("-") {
+                    configuration = file
+                    checksNamedFile = true
+                    if attached == nil { words.removeFirst() }
                 }
+            case "--run-commands" where attached == nil: runsCommands = true
             case "--force" where attached == nil: force = true
             case "--move" where attached == nil: move = true
             case "--version" where attached == nil: task = .version
@@ -58,6 +64,7 @@ struct Arguments {
             default: throw UsageError("unknown argument \(word)")
             }
         }
+        if runsCommands, task == .serve { throw UsageError("--run-commands goes with --check") }
     }
 }
 

@@ -5,6 +5,7 @@ import Glibc
 
 func print(_ lines: [String], to descriptor: CInt) {
     let text = Array(lines.map { $0 + "\n" }.joined().utf8)
+    if text.isEmpty { return }
     _ = text.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
 }
 
@@ -15,12 +16,13 @@ func run() -> Int32 {
         let stateDirectory = getenv("STATE_DIRECTORY").map { ["STATE_DIRECTORY": String(cString: $0)] } ?? [:]
         let load: @Sendable () throws(InvalidConfiguration) -> Configuration = {
             () throws(InvalidConfiguration) in
-            try Configuration.load(path: arguments.configuration, environment: stateDirectory)
+            try Configuration.load(
+                path: arguments.configuration, environment: stateDirectory, mustBeTrusted: !arguments.checksNamedFile)
         }
         switch arguments.task {
         case .help: print(Arguments.help, terminator: "")
         case .version: print("crudd \(CRUDVersion.current)")
-        case .check: try Daemon.check(load)
+        case .check: print(try Daemon.check(load, runsCommands: arguments.runsCommands), to: STDERR_FILENO)
         case .serve: try Daemon(manager: ServiceManager(), load: load).run(force: arguments.force, move: arguments.move)
         }
         return EXIT_SUCCESS

@@ -239,6 +239,7 @@ import Testing
     @Test(arguments: [
         ("sbin", "crudd", ["check-config"], "--check"),
         ("sbin", "crudd", ["check-config", "my file.yaml"], "--check my file.yaml"),
+        ("sbin", "crudd", ["check-config", "f", "--run-commands"], "--check f --run-commands"),
         ("lib/crudd", "crudd-plugin-host", ["check-plugin", "./my.so"], "--check ./my.so"),
         (
             "lib/crudd", "crudd-plugin-host", ["check-plugin", "my.so", "--options", "{path: /x}"],

@@ -48,9 +48,9 @@ package final class Installation: Sendable {
         try Files.write((pieces + [rest]).joined(), to: configurationFile)
     }
 
-    /// Runs `crudd --check` on the configuration file.
+    /// Runs `crudd --check` on the configuration file, its commands included.
     package func check() throws -> Command.Outcome {
-        try Command.run(BuildProducts.path(of: "crudd"), ["--check", configurationFile])
+        try Command.run(BuildProducts.path(of: "crudd"), ["--check", configurationFile, "--run-commands"])
     }
 
     /// Runs a daemon that is expected to fail to start.

@@ -67,7 +67,7 @@ package struct ChildCommand: Sendable {
     /// child itself compares its digest, of what it loads or executes.
     ///
     /// - Throws: ``PluginLoadingError``.
-    func file() throws(PluginLoadingError) -> PluginFile {
+    package func file() throws(PluginLoadingError) -> PluginFile {
         switch program {
         case .plugin(let name, let directories): try PluginFile(named: name, in: directories, sha256: nil)
         case .executable: try PluginFile(executable: name, sha256: nil)

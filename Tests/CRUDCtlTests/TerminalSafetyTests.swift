@@ -142,11 +142,14 @@ import Testing
         let daemon = try ScriptedDaemon(replying: text)
         var ends: [Int32] = [-1, -1]
         #expect(pipe(&ends) == 0)
+        for end in ends { #expect(fcntl(end, F_SETFD, FD_CLOEXEC) == 0) }
         let output = Descriptor(owning: ends[0])
         #expect(fcntl(ends[1], F_SETFL, O_NONBLOCK) == 0)
         let process = try ChildProcess(
             CrudctlProgram.path, ["call", "x", "--socket", daemon.path], descriptors: [(ends[1], 1)])
         close(ends[1])
+        // The pipe is full by then.
+        try Self.awaitPoll(of: process)
         var count = 0
         var chunk = [UInt8](repeating: 0, count: 4096)
         while true {
@@ -177,25 +180,28 @@ import Testing
                 }
             }
         }
-        var ends: [Int32] = [-1, -1]
+        var (input, output): (Int32, Int32) = (-1, -1)
         // A question is asked on a terminal only.
         if arguments[0] == "drop" {
-            #expect(openpty(&ends[1], &ends[0], nil, nil, nil) == 0)
+            #expect(openpty(&output, &input, nil, nil, nil) == 0)
         } else {
+            var ends: [Int32] = [-1, -1]
             #expect(pipe(&ends) == 0)
+            (input, output) = (ends[0], ends[1])
         }
-        #expect(fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0)
+        for end in [input, output] { #expect(fcntl(end, F_SETFD, FD_CLOEXEC) == 0) }
+        #expect(fcntl(input, F_SETFL, O_NONBLOCK) == 0)
         let process = try ChildProcess(
-            CrudctlProgram.path, arguments + ["--socket", daemon.path], descriptors: [(ends[0], 0)])
+            CrudctlProgram.path, arguments + ["--socket", daemon.path], descriptors: [(input, 0)])
         // It has found nothing to read by then.
         try Self.awaitPoll(of: process)
         let text = inputs[arguments[0]] ?? ""
-        #expect(write(ends[1], text, text.utf8.count) == text.utf8.count)
-        if arguments[0] != "drop" { close(ends[1]) }
+        #expect(write(output, text, text.utf8.count) == text.utf8.count)
+        if arguments[0] != "drop" { close(output) }
         #expect(try process.waitForExit() == .exited(0))
         try await daemon.finish()
-        close(ends[0])
-        if arguments[0] == "drop" { close(ends[1]) }
+        close(input)
+        if arguments[0] == "drop" { close(output) }
     }
 
     /// The numbers of poll(2) and ppoll(2) for an x86 and an ARM processor of 64 bits.

@@ -69,7 +69,7 @@ struct YAMLComposer {
             let isPlain = scalar.style == YAML_PLAIN_SCALAR_STYLE
             add(YAMLNode(position: position, end: end, content: .scalar(value, isPlain: isPlain)))
         case YAML_ALIAS_EVENT:
-            report(position, "aliases are not supported")
+            report(position, "aliases are not supported; text that begins with * needs quotation marks")
             add(YAMLNode(position: position, end: end, content: .invalid))
         case YAML_SEQUENCE_START_EVENT:
             let sequence = event.data.sequence_start
@@ -93,21 +93,15 @@ struct YAMLComposer {
     }
 
     private mutating func fail(with parser: yaml_parser_t, _ text: [UInt8]) {
-        let problem = parser.problem.map { String(cString: $0) } ?? "the text is not valid YAML"
         switch parser.error {
         case YAML_MEMORY_ERROR: fail(at: SourcePosition(parser.mark), "out of memory")
         case YAML_READER_ERROR:
+            let problem = parser.problem.map { String(cString: $0) } ?? "it is not UTF-8"
             fail(at: Self.position(ofByte: parser.problem_offset, in: text), "unreadable character: \(problem)")
         default:
-            let position = SourcePosition(parser.problem_mark)
-            var message = problem
-            if let context = parser.context {
-                message += " " + String(cString: context)
-                let start = SourcePosition(parser.context_mark)
-                if start != position { message += " that begins at \(start.words)" }
-            }
+            let problem = YAMLProblem(parser, text, open: open.map(\.position))
             // libyaml sees the end of an unfinished last line at the beginning of the line after it.
-            fail(at: min(position, Self.position(ofByte: text.count, in: text)), message)
+            fail(at: min(problem.position, Self.position(ofByte: text.count, in: text)), problem.message)
         }
     }
 
@@ -208,13 +202,4 @@ private struct Container {
             return nil
         }
     }
-}
-
-extension SourcePosition {
-    fileprivate init(_ mark: yaml_mark_t) {
-        self.init(line: mark.line + 1, column: mark.column + 1)
-    }
-
-    /// For the middle of a sentence.
-    fileprivate var words: String { "line \(line), column \(column)" }
 }

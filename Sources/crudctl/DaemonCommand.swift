@@ -63,8 +63,14 @@ extension DaemonCommand {
 
     /// Prints a result.
     ///
-    /// - Parameter list: the member with the elements, if the result is a list.
-    func show(_ result: [UInt8], list: StaticString? = nil) throws {
+    /// - Parameters:
+    ///   - list: the member with the elements, if the result is a list.
+    ///   - notations: how members are written in a table.
+    func show(
+        _ result: [UInt8], list: StaticString? = nil, notations: TableWriter.Notations = [:]
+    ) throws {
+        var printer = printer
+        printer.notations = notations
         try printer.show(result, list: list)
     }
 }

@@ -72,6 +72,15 @@ import Testing
                 + #""fields":["name"],"cursor":"k","explain":true}}"#
         ),
         (
+            ["query", "c", "--sort", #"\-a\,b,-c\.d\\e"#, "--fields", #"x\,y,\-z,,\"#],
+            #"record.query","params":{"collection":"c","sort":[{"property":"-a,b","order":"asc"},"#
+                + #"{"property":"c\\.d\\\\e","order":"desc"}],"fields":["x,y","-z","\\"]}}"#
+        ),
+        (
+            ["read", "c", "x", "--fields", #"a\,b"#],
+            #"record.read","params":{"collection":"c","id":"x","fields":["a,b"]}}"#
+        ),
+        (
             ["query", "c", "--sort", "-age"],
             #"record.query","params":{"collection":"c","sort":[{"property":"age","order":"desc"}]}}"#
         ),

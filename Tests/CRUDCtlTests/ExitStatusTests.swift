@@ -88,6 +88,8 @@ import Testing
         (["quer", "--help"], #"unknown command "quer", did you mean "query"?"#),
         (["help", "quer"], #"unknown command "quer", did you mean "query"?"#),
         (["help", "-o", "ndjson", "quer"], #"unknown command "quer", did you mean "query"?"#),
+        (["query", "c", "--sort", "name desc"], "--sort -name in descending order"),
+        (["query", "c", "--sort", "age,name ASC"], "--sort name sorts in ascending order"),
         (["xyzzyxyzzyxyzzyxyzzy"], "crudctl --help lists all commands"),
         (["read", "c"], "(see crudctl read --help)"), (["ping", "--tiemout", "5"], "--timeout"),
     ])

@@ -128,6 +128,51 @@ import Testing
                 == #"a\u001b[2J  \u001b]0;x\u0007\r\n\u009b\u202e"# + "\n")
     }
 
+    /// Nothing might be a mistake; a pipe gets nothing.
+    @Test(arguments: [
+        (["query", "c"], #"{"records":[]}"#, "(0 records)\n"), (["sessions"], #"{"sessions":[]}"#, "(0 sessions)\n"),
+        (["query", "c", "--all"], #"{"records":[]}"#, "(0 records)\n"),
+        (["query", "c", "-o", "ndjson"], #"{"records":[]}"#, ""),
+    ])
+    func saysThatThereIsNothing(_ arguments: [String], _ reply: String, _ text: String) async throws {
+        let daemon = try ScriptedDaemon(replying: reply, reply)
+        #expect(try CrudctlProgram.run(arguments + ["--socket", daemon.path], columns: 80) == text)
+        let format = arguments.contains("-o") ? [] : ["-o", "table"]
+        #expect(try CrudctlProgram.run(arguments + format + ["--socket", daemon.path]).output == "")
+        _ = try await daemon.finish()
+    }
+
+    /// Times are dates, durations have a unit, and no number is cut: what does not fit is left out.
+    @Test(arguments: [UInt16(80), 200])
+    func tablesOfTheDaemonFit(_ columns: UInt16) async throws {
+        let session =
+            #"{"id":17,"uid":1000,"user":"operator","client":"crudctl/1.0.0 with a long name","#
+            + #""connectedAt":1795527507443,"inflight":12,"requests":123456789,"receivedBytes":123456789012,"#
+            + #""sentBytes":2048,"heldBytes":0}"#
+        let slow =
+            #"{"at":1795527507443,"method":"record.query","collection":"a collection with a very long name","#
+            + #""seconds":1.25,"waited":7.8e-05,"uid":1000,"plan":{"index":null,"sort":"id","scanned":200000}}"#
+        let daemon = try ScriptedDaemon(
+            replying: #"{"sessions":[\#(session)]}"#, #"{"entries":[\#(slow)]}"#,
+            #"{"id":"x","item":1,"revision":"1","expiresAt":1795527507443}"#)
+        func lines(_ words: String...) throws -> [String] {
+            let words = words + ["--socket", daemon.path, "--no-color"]
+            let screen = try CrudctlProgram.run(words, columns: columns, environment: ["TZ": "UTC"])
+            return screen.split(separator: "\n").map(String.init)
+        }
+        let sessions = try lines("sessions")
+        #expect(sessions.allSatisfy { $0.displayWidth <= Int(columns) })
+        #expect(sessions[1].contains("2026-11-24 13:38:27") && sessions[1].contains("  123456789"), "\(sessions)")
+        #expect(sessions[1].contains("115.0 GiB") == (columns == 200))
+        #expect(sessions.contains("crudctl: there are more columns; use -o json to print them") == (columns == 80))
+        let requests = try lines("slow")
+        #expect(requests[1].hasPrefix("2026-11-24 13:38:27  "), "\(requests)")
+        #expect(requests[1].contains("  1.3 s    78 µs   1000"), "\(requests)")
+        #expect(requests[1].contains("  record.query  ") && requests[1].contains("200000}") == (columns == 200))
+        #expect(try lines("read", "c", "x").contains("expiresAt  2026-11-24 13:38:27"))
+        _ = try await daemon.finish()
+    }
+
     @Test func showsATableOnATerminal() async throws {
         let daemon = try ScriptedDaemon(replying: Self.list)
         let lines = try CrudctlProgram.run(["collections", "--socket", daemon.path, "--no-color"], columns: 40)

@@ -162,10 +162,10 @@ import Testing
             }
         }
         let value = Double(number) ?? 0
-        for text in [TopScreen.count(value), TopScreen.time(value), TopScreen.bytes(value)] {
+        for text in [Amount.count(value), Amount.time(value), Amount.bytes(value)] {
             #expect(text.count <= 9, "\(text)")
         }
-        #expect(!TopScreen.duration(value).isEmpty)
+        #expect(!Amount.duration(value).isEmpty)
         #expect(TopScreen.sparkline([value, nil, 1], width: 3).count == 3)
     }
 
@@ -178,13 +178,13 @@ import Testing
 
     @Test func numbersAreShort() {
         #expect(
-            [0, 0.04, 0.5, 3, 9.94, 10, 9999, 12_345, 999_949, 1_234_567].map(TopScreen.count)
+            [0, 0.04, 0.5, 3, 9.94, 10, 9999, 12_345, 999_949, 1_234_567].map(Amount.count)
                 == ["0", "0", "0.5", "3", "9.9", "10", "9999", "12.3k", "999.9k", "1.23M"])
         #expect(
-            [0.0000124, 0.0009994, 0.0034, 0.0999, 0.25, 1.25, nil].map(TopScreen.time)
+            [0.0000124, 0.0009994, 0.0034, 0.0999, 0.25, 1.25, nil].map(Amount.time)
                 == ["12 µs", "999 µs", "3.4 ms", "99.9 ms", "250 ms", "1.3 s", "-"])
-        #expect([59, 61, 3700, 90_000].map(TopScreen.duration) == ["59 s", "1 min 1 s", "1 h 1 min", "1 d 1 h"])
-        #expect([10, 2048, 20_971_520, 2e9].map(TopScreen.bytes) == ["10 B", "2 KiB", "20.0 MiB", "1.9 GiB"])
+        #expect([59, 61, 3700, 90_000].map(Amount.duration) == ["59 s", "1 min 1 s", "1 h 1 min", "1 d 1 h"])
+        #expect([10, 2048, 20_971_520, 2e9].map(Amount.bytes) == ["10 B", "2 KiB", "20.0 MiB", "1.9 GiB"])
         #expect(TopScreen.sparkline([nil, 0, 4, 8], width: 6) == "   ▁▅█")
         #expect(TopScreen.sparkline([], width: -3) == "")
     }

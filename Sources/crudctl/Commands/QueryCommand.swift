@@ -5,7 +5,11 @@ import CRUDWire
 
 struct QueryCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
-        commandName: "query", abstract: "Prints the records that match, one page or all pages.")
+        commandName: "query", abstract: "Prints the records that match, one page or all pages.",
+        discussion: """
+            In the names of --sort and --fields, \\ takes the meaning from a comma, a dot, a backslash, and a dash at \
+            the beginning.
+            """)
 
     @OptionGroup(title: "Global options") var options: GlobalOptions
     @OptionGroup var selection: SelectionArguments
@@ -23,8 +27,13 @@ struct QueryCommand: DaemonCommand {
 
     func validate() throws {
         if let limit, limit < 1 { throw ValidationError("--limit must be at least 1.") }
-        if let sort, Self.sortKeys(sort).contains(where: \.property.isEmpty) {
-            throw ValidationError("--sort has an empty name.")
+        for key in sort.map(PropertyNames.sortKeys) ?? [] {
+            if key.property.isEmpty { throw ValidationError("--sort has an empty name.") }
+            let words = key.property.split(separator: " ")
+            if words.count > 1, let order = words.last?.lowercased(), ["asc", "desc"].contains(order) {
+                let hint = "--sort \(words[0]) sorts in ascending order, --sort -\(words[0]) in descending order."
+                throw ValidationError(hint)
+            }
         }
         if all, explain { throw ValidationError("--explain applies to a single page: leave out --all.") }
     }
@@ -55,7 +64,7 @@ struct QueryCommand: DaemonCommand {
         if let sort {
             params.key("sort")
             params.array { keys in
-                for key in Self.sortKeys(sort) {
+                for key in PropertyNames.sortKeys(sort) {
                     keys.object { object in
                         object.member("property", key.property)
                         object.member("order", key.descends ? "desc" : "asc")
@@ -64,16 +73,8 @@ struct QueryCommand: DaemonCommand {
             }
         }
         if let limit { params.member("limit", limit) }
-        if let fields { params.member("fields", strings: fields.split(separator: ",").map(String.init)) }
+        if let fields { params.member("fields", strings: PropertyNames(fields).names) }
         if let cursor { params.member("cursor", cursor) }
         if explain { params.member("explain", true) }
-    }
-
-    /// The properties of `--sort`, in order.
-    private static func sortKeys(_ text: String) -> [(property: String, descends: Bool)] {
-        text.split(separator: ",", omittingEmptySubsequences: false).map { key in
-            let descends = key.utf8.first == UInt8(ascii: "-")
-            return (String(descends ? key.dropFirst() : key), descends)
-        }
     }
 }

@@ -20,10 +20,10 @@ struct Read: DaemonCommand {
         let result = try await call("record.read") { params in
             record.write(to: &params)
             if let fields {
-                params.member("fields", strings: fields.split(separator: ",").map(String.init))
+                params.member("fields", strings: PropertyNames(fields).names)
             }
         }
-        guard raw else { return try show(result) }
+        guard raw else { return try show(result, notations: ["expiresAt": .instant]) }
         guard let item = ResultObject(result)?.value("item") else {
             throw CRUDError(.internalError, "the daemon's reply has no item")
         }

@@ -8,6 +8,8 @@ struct Sessions: DaemonCommand {
     @OptionGroup(title: "Global options") var options: GlobalOptions
 
     func run() async throws {
-        try show(try await call("session.list"), list: "sessions")
+        try show(
+            try await call("session.list"), list: "sessions",
+            notations: ["connectedAt": .instant, "receivedBytes": .bytes, "sentBytes": .bytes, "heldBytes": .bytes])
     }
 }

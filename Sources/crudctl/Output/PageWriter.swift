@@ -44,7 +44,8 @@ struct PageWriter {
             if let records, !isEmpty { try YAMLWriter(output: output).write(records, text) }
         case .table:
             if let records {
-                let table = TableWriter(terminal: printer.terminal, output: output, showsRecords: true)
+                let table = TableWriter(
+                    terminal: printer.terminal, output: output, showsRecords: true, notations: ["expiresAt": .instant])
                 lacksColumns = try table.write(records, text) || lacksColumns
             }
         default: _ = try printer.write(page.text, list: "records", to: output)
@@ -63,6 +64,10 @@ struct PageWriter {
         if hasAllPages, printer.format == .json {
             let member = corrupt.isEmpty ? "" : #","corrupt":[\#(corrupt.joined(separator: ","))]"#
             try output.append("]\(member)}\n")
+            try output.end()
+        }
+        if printer.format == .table, !hasRecords {
+            try printer.noteEmptiness("records", to: output)
             try output.end()
         }
         if lacksColumns {

@@ -6,12 +6,18 @@ struct ResultPrinter {
     let format: OutputFormat
     let terminal: Terminal
 
+    /// How members are written in a table.
+    var notations: TableWriter.Notations = [:]
+
     /// Prints a result.
     ///
     /// - Parameter list: the member with the elements, if the result is a list.
     func show(_ result: [UInt8], list: StaticString?) throws {
         let output = self.output
         let isWhole = try write(result, list: list, to: output)
+        if let list, format == .table, ResultObject(result)?.elements(list)?.isEmpty == true {
+            try noteEmptiness(list, to: output)
+        }
         try output.end()
         if !isWhole { Self.noteMissingColumns() }
     }
@@ -23,6 +29,11 @@ struct ResultPrinter {
         case .table: OutputBuffer(StandardOutput.writeComposed)
         case .json, .ndjson, .yaml: OutputBuffer(StandardOutput.write)
         }
+    }
+
+    /// Says on a terminal, where nothing might be a mistake, that there is nothing.
+    func noteEmptiness(_ what: StaticString, to output: OutputBuffer) throws {
+        if terminal.isTerminal { try output.append("(0 \(what))\n") }
     }
 
     static func noteMissingColumns() {
@@ -51,7 +62,8 @@ struct ResultPrinter {
         case .ndjson where value == whole: try writeLine(whole, text, to: output)
         case .ndjson: try value.forEachElement(text) { try writeLine($0, text, to: output) }
         case .yaml: try YAMLWriter(output: output).write(whole, text)
-        case .table: return try !TableWriter(terminal: terminal, output: output).write(value, text)
+        case .table:
+            return try !TableWriter(terminal: terminal, output: output, notations: notations).write(value, text)
         }
         return true
     }

@@ -1,5 +1,6 @@
 import CRUDJSON
 import CRUDModel
+import CRUDWire
 
 /// Formats results for people: a list of objects as rows and columns, an object as a line for each member.
 ///
@@ -19,6 +20,21 @@ struct TableWriter {
     /// Whether the elements of a list are records: a row is a record's id and the members of its item, or the item if
     /// that is not an object.
     var showsRecords = false
+    /// How members of the object, or of each element, are written that are not merely numbers.
+    var notations: Notations = [:]
+
+    /// How values are written; the keys are names of members.
+    typealias Notations = [String: Notation]
+
+    enum Notation {
+        /// In milliseconds since 1970-01-01 UTC.
+        case instant
+        /// In seconds.
+        case duration
+        case bytes
+        /// As it is, and left out where there is no room for all of it.
+        case whole
+    }
 
     /// - Returns: whether columns were left out.
     func write(_ value: JSONSlice, _ text: Span<UInt8>) throws -> Bool {
@@ -38,6 +54,8 @@ struct TableWriter {
         var indexes: [[UInt8]: Int] = [:]
         var headings: [String] = []
         var widths: [Int] = []
+        /// Those that are never cut, such as numbers: a part of a number is another number.
+        var rigid: [Bool] = []
         var areComplete = true
 
         /// The index of the column of a name; nil where there is no room for it.
@@ -51,6 +69,7 @@ struct TableWriter {
             indexes[name] = widths.count
             headings.append(heading)
             widths.append(heading.displayWidth)
+            rigid.append(true)
             return widths.count - 1
         }
     }
@@ -60,11 +79,12 @@ struct TableWriter {
         try list.forEachElement(text) { element in
             try forEachCell(of: element, text) { name, value in
                 guard let index = columns.index(of: name) else { return }
-                columns.widths[index] = max(columns.widths[index], try Self.cell(value, text).displayWidth)
+                columns.widths[index] = max(columns.widths[index], try cell(value, text, name).displayWidth)
+                if value.kind != .number, notation(of: name) == nil { columns.rigid[index] = false }
             }
         }
         guard !columns.widths.isEmpty else { return false }
-        let widths = fitted(columns.widths)
+        let widths = fitted(columns)
         if columns.headings != [""] {
             try output.append(terminal.bold(row(columns.headings, widths)) + "\n")
         }
@@ -72,7 +92,7 @@ struct TableWriter {
             var cells = widths.map { _ in "" }
             try forEachCell(of: element, text) { name, value in
                 guard let index = columns.indexes[name], index < cells.count else { return }
-                cells[index] = try Self.cell(value, text)
+                cells[index] = try cell(value, text, name)
             }
             try output.append(row(cells, widths) + "\n")
         }
@@ -108,23 +128,28 @@ struct TableWriter {
         return row
     }
 
-    /// `widths` reduced to fit the terminal, the widest first; without those for which there is no room.
-    private func fitted(_ widths: [Int]) -> [Int] {
-        guard let total = terminal.width else { return widths }
+    /// The widths of the columns reduced to fit the terminal, the widest first; without those for which there is no
+    /// room.
+    private func fitted(_ columns: Columns) -> [Int] {
+        guard let total = terminal.width else { return columns.widths }
         var least = -Self.gap.count
-        var widths = Array(
-            widths.prefix { width in
-                least += min(width, Self.narrowestColumn) + Self.gap.count
-                return least <= total
-            })
-        if widths.isEmpty { widths = [total] }
-        let available = total - Self.gap.count * (widths.count - 1)
-        while widths.reduce(0, +) > available, let widest = widths.max(), widest > Self.narrowestColumn {
-            let next = max(widths.filter { $0 < widest }.max() ?? 0, Self.narrowestColumn)
-            let count = widths.count { $0 == widest }
+        let count = zip(columns.widths, columns.rigid).prefix { width, isRigid in
+            least += (isRigid ? width : min(width, Self.narrowestColumn)) + Self.gap.count
+            return least <= total
+        }.count
+        guard count > 0 else { return [total] }
+        var widths = Array(columns.widths.prefix(count))
+        let flexible = widths.indices.filter { !columns.rigid[$0] }
+        let available = total - Self.gap.count * (count - 1)
+        while widths.reduce(0, +) > available, let widest = flexible.map({ widths[$0] }).max(),
+            widest > Self.narrowestColumn
+        {
+            let others = flexible.map { widths[$0] }.filter { $0 < widest }
+            let next = max(others.max() ?? 0, Self.narrowestColumn)
+            let widestOnes = flexible.filter { widths[$0] == widest }
             let excess = widths.reduce(0, +) - available
-            let step = min(widest - next, (excess + count - 1) / count)
-            widths = widths.map { $0 == widest ? widest - step : $0 }
+            let step = min(widest - next, (excess + widestOnes.count - 1) / widestOnes.count)
+            for index in widestOnes { widths[index] -= step }
         }
         return widths
     }
@@ -136,10 +161,14 @@ struct TableWriter {
         try object.forEachMember(text) { key, _ in keyWidth = max(keyWidth, Self.visible(key, text).displayWidth) }
         let margin = keyWidth + Self.gap.count
         try object.forEachMember(text) { key, value in
-            let key = Self.visible(key, text)
-            try output.append(terminal.bold(key))
-            try output.append(spaces: margin - key.displayWidth)
-            try writeValue(value, text, at: margin)
+            let name = Self.visible(key, text)
+            try output.append(terminal.bold(name))
+            try output.append(spaces: margin - name.displayWidth)
+            if value.kind == .number {
+                try output.append(cell(value, text, key.decodedString(text)))
+            } else {
+                try writeValue(value, text, at: margin)
+            }
             try output.append("\n")
         }
     }
@@ -173,6 +202,24 @@ struct TableWriter {
     }
 
     // MARK: Cells
+
+    /// The cell of a member.
+    private func cell(_ value: JSONSlice, _ text: Span<UInt8>, _ name: [UInt8]) throws -> String {
+        guard value.kind == .number, let notation = notation(of: name) else { return try Self.cell(value, text) }
+        let number = String(decoding: value.bytes(text), as: UTF8.self)
+        let written: String? =
+            switch notation {
+            case .instant: Int(number).flatMap(Amount.instant)
+            case .duration: Double(number).map { Amount.time($0) }
+            case .bytes: Double(number).map(Amount.bytes)
+            case .whole: nil
+            }
+        return written ?? number
+    }
+
+    private func notation(of name: [UInt8]) -> Notation? {
+        notations.isEmpty ? nil : notations[String(decoding: name, as: UTF8.self)]
+    }
 
     private static func cell(_ value: JSONSlice, _ text: Span<UInt8>) throws -> String {
         if value.kind == .string { return visible(value, text) }

@@ -46,19 +46,19 @@ struct TopScreen {
 
     private var title: Line {
         let parts = [
-            "crudd \(state.version.withVisibleControls)", "up \(Self.duration(state.uptime))",
-            state.sessions == 1 ? "1 session" : "\(Self.count(state.sessions)) sessions",
-            "\(Self.bytes(state.residentBytes)) memory", state.cpu.map { "\(Self.percent($0, rounded: true)) CPU" },
-            "\(Self.bytes(state.heldBytes)) in buffers", "q quits",
+            "crudd \(state.version.withVisibleControls)", "up \(Amount.duration(state.uptime))",
+            state.sessions == 1 ? "1 session" : "\(Amount.count(state.sessions)) sessions",
+            "\(Amount.bytes(state.residentBytes)) memory", state.cpu.map { "\(Amount.percent($0, rounded: true)) CPU" },
+            "\(Amount.bytes(state.heldBytes)) in buffers", "q quits",
         ]
         return [Span(text: parts.compactMap(\.self).joined(separator: " · "), style: .heading)]
     }
 
     private var graphs: [Line] {
         let rows: [(String, [Double?], Double?, String)] = [
-            ("requests", state.requests, nil, state.requests.last?.map { "\(Self.count($0))/s" } ?? "-"),
-            ("errors", state.errors, nil, state.errors.last?.map { "\(Self.count($0))/s" } ?? "-"),
-            ("cache hits", state.hitRatios, 1, state.hitRatio.map { Self.percent($0) } ?? "-"),
+            ("requests", state.requests, nil, state.requests.last?.map { "\(Amount.count($0))/s" } ?? "-"),
+            ("errors", state.errors, nil, state.errors.last?.map { "\(Amount.count($0))/s" } ?? "-"),
+            ("cache hits", state.hitRatios, 1, state.hitRatio.map { Amount.percent($0) } ?? "-"),
         ]
         let available = width - 2 * Self.gap.count - 10 - 8
         return rows.prefix(max(0, height - 2)).map { name, values, maximum, latest in
@@ -98,8 +98,8 @@ struct TopScreen {
             rows: state.methods.filter { $0.requests > 0 }.map {
                 (
                     [
-                        $0.name, Self.count($0.requests), Self.time($0.slowest), Self.time($0.median),
-                        Self.count($0.errors),
+                        $0.name, Amount.count($0.requests), Amount.time($0.slowest), Amount.time($0.median),
+                        Amount.count($0.errors),
                     ],
                     false
                 )
@@ -109,7 +109,7 @@ struct TopScreen {
     private var collections: Table {
         Table(
             columns: [("COLLECTION", 0), ("REQ/S", 8)],
-            rows: state.collections.filter { $0.requests > 0 }.map { ([$0.name, Self.count($0.requests)], false) })
+            rows: state.collections.filter { $0.requests > 0 }.map { ([$0.name, Amount.count($0.requests)], false) })
     }
 
     private var backends: Table {
@@ -118,8 +118,8 @@ struct TopScreen {
             rows: state.backends.map {
                 (
                     [
-                        $0.name, $0.state, Self.count($0.queue), Self.time($0.slowest),
-                        $0.batch.map(Self.count) ?? "-", Self.count($0.restarts),
+                        $0.name, $0.state, Amount.count($0.queue), Amount.time($0.slowest),
+                        $0.batch.map(Amount.count) ?? "-", Amount.count($0.restarts),
                     ], $0.state != "ready"
                 )
             })
@@ -129,9 +129,9 @@ struct TopScreen {
         Table(
             columns: [("MOVE", 0), ("STATE", 9), ("DONE", 6), ("RECORDS", 8)],
             rows: state.moves.map {
-                let part = $0.total > 0 ? Self.percent($0.copied / $0.total) : "-"
+                let part = $0.total > 0 ? Amount.percent($0.copied / $0.total) : "-"
                 let isStuck = $0.state == "failed" || $0.state == "suspended"
-                return ([$0.collection, $0.state, part, Self.count($0.total)], isStuck)
+                return ([$0.collection, $0.state, part, Amount.count($0.total)], isStuck)
             })
     }
 
@@ -199,7 +199,7 @@ struct TopScreen {
         }
     }
 
-    // MARK: Numbers
+    // MARK: Cells
 
     private static func left(_ text: String, _ width: Int) -> String {
         text + String(repeating: " ", count: max(0, width - text.displayWidth))
@@ -207,64 +207,5 @@ struct TopScreen {
 
     private static func right(_ text: String, _ width: Int) -> String {
         String(repeating: " ", count: max(0, width - text.displayWidth)) + text
-    }
-
-    /// At most seven characters: `0.4`, `3`, `12`, `12.3k`, `1.23M`.
-    static func count(_ number: Double) -> String {
-        switch number {
-        case _ where !(number < largest): "-"
-        case ..<0.05: "0"
-        case ..<9.95 where number != number.rounded(): decimal(number, 1)
-        case ..<9999.5: String(Int(number.rounded()))
-        case ..<999_950: decimal(number / 1e3, 1) + "k"
-        case ..<999_950_000: decimal(number / 1e6, 2) + "M"
-        default: decimal(number / 1e9, 2) + "G"
-        }
-    }
-
-    /// What is not below is not a number of anything.
-    private static let largest = 1e12
-
-    private static func percent(_ part: Double, rounded isRounded: Bool = false) -> String {
-        guard part < largest else { return "-" }
-        return "\(Int(saturating: (max(0, part) * 100).rounded(isRounded ? .toNearestOrAwayFromZero : .down))) %"
-    }
-
-    /// Such as `12 µs`, `3.4 ms` or `1.2 s`.
-    static func time(_ seconds: Double?) -> String {
-        guard let seconds, seconds < 100_000 else { return "-" }
-        return switch seconds {
-        case ..<0.0009995: "\(Int((max(0, seconds) * 1e6).rounded())) µs"
-        case ..<0.09995: decimal(seconds * 1e3, 1) + " ms"
-        case ..<0.9995: "\(Int((seconds * 1e3).rounded())) ms"
-        default: decimal(seconds, 1) + " s"
-        }
-    }
-
-    static func bytes(_ number: Double) -> String {
-        switch number {
-        case _ where !(number / 1024 < largest): "-"
-        case ..<1024: "\(Int(max(0, number))) B"
-        case ..<(1024 * 1024): "\(Int(number / 1024)) KiB"
-        case ..<(1024 * 1024 * 1024): decimal(number / 1024 / 1024, 1) + " MiB"
-        case ..<(1024 * 1024 * 1024 * 1024): decimal(number / 1024 / 1024 / 1024, 1) + " GiB"
-        default: decimal(number / 1024 / 1024 / 1024 / 1024, 1) + " TiB"
-        }
-    }
-
-    /// Such as `3 d 4 h`, `4 h 5 min` or `42 s`.
-    static func duration(_ seconds: Double) -> String {
-        let seconds = Int(saturating: max(0, seconds))
-        let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60)
-        if days > 0 { return "\(days) d \(hours) h" }
-        if hours > 0 { return "\(hours) h \(minutes) min" }
-        return minutes > 0 ? "\(minutes) min \(seconds % 60) s" : "\(seconds) s"
-    }
-
-    private static func decimal(_ number: Double, _ digits: Int) -> String {
-        let factor = digits == 1 ? 10.0 : 100.0
-        let scaled = Int(saturating: (number * factor).rounded())
-        let fraction = String(scaled % Int(factor))
-        return "\(scaled / Int(factor))." + String(repeating: "0", count: digits - fraction.count) + fraction
     }
 }

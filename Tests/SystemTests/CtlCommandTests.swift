@@ -17,7 +17,7 @@ import Testing
 
     @Test func messagesNameTheRecord() throws {
         #expect(try run("create", "ctl names", "é\u{200B}", "1").status == .exited(0))
-        let there = #"record "é\u200b" in collection "ctl names""#
+        let there = #"record "é\u{200B}" in collection "ctl names""#
         let cases: [(arguments: [String], message: String)] = [
             (["create", "ctl names", "é\u{200B}", "1"], "there is already a \(there)"),
             (["delete", "ctl names", "é\u{200B}", "--if-revision", "x"], "\(there) has another revision"),

@@ -92,6 +92,43 @@ import Testing
         try await daemon.finish()
     }
 
+    /// A reload has lowered the limit: the daemon has replied to what came before, and executed nothing else.
+    @Test func sendsAgainWhatCameAfterAFrameThatIsTooLong() async throws {
+        let daemon = try ScriptedDaemon { listener in
+            let first = try listener.accept()
+            let requests = try first.requests(4)
+            for request in requests where request.text.contains("before") {
+                try first.reply(to: request, #"{"exists":true}"#)
+            }
+            try first.send(
+                #"{"jsonrpc":"2.0","id":null,"error":{"code":-32007,"message":"long","data":{"name":"limit_exceeded","#
+                    + #""retryable":false,"details":{"limit":"frame_bytes","maximum":1000}}}}"#)
+            try first.awaitClosing()
+            let second = try listener.accept(frameBytes: 1000)
+            let again = try second.requests(2)
+            for request in again {
+                try second.reply(to: request, request.method == "record.exists" ? #"{"exists":true}"# : "{}")
+            }
+            try second.awaitClosing()
+            return (requests.map(\.text), again.map(\.text))
+        }
+        let things = try await CRUDClient.connect(path: daemon.path).repository("things")
+        async let before = things.exists(id: "before")
+        async let read = things.exists(id: "behind")
+        async let write: Void = things.delete(id: "behind")
+        let long = await #expect(throws: CRUDError.self) {
+            try await things.create(id: "long", item: String(repeating: "x", count: 2000))
+        }
+        #expect(long?.code == .limitExceeded)
+        #expect(long?.details == CRUDError.Details(limit: "frame_bytes", maximum: 1000))
+        #expect(try await before)
+        #expect(try await read)
+        try await write
+        await things.client.close()
+        let (sent, again) = try await daemon.finish()
+        #expect(again.sorted() == sent.filter { $0.contains("behind") }.sorted())
+    }
+
     /// Frames that violate the protocol.
     static let violations: [[UInt8]] = [
         [0xFF, 0xFF, 0xFF, 0xFF],

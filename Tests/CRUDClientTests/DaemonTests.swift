@@ -73,6 +73,34 @@ import Testing
         #expect(try next.stop() == .exited(0))
     }
 
+    /// Where a reload lowers `frame_bytes`, only what is longer fails, and it is known not to have been applied.
+    @Test func aLoweredLimitFailsOnlyWhatIsTooLong() async throws {
+        let daemon = try Daemon(Configuration(limits: "frame_bytes: 8MiB"))
+        let client = try await CRUDClient.connect(path: daemon.socketPath)
+        let repository = client.repository("c")
+        try await repository.create(id: "x", item: 1)
+        try daemon.installation.configure(Configuration(limits: "frame_bytes: 256KiB\nitem_bytes: 128KiB"))
+        _ = try await CRUDClient.connect(path: daemon.socketPath).call("daemon.reload")
+        let long = String(repeating: "x", count: 1 << 20)
+        try await withThrowingTaskGroup { group in
+            for number in 0..<100 {
+                group.addTask {
+                    guard number != 50 else {
+                        let error = await #expect(throws: CRUDError.self) {
+                            try await repository.create(id: "long", item: long)
+                        }
+                        #expect(error?.code == .limitExceeded && error?.details.limit == "frame_bytes")
+                        return
+                    }
+                    try await repository.create(id: "\(number)", item: number)
+                    #expect(try await repository.read(id: "x", as: Int.self) == 1)
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(try await client.collection("c").count == 100)
+    }
+
     @Test func manyTasksShareOneConnection() async throws {
         let daemon = try Daemon()
         let client = try await CRUDClient.connect(path: daemon.socketPath)

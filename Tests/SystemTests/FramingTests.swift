@@ -76,6 +76,33 @@ import Testing
         #expect(try witness.isUsable())
     }
 
+    /// What its peer is told last is which requests were executed: those before the frame, and none behind it.
+    @Test func theErrorOfAFrameThatIsTooLongComesLast() throws {
+        let daemon = try Daemon(Configuration(collections: #""*": {backend: main, changes: true}"#))
+        let connection = try daemon.connect()
+        #expect(try connection.upsert("followed", "x", "1").result != nil)
+        let now = try connection.call("collection.changes", #"{"collection":"followed","after":"now"}"#)
+        let cursor = try #require(now.result?["cursor"]?.string)
+        let waiting = Connection.request(
+            "collection.changes", #"{"collection":"followed","after":"\#(cursor)","wait":300}"#, id: "100")
+        // Each waits for the disk.
+        let writes = (0..<10).map {
+            Connection.request("record.upsert", Connection.params("c\($0)", "x", item: "1"), id: "\($0)")
+        }
+        let before = ([waiting] + writes).flatMap { Connection.frame($0) }
+        let behind = Connection.request("record.upsert", Connection.params("c", "behind", item: "1"), id: "101")
+        try connection.send(before + Connection.header(16 << 20 + 1) + Connection.frame(behind))
+        var replied: Set<Int> = []
+        for _ in 0..<11 {
+            let reply = try connection.receive()
+            #expect(reply.result != nil)
+            if let id = reply.id.integer { replied.insert(id) }
+        }
+        #expect(replied == Set(0..<10).union([100]))
+        try expectTooLong(connection, maximum: 16 << 20)
+        #expect(try daemon.connect().exists("c", "behind") == false)
+    }
+
     @Test func theBodyOfATooLongFrameIsNotBuffered() throws {
         let daemon = try Daemon()
         let connection = try daemon.connect()

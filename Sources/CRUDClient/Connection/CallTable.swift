@@ -24,19 +24,17 @@ struct CallTable {
 
     /// Moves waiting calls to `buffer` until it has `targetBytes` bytes, at least one call.
     ///
-    /// A frame longer than `maximumFrameBytes` is rejected here: the daemon would close the connection because of it,
-    /// and all other calls would fail.
+    /// A frame longer than `maximumFrameBytes` is rejected here: the daemon would close the connection because of it.
     mutating func send(into buffer: inout ByteBuffer, targetBytes: Int, maximumFrameBytes: Int) {
         var count = 0
         while count < waiting.count, buffer.writerIndex < targetBytes {
-            var call = waiting[count]
+            let call = waiting[count]
             count += 1
             guard call.frame.count - FrameHeader.size <= maximumFrameBytes else {
                 call.fail(.frameTooLong(call, maximum: maximumFrameBytes))
                 continue
             }
             buffer.writeBytes(call.frame)
-            if call.method.effect == .writes { call.frame = [] }
             sent[call.id] = call
         }
         waiting.removeFirst(count)
@@ -106,6 +104,14 @@ struct CallTable {
             }
         }
         waiting.insert(contentsOf: again.sorted { $0.id < $1.id }, at: 0)
+        sent.removeAll(keepingCapacity: true)
+        abandoned.removeAll()
+    }
+
+    /// The daemon has replied to the calls before a frame that is too long, and has executed none of the others: all of
+    /// them will be sent again, those that have become too long excepted.
+    mutating func frameRejected() {
+        waiting.insert(contentsOf: sent.values.sorted { $0.id < $1.id }, at: 0)
         sent.removeAll(keepingCapacity: true)
         abandoned.removeAll()
     }

@@ -181,6 +181,11 @@ final class DaemonConnection {
             failAttempt(error)
         case (.up, let id?, let outcome):
             complete(id, outcome, text)
+        case (.up(let handler), nil, .error(let error)) where error.details.limit == "frame_bytes":
+            // The daemon's configuration has changed since the hello.
+            handler.detach()
+            calls.frameRejected()
+            disconnect(error)
         case (_, nil, .error(let error)):
             // The daemon could not determine which request the frame had.
             protocolViolated("it rejected a frame (\(error))")

@@ -5,8 +5,8 @@ import NIOCore
 struct PendingCall: Sendable {
     let id: Int
     let method: RemoteMethod
-    /// The request with its header. Empty after it was sent, unless it may be sent again.
-    var frame: [UInt8]
+    /// The request with its header.
+    let frame: [UInt8]
     let deadline: NIODeadline
     let continuation: CheckedContinuation<[UInt8], any Error>
 

@@ -138,7 +138,7 @@ final class PendingChanges: PendingRequest, Follower {
         return !feed.isOpen || feed.lastChange > last.place.sequence || feed.isComplete != last.isComplete
     }
 
-    var isClosing: Bool { session.closingDeadline != nil }
+    var isClosing: Bool { session.isClosing }
 
     var isCutShort: Bool { last.feed?.isOpen == false }
 

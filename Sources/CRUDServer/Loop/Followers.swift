@@ -4,7 +4,7 @@ import CRUDEventLoop
 protocol Follower: AnyObject {
     /// Whether anybody still waits for the reply.
     var isWanted: Bool { get }
-    /// Whether an administrator has closed its session, which ends when it has been replied to.
+    /// Whether its session accepts nothing more and ends when it has been replied to.
     var isClosing: Bool { get }
     /// Whether its collection may be read now.
     var canBeginAgain: Bool { get }
@@ -81,7 +81,7 @@ final class Followers {
     /// Replies to those that a reload has taken their collection or their access from.
     func endUnserved() { end { !$0.isServed } }
 
-    /// Replies to those whose session an administrator has closed.
+    /// Replies to those whose session ends.
     func endClosing() { end { $0.isClosing } }
 
     /// Replies to all.

@@ -18,7 +18,8 @@ import Logging
 /// error: the peer's own socket fills.
 ///
 /// **Ends.** After its peer has shut down its writing side, or has sent a frame that is too long or takes too long, a
-/// session still replies to what it has accepted and then closes.
+/// session still replies to what it has accepted and then closes. The error of a frame that is too long comes last, so
+/// that its peer knows what was executed.
 final class Session: StreamHandler {
     enum Phase {
         /// Frames are accepted.
@@ -63,6 +64,8 @@ final class Session: StreamHandler {
         var iterationOfWork: UInt64 = 0
         /// Whether there are frames that have come and not been accepted.
         var isBehind = false
+        /// What is replied last, to a frame that ended the session.
+        var rejection: CRUDError?
         /// How many requests have come, elements of batch arrays included.
         var requestCount: UInt64 = 0
     }
@@ -222,11 +225,13 @@ final class Session: StreamHandler {
     private func rejectFrame() {
         let maximum = loop.limits.frameBytes
         debug("a frame is longer than \(maximum) bytes")
-        fail(
-            .limit("frame_bytes", maximum, "the frame is longer than \(maximum) bytes"), to: nil, in: nil, of: nil,
-            arrival: loop.now)
+        state.rejection = .limit("frame_bytes", maximum, "the frame is longer than \(maximum) bytes")
         finish()
+        loop.followers.endClosing()
     }
+
+    /// Whether it ends when everything has been replied to, for an administrator or after a frame that is too long.
+    var isClosing: Bool { closingDeadline != nil || state.rejection != nil }
 
     // MARK: Replies
 
@@ -333,6 +338,7 @@ final class Session: StreamHandler {
 
     func closeIfFinished() {
         guard state.phase == .finishing, state.requestsInFlight == 0, state.array == nil else { return }
+        if let error = state.rejection.take() { fail(error, to: nil, in: nil, of: nil, arrival: loop.now) }
         state.stream?.closeWhenFlushed()
     }
 }

@@ -46,6 +46,12 @@ package struct SHA256 {
 
     /// The digest of the whole message in lower-case hexadecimal digits; to be called once, after the last update.
     package mutating func finish() -> String {
+        let digits = Array("0123456789abcdef".utf8)
+        return String(decoding: finishBytes().flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+    }
+
+    /// The same as 32 bytes.
+    package mutating func finishBytes() -> [UInt8] {
         let bitCount = byteCount * 8
         var padding: [UInt8] = [0x80]
         while (block.count + padding.count) % 64 != 56 { padding.append(0) }
@@ -53,12 +59,7 @@ package struct SHA256 {
             padding.append(UInt8(truncatingIfNeeded: bitCount >> shift))
         }
         append(padding.span)
-        let digits = Array("0123456789abcdef".utf8)
-        var text: [UInt8] = []
-        for word in state {
-            for shift in stride(from: UInt32(28), through: 0, by: -4) { text.append(digits[Int(word >> shift & 15)]) }
-        }
-        return String(decoding: text, as: UTF8.self)
+        return state.flatMap { word in (0..<4).reversed().map { UInt8(truncatingIfNeeded: word >> UInt32($0 * 8)) } }
     }
 
     private mutating func compress(_ block: Span<UInt8>) {

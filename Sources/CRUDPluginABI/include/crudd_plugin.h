@@ -367,8 +367,9 @@ typedef struct crudd_trim {
 typedef struct crudd_history {
     uint32_t struct_size;
     uint32_t reserved;
-    /// A random number that is not 0, made when the collection was first opened with CRUDD_OPEN_SEQUENCES and stored
-    /// with it. It ends with the collection, and when that is opened without CRUDD_OPEN_SEQUENCES.
+    /// A random number that is not 0 and that nobody can guess, as the host encrypts cursors with it. It is made when
+    /// the collection is first opened with CRUDD_OPEN_SEQUENCES, stored with it, and ends with the collection, and when
+    /// that is opened without CRUDD_OPEN_SEQUENCES.
     uint64_t identity;
     /// The highest sequence number of a removal that was forgotten by `trim_history`; 0: none. It is stored in the
     /// transaction that forgets.

@@ -48,7 +48,7 @@ final class ChangesHandler {
         let text = call.decode(after)
         if text.elementsEqual("start".utf8) { return .beginning }
         if text.elementsEqual("now".utf8) { return .now }
-        return .cursor(try ChangesCursor(text: text))
+        return .sealed(try SealedCursor(text: text))
     }
 
     /// How long the reply may be held back. The elements of an array are not: those behind them would wait.
@@ -163,7 +163,7 @@ final class PendingChanges: PendingRequest, Follower {
     func replyEmpty() {
         reply { output in
             output.append(#"{"changes":[],"cursor":""#)
-            output.append(last.place.text.span)
+            output.append(SealedCursor(last.place).text.span)
             output.append(last.isComplete ? #"","more":false}"# : #"","more":true}"#)
         }
         session.ended(self)
@@ -177,7 +177,7 @@ final class PendingChanges: PendingRequest, Follower {
             output.append(#"{"changes":["#)
             output.append(task.changes.span)
             output.append(#"],"cursor":""#)
-            output.append(task.cursor.text.span)
+            output.append(SealedCursor(task.cursor).text.span)
             output.append(task.hasMore || !task.isComplete ? #"","more":true"# : #"","more":false"#)
             if !task.corrupt.isEmpty {
                 output.append(#","corrupt":"#)

@@ -79,8 +79,11 @@ package final class ChangesTask: ReadTask, @unchecked Sendable {
             guard !collection.isOpen else { throw .changesAreOff }
             guard isAbsent else { throw CRUDError(.unavailable, "the collection has been closed meanwhile") }
             // Nothing has ever been written.
-            if case .cursor(let cursor) = request.start, cursor.identity != 0 { throw .cursorExpired }
-            return true
+            switch request.start {
+            case .cursor(let cursor) where cursor.identity != 0: throw .cursorExpired
+            case .sealed(let cursor) where cursor.opened(identity: 0) == nil: throw .cursorExpired
+            default: return true
+            }
         }
         self.feed = feed
         if feed.isUnknown { throw failures.unavailable }
@@ -112,11 +115,16 @@ package final class ChangesTask: ReadTask, @unchecked Sendable {
             switch request.start {
             case .beginning: ChangesCursor(identity: history.identity, sequence: 0, base: end)
             case .now: ChangesCursor(identity: history.identity, sequence: end)
-            case .cursor(let cursor) where cursor.identity == 0:
-                // The collection was not there.
-                ChangesCursor(identity: history.identity)
             case .cursor(let cursor): cursor
+            case .sealed(let sealed):
+                if let cursor = sealed.opened(identity: history.identity) ?? sealed.opened(identity: 0) {
+                    cursor
+                } else {
+                    throw .cursorExpired
+                }
             }
+        // The collection was not there.
+        if place.identity == 0 { place = ChangesCursor(identity: history.identity) }
         guard place.isValid(in: history), place.sequence <= end else { throw .cursorExpired }
         return try ChangesExecution(
             request.query, in: QueryTarget(collection, maximumItemBytes: request.maximumItemBytes),

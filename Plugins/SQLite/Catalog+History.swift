@@ -7,14 +7,17 @@ import CRUDPluginKit
 
 extension Catalog {
     /// Whether everything of it is there, or, where it is not wanted, nothing.
-    func isHistoryInPlace(of collection: Int64, keepsSequences: Bool) throws(StorageFailure) -> Bool {
-        let names = [sequenceIndex(collection), unsequencedIndex(collection), removalTable(collection)]
-        let count = try connection.integer(
-            """
-            SELECT count(*) + (SELECT count(*) FROM crudd_history WHERE collection = \(collection))
-            FROM sqlite_schema WHERE name IN (?1, ?2, ?3)
-            """, names)
-        return count == (keepsSequences ? 4 : 0)
+    ///
+    /// - Parameter indexNames: the names of the table's indexes.
+    func isHistoryInPlace(
+        of collection: Int64, _ indexNames: Set<String>, keepsSequences: Bool
+    ) throws(StorageFailure) -> Bool {
+        let parts = [
+            indexNames.contains(sequenceIndex(collection)), indexNames.contains(unsequencedIndex(collection)),
+            try hasTable(removalTable(collection)),
+            try connection.integer("SELECT 1 FROM crudd_history WHERE collection = \(collection)") != nil,
+        ]
+        return parts.allSatisfy { $0 == keepsSequences }
     }
 
     /// Makes what is missing, to be called in a transaction.

@@ -26,15 +26,19 @@ extension Catalog {
         of collection: SQLiteCollection, _ paths: [String], keepsSequences: Bool
     ) throws(StorageFailure) -> [Int64]? {
         let existing = try indexes(of: collection)
-        let isHistoryInPlace = try isHistoryInPlace(of: collection.number, keepsSequences: keepsSequences)
+        let names = try indexNames(of: collection)
+        let isHistoryInPlace = try isHistoryInPlace(of: collection.number, names, keepsSequences: keepsSequences)
         let numbers = paths.compactMap { path in existing.first { $0.path.utf8.elementsEqual(path.utf8) }?.number }
         guard numbers.count == paths.count, existing.count == paths.count, isHistoryInPlace else {
             return nil
         }
-        for number in numbers where try !has("index", "crudd_index_\(number)", on: collection) { return nil }
-        guard try has("index", expiryIndex(collection.number), on: collection) else { return nil }
+        guard numbers.allSatisfy({ names.contains("crudd_index_\($0)") }),
+            names.contains(expiryIndex(collection.number))
+        else { return nil }
+        // A table that never had an index never had a trigger.
+        if numbers.isEmpty, try !hasHadIndexes(collection) { return [] }
         let triggers = Self.triggers(of: collection, Set(numbers))
-        for trigger in triggers where try !has("trigger", trigger.name, on: collection, sql: trigger.sql) { return nil }
+        for trigger in triggers where try !has(trigger, on: collection) { return nil }
         return numbers
     }
 
@@ -47,9 +51,10 @@ extension Catalog {
     ) throws(StorageFailure) -> [Int64] {
         let table = quotedIdentifier(collection.tableName)
         var kept: [Index] = []
+        let names = try indexNames(of: collection)
         for index in try indexes(of: collection) {
             // Somebody may have dropped the SQLite index, and what was written since has no entry in it.
-            let isComplete = try has("index", "crudd_index_\(index.number)", on: collection)
+            let isComplete = names.contains("crudd_index_\(index.number)")
             if isComplete, paths.contains(where: { $0.utf8.elementsEqual(index.path.utf8) }) {
                 kept.append(index)
             } else {
@@ -141,17 +146,32 @@ extension Catalog {
         return indexes
     }
 
-    /// Whether an object of the schema is there, with the given text unless that is empty; without one it must be
-    /// missing.
+    /// The names of the SQLite indexes on the collection's table.
+    func indexNames(of collection: SQLiteCollection) throws(StorageFailure) -> Set<String> {
+        var names: Set<String> = []
+        try connection.query("SELECT name FROM pragma_index_list(?1)", [collection.tableName]) {
+            names.insert($0.text(0))
+        }
+        return names
+    }
+
+    /// Whether the collection ever had an index of properties: the columns stay behind.
+    private func hasHadIndexes(_ collection: SQLiteCollection) throws(StorageFailure) -> Bool {
+        try connection.integer(
+            "SELECT 1 FROM pragma_table_info(?1) WHERE name LIKE 'crudd\\_key\\_%' ESCAPE '\\'", [collection.tableName])
+            != nil
+    }
+
+    /// Whether a trigger is there with its text; without one it must be missing.
     private func has(
-        _ type: String, _ name: String, on collection: SQLiteCollection, sql: String? = ""
+        _ trigger: (name: String, sql: String?), on collection: SQLiteCollection
     ) throws(StorageFailure) -> Bool {
         var existing: String?
         try connection.query(
-            "SELECT sql FROM sqlite_schema WHERE type = ?1 AND name = ?2 AND tbl_name = ?3 COLLATE NOCASE",
-            [type, name, collection.tableName]
+            "SELECT sql FROM sqlite_schema WHERE type = 'trigger' AND name = ?1 AND tbl_name = ?2 COLLATE NOCASE",
+            [trigger.name, collection.tableName]
         ) { existing = $0.text(0) }
-        return sql == "" ? existing != nil : existing == sql
+        return existing == trigger.sql
     }
 
     /// The least id, from `filled_below` on, of a record whose key nobody has made; an empty blob if there is none.

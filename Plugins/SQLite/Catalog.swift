@@ -23,7 +23,7 @@ struct Catalog {
             "SELECT number, table_name FROM crudd_collections WHERE name = ?1 AND format = ?2", [name, format.rawValue]
         ) { entry = Entry(number: $0.integer(0), tableName: $0.text(1)) }
         guard let entry else { return nil }
-        guard try isTaken(entry.tableName) else {
+        guard try hasTable(entry.tableName) else {
             throw StorageFailure(
                 .corrupt,
                 """
@@ -86,6 +86,11 @@ struct Catalog {
     private func isReserved(_ name: String) -> Bool {
         let name = name.lowercased()
         return name.hasPrefix("sqlite_") || name.hasPrefix("crudd_")
+    }
+
+    /// Whether there is a table of that name. SQLite looks that up; a search of its schema reads the text of all tables.
+    func hasTable(_ name: String) throws(StorageFailure) -> Bool {
+        try connection.integer("SELECT 1 FROM pragma_table_info(?1)", [name]) != nil
     }
 
     private func isTaken(_ name: String) throws(StorageFailure) -> Bool {

@@ -97,7 +97,8 @@ final class SQLiteBackend: StorageBackend {
             // No key is made or looked for, but removals are remembered.
             collection.layout = SQLiteCollection.Layout(
                 scope: collection.scope, indexes: [],
-                keepsSequences: try catalog.isHistoryInPlace(of: entry.number, keepsSequences: true))
+                keepsSequences: try catalog.isHistoryInPlace(
+                    of: entry.number, try catalog.indexNames(of: collection), keepsSequences: true))
         } else {
             try update(collection, specification)
         }

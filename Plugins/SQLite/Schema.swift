@@ -98,11 +98,16 @@ struct Schema {
         try makeEmptyIndex("crudd_index_\(index)", on: tableName, columns: "\(key), id", where: "\(key) IS NOT NULL")
     }
 
-    /// Makes an index that no row of the table belongs to: for another table, which is empty, and hands it over.
+    /// Makes an index that no row of the table belongs to: for another table, which is empty, and hands it over. An
+    /// empty table gets it directly, as after an edit of its text SQLite parses the whole schema again.
     private func makeEmptyIndex(
         _ name: String, on tableName: String, columns: String, where condition: String
     ) throws(StorageFailure) {
         let definition = "(\(columns)) WHERE \(condition)"
+        let table = quotedIdentifier(tableName)
+        guard try connection.integer("SELECT 1 FROM \(table) LIMIT 1") != nil else {
+            return try connection.execute("CREATE INDEX \(name) ON \(table) \(definition)")
+        }
         try connection.execute(
             """
             CREATE TABLE crudd_new_index (\(columns));
@@ -110,7 +115,7 @@ struct Schema {
             """)
         try editText(
             "UPDATE sqlite_schema SET tbl_name = ?1, sql = ?2 WHERE type = 'index' AND name = ?3",
-            [tableName, "CREATE INDEX \(name) ON \(quotedIdentifier(tableName)) \(definition)", name])
+            [tableName, "CREATE INDEX \(name) ON \(table) \(definition)", name])
         try connection.execute("DROP TABLE crudd_new_index")
     }
 

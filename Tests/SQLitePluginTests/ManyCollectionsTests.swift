@@ -1,0 +1,56 @@
+import CRUDTestSupport
+import Glibc
+import Testing
+
+/// What a collection costs beside thousands of others, in processor time, which other programs do not take.
+@Suite struct ManyCollectionsTests {
+    private let directory: TemporaryDirectory
+    private static let few = 20
+    private static let many = 2000
+
+    init() throws {
+        directory = try TemporaryDirectory()
+    }
+
+    private func store() throws -> Store {
+        try Store(path: "\(directory.path)/main.sqlite", synchronous: "off")
+    }
+
+    /// The least that one of some calls takes of this thread's time, in nanoseconds.
+    private func cost(of numbers: Range<Int>, _ body: (Int) throws -> Void) rethrows -> Int {
+        try numbers.reduce(Int.max) { least, number in
+            let begin = Self.now
+            try body(number)
+            return min(least, Self.now - begin)
+        }
+    }
+
+    private static var now: Int {
+        var time = timespec()
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return time.tv_sec * 1_000_000_000 + time.tv_nsec
+    }
+
+    /// SQLite itself reads its list of tables with each new one; it is not to parse them all.
+    @Test func aNewOneParsesNoOther() throws {
+        let store = try store()
+        let first = try cost(of: 0..<Self.few) { _ = try store.collection("c\($0)") }
+        for number in Self.few..<Self.many { _ = try store.collection("c\(number)") }
+        let last = try cost(of: Self.many..<Self.many + Self.few) { _ = try store.collection("c\($0)") }
+        #expect(last < first * 12, "\(first) ns beside none, \(last) ns beside \(Self.many)")
+    }
+
+    @Test func openingOneLooksAtNoOther() throws {
+        for number in 0..<Self.few { _ = try store().collection("c\(number)") }
+        // The first of a connection reads the schema.
+        let small = try store()
+        _ = try small.collection("c0", creates: false)
+        let first = try cost(of: 1..<Self.few) { _ = try small.collection("c\($0)", creates: false) }
+        let filling = try store()
+        for number in Self.few..<Self.many { _ = try filling.collection("c\(number)") }
+        let large = try store()
+        _ = try large.collection("c0", creates: false)
+        let last = try cost(of: 1..<Self.few) { _ = try large.collection("c\($0)", creates: false) }
+        #expect(last < first * 3, "\(first) ns beside \(Self.few), \(last) ns beside \(Self.many)")
+    }
+}

@@ -4,6 +4,7 @@ import Glibc
 import Testing
 
 @Suite struct AccessPolicyTests {
+    // No user of these numbers executes the tests, whom as the daemon's own user everything would be allowed.
     private static let stranger: UInt32 = 54_321
 
     private func policy(_ rules: String) throws -> AccessPolicy {
@@ -42,18 +43,18 @@ import Testing
     }
 
     @Test(arguments: [
-        Question(uid: 1001, groups: [], collection: "clients", expected: [.read, .write]),
-        Question(uid: 5000, groups: [7, 1002], collection: "clients", expected: [.read, .write]),
-        Question(uid: 5000, groups: [1001], collection: "clients", expected: [.read]),
-        Question(uid: 1001, groups: [], collection: "orders", expected: [.read]),
-        Question(uid: 1001, groups: [], collection: "private-1", expected: []),
-        Question(uid: 1003, groups: [], collection: "private-1", expected: []),
-        Question(uid: 1003, groups: [], collection: "clients", expected: .all),
+        Question(uid: 54_001, groups: [], collection: "clients", expected: [.read, .write]),
+        Question(uid: 5000, groups: [7, 54_002], collection: "clients", expected: [.read, .write]),
+        Question(uid: 5000, groups: [54_001], collection: "clients", expected: [.read]),
+        Question(uid: 54_001, groups: [], collection: "orders", expected: [.read]),
+        Question(uid: 54_001, groups: [], collection: "private-1", expected: []),
+        Question(uid: 54_003, groups: [], collection: "private-1", expected: []),
+        Question(uid: 54_003, groups: [], collection: "clients", expected: .all),
         // The first match decides, though a later rule allows more.
-        Question(uid: 1001, groups: [1003], collection: "clients", expected: [.read, .write]),
+        Question(uid: 54_001, groups: [54_003], collection: "clients", expected: [.read, .write]),
         // Rules about collections do not apply to the daemon.
-        Question(uid: 1001, groups: [1003], collection: nil, expected: .all),
-        Question(uid: 1001, groups: [], collection: nil, expected: []),
+        Question(uid: 54_001, groups: [54_003], collection: nil, expected: .all),
+        Question(uid: 54_001, groups: [], collection: nil, expected: []),
         Question(uid: 54_321, groups: [], collection: nil, expected: []),
         Question(uid: 54_321, groups: [54_321], collection: "clients", expected: [.read]),
     ])
@@ -61,8 +62,8 @@ import Testing
         let policy = try policy(
             """
               - {collections: ["private-*"], allow: []}
-              - {users: [1001], groups: [1002], collections: [clients], allow: [read, write]}
-              - {users: [1003], groups: [1003], allow: [admin, read, write]}
+              - {users: [54001], groups: [54002], collections: [clients], allow: [read, write]}
+              - {users: [54003], groups: [54003], allow: [admin, read, write]}
               - {collections: ["*"], allow: [read]}
             """)
         if let collection = question.collection {

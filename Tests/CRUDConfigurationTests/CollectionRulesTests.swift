@@ -72,6 +72,6 @@ import Testing
         let name = String(repeating: "a", count: 128)
         let elapsed = ContinuousClock().measure { #expect(rules.rule(named: name)?.pattern.text == nil) }
         // Backtracking to every "*" would take longer than the universe has been there.
-        #expect(elapsed < .seconds(1))
+        #expect(elapsed < .seconds(60))
     }
 }

@@ -140,13 +140,11 @@ import Testing
     func anotherUsersFileIsRefused(owner: uid_t) throws {
         try CompiledPlugin.compile(text: "int something;", to: "\(plugins)/something.so")
         #expect(chown("\(plugins)/something.so", owner, 0) == 0)
+        let other = Peer(user: 12345, group: 12345).command
+        let copy = try TemporaryDirectory()
+        let program = try BuildProducts.copy(of: "crudd-plugin-host", to: copy)
         let outcome = try Command.run(
-            "setpriv",
-            [
-                "--reuid=12345", "--regid=12345", "--clear-groups", BuildProducts.path(of: "crudd-plugin-host"),
-                "--check",
-                "\(plugins)/something.so",
-            ])
+            other.path, other.arguments + [program, "--check", "\(plugins)/something.so"])
         #expect(outcome.status == .exited(78))
         let isRefused = outcome.errors.contains("belongs to user 54321, neither to root nor to the daemon's own user")
         #expect(isRefused == (owner == 54321), "\(outcome.errors)")

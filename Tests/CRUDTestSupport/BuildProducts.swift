@@ -23,6 +23,13 @@ package enum BuildProducts {
         throw Failure("\(name) is not in the folder of \(try executable()): has the whole package been built?")
     }
 
+    /// A copy of a product that any user can execute: a clone may be in a home that only its owner may enter.
+    package static func copy(of name: String, to directory: TemporaryDirectory) throws -> String {
+        let copy = "\(directory.path)/\(name)"
+        try Files.copy(path(of: name), to: copy, mode: 0o755)
+        return copy
+    }
+
     /// Whether the products are those of a release build, which keeps the times that the documents promise. A debug
     /// build on a busy machine does not: there tests hold it to bounds that only tell slow from never.
     package static var areOptimized: Bool {

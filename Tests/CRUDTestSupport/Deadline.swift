@@ -1,7 +1,7 @@
 /// The time by which something must have happened. Every wait of a test has one; none of them sleeps.
 package struct Deadline: Sendable {
-    /// Long enough for two busy cores, short enough to fail a test rather than a run.
-    package static let timeout = Duration.seconds(30)
+    /// Long enough for two cores on which others work too, short enough to fail a test rather than a run.
+    package static let timeout = Duration.seconds(120)
 
     private let end: ContinuousClock.Instant
 

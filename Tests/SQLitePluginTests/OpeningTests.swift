@@ -148,9 +148,12 @@ import Testing
         try Files.setMode(0o444, of: path)
         try Files.setMode(0o555, of: directory)
         defer { try? Files.setMode(0o755, of: directory) }
+        // Loaded before: nobody may be kept from the directory of the build.
+        let plugin = try Plugin.sqlite
         try asNobody {
-            try expectUnavailable { _ = try Store(path: path) }
-            try expectUnavailable { _ = try Store(path: "\(directory)/other.sqlite") }
+            for file in [try path, "\(directory)/other.sqlite"] {
+                try expectUnavailable { _ = try Store(plugin, options: #"{"path": "\#(file)"}"#) }
+            }
         }
         #expect(!Files.exists("\(directory)/other.sqlite"))
     }

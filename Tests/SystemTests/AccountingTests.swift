@@ -28,22 +28,25 @@ struct AccountingTests {
         return try daemon.residentBytes
     }
 
-    /// Expects that another user is served as if nobody else were there: as promised where the daemon is a release
-    /// build, and within three times that otherwise.
+    /// Expects that another user is served as if nobody else were there: as promised in one of several rounds, for in
+    /// the others the machine may be busy with something else.
     private static func expectOthersUnaffected(_ daemon: Daemon) throws {
-        let slack = BuildProducts.areOptimized ? 1 : 3
         let other = try daemon.connect(as: Peer(user: 65534, group: 65534))
-        let start = ContinuousClock.now
         let item = "\"" + String(repeating: "y", count: 300_000) + "\""
-        #expect(try other.upsert("other", "a", item).result != nil)
-        #expect(start.duration(to: .now) < .seconds(1) * slack)
-        var times: [Duration] = []
-        for _ in 0..<200 {
+        var (write, read) = (Duration.seconds(3600), Duration.seconds(3600))
+        for _ in 0..<10 where write >= .seconds(1) || read >= .milliseconds(100) {
             let start = ContinuousClock.now
-            #expect(try other.item("small", "a") == "1")
-            times.append(start.duration(to: .now))
+            #expect(try other.upsert("other", "a", item).result != nil)
+            write = min(write, start.duration(to: .now))
+            var times: [Duration] = []
+            for _ in 0..<200 {
+                let start = ContinuousClock.now
+                #expect(try other.item("small", "a") == "1")
+                times.append(start.duration(to: .now))
+            }
+            read = min(read, times.sorted()[197])
         }
-        #expect(times.sorted()[197] < .milliseconds(100) * slack)
+        #expect(write < .seconds(1) && read < .milliseconds(100), "\(write), \(read)")
     }
 
     private static func expectBounded(_ daemon: Daemon, since before: Int, _ bufferBytes: Int = bufferBytes) throws {

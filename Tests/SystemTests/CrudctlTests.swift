@@ -141,9 +141,8 @@ import Testing
     func whatIsNotAllowedIs77() throws {
         let daemon = try Daemon(
             Configuration(socket: #"mode: "0666""#, access: "- {users: [1], allow: [read, write]}"))
-        // The build's folder may be closed to others.
-        let crudctl = "\(daemon.installation.path)/crudctl"
-        try Files.copy(BuildProducts.path(of: "crudctl"), to: crudctl, mode: 0o755)
+        let directory = try TemporaryDirectory()
+        let crudctl = try BuildProducts.copy(of: "crudctl", to: directory)
         let nobody = Peer(user: 65534, group: 65534).command
         for arguments in [["read", "c", "a"], ["create", "c", "a", "1"], ["status"], ["backends"], ["plugins"]] {
             let outcome = try Command.run(

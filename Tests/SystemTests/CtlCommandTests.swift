@@ -84,9 +84,7 @@ import Testing
     @Test(.enabled(if: Peer.canImpersonate, "needs root to run as another user"))
     func aSocketThatMayNotBeOpenedIs77AndNamesTheGroup() throws {
         let directory = try TemporaryDirectory()
-        #expect(chmod(directory.path, 0o755) == 0)
-        let crudctl = "\(directory.path)/crudctl"
-        try Files.copy(BuildProducts.path(of: "crudctl"), to: crudctl, mode: 0o755)
+        let crudctl = try BuildProducts.copy(of: "crudctl", to: directory)
         let folder = "\(directory.path)/run"
         try Files.makeDirectory(folder)
         let listener = try Descriptor.listener(at: "\(folder)/crudd.sock")
@@ -111,9 +109,7 @@ import Testing
     @Test(.enabled(if: Peer.canImpersonate, "needs root to run as another user"))
     func libdispatchHasNothingToSay() throws {
         let directory = try TemporaryDirectory()
-        #expect(chmod(directory.path, 0o755) == 0)
-        let crudctl = "\(directory.path)/crudctl"
-        try Files.copy(BuildProducts.path(of: "crudctl"), to: crudctl, mode: 0o755)
+        let crudctl = try BuildProducts.copy(of: "crudctl", to: directory)
         let nobody = Peer(user: 65534, group: 65534).command
         let outcome = try Command.run(
             nobody.path, nobody.arguments + [crudctl, "ping", "--socket", "/nowhere/crudd.sock"],

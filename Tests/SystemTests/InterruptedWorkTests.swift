@@ -63,7 +63,7 @@ import Testing
     /// A deletion takes 256 records at a time; the child goes with the third of its three calls.
     @Test(arguments: [("die", 89), ("hang", 89), ("die afterwards", 0)])
     func aDeletionThatIsCutShortSaysSo(act: String, rest: Int) throws {
-        let daemon = try ChildDaemon(["unruly"], limits: "call_timeout: 500ms").daemon
+        let daemon = try ChildDaemon(["unruly"], limits: "call_timeout: 3s").daemon
         let connection = try daemon.connect()
         #expect(try connection.create("unruly", "a", "1").result != nil)
         // Only who goes around the daemon makes such a record and lives.

@@ -57,7 +57,7 @@ final class IndexedCollection {
             case .memory, .memoryInChild: "plugin: memory"
             case .postgresql, .postgresqlInChild: "plugin: postgresql, options: \(PostgreSQLServer.options("main"))"
             }
-        let isolation = place.isInChild ? "isolation: process, limits: {call_timeout: 3s}, " : ""
+        let isolation = place.isInChild ? "isolation: process, " : ""
         return Configuration(
             backends: "main: {\(isolation)\(plugin)}",
             collections: "c: {backend: main\(isIndexed ? ", indexes: [n, s]" : "")}"

@@ -45,7 +45,7 @@ import Testing
 
     /// Actions after which records are lost today, and messages that hint to delete what is served.
     private static let known = """
-        hints,again,elsewhere,cancel,drop,dropBesideFault,force,fill,moveManyOnFullDisk,changeIndexes,startMisspelt,\
+        hints,again,drop,dropBesideFault,force,fill,moveManyOnFullDisk,changeIndexes,startMisspelt,\
         startMistyped,loseCatalog
         """
 

@@ -58,6 +58,13 @@ final class Administrator {
         try load.connect(4, to: daemon)
     }
 
+    deinit {
+        faults.endChild()
+        try? daemon.kill()
+        // Before the directory is removed that it is mounted in.
+        stateDisk?.unmount()
+    }
+
     var names: [String] { layout.rules.keys.sorted() }
 
     func number(below limit: Int) -> Int { Int(random.next() % UInt64(limit)) }

@@ -14,7 +14,8 @@ final class StateDisk {
         guard outcome?.status == .exited(0) else { return nil }
     }
 
-    deinit {
+    /// It is mounted until then.
+    func unmount() {
         _ = try? Command.run("umount", ["--lazy", path])
     }
 

@@ -43,9 +43,9 @@ import Testing
         Set((variable("WITHOUT") ?? known).split(separator: ",").map(String.init))
     }
 
-    /// Actions after which records are lost today, and messages that hint to delete what is served.
+    /// Actions after which the daemon does not keep its promises yet.
     private static let known = """
-        hints,again,drop,dropBesideFault,force,fill,moveManyOnFullDisk,changeIndexes,startMisspelt,\
+        again,drop,dropBesideFault,force,fill,moveManyOnFullDisk,changeIndexes,startMisspelt,\
         startMistyped,loseCatalog
         """
 

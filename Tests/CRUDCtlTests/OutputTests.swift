@@ -74,6 +74,17 @@ import Testing
         #expect(pieces.allSatisfy { $0 <= 64 << 10 + rowBytes })
     }
 
+    /// Nor is a long text in memory twice, or divided within a character.
+    @Test func aLongTextIsWrittenInPieces() throws {
+        let string = "\"" + String(repeating: "😀é日", count: 100_000) + "\""
+        var pieces: [[UInt8]] = []
+        let output = OutputBuffer { pieces.append($0) }
+        try output.append(Array(string.utf8).span)
+        try output.end()
+        #expect(pieces.joined().elementsEqual(string.utf8))
+        #expect(pieces.allSatisfy { $0.count < 65 << 10 && String(validating: $0, as: UTF8.self) != nil })
+    }
+
     @Test func aRecordOfManyMembersIsPrinted() async throws {
         let members = (0..<32_000).map { #""m\#($0)":\#($0)"# }.joined(separator: ",")
         let page = #"{"records":[{"id":"x","item":{\#(members)},"revision":"1"}]}"#

@@ -19,8 +19,15 @@ final class OutputBuffer {
     }
 
     func append(_ bytes: Span<UInt8>) throws {
-        text.append(bytes)
-        try writePieces()
+        var start = 0
+        while start < bytes.count {
+            var end = min(start + Self.pieceBytes, bytes.count)
+            // Not within a character.
+            while end < bytes.count, bytes[end] & 0xC0 == 0x80 { end += 1 }
+            text.append(bytes.extracting(start..<end))
+            try writePieces()
+            start = end
+        }
     }
 
     /// Appends text with what is not printable escaped.

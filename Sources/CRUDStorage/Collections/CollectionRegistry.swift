@@ -6,9 +6,15 @@ import Synchronization
 /// An object is there as long as somebody uses it: the storage keeps those that are open, the backend those that are to
 /// be maintained, each event loop those in its table. A name that a client has asked for in vain leaves nothing behind.
 final class CollectionRegistry: Sendable {
-    private struct Entry {
-        weak var collection: BackendCollection?
+    /// An object: Swift 6.3 reads a weak reference in a struct from the wrong address where a dictionary has no such key.
+    private final class Entry: Sendable {
+        weak let collection: BackendCollection?
         let identity: ObjectIdentifier
+
+        init(_ collection: BackendCollection) {
+            self.collection = collection
+            identity = ObjectIdentifier(collection)
+        }
     }
 
     private struct State {
@@ -25,7 +31,7 @@ final class CollectionRegistry: Sendable {
             if let known = state.entries[key]?.collection { return known }
             let layout = state.rules?.rule(for: name.span).map(CollectionLayout.init) ?? CollectionLayout()
             let collection = BackendCollection(name: name, format: format, layout: layout, registry: self)
-            state.entries[key] = Entry(collection: collection, identity: ObjectIdentifier(collection))
+            state.entries[key] = Entry(collection)
             return collection
         }
     }

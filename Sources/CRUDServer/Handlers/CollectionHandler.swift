@@ -107,7 +107,8 @@ extension Collection {
 
     /// The progress of the indexes that are being built; nothing where there are none.
     fileprivate func describeIndexing(to description: inout JSONWriter) {
-        guard let progress = stored.indexes?.progress, !progress.isEmpty else { return }
+        let progress = stored.indexProgress
+        guard !progress.isEmpty else { return }
         description.member("indexing", objects: progress) { index, members in
             members.member("property", index.property)
             members.member("state", "building")

@@ -177,6 +177,14 @@ package final class BackendCollection: Sendable {
     /// Whether it is open and the plugin has been told what the configuration says.
     var isCurrent: Bool { isOpen && layoutNumber == toldLayoutNumber }
 
+    /// The indexes that are being built, or that the plugin has not been told yet.
+    package var indexProgress: [IndexSet.Progress] {
+        guard isCurrent || !isOpen else {
+            return indexPaths.map { IndexSet.Progress(property: $0.text, indexed: 0, total: 0) }
+        }
+        return indexes?.progress ?? []
+    }
+
     /// The paths of the indexes that the configuration names.
     package var indexPaths: [PropertyPath] { layout.indexPaths }
 

@@ -26,7 +26,7 @@ extension PlacementRefusal {
 
     private static func way(_ place: CollectionPlace, _ wanted: CollectionPlace?, _ hasSource: Bool) -> String {
         switch (wanted, hasSource) {
-        case (nil, _): "drop the collection first"
+        case (nil, _): "give it a rule again"
         case (_, true): "--move moves them"
         case (_, false): "with backend \(place.backend) in the file again --move moves them"
         }

@@ -96,7 +96,13 @@ import Testing
         #expect(try daemon.stop() == .exited(0))
         let again = try daemon.restarted()
         try again.installation.configure(Configuration(backends: backends))
-        #expect(try again.connect().reload().isEmpty == false)
+        if collections.hasPrefix("c") {
+            // There might be newer ones in the other place.
+            #expect(try again.connect().reloadInVain().name == "invalid_configuration")
+            #expect(try again.connect().reload(force: true).isEmpty == false)
+        } else {
+            #expect(try again.connect().reload().isEmpty == false)
+        }
         #expect(try again.connect().item("c", "0") == "1", "untouched in the old place")
     }
 

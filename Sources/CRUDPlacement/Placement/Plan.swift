@@ -85,6 +85,8 @@ package struct Plan: Sendable {
         if placement.next(.want(empty)) != placement.next(.want(wish)) {
             questions.append(Question(subject: .occupancy, name: name, place: authority, known: []))
         }
+        // What is still to be removed there is ours, and is removed before the move looks for records.
+        if let wanted = wish.place, placement.isBlocked(wanted) { return }
         var obstructed = wish
         obstructed.obstacle = wish.place
         if let wanted = wish.place, placement.next(.want(obstructed)) != placement.next(.want(wish)) {

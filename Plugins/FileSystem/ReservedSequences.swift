@@ -41,7 +41,7 @@ final class ReservedSequences {
             try file.sync()
             try file.rename(to: Self.fileName)
             try directory.sync()
-        } catch  where error.status == .noSpace && ceiling > 0 {
+        } catch let error where error.status == .noSpace && ceiling > 0 {
             try overwrite(with: raised)
         }
         ceiling = raised

@@ -43,7 +43,7 @@ final class Reserve {
             while !isKept {
                 guard try advance() else { break }
             }
-        } catch  where error.status == .noSpace {
+        } catch let error where error.status == .noSpace {
             // Reported below.
         } catch {
             throw StorageFailure(.unavailable, error.message)

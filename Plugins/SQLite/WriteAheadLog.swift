@@ -102,7 +102,7 @@ final class WriteAheadLog {
         do throws(StorageFailure) {
             do throws(StorageFailure) {
                 return try copyPages()
-            } catch  where error.status == .noSpace && reserve.release() {
+            } catch let error where error.status == .noSpace && reserve.release() {
                 // There is room in the file (see `DatabaseRoom`), unless another process has cut it down, or the file
                 // system needs room for what is written over.
                 return try copyPages()

@@ -54,13 +54,21 @@ package final class PostgreSQLCluster: Sendable {
         try servers[index].start(settings: settings(index, following: primary))
     }
 
+    /// Starts a server that does not run as a primary.
+    package func startPrimary(_ index: Int) throws {
+        try servers[index].start(settings: settings(index, following: nil))
+    }
+
     /// Promotes a standby.
     package func promote(_ index: Int) throws {
         try servers[index].runTool("pg_ctl", ["promote", "-D", servers[index].data])
     }
 
     /// Promotes the standby of two that has received most; the other one follows it.
-    package func promote() throws {
+    ///
+    /// - Returns: the new primary.
+    @discardableResult
+    package func promote() throws -> Int {
         let positions = try [1, 2].map { index in
             try servers[index].query("SELECT pg_wal_lsn_diff(pg_last_wal_receive_lsn(), '0/0')").flatMap { Double($0) }
                 ?? 0
@@ -69,6 +77,7 @@ package final class PostgreSQLCluster: Sendable {
         try servers[other].stop()
         try promote(winner)
         try start(other, following: winner)
+        return winner
     }
 
     /// Waits until a query has a result.

@@ -88,7 +88,8 @@ struct Catalog {
         return name.hasPrefix("sqlite_") || name.hasPrefix("crudd_")
     }
 
-    /// Whether there is a table of that name. SQLite looks that up; a search of its schema reads the text of all tables.
+    /// Whether there is a table of that name. SQLite looks that up; a search of its schema reads the text of all
+    /// tables.
     func hasTable(_ name: String) throws(StorageFailure) -> Bool {
         try connection.integer("SELECT 1 FROM pragma_table_info(?1)", [name]) != nil
     }

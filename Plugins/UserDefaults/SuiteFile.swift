@@ -147,7 +147,8 @@ final class SuiteFile {
     func reserveCopy() throws(StorageFailure) {
         var status = stat()
         guard lstat(path, &status) == 0 else { throw StorageFailure("cannot examine \(path)") }
-        let descriptor = clinux_open(copyPath, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0)
+        // Somebody may have removed it.
+        let descriptor = clinux_open(copyPath, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0o600)
         guard descriptor >= 0 else { throw StorageFailure("cannot open \(copyPath)") }
         defer { close(descriptor) }
         // A file system that cannot do this may lack the room later.

@@ -274,7 +274,7 @@ private let levels = #""trace", "debug", "info", "notice", "warning", "error", "
         DiagnosticCase("{command: [/bin/x], isolation: inline}", "1:46: a command is always a process of its own"),
         DiagnosticCase("{plugin: x, isolation: proces}", #"1:38: unknown isolation "proces", did you mean "process"?"#),
         DiagnosticCase(
-            "{plugin: x, limits: {memory: 1MiB}}",
+            "{plugin: x, limits: {memory: 16MiB}}",
             #"1:27: limits need "isolation: process": they cannot be enforced on a plugin inside the daemon"#),
         DiagnosticCase(
             "{plugin: x, isolation: process, limits: {memory: 4MiB, cpu: 1}}",

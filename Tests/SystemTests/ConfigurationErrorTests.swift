@@ -58,7 +58,7 @@ import Testing
             backends:
               main: {plugin: sqlite, options: {mmap: ¶perhaps, pth: ¶$DIRECTORY/main.sqlite}}
               child: {plugin: sqlite, isolation: process, options: {path: ¶x, synchronous: ¶sometimes}}
-              both: {plugin: sqlite, options: {path: /x, synchronous: ¶3, ¶synchronus: off}}
+              both: {plugin: sqlite, options: {path: /x, synchronous: ¶3, synchronus: ¶off}}
               absent: {plugin: ¶nowhere}
               own: {plugin: sqlite, isolation: ¶procss, options: {pth: x}}
               good: {plugin: memory}

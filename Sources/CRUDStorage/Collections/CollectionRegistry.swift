@@ -6,7 +6,8 @@ import Synchronization
 /// An object is there as long as somebody uses it: the storage keeps those that are open, the backend those that are to
 /// be maintained, each event loop those in its table. A name that a client has asked for in vain leaves nothing behind.
 final class CollectionRegistry: Sendable {
-    /// An object: Swift 6.3 reads a weak reference in a struct from the wrong address where a dictionary has no such key.
+    /// An object: Swift 6.3.1 reads a weak reference in a struct from the wrong address where a dictionary lacks the
+    /// key.
     private final class Entry: Sendable {
         weak let collection: BackendCollection?
         let identity: ObjectIdentifier

@@ -149,17 +149,19 @@ extension Catalog {
     /// The names of the SQLite indexes on the collection's table.
     func indexNames(of collection: SQLiteCollection) throws(StorageFailure) -> Set<String> {
         var names: Set<String> = []
-        try connection.query("SELECT name FROM pragma_index_list(?1)", [collection.tableName]) {
-            names.insert($0.text(0))
+        try connection.query("PRAGMA main.index_list(\(quotedIdentifier(collection.tableName)))") {
+            names.insert($0.text(1))
         }
         return names
     }
 
     /// Whether the collection ever had an index of properties: the columns stay behind.
     private func hasHadIndexes(_ collection: SQLiteCollection) throws(StorageFailure) -> Bool {
-        try connection.integer(
-            "SELECT 1 FROM pragma_table_info(?1) WHERE name LIKE 'crudd\\_key\\_%' ESCAPE '\\'", [collection.tableName])
-            != nil
+        var hasKeys = false
+        try connection.query("PRAGMA main.table_info(\(quotedIdentifier(collection.tableName)))") {
+            hasKeys = hasKeys || $0.text(1).hasPrefix("crudd_key_")
+        }
+        return hasKeys
     }
 
     /// Whether a trigger is there with its text; without one it must be missing.

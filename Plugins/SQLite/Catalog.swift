@@ -89,9 +89,9 @@ struct Catalog {
     }
 
     /// Whether there is a table of that name. SQLite looks that up; a search of its schema reads the text of all
-    /// tables.
+    /// tables. A statement and not a function of the same name, which a table of that name would hide.
     func hasTable(_ name: String) throws(StorageFailure) -> Bool {
-        try connection.integer("SELECT 1 FROM pragma_table_info(?1)", [name]) != nil
+        try connection.integer("PRAGMA main.table_info(\(quotedIdentifier(name)))") != nil
     }
 
     private func isTaken(_ name: String) throws(StorageFailure) -> Bool {

@@ -14,7 +14,8 @@ import Testing
     private static let names = [
         "Clients Database", "sqlite_master", "sqlite_sequence", "SQLITE_MASTER", "sqlite_stat1", "crudd_collections",
         "crudd_meta", "CRUDD_Collections", "table", "select", "index", "main.sqlite", "temp", "temp.x", "main.x",
-        "rowid", "_rowid_", "sqlite_autoindex_x_1", "pragma_table_info", "dbstat", "id",
+        "rowid", "_rowid_", "sqlite_autoindex_x_1", "pragma_table_info", "pragma_index_list",
+        "dbstat", "id",
     ]
 
     @Test func nastyIDsAreLikeAnyOther() throws {

@@ -51,7 +51,7 @@ import Testing
         try collection.addIndexes()
         let before = try collection.awaitProgress(1500)
         try collection.kill()
-        let after = try #require(try collection.progress().first)
+        let after = try collection.awaitProgress()
         #expect(after.indexed >= before.indexed && after.total == collection.count, "\(after) after \(before)")
         try collection.awaitIndexes()
         try collection.checkIndexes()

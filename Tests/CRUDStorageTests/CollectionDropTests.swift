@@ -38,8 +38,8 @@ import Testing
         try test.write(.put("a", "1"), in: clients)
         #expect { try drop("c", of: test.backend) } throws: { ($0 as? CRUDError)?.code == .unsupported }
         #expect(try test.read(["a"], in: clients) == .records(["1@r"]))
-        #expect(try !test.backend.remove(Array("clients".utf8), in: .json, isShared: false, within: .seconds(30)))
-        #expect(try test.backend.remove(Array("clients".utf8), in: .json, isShared: false, within: .seconds(30)))
+        #expect(try !test.backend.remove(clients.name, in: .json, isShared: false, within: .seconds(30)))
+        #expect(try test.backend.remove(clients.name, in: .json, isShared: false, within: .seconds(30)))
         #expect(!clients.isOpen, "what is created next is admitted first")
         #expect(test.plugin[.violations] == 0)
     }

@@ -33,8 +33,12 @@ import Testing
             #expect(try test.backend.drop(name("\(number)"), within: .seconds(30)))
             try test.open(test.backend.collection(name("none \(number)"), .json))
         }
-        // The last one may be in the batch that has just been delivered.
-        #expect(test.backend.collectionCount <= 1)
+        // The last one may be in the batch that has just been delivered, and upkeep has a list of its own for a moment.
+        let deadline = Deadline()
+        while test.backend.collectionCount > 1 {
+            try #require(!deadline.hasPassed, "\(test.backend.collectionCount)")
+            try test.open(test.backend.collection(name("none"), .json))
+        }
     }
 
     /// A write that is on its way when the file changes the indexes: its keys would stand in the wrong ones.

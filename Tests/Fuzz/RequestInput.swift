@@ -36,7 +36,7 @@ enum RequestInput {
     private static func parse(_ request: borrowing Request, _ text: Span<UInt8>) {
         do throws(CRUDError) {
             if let id = request.id { requireJSON(text.extracting(id.range), "an id") }
-            if let operation = Operation(request, of: text) { parse(operation, text) }
+            if let operation = try Operation(request, of: text) { parse(operation, text) }
             if let operations = request[.operations] {
                 for operation in operations.elements(text) ?? [] {
                     parse(try Operation(operation, of: text, maximumDepth: maximumDepth), text)

@@ -191,4 +191,39 @@ import Testing
         try connection.awaitMoves()
         #expect(try moves() == [])
     }
+
+    /// What a cancelled move has copied is removed, which a lock keeps from ending.
+    @Test func removalsThatWait() throws {
+        func configuration(_ place: String) -> Configuration {
+            Configuration(
+                backends: """
+                    main: {plugin: sqlite, options: {path: $DIRECTORY/main.sqlite}}
+                    other: {plugin: sqlite, options: {path: $DIRECTORY/other.sqlite}}
+                    """, collections: "c: \(place)")
+        }
+        let daemon = try Daemon(configuration("{backend: main}"))
+        let connection = try daemon.connect()
+        for id in 100..<164 { #expect(try connection.create("c", "\(id)", "1").result != nil) }
+        #expect(try connection.create("c", "zz", "null").result != nil)
+        try daemon.installation.configure(configuration("{backend: other, format: plist}"))
+        #expect(try connection.reloadMoving() == ["c"])
+        try connection.awaitMoves { $0.first?["phase"]?.string == "failed" }
+        let lock = try SQLiteLock(of: "\(daemon.installation.path)/other.sqlite")
+        try daemon.installation.configure(configuration("{backend: main}"))
+        #expect(try !connection.reload().isEmpty)
+        let suspended = #"crudd_removal_state{backend="other",collection="c",format="plist",state="suspended"}"#
+        // Each attempt is a moment of `removing`.
+        let deadline = Deadline()
+        var samples = try connection.metrics()
+        while samples[suspended] == nil {
+            try #require(!deadline.hasPassed)
+            samples = try connection.metrics()
+        }
+        #expect(
+            samples[#"crudd_removal_state{backend="other",collection="c",format="plist",state="suspended"}"#] == 1)
+        try lock.end()
+        try connection.awaitRemovals()
+        #expect(try connection.metrics()[suspended] == nil)
+        #expect(try daemon.stop() == .exited(0))
+    }
 }

@@ -7,7 +7,7 @@ import Synchronization
 /// it.
 ///
 /// The keeper of the lease is the only one that chooses a server and that finds out what is true after something has
-/// gone wrong; all others ask here, and tell when they are in *doubt*: a connection was lost, or nobody knows what has
+/// gone wrong; all others ask here, and tell when they are in *doubt*: a connection was lost, or it is unknown what has
 /// become of a commit. Then nothing is read or written until the keeper has answered: it has raised the number of the
 /// lease, in a commit that the server has confirmed without a warning. That proves three things. The server replicates
 /// what it commits, so that everything that is visible there was replicated before (its log is sequential). No
@@ -45,7 +45,7 @@ final class Availability: Sendable {
     /// Wakes the keeper of the lease; an eventfd.
     let wakeup: Int32
 
-    /// How long somebody waits for a server to be chosen, and for doubt to be answered.
+    /// How long a caller waits for a server to be chosen, and for doubt to be answered.
     private static let longestChoice: Int64 = 1_000_000_000
     private static let pauseMilliseconds: Int32 = 1
 
@@ -89,7 +89,7 @@ final class Availability: Sendable {
     /// Whether, moreover, nothing is in doubt.
     func isCertain(_ generation: UInt64) -> Bool { certain.load(ordering: .acquiring) == generation }
 
-    /// A number that stays the same as long as nobody but this daemon can have written; 0: that cannot be told.
+    /// A number that stays the same as long as only this daemon can have written; 0: that cannot be told.
     var version: UInt64 {
         guard Clock.boot < ownedUntil.load(ordering: .acquiring) else { return 0 }
         return certain.load(ordering: .acquiring) == 0 ? 0 : answers.load(ordering: .acquiring)
@@ -162,7 +162,7 @@ final class Availability: Sendable {
 
     /// The lease has been renewed.
     ///
-    /// - Parameter time: until when nobody else can own the schema, by ``Clock/boot``.
+    /// - Parameter time: until when no other daemon can own the schema, by ``Clock/boot``.
     func renewed(until time: Int64) { ownedUntil.store(time, ordering: .releasing) }
 
     /// The number of the lease has been raised, in a commit that the server has confirmed.
@@ -170,7 +170,7 @@ final class Availability: Sendable {
     /// - Parameters:
     ///   - doubts: how often there had been doubt before that was begun.
     ///   - server: another one from now on; nil: it has remained.
-    ///   - time: until when nobody else can own the schema, by ``Clock/boot``.
+    ///   - time: until when no other daemon can own the schema, by ``Clock/boot``.
     /// - Returns: the generation of connections to the server.
     @discardableResult
     func confirmed(

@@ -6,7 +6,7 @@ import Synchronization
 /// There is one row, number 1, for all daemons. Its holder renews it every ``renewalInterval`` and may be sure of it
 /// for ``certainty`` after it has sent a renewal; others may take it over when it has not been renewed for
 /// ``duration``, by the server's clock. That keeps what the host remembers of records coherent. Daemons that share a
-/// schema have a row each, which nobody else wants.
+/// schema have a row each, which no other daemon wants.
 ///
 /// Writes do not depend on clocks. Each transaction that writes begins by locking the row in share mode, on condition
 /// that its number `fence` is the one that the holder has got with the lease; taking it over, or ``advance(_:_:)``,
@@ -110,7 +110,7 @@ final class Lease: Sendable {
 
     /// Waits for transactions of lost connections to end, and has those fail that have not yet begun.
     ///
-    /// - Returns: false if somebody else has acquired the lease.
+    /// - Returns: false if another daemon has acquired the lease.
     func advance(_ connection: Connection, _ wait: Wait) throws(StorageFailure) -> Bool {
         var result = try update("fence = fence + 1, expires_at = now() + \(Self.duration)", connection, wait)
         if isShared, result.rowCount == 0 {
@@ -136,7 +136,7 @@ final class Lease: Sendable {
 
     /// Notes durably that sequence numbers up to `ceiling` may be used.
     ///
-    /// - Returns: false if somebody else has acquired the lease.
+    /// - Returns: false if another daemon has acquired the lease.
     func reserve(_ ceiling: UInt64, _ connection: Connection, _ wait: Wait) throws(StorageFailure) -> Bool {
         var parameters = Parameters()
         parameters.add(Int64(clamping: ceiling))
@@ -190,7 +190,7 @@ final class Lease: Sendable {
 }
 
 extension StorageFailure {
-    /// Somebody has cancelled the wait.
+    /// The wait was cancelled.
     static let unconfirmed = StorageFailure(
         .unavailable, "the server has committed a transaction without waiting for its standbys")
 }

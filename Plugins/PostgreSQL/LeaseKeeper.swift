@@ -116,7 +116,7 @@ final class LeaseKeeper: @unchecked Sendable {
         return true
     }
 
-    /// Waits until it is time to renew, the server closes the connection, or somebody is in doubt.
+    /// Waits until it is time to renew, the server closes the connection, or another thread is in doubt.
     private func awaitNews() {
         guard let connection else { return }
         let end = Clock.monotonic + Lease.renewalInterval

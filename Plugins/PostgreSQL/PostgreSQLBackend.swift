@@ -82,7 +82,7 @@ final class PostgreSQLBackend: StorageBackend {
         return true
     }
 
-    /// Refuses a pooler that gives a session to whoever has a transaction: while one connection has one, the other must
+    /// Refuses a pooler that lends a session for one transaction: while one connection has one, the other must
     /// still be served by the process that it was served by before.
     private static func checkSessions(
         _ first: Connection, _ second: Connection, _ wait: Wait
@@ -151,7 +151,7 @@ final class PostgreSQLBackend: StorageBackend {
         let setup = options.tableSetup.map { replacing($0, with: schema.table(entry.tableName)) }
         let connection = catalog.connection
         var isSetUp = setup == nil
-        // Without the lease's row: nobody else uses the table, and a statement of the administrator's may take long.
+        // Without the lease's row: no other session uses it, and a statement of the administrator's may take long.
         try writer.transaction(connection, catalog.wait, isFenced: false) { () throws(StorageFailure) in
             try catalog.createTable(entry, name, format)
             if let setup {

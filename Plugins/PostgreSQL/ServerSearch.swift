@@ -6,7 +6,7 @@ import Synchronization
 /// Finds the servers that can be written to, among those that the configuration names: all are asked at once, each by
 /// a thread of its own, as names are looked up and passwords exchanged without regard to other hosts.
 final class ServerSearch: Sendable {
-    /// A connection that nobody uses yet.
+    /// A connection that is not used yet.
     struct Candidate {
         let address: ServerAddress
         let connection: Connection

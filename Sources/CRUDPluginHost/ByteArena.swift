@@ -40,6 +40,9 @@ package struct ByteArena: ~Copyable {
         return place
     }
 
+    /// Removes what has been appended since ``count`` was so much; no place of it may be used any more.
+    package mutating func remove(from count: Int) { self.count = min(self.count, count) }
+
     /// The bytes at a place. They stay where they are until the arena is appended to or goes away.
     package func bytes(_ place: Place) -> UnsafeRawBufferPointer {
         // A place is made by `append` alone and lies within the allocation.

@@ -33,6 +33,26 @@ import Testing
         #expect(executor.executed == 2, "two patterns for a text of 1000 bytes are not long")
     }
 
+    /// A search that waits for a thread is given one as soon as one is free. Before, it had to be continued for that,
+    /// which nobody does with what waits.
+    @Test func aDecisionBeginsWhenAThreadIsFree() throws {
+        var limits = Self.limits(.handedOver(BusyExecutor(refusals: 5)))
+        limits.longWork = 500
+        let search = try RecordSearch(
+            Query(filter: #"{"op":"like","args":[{"property":"text"},"%x"]}"#), .count, in: Self.table().target(),
+            limits: limits)
+        let table = Self.table()
+        var questions = 0
+        while try !search.advance(table, isAbandoned: { false }) {
+            while search.isWaiting {
+                questions += 1
+                try #require(questions < 100)
+            }
+        }
+        #expect(questions > 0)
+        #expect(search.count == 10)
+    }
+
     /// On an event loop, a search ends at such a record.
     @Test func aQuickSearchGivesUp() throws {
         let query = try Query(filter: #"{"op":"=","args":[{"property":"n"},3]}"#, limit: 10)

@@ -34,7 +34,7 @@ package final class ChangesExecution: RecordVisitor {
 
     /// The change that the scan has stopped at, as it takes long to decide about it.
     private var long: RecordCopy?
-    private var decision: LongDecision?
+    private var decision: LongRecordJob?
     private let passes: Int
 
     /// How many changes the page has.
@@ -98,10 +98,7 @@ package final class ChangesExecution: RecordVisitor {
         _ source: any RecordSource, isAbandoned: @escaping @Sendable () -> Bool
     ) throws(CRUDError) -> Bool {
         if let decision {
-            guard decision.isDone else {
-                decision.start()
-                return false
-            }
+            if decision.isPending() { return false }
             self.decision = nil
             return try isEnd()
         }
@@ -127,14 +124,14 @@ package final class ChangesExecution: RecordVisitor {
     }
 
     /// Whether the next slice would be in vain: another thread decides about a long record.
-    package var isWaiting: Bool { decision.map { !$0.isDone } ?? false }
+    package var isWaiting: Bool { decision?.isPending() ?? false }
 
     private func decide(
         _ record: RecordCopy, _ isAbandoned: @escaping @Sendable () -> Bool, by executor: any LongRecordExecutor
     ) {
         // While the decision is not done this object does nothing else, whoever calls it.
         nonisolated(unsafe) let execution = self
-        decision = LongDecision(by: executor) { yield in
+        decision = LongRecordJob(by: executor) { yield in
             execution.evaluator.work = Work {
                 yield()
                 return isAbandoned()

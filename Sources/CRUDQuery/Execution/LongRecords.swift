@@ -12,7 +12,7 @@ package enum LongRecords: Sendable {
     case handedOver(any LongRecordExecutor)
 }
 
-/// Threads on which searches decide about long records.
+/// Threads for what takes long with one record: a search's decision about it, or making the item of a write.
 package protocol LongRecordExecutor: Sendable {
     /// Executes a job on another thread.
     ///
@@ -21,8 +21,8 @@ package protocol LongRecordExecutor: Sendable {
     func execute(_ job: @escaping @Sendable (_ yield: @escaping () -> Void) -> Void) -> Bool
 }
 
-/// A decision about long records on another thread.
-final class LongDecision: Sendable {
+/// Work with a long record on another thread.
+package final class LongRecordJob: Sendable {
     private let executor: any LongRecordExecutor
     private let job: @Sendable (_ yield: @escaping () -> Void) -> Void
     private let state = Atomic(State.waiting)
@@ -32,17 +32,24 @@ final class LongDecision: Sendable {
     }
 
     /// - Parameter job: must not be in use by any other thread until ``isDone``.
-    init(by executor: any LongRecordExecutor, _ job: @escaping @Sendable (_ yield: @escaping () -> Void) -> Void) {
+    package init(
+        by executor: any LongRecordExecutor, _ job: @escaping @Sendable (_ yield: @escaping () -> Void) -> Void
+    ) {
         self.executor = executor
         self.job = job
         start()
     }
 
-    /// Whether the decision has been made.
-    var isDone: Bool { state.load(ordering: .acquiring) == .done }
+    /// Whether it has been done.
+    package var isDone: Bool { state.load(ordering: .acquiring) == .done }
 
-    /// Starts it, if no thread was free before.
-    func start() {
+    /// Whether it is still to be waited for. It is started here if no thread was free before.
+    package func isPending() -> Bool {
+        start()
+        return !isDone
+    }
+
+    private func start() {
         guard state.load(ordering: .relaxed) == .waiting else { return }
         state.store(.started, ordering: .relaxed)
         let isStarted = executor.execute { [self] yield in

@@ -30,7 +30,7 @@ final class RecordSearch: RecordVisitor {
     /// Where a page has ended early.
     private var earlyEnd: SortPosition?
     /// About the long records of the last slice, and what comes then.
-    private var decision: LongDecision?
+    private var decision: LongRecordJob?
     private var afterDecision = Continuation.end(isComplete: false)
 
     /// - Throws: `invalid_query` for a filter that cannot be evaluated.
@@ -92,10 +92,7 @@ final class RecordSearch: RecordVisitor {
         _ source: any RecordSource, isAbandoned: @escaping @Sendable () -> Bool
     ) throws(CRUDError) -> Bool {
         if let decision {
-            guard decision.isDone else {
-                decision.start()
-                return false
-            }
+            if decision.isPending() { return false }
             self.decision = nil
             return !isAbandoned() && resume()
         }
@@ -146,7 +143,7 @@ final class RecordSearch: RecordVisitor {
     }
 
     /// Whether the search waits for a decision, so that the next slice would be in vain.
-    var isWaiting: Bool { decision.map { !$0.isDone } ?? false }
+    var isWaiting: Bool { decision?.isPending() ?? false }
 
     /// Has the long records of the slice decided about, if there are any.
     ///
@@ -161,7 +158,7 @@ final class RecordSearch: RecordVisitor {
         afterDecision = continuation
         // While the decision is not done this object does nothing else, whoever calls it.
         nonisolated(unsafe) let search = self
-        decision = LongDecision(by: executor) { yield in
+        decision = LongRecordJob(by: executor) { yield in
             search.visitor.decideLongRecords {
                 yield()
                 return isAbandoned()

@@ -35,14 +35,16 @@ final class BatchHandler {
         for case .success(let collection) in targets where !used.contains(where: { $0 === collection }) {
             used.append(collection)
         }
-        let replyBytes = replyBytes(to: operations)
-        if let wait = wait(for: used, operations, call, replyBytes: replyBytes) { return wait }
-        let assignments = assignments(operations, targets, call)
         let isAtomic = call.isTrue(.atomic)
+        let isLong = !isAtomic && isLong(operations, targets)
+        let replyBytes = replyBytes(to: operations) + (isLong ? loop.limits.longWriteBytes : 0)
+        let kind = isLong ? RequestKind.slicedWrite : .write
+        if let wait = wait(kind, for: used, operations, call, replyBytes: replyBytes) { return wait }
+        let assignments = assignments(operations, targets, call)
         if isAtomic { try checkAtomicity(of: assignments, call) }
         call.session.spend(assignments.count)
         for collection in used { collection.countRequest() }
-        try start(assignments, used, call, isAtomic: isAtomic, replyBytes: replyBytes)
+        try start(assignments, kind, used, call, isAtomic: isAtomic, replyBytes: replyBytes)
         return .accepted
     }
 
@@ -56,24 +58,33 @@ final class BatchHandler {
             limits.frameBytes, operations.count * StreamBuffer.responseBytesWithoutItem + patches * limits.itemBytes)
     }
 
+    /// Whether it takes long to make the item of an operation.
+    private func isLong(_ operations: [Operation], _ targets: [Result<Collection, CRUDError>]) -> Bool {
+        zip(operations, targets).contains { operation, target in
+            guard case .success(let collection) = target else { return false }
+            return operation.kind == .patch
+                ? collection.takesLong(nil, patch: operation.value) : collection.takesLong(operation.value, patch: nil)
+        }
+    }
+
     /// Why the call has to wait; nil where it may start.
     private func wait(
-        for used: [Collection], _ operations: [Operation], _ call: borrowing Call, replyBytes: Int
+        _ kind: RequestKind, for used: [Collection], _ operations: [Operation], _ call: borrowing Call, replyBytes: Int
     ) -> Disposition? {
         if let array = call.array {
             let client = used.first?.client
             let isOneBackend = used.allSatisfy { $0.client === client }
             let isAdmitted =
-                array.admits(.write, on: isOneBackend ? client : nil)
-                && used.allSatisfy { call.session.admits(.write, on: $0, hasWaited: false) }
+                array.admits(kind, on: isOneBackend ? client : nil)
+                && used.allSatisfy { call.session.admits(kind, on: $0, hasWaited: false) }
             return isAdmitted ? nil : .mustWaitForArray(operations)
         }
-        for collection in used where !call.session.admits(.write, on: collection, hasWaited: call.hasWaited) {
-            return .mustWait(Wait(collections: used, kind: .write, neededBytes: replyBytes, operations: operations))
+        for collection in used where !call.session.admits(kind, on: collection, hasWaited: call.hasWaited) {
+            return .mustWait(Wait(collections: used, kind: kind, neededBytes: replyBytes, operations: operations))
         }
         // What uses no collection has no place where it could wait, and a short reply.
         guard !used.isEmpty, !call.session.hasRoom(for: replyBytes) else { return nil }
-        return .mustWait(Wait(collections: used, kind: .write, neededBytes: replyBytes, operations: operations))
+        return .mustWait(Wait(collections: used, kind: kind, neededBytes: replyBytes, operations: operations))
     }
 
     // MARK: Checking
@@ -168,7 +179,8 @@ final class BatchHandler {
     // MARK: Starting
 
     private func start(
-        _ assignments: [Assignment], _ used: [Collection], _ call: borrowing Call, isAtomic: Bool, replyBytes: Int
+        _ assignments: [Assignment], _ kind: RequestKind, _ used: [Collection], _ call: borrowing Call, isAtomic: Bool,
+        replyBytes: Int
     ) throws(CRUDError) {
         let budget = call.budget(loop.limits)
         guard budget.take(assignments.count * StreamBuffer.responseBytesWithoutItem) else {
@@ -194,7 +206,7 @@ final class BatchHandler {
         let now = encoder.now(for: assignments.lazy.map(\.operation))
         for (number, collections) in parts.enumerated() {
             submit(
-                assignments, collections, call, results, budget, now: now,
+                assignments, kind, collections, call, results, budget, now: now,
                 // The first part is charged for the request's text and for the reply.
                 chargedBytes: number == 0 ? call.chargedBytes + (call.array == nil ? replyBytes : 0) : 0)
         }
@@ -206,12 +218,13 @@ final class BatchHandler {
     ///   - now: the clock by which records expire.
     ///   - chargedBytes: what the session is charged for this part beside the items.
     private func submit(
-        _ assignments: [Assignment], _ collections: [Collection], _ call: borrowing Call, _ results: BatchResults,
-        _ budget: ReplyBudget, now: Int64, chargedBytes: Int
+        _ assignments: [Assignment], _ kind: RequestKind, _ collections: [Collection], _ call: borrowing Call,
+        _ results: BatchResults, _ budget: ReplyBudget, now: Int64, chargedBytes: Int
     ) {
         let client = collections[0].client
         let batch =
-            results.isAtomic ? MutationBatch(isAtomic: true, deliver: client.deliver) : client.pendingMutations
+            results.isAtomic || kind == .slicedWrite
+            ? MutationBatch(isAtomic: results.isAtomic, deliver: client.deliver) : client.pendingMutations
         var positions: [Int] = []
         var mutations: [Mutation] = []
         var chargedBytes = chargedBytes
@@ -224,10 +237,12 @@ final class BatchHandler {
             mutations.append(
                 encoder.mutation(assignment.operation, item, call, in: collection, batch, now: now, budget))
         }
-        let pending = PendingOperations(call, collections, results, positions, chargedBytes: chargedBytes)
+        let pending = PendingOperations(call, kind, collections, results, positions, chargedBytes: chargedBytes)
         pending.start()
         if results.isAtomic {
             client.submit(atomic: batch, mutations, for: pending)
+        } else if kind == .slicedWrite {
+            client.submit(long: batch, mutations, in: collections[0].stored, for: pending)
         } else {
             client.append(mutations, for: pending)
         }

@@ -38,7 +38,7 @@ final class CollectionHandler {
     func drop(_ call: borrowing Call, _ collection: Collection) throws(CRUDError) {
         let isOfOriginals = call.isTrue(.moved)
         guard !isOfOriginals || !call.isTrue(.ifEmpty) else { throw Parameter.moved.invalid("goes without `ifEmpty`") }
-        let pending = PendingDrop(call, .bulkDelete, on: collection)
+        let pending = PendingDrop(call, .slicedWrite, on: collection)
         pending.start()
         let client = collection.client
         let request = DropRequest(
@@ -49,7 +49,7 @@ final class CollectionHandler {
     }
 
     func reindex(_ call: borrowing Call, _ collection: Collection) {
-        let pending = PendingReindex(call, .bulkDelete, on: collection)
+        let pending = PendingReindex(call, .slicedWrite, on: collection)
         pending.start()
         collection.client.submit(
             ReindexRequest(of: collection.stored, deliver: collection.client.deliver), for: pending)

@@ -13,17 +13,18 @@ final class PendingOperations: PendingRequest {
     override var recordCount: Int { results.outcomes.count }
 
     init(
-        _ call: borrowing Call, _ collections: [Collection], _ results: BatchResults, _ positions: [Int],
+        _ call: borrowing Call, _ kind: RequestKind, _ collections: [Collection], _ results: BatchResults,
+        _ positions: [Int],
         chargedBytes: Int
     ) {
         self.results = results
         self.positions = positions
         others = Array(collections.dropFirst())
-        super.init(call, .write, on: collections[0], chargedBytes: chargedBytes)
+        super.init(call, kind, on: collections[0], chargedBytes: chargedBytes)
     }
 
     override func reply(with item: WorkItem, _ range: Range<Int>) {
-        guard let batch = item as? MutationBatch, let collection else { return }
+        guard let batch = item.mutationBatch, let collection else { return }
         for (position, index) in zip(positions, range) {
             results.outcomes[position] = .executed(batch, index, collection.backend)
         }

@@ -45,7 +45,7 @@ final class QueryHandler {
         }
         let request = request(.count, query, call)
         let pending = PendingDeletion(
-            call, .bulkDelete, on: collection, chargedBytes: call.chargedBytesOfSelection)
+            call, .slicedWrite, on: collection, chargedBytes: call.chargedBytesOfSelection)
         pending.start()
         collection.client.submit(
             BulkDelete(of: request, in: collection.stored, deliver: collection.client.deliver), for: pending)

@@ -19,13 +19,20 @@ final class RecordWriteHandler {
         try encoder.check(operation)
         let item = try encoder.prepare(operation, call, for: collection)
         let client = collection.client
+        let isLong = collection.takesLong(call.request[.item], patch: call.request[.patch])
+        let batch = isLong ? MutationBatch(deliver: client.deliver) : client.pendingMutations
         let mutation = encoder.mutation(
-            operation, item, call, in: collection, client.pendingMutations, now: encoder.now(for: operation),
-            call.budget(loop.limits))
+            operation, item, call, in: collection, batch, now: encoder.now(for: operation), call.budget(loop.limits))
         let pending = PendingWrite(
-            call, collection, operation, item, replyBytes: operation.kind == .patch ? loop.limits.itemBytes : 0)
+            call, isLong ? .slicedWrite : .write, collection, operation,
+            replyBytes: operation.kind == .patch ? loop.limits.itemBytes : 0,
+            otherBytes: item.count + (isLong ? loop.limits.longWriteBytes : 0))
         pending.start()
-        client.append(mutation, for: pending)
+        if isLong {
+            client.submit(long: batch, CollectionOfOne(mutation), in: collection.stored, for: pending)
+        } else {
+            client.append(mutation, for: pending)
+        }
     }
 }
 
@@ -34,16 +41,16 @@ private final class PendingWrite: PendingRequest {
     private let result: OperationReply
 
     init(
-        _ call: borrowing Call, _ collection: Collection, _ operation: Operation, _ item: MutationEncoder.Item,
-        replyBytes: Int
+        _ call: borrowing Call, _ kind: RequestKind, _ collection: Collection, _ operation: Operation,
+        replyBytes: Int, otherBytes: Int
     ) {
         result = OperationReply(to: operation)
         super.init(
-            call, .write, on: collection, replyBytes: replyBytes, chargedBytes: call.chargedBytes + item.count)
+            call, kind, on: collection, replyBytes: replyBytes, chargedBytes: call.chargedBytes + otherBytes)
     }
 
     override func reply(with item: WorkItem, _ range: Range<Int>) {
-        guard let batch = item as? MutationBatch, let collection else { return }
+        guard let batch = item.mutationBatch, let collection else { return }
         reply { output throws(CRUDError) in
             try result.append(range.lowerBound, of: batch, collection.backend, to: &output)
         }

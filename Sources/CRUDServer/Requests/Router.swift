@@ -42,8 +42,10 @@ final class Router: CallHandler {
             if call.method == .recordBatch { return try batches.execute(call) }
             guard let name = call[.collection] else { return try handleWithoutCollection(call) }
             let collection = try collections.find(name, call, to: call.request.traits.access)
+            let isLongWrite = collection.takesLong(call.request[.item], patch: call.request[.patch])
             let disposition = call.admission(
-                call.method.kind, to: collection, replyBytes: call.method.leastReplyBytes(loop.limits))
+                isLongWrite ? .slicedWrite : call.method.kind, to: collection,
+                replyBytes: call.method.leastReplyBytes(loop.limits) + (isLongWrite ? loop.limits.longWriteBytes : 0))
             if case .accepted = disposition {
                 collection.countRequest()
                 try handle(call, on: collection)
@@ -125,7 +127,7 @@ extension Method {
     fileprivate var kind: RequestKind {
         switch self {
         case .recordCreate, .recordUpdate, .recordDelete, .recordUpsert, .recordPatch: .write
-        case .recordDeleteMatching, .collectionDrop, .collectionReindex: .bulkDelete
+        case .recordDeleteMatching, .collectionDrop, .collectionReindex: .slicedWrite
         case .recordQuery, .recordCount, .collectionDescribe, .collectionChanges: .scan
         default: .read
         }

@@ -8,9 +8,9 @@ enum RequestKind {
     /// Looks for records, or counts them, which takes another way to the backend than reads.
     case scan
     case write
-    /// Deletes slice by slice, or rebuilds indexes: it begins behind the writes before it, and everything behind it
-    /// waits for its end.
-    case bulkDelete
+    /// Deletes slice by slice, makes long items, or rebuilds indexes: it begins behind the writes before it, and
+    /// everything behind it waits for its end.
+    case slicedWrite
     /// Waits for what others write: no request waits for it.
     case follow
 }
@@ -35,7 +35,7 @@ struct CollectionOrder {
         var unfinishedReads = 0
         var scans = 0
         var writes = 0
-        var bulkDeletes = 0
+        var slicedWrites = 0
         var waiting: [WaitingRequest] = []
 
         /// Whether a request may start in an iteration, given that none waits before it.
@@ -45,9 +45,9 @@ struct CollectionOrder {
             return switch kind {
             case .read:
                 admitsUnfinishedRead(in: iteration) && unfinishedReads == 0 && scans == 0 && writes == 0
-                    && bulkDeletes == 0
-            case .scan: !hasReads && scans == 0 && writes == 0 && bulkDeletes == 0
-            case .write, .bulkDelete: !hasReads && scans == 0 && bulkDeletes == 0
+                    && slicedWrites == 0
+            case .scan: !hasReads && scans == 0 && writes == 0 && slicedWrites == 0
+            case .write, .slicedWrite: !hasReads && scans == 0 && slicedWrites == 0
             case .follow: true
             }
         }
@@ -55,7 +55,7 @@ struct CollectionOrder {
         func admitsUnfinishedRead(in iteration: UInt64) -> Bool { reads == 0 || iterationOfReads == iteration }
 
         var isIdle: Bool {
-            reads == 0 && unfinishedReads == 0 && scans == 0 && writes == 0 && bulkDeletes == 0 && waiting.isEmpty
+            reads == 0 && unfinishedReads == 0 && scans == 0 && writes == 0 && slicedWrites == 0 && waiting.isEmpty
         }
     }
 
@@ -88,7 +88,7 @@ struct CollectionOrder {
             if change > 0 { entries[index].iterationOfReads = iteration }
         case .scan: entries[index].scans += change
         case .write: entries[index].writes += change
-        case .bulkDelete: entries[index].bulkDeletes += change
+        case .slicedWrite: entries[index].slicedWrites += change
         case .follow: break
         }
         collection.requestsInFlight += change

@@ -11,7 +11,7 @@ final class BackendWorker {
     /// What is done between writes.
     private let background: [any BackgroundWork]
     private var searches = RoundRobin<ReadTask>()
-    private var deletions = RoundRobin<BulkDelete>()
+    private var writing = RoundRobin<WriteTask>()
     private var readerThreads: [(thread: Thread, queue: ReadQueue)] = []
 
     /// How long nothing must have come before the plugin is told that it is idle, and told again. The first is longer
@@ -48,8 +48,8 @@ final class BackendWorker {
             remover.add(collection)
             feeds.add(collection)
         }
-        storage.isDeleting = { [unowned self] collection in
-            deletions.contains { $0.collection.name == collection.name }
+        storage.isWriting = { [unowned self] collection in
+            writing.contains { $0.writes(collectionNamed: collection.name) }
         }
         do throws(PluginFailure) {
             let capabilities = storage.opened.capabilities
@@ -121,7 +121,7 @@ final class BackendWorker {
             if !searches.isEmpty, let reader = try? storage.reader() {
                 searches.advance { $0.advance(with: reader, child: storage.opened.child, backend.failures) }
             }
-            deletions.advance { $0.advance(with: storage) }
+            writing.advance { $0.advance(with: storage) }
             for work in background { work.advanceIfDue() }
         }
     }
@@ -132,10 +132,10 @@ final class BackendWorker {
     /// Whether the storage can be closed while event loops work: none of them has a reader of the plugin's.
     private var canReopen: Bool { storage.opened.child != nil || backend.loopReaderCount == 0 }
 
-    private var isBusy: Bool { !searches.isEmpty || !deletions.isEmpty }
+    private var isBusy: Bool { !searches.isEmpty || !writing.isEmpty }
 
     private func timeout(_ idlePeriods: Int) -> Duration? {
-        if isBusy { return [searches.timeout, deletions.timeout, backgroundDue].compactMap(\.self).min() }
+        if isBusy { return [searches.timeout, writing.timeout, backgroundDue].compactMap(\.self).min() }
         let repeatedPause = backend.hasNotice ? Self.noticePause : nil
         let idlePause = idlePeriods < Self.idlePauses.count ? Self.idlePauses[idlePeriods] : repeatedPause
         guard let due = backgroundDue else { return idlePause }
@@ -163,7 +163,7 @@ final class BackendWorker {
     /// Delivers what is in progress as `unavailable`.
     private func endTasks() {
         searches.end()
-        deletions.end()
+        writing.end()
     }
 
     // MARK: Executing
@@ -176,7 +176,7 @@ final class BackendWorker {
             if let batch = item as? MutationBatch {
                 execute(&reads)
                 guard batch.claim() else { continue }
-                batch.openCollections(with: storage.openForWriting)
+                batch.openCollections(of: batch.mutations.indices, with: storage.openForWriting)
                 if batch.isAtomic {
                     commit.execute()
                     var atomic = AtomicCommit(batch, storage)
@@ -219,7 +219,7 @@ final class BackendWorker {
     /// Begins a sliced task, or passes it on to a thread that reads.
     private func begin(_ task: SlicedTask) {
         do throws(CRUDError) {
-            try storage.openForClients(task.collection)
+            if !(task is LongWrite) { try storage.openForClients(task.collection) }
             task.isPrepared = true
             task.isAbsent = !task.collection.isOpen
             if task is ReadTask, !backend.hasReadQueues { _ = try storage.reader() }
@@ -232,7 +232,7 @@ final class BackendWorker {
             backend.submitToReaders(task)
         } else if task.claim() {
             if let search = task as? ReadTask { searches.append(search) }
-            if let deletion = task as? BulkDelete { deletions.append(deletion) }
+            if let write = task as? WriteTask { writing.append(write) }
         }
     }
 

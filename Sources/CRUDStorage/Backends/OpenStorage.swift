@@ -37,8 +37,8 @@ final class OpenStorage {
     private var ownReader: SnapshotReader?
     /// Called when a collection has been opened or has another layout, and when its indexes are to be built again.
     var openedCollection: (BackendCollection) -> Void = { _ in }
-    /// Whether bulk deletes of a collection are in progress.
-    var isDeleting: (BackendCollection) -> Bool = { _ in false }
+    /// Whether tasks that write a collection are in progress.
+    var isWriting: (BackendCollection) -> Bool = { _ in false }
 
     /// Opens the storage.
     ///

@@ -140,16 +140,16 @@ package final class CollectionCopy {
 
     /// Copies what has changed, to the end. The collection must not be written meanwhile.
     ///
-    /// - Returns: false where a bulk delete is still in progress.
+    /// - Returns: false where a bulk delete or a long write is still in progress.
     package func finish(within timeout: Duration) throws(CRUDError) -> Bool {
         // Requests wait by now: the writes in flight are the last, and need not be slowed.
         tracker.commitPause = .zero
         guard sourceBackend.drain(within: timeout) else { throw sourceBackend.failures.unavailable }
-        let isDeleting = Mutex(false)
+        let isWriting = Mutex(false)
         try sourceBackend.perform(within: timeout) { [source] storage in
-            isDeleting.withLock { $0 = storage.isDeleting(source) }
+            isWriting.withLock { $0 = storage.isWriting(source) }
         }
-        if isDeleting.withLock({ $0 }) { return false }
+        if isWriting.withLock({ $0 }) { return false }
         while tracker.count > 0 { _ = try copyChanges() }
         guard isValid else { throw CRUDError(.unavailable, "a storage has been opened again meanwhile") }
         return true

@@ -4,7 +4,7 @@ import Synchronization
 
 /// A deletion of the records that match, on the thread that writes: a batch of them is found, then removed on condition
 /// that each still has the revision that was found.
-package final class BulkDelete: SlicedTask, @unchecked Sendable {
+package final class BulkDelete: WriteTask, @unchecked Sendable {
     // @unchecked: as its superclass, one owner at a time.
 
     private let request: SearchRequest
@@ -24,10 +24,8 @@ package final class BulkDelete: SlicedTask, @unchecked Sendable {
         super.init(on: collection, deliver: deliver)
     }
 
-    override var isWrite: Bool { true }
-
-    /// Deletes some of them; true when there is nothing left to do.
-    func advance(with storage: OpenStorage) -> Bool {
+    /// Deletes some of them.
+    override func advance(with storage: OpenStorage) -> Bool {
         do throws(CRUDError) {
             let matches = if let matches { matches } else { try begin(storage) }
             self.matches = matches

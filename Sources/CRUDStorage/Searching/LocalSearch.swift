@@ -83,7 +83,7 @@ final class LocalSearch: SearchExecution {
 
 extension SearchLimits {
     /// Of a search on a thread that has other things to do.
-    package static let onThread = SearchLimits(longRecords: .handedOver(LongRecordThreads.shared))
+    package static let onThread = SearchLimits(longRecords: .handedOver(LongRecordThreads.searching))
 }
 
 extension QueryTarget {

@@ -3,15 +3,20 @@ import CRUDThreads
 import Glibc
 import Synchronization
 
-/// The threads on which searches of this process decide about long records: one for each decision, with a low priority.
+/// Threads for what takes long with one record: one for each job, with a low priority.
 ///
-/// As many of them run at a time as there are processors. A decision may take seconds, and others milliseconds: so they
-/// take turns.
+/// As many of them run at a time as there are processors. A job may take seconds, and others milliseconds: so they take
+/// turns.
 package final class LongRecordThreads: LongRecordExecutor {
-    package static let shared = LongRecordThreads(running: max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))))
+    /// Those on which searches of this process decide about long records.
+    package static let searching = LongRecordThreads(running: processors)
+    /// Those that make the long items of writes, which searches do not keep waiting.
+    static let writing = LongRecordThreads(running: processors)
+
+    private static var processors: Int { max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
 
     private struct State {
-        /// How many decisions are being made.
+        /// How many jobs there are.
         var threads = 0
         /// How many of them run.
         var running = 0
@@ -22,7 +27,7 @@ package final class LongRecordThreads: LongRecordExecutor {
     private let state = Mutex(State())
     private let maximumRunning: Int
 
-    /// The most decisions at a time.
+    /// The most jobs at a time.
     private static let maximumThreads = 64
     /// How long a turn is while others wait.
     private static let turn = Duration.milliseconds(10)

@@ -63,6 +63,21 @@ package final class BackendClient {
         append(batch)
     }
 
+    /// Submits mutations of one request some of whose items take long to make, behind those that have been added.
+    ///
+    /// - Parameters:
+    ///   - batch: holds their bytes.
+    ///   - collection: of the first.
+    package func submit(
+        long batch: MutationBatch, _ mutations: some Sequence<Mutation>, in collection: BackendCollection,
+        for completion: any RequestCompletion
+    ) {
+        for mutation in mutations { batch.append(mutation) }
+        let write = LongWrite(batch, in: collection, deliver: deliver)
+        write.append(completion, 0..<batch.mutations.count)
+        append(write)
+    }
+
     /// Submits work of one request alone, behind the mutations that have been added: a search, a bulk delete or a
     /// rebuild of indexes.
     package func submit(_ item: WorkItem, for completion: any RequestCompletion) {

@@ -30,7 +30,13 @@ struct GroupCommit {
     mutating func append(_ batch: MutationBatch) {
         // A mutation of a collection that does not exist is one of a record that does not exist.
         batch.outcomes = Array(repeating: .notFound, count: batch.mutations.count)
-        for position in batch.mutations.indices {
+        append(batch, batch.mutations.indices)
+        batches.append(batch)
+    }
+
+    /// Adds some of a batch's mutations, whose outcomes are `notFound` so far. The batch is not delivered.
+    mutating func append(_ batch: MutationBatch, _ positions: Range<Int>) {
+        for position in positions {
             if let refusal = batch.refusals[position] {
                 batch.outcomes[position] = .refused(refusal)
             } else if batch.mutations[position].collection.isOpen {
@@ -39,7 +45,6 @@ struct GroupCommit {
                 batch.outcomes[position] = .applied(replaced: false)
             }
         }
-        batches.append(batch)
     }
 
     private mutating func append(_ entry: PluginMutation) {
@@ -154,9 +159,9 @@ extension CRUDError {
 extension MutationBatch {
     /// Opens the collections that the mutations name. That one cannot be opened is the failure of its own mutations;
     /// the others may belong to other sessions.
-    func openCollections(with open: (Mutation) throws(CRUDError) -> Void) {
-        for (position, mutation) in mutations.enumerated() {
-            do throws(CRUDError) { try open(mutation) } catch { refusals[position] = error }
+    func openCollections(of positions: Range<Int>, with open: (Mutation) throws(CRUDError) -> Void) {
+        for position in positions {
+            do throws(CRUDError) { try open(mutations[position]) } catch { refusals[position] = error }
         }
     }
 }

@@ -2,7 +2,8 @@ package import CRUDModel
 
 /// Makes the item that a mutation stores from the current one: a patch, say.
 ///
-/// It is called on the backend's writing thread, once or, where somebody else has changed the record meanwhile, again.
+/// It is called on the backend's writing thread, or on another one where it takes long: once, and again where somebody
+/// else has changed the record meanwhile.
 package protocol ItemTransformation: AnyObject, Sendable {
     /// - Parameter item: the stored bytes of the current item; nil: there is no record.
     /// - Throws: why the mutation is not made.
@@ -10,10 +11,14 @@ package protocol ItemTransformation: AnyObject, Sendable {
 
     /// Whether a record that is there expires when it did before; else the mutation says when.
     var keepsExpiry: Bool { get }
+
+    /// Whether it takes more than a millisecond, however short the current item is.
+    var takesLong: Bool { get }
 }
 
 extension ItemTransformation {
     package var keepsExpiry: Bool { true }
+    package var takesLong: Bool { false }
 }
 
 /// What an ``ItemTransformation`` has made.

@@ -1,8 +1,8 @@
 import CRUDFormats
 package import CRUDModel
 
-/// A long item of a collection whose format is not JSON: it is encoded on the backend's writing thread, for the event
-/// loop must not be kept busy that long.
+/// A long item of a collection whose format is not JSON: another thread encodes it, for the event loop must not be kept
+/// busy that long.
 package final class LongItem: ItemTransformation {
     private let text: [UInt8]
     private let collection: BackendCollection
@@ -17,6 +17,7 @@ package final class LongItem: ItemTransformation {
     }
 
     package var keepsExpiry: Bool { false }
+    package var takesLong: Bool { true }
 
     /// - Throws: `unsupported` where the format cannot hold the item.
     package func transform(_ item: [UInt8]?) throws(CRUDError) -> TransformedItem {

@@ -38,6 +38,9 @@ package final class MutationBatch: WorkItem, @unchecked Sendable {
         return StoredKeys(range: start..<self.keys.count, layout: keys.layout)
     }
 
+    /// Removes what has been stored since ``byteCount`` was `count`. Nothing may refer to it.
+    func removeBytes(from count: Int) { arena.remove(from: count) }
+
     func keys(_ range: Range<Int>) -> ArraySlice<ByteArena.Place> { keys[range] }
 
     func append(_ mutation: Mutation) { mutations.append(mutation) }

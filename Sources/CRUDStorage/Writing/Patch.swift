@@ -21,9 +21,10 @@ package final class Patch: ItemTransformation {
     private let collection: BackendCollection
     private let limits: Limits
     package let keepsExpiry: Bool
+    package var takesLong: Bool { patch.count >= LongItem.leastBytes }
     private let budget: ReplyBudget
     /// What an attempt before this one has taken of the budget.
-    // Used on the one thread that applies the patch.
+    // Used by the one thread that applies the patch at the time.
     private nonisolated(unsafe) var taken = 0
 
     /// - Parameters:
@@ -44,10 +45,11 @@ package final class Patch: ItemTransformation {
     /// - Throws: `corrupt` where the item cannot be decoded, `limit_exceeded` for a result that is longer or nests
     ///   deeper than an item may, or does not fit the reply, `unsupported` for one that the format cannot hold.
     package func transform(_ stored: [UInt8]?) throws(CRUDError) -> TransformedItem {
-        let patched = try apply(to: try text(of: stored))
         budget.giveBack(taken)
         taken = 0
-        guard budget.take(patched.count) else { throw exceeded("frame_bytes", limits.frameBytes) }
+        guard !budget.isExceeded else { throw exceeded("frame_bytes", limits.frameBytes) }
+        let patched = try apply(to: try text(of: stored))
+        guard budget.take(itemOf: patched.count) else { throw exceeded("frame_bytes", limits.frameBytes) }
         taken = patched.count
         let keys = collection.keys(of: patched.span)
         guard !collection.codec.keepsText else { return TransformedItem(stored: patched, keys: keys) }

@@ -17,8 +17,17 @@ extension MutationBatch {
         _ mutation: Mutation, by transformation: any ItemTransformation, of record: CurrentRecordReader.Record?,
         at position: Int
     ) throws(CRUDError) -> ResolvedPut {
-        let (item, keys) = keep(try transformation.transform(record?.item), at: position)
-        let kept = transformation.keepsExpiry ? record?.expiresAt : nil
+        resolve(mutation, as: try transformation.transform(record?.item), of: record, at: position)
+    }
+
+    /// Keeps an item that the mutation's transformation has made of the current one.
+    ///
+    /// - Parameter record: the current one; nil where there is none.
+    func resolve(
+        _ mutation: Mutation, as item: TransformedItem, of record: CurrentRecordReader.Record?, at position: Int
+    ) -> ResolvedPut {
+        let (item, keys) = keep(item, at: position)
+        let kept = mutation.transformation?.keepsExpiry == true ? record?.expiresAt : nil
         return ResolvedPut(
             item: item, keys: keys, precondition: record.map { .revision(store($0.revision.span)) } ?? .absent,
             expiresAt: kept ?? mutation.expiresAt)

@@ -1,0 +1,14 @@
+import CRUDModel
+
+/// Writing that may take long, on the thread that writes.
+package class WriteTask: SlicedTask, @unchecked Sendable {
+    // @unchecked: as its superclass, one owner at a time.
+
+    override final var isWrite: Bool { true }
+
+    /// Whether it writes the collection of that name.
+    func writes(collectionNamed name: [UInt8]) -> Bool { collection.name == name }
+
+    /// Executes one slice; true when there is nothing left to do.
+    func advance(with storage: OpenStorage) -> Bool { true }
+}

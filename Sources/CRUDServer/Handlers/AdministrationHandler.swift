@@ -76,6 +76,12 @@ final class AdministrationHandler {
                 status.object { backends in
                     for backend in service.backends { backends.member(backend.name, backend.status.state.rawValue) }
                 }
+                status.key("notices")
+                status.object { notices in
+                    for backend in service.backends {
+                        if let notice = backend.status.notice { notices.member(backend.name, notice) }
+                    }
+                }
                 status.key("cache")
                 status.object { cache in
                     let statistics = service.cache.statistics

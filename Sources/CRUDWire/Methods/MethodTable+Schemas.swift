@@ -85,7 +85,8 @@ extension MethodTable {
 
     static let status = object([
         "version": string, "pid": integer, "uptimeSeconds": integer, "sessions": integer,
-        "backends": #"{"type":"object","additionalProperties":\#(state)}"#, "cache": cache,
+        "backends": #"{"type":"object","additionalProperties":\#(state)}"#,
+        "notices": #"{"type":"object","additionalProperties":\#(string)}"#, "cache": cache,
         "moves": array(object(required: [("collection", string)] + moveMembers, optional: moveReason)),
         "removals": array(
             object(["collection": string, "backend": string, "format": format], optional: ["reason": string])),

@@ -30,7 +30,11 @@ struct ChangeSearch: ~Copyable {
     }
 
     /// The next page, which may be empty.
-    mutating func page(_ tables: Tables) throws(CRUDError) -> ChangePage {
+    ///
+    /// - Throws: as ``RequestCheck/task()``, if the task's calls are over meanwhile.
+    mutating func page(_ tables: Tables) throws -> ChangePage {
+        let deadline = CRUDClient.deadline
+        filter?.work = Work { RequestCheck.isOver(deadline: deadline) }
         let place = try place(in: tables)
         let table = tables[collection]
         var changes: [Change<EncodedItem>.Kind] = []
@@ -44,6 +48,7 @@ struct ChangeSearch: ~Copyable {
             guard change.id.starts(with: prefix) else { continue }
             if let record = table[change.id] {
                 changes.append(try kind(of: record))
+                if filter?.work.isStopped == true { try RequestCheck.task() }
             } else if change.sequence > place.start {
                 changes.append(.removed(String(decoding: change.id, as: UTF8.self)))
             }

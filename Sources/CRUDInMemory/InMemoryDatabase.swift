@@ -75,7 +75,7 @@ public final class InMemoryDatabase: Sendable {
             Query(query, in: name), in: QueryTarget(name: name), maximumBytes: DefaultLimits.frameBytes,
             timeout: DefaultLimits.requestTimeout)
         let table = snapshot(collection)
-        while try !execution.advance(table, isAbandoned: { false }) {}
+        try RequestCheck.complete { isOver in try execution.advance(table, isAbandoned: isOver) }
         return execution.result
     }
 
@@ -83,7 +83,7 @@ public final class InMemoryDatabase: Sendable {
         try RequestCheck.collection(collection)
         let execution = try CountExecution(Query(selection), in: QueryTarget(name: []))
         let table = snapshot(collection)
-        while try !execution.advance(table, isAbandoned: { false }) {}
+        try RequestCheck.complete { isOver in try execution.advance(table, isAbandoned: isOver) }
         return execution.count
     }
 
@@ -113,14 +113,15 @@ public final class InMemoryDatabase: Sendable {
         let execution = try MatchExecution(Query(selection), in: QueryTarget(name: []))
         return try access { tables in
             let table = tables[collection].snapshot()
-            var count = 0
-            var isLast = false
-            while !isLast {
-                isLast = try execution.find(table, isAbandoned: { false })
-                for match in execution.found { tables.remove(match.id, collection) }
-                count += execution.found.count
+            // Where the search is stopped nothing has been deleted.
+            var found: [[UInt8]] = []
+            try RequestCheck.complete { isOver in
+                let isLast = try execution.find(table, isAbandoned: isOver)
+                found += execution.found.map(\.id)
+                return isLast
             }
-            return count
+            for id in found { tables.remove(id, collection) }
+            return found.count
         }
     }
 

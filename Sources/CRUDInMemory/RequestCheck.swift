@@ -13,6 +13,27 @@ enum RequestCheck {
         throw CRUDError(.unavailable, "the deadline has passed", cause: DeadlineExceeded())
     }
 
+    /// Whether the task's calls are over: they are asked that while they take long.
+    ///
+    /// - Parameter deadline: the task's, looked up once.
+    static func isOver(deadline: ContinuousClock.Instant?) -> Bool {
+        Task.isCancelled || deadline.map { $0 <= .now } ?? false
+    }
+
+    /// Has a search continue until it is complete.
+    ///
+    /// - Parameter advance: executes a slice; is given a function that tells whether to stop.
+    /// - Throws: as ``task()``, if the search has been stopped.
+    static func complete(_ advance: (_ isOver: @escaping @Sendable () -> Bool) throws -> Bool) throws {
+        let deadline = CRUDClient.deadline
+        var isComplete = false
+        while !isComplete {
+            isComplete = try advance { isOver(deadline: deadline) }
+            // A search that has been stopped may have come to a wrong end.
+            try task()
+        }
+    }
+
     static func collection(_ name: String) throws(CRUDError) {
         try text(name, maximum: Naming.maximumCollectionNameBytes, "collection")
     }

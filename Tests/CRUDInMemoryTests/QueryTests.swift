@@ -51,6 +51,29 @@ import Testing
         withExtendedLifetime(collections) {}
     }
 
+    /// What takes long with one item ends at the deadline. Before, it came to its end, after a minute.
+    @Test func aLongEvaluationIsStopped() async throws {
+        struct Text: Codable, Sendable { let text: String }
+        let texts = InMemoryRepository()
+        _ = try await texts.create(id: "a", item: Text(text: String(repeating: "a", count: 1 << 20)))
+        let pattern = String(repeating: "a_", count: 400)
+        let filter = try Filter(
+            cql2Text: (0..<100).map { "text LIKE '%\(pattern)b\($0)%'" }.joined(separator: " OR "))
+        let calls: [@Sendable () async throws -> Void] = [
+            { _ = try await texts.count(RecordSelection(filter: filter)) },
+            { _ = try await texts.query(RecordQuery(RecordSelection(filter: filter)), as: Text.self) },
+            { _ = try await texts.deleteMatching(RecordSelection(filter: filter)) },
+            { _ = try await texts.changes(ChangeQuery(RecordSelection(filter: filter), after: .start)) },
+        ]
+        for call in calls {
+            let error = await #expect(throws: CRUDError.self) {
+                try await CRUDClient.withDeadline(in: .milliseconds(50)) { try await call() }
+            }
+            #expect(error?.cause is DeadlineExceeded)
+        }
+        #expect(try await texts.exists(id: "a"))
+    }
+
     @Test(arguments: Backing.allCases)
     func explainsAQuery(_ backing: Backing) async throws {
         let (users, collections) = try await open(backing)

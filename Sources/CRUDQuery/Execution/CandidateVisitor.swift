@@ -223,6 +223,9 @@ struct CandidateVisitor: ~Copyable {
 
     // MARK: Long records
 
+    /// Has whoever waits asked during decisions, too, of which there may be long ones.
+    mutating func beginWork(shouldStop: @escaping () -> Bool) { evaluator.work = Work(shouldStop: shouldStop) }
+
     /// Whether there are long records to decide about.
     var hasLongRecords: Bool { !long.visits.isEmpty }
 

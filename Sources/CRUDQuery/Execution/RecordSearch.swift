@@ -104,6 +104,7 @@ final class RecordSearch: RecordVisitor {
             return false
         }
         visitor.begin(slice)
+        if case .inPlace = limits.longRecords { visitor.beginWork(shouldStop: isAbandoned) }
         while !isAbandoned() {
             guard let planned = scans.popLast() else { return decide(isAbandoned, then: .end(isComplete: true)) }
             try source.scan(visitor.begin(planned, isUnordered: path.needsOneSnapshot), into: self)

@@ -382,8 +382,17 @@ private let levels = #""trace", "debug", "info", "notice", "warning", "error", "
                 == "crudd.yaml:1:1: \"state_directory\" is not given, and $STATE_DIRECTORY is not an absolute path")
     }
 
-    @Test func readsAFileFullOfErrorsInTime() {
-        let count = 4000
+    /// Eight times as many errors take eight times as long, and would take 64 times as long if every unknown name were
+    /// compared with every known one. One of several rounds shows that, however busy the machine is.
+    @Test func readsAFileFullOfErrorsInLinearTime() {
+        #expect(
+            (0..<4).contains { _ in
+                let short = Self.timeToRead(errors: 500)
+                return Self.timeToRead(errors: 4000) < short * 24
+            })
+    }
+
+    private static func timeToRead(errors count: Int) -> Duration {
         let backends = (0..<count).map { "  b\($0): {plugin: x}\n" }.joined()
         let collections = (0..<count).map { "  c\($0): {backend: x\($0)}\n" }.joined()
         var reported = 0
@@ -391,8 +400,7 @@ private let levels = #""trace", "debug", "info", "notice", "warning", "error", "
             reported = diagnostics("backends:\n\(backends)collections:\n\(collections)").count
         }
         #expect(reported == count)
-        // Comparing every unknown name with every known one takes twice as long as this allows.
-        #expect(elapsed < .seconds(20))
+        return elapsed
     }
 
     @Test func boundsNesting() {

@@ -47,6 +47,8 @@ import Testing
     }
 
     /// It is answered, and the session ends at once: not when its peer has had the time to read its replies.
+    ///
+    /// Which would be five seconds: one of several rounds takes less, however busy the machine is.
     @Test(arguments: [1, 3])
     func itsSessionIsClosed(loops: Int) throws {
         var configuration = Self.configuration("{backend: main, changes: true}")
@@ -55,8 +57,16 @@ import Testing
         let administrator = try daemon.connect()
         #expect(try administrator.create("c", "a", "1").result != nil)
         let cursor = try administrator.changes("c").cursor
-        let follower = try daemon.connect()
-        try Self.follow(follower, after: cursor)
+        let isClosedAtOnce = try (0..<4).contains { _ in
+            try Self.timeToClose(try daemon.connect(), after: cursor, administrator) < .seconds(5)
+        }
+        #expect(isClosedAtOnce)
+    }
+
+    private static func timeToClose(
+        _ follower: Connection, after cursor: String, _ administrator: Connection
+    ) throws -> Duration {
+        try follow(follower, after: cursor)
         let sessions = try administrator.call("session.list").result?["sessions"]?.elements
         let session = try #require(sessions?.last?["id"]?.integer)
         let start = ContinuousClock.now
@@ -64,7 +74,7 @@ import Testing
         let page = try Connection.ChangesPage(follower.receive())
         #expect(page.changes.isEmpty)
         #expect(try follower.receiveFrame() == nil)
-        #expect(start.duration(to: .now) < .seconds(3))
+        return start.duration(to: .now)
     }
 
     @Test func changesAreTurnedOff() throws {

@@ -33,7 +33,7 @@ import Testing
     // MARK: Hanging
 
     @Test func aReadThatHangsHoldsUpNobodyElse() throws {
-        let daemon = try Self.daemon(Self.configuration(timeout: "2s"))
+        let daemon = try Self.daemon(Self.configuration(timeout: "5s"))
         let hanging = try (0..<2).map { _ in try daemon.connect() }
         let neighbour = try daemon.connect()
         let other = try daemon.connect()
@@ -41,13 +41,8 @@ import Testing
             #expect(try other.create(collection, "a", "1").result != nil)
         }
         let old = try ChildDaemon.awaitReady("scripted", notWith: nil, other)
-        var longest = Duration.zero
         func readOthers() throws {
-            for collection in ["inline", "sqlite"] {
-                let start = ContinuousClock.now
-                #expect(try other.item(collection, "a") == "1")
-                longest = max(longest, start.duration(to: .now))
-            }
+            for collection in ["inline", "sqlite"] { #expect(try other.item(collection, "a") == "1") }
         }
         let gates = try (0..<2).map { try ReadGate(at: "\(daemon.installation.path)/gate\($0)") }
         for (index, (connection, gate)) in zip(hanging, gates).enumerated() {
@@ -55,7 +50,8 @@ import Testing
             try gate.awaitRead()
             // A loop has two channels to a child.
             if index == 0 { #expect(try neighbour.item("scripted", "a") == "1") }
-            for _ in 0..<20 { try readOthers() }
+            // Had a loop waited for the read, it would have its reply before the first of these.
+            for _ in 0..<2 { try readOthers() }
             #expect(try !connection.hasSomethingToRead())
         }
         // There is no channel left: this one waits for the first that becomes free.
@@ -65,14 +61,13 @@ import Testing
             try #require(!deadline.hasPassed)
             try readOthers()
         }
-        #expect(longest < .seconds(1))
         for connection in hanging { #expect(try connection.receive().error?.name == "unavailable") }
         // It had not been sent, and may meet the next child, which knows nothing of the last one's memory.
         #expect(["unavailable", "record_not_found"].contains(try neighbour.receive().error?.name))
 
         let new = try ChildDaemon.awaitReady("scripted", notWith: old.pid, other)
         #expect(new.restarts == 1)
-        #expect(new.lastError?.contains("did not reply to read within 2.0 seconds") == true, "\(new.json)")
+        #expect(new.lastError?.contains("did not reply to read within 5.0 seconds") == true, "\(new.json)")
         #expect(old.pid.map(ChildDaemon.isAlive) == false)
         #expect(try neighbour.create("scripted", "a", "2").result != nil)
         for connection in hanging { #expect(try connection.item("scripted", "a") == "2") }

@@ -81,16 +81,25 @@ import Testing
         #expect(samples["crudd_changes_followers{}"] == 0)
         let request = Connection.request(
             "collection.changes", #"{"collection":"c","after":"now","wait":300}"#, id: "1")
-        for follower in followers { try follower.sendFrame(request) }
-        try connection.awaitMetric("crudd_changes_followers", 3)
-        let waited = ContinuousClock.now
-        #expect(try connection.upsert("c", "a", "1").result != nil)
-        for follower in followers { #expect(try follower.receive().result != nil) }
-        samples = try connection.metrics()
-        #expect(samples["crudd_changes_followers{}"] == 0)
-        #expect(samples[#"crudd_request_duration_seconds_count{method="collection.changes"}"#] == 3)
-        let seconds = samples[#"crudd_request_duration_seconds_sum{method="collection.changes"}"#] ?? .infinity
-        #expect(seconds < 3 * ((ContinuousClock.now - waited) / .seconds(1)), "what they waited does not count")
+        // If what they wait counted, no round would add less than that three times.
+        var (rounds, seconds, isLess) = (0.0, 0.0, false)
+        while rounds < 10, !isLess {
+            for follower in followers { try follower.sendFrame(request) }
+            try connection.awaitMetric("crudd_changes_followers", 3)
+            let start = ContinuousClock.now
+            while start.duration(to: .now) < .milliseconds(200) { _ = try connection.call("daemon.ping") }
+            let waited = start.duration(to: .now) / .seconds(1)
+            #expect(try connection.upsert("c", "a", "1").result != nil)
+            for follower in followers { #expect(try follower.receive().result != nil) }
+            samples = try connection.metrics()
+            #expect(samples["crudd_changes_followers{}"] == 0)
+            rounds += 1
+            #expect(samples[#"crudd_request_duration_seconds_count{method="collection.changes"}"#] == 3 * rounds)
+            let sum = samples[#"crudd_request_duration_seconds_sum{method="collection.changes"}"#] ?? .infinity
+            isLess = sum - seconds < 2 * waited
+            seconds = sum
+        }
+        #expect(isLess, "what they waited does not count")
     }
 
     /// The table of the operations page has every metric, and nothing else.

@@ -273,8 +273,10 @@ import Testing
     ])
     func deletingSomeIsSelective(members: String) throws {
         let connection = try Daemon.shared.connect()
-        #expect(try connection.upsert("main/selective", "a", #"{"n":1}"#).result != nil)
-        let reply = try connection.call("record.deleteMatching", Connection.selection("main/selective", members))
+        // The cases are executed at the same time.
+        let collection = "main/selective\(members.utf8.count)"
+        #expect(try connection.upsert(collection, "a", #"{"n":1}"#).result != nil)
+        let reply = try connection.call("record.deleteMatching", Connection.selection(collection, members))
         #expect(reply.result?["deleted"]?.integer == 1, "\(reply)")
     }
 

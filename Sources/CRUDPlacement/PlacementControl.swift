@@ -247,7 +247,7 @@ package final class PlacementControl: Sendable {
             return ended
         }
         for drop in ended {
-            let removing = removals.filter { $0.collection == drop.request.collection }
+            let removing = progress(of: drop.request.collection).removals
             drop.request.end(
                 .success(.init(wasThere: drop.wasThere, removing: removing.map { ($0.place, $0.reason) })))
         }
@@ -272,41 +272,23 @@ package final class PlacementControl: Sendable {
 
     // MARK: Progress
 
-    /// The moves that are not over, by the names of their collections.
-    package var moves: [MoveProgress] {
-        catalog.restless.compactMap { move(of: $0) }.sorted { $0.collection.lexicographicallyPrecedes($1.collection) }
-    }
-
-    package func move(of name: [UInt8]) -> MoveProgress? {
-        let placement = catalog.entry(name).placement
-        guard let from = placement.authority, let to = placement.destination else { return nil }
-        var move = MoveProgress(collection: name, from: from, to: to)
-        let tasks = progress(of: name, in: to.backend)
-        if let progress = tasks.first(where: { $0.act == .copy(from, to: to) || $0.act == .probe(to) }) {
-            (move.copied, move.total) = (progress.copied, progress.total)
-            (move.phase, move.reason) = (progress.phase, progress.reason)
-        } else if let progress = tasks.first(where: { $0.act == .remove(to) }) {
-            (move.phase, move.reason) = (progress.phase, progress.reason)
-        }
-        return move
-    }
-
-    /// What is to be removed, by the names of the collections.
-    package var removals: [RemovalProgress] {
-        catalog.restless.flatMap { removals(of: $0) }.sorted { $0.collection.lexicographicallyPrecedes($1.collection) }
-    }
-
-    package func removals(of name: [UInt8]) -> [RemovalProgress] {
-        catalog.entry(name).placement.obsolete.map { place in
-            let progress = progress(of: name, in: place.backend).first { $0.act == .remove(place) }
-            return RemovalProgress(
-                collection: name, place: place, reason: progress?.reason, hasFailed: progress?.phase == .failed)
+    /// What is to be done for all collections, by their names: of one moment.
+    package var progress: [PlacementProgress] {
+        // Before the placements: what is not done yet has its progress, whatever ends meanwhile.
+        let acts = actProgress
+        return catalog.restlessEntries.sorted { $0.name.lexicographicallyPrecedes($1.name) }.map { name, entry in
+            PlacementProgress(of: name, entry.placement, acts.filter { $0.collection == name })
         }
     }
 
-    private func progress(of name: [UInt8], in backend: String) -> [ActProgress] {
-        guard let worker = state.withLock({ $0.workers[backend] }) else { return [] }
-        return worker.tasks.filter { $0.name == name }.map(\.progress)
+    /// The same of one collection, which may be at rest.
+    package func progress(of name: [UInt8]) -> PlacementProgress {
+        let acts = actProgress.filter { $0.collection == name }
+        return PlacementProgress(of: name, catalog.entry(name).placement, acts)
+    }
+
+    private var actProgress: [ActProgress] {
+        state.withLock { Array($0.workers.values) }.flatMap(\.tasks).map(\.progress)
     }
 }
 

@@ -42,3 +42,29 @@ package struct RemovalProgress: Sendable {
     /// Whether it is tried again only when an administrator wants that.
     package var hasFailed = false
 }
+
+/// What is to be done for a collection, as its placement says at one moment.
+package struct PlacementProgress: Sendable {
+    package private(set) var move: MoveProgress?
+    package let removals: [RemovalProgress]
+    package let originals: [CollectionPlace]
+
+    /// - Parameter acts: how far those of the collection are; what has none is still to begin.
+    init(of name: [UInt8], _ placement: Placement, _ acts: [ActProgress]) {
+        originals = placement.originals
+        removals = placement.obsolete.map { place in
+            let progress = acts.first { $0.act == .remove(place) }
+            return RemovalProgress(
+                collection: name, place: place, reason: progress?.reason, hasFailed: progress?.phase == .failed)
+        }
+        guard let from = placement.authority, let to = placement.destination else { return }
+        var move = MoveProgress(collection: name, from: from, to: to)
+        if let progress = acts.first(where: { $0.act == .copy(from, to: to) || $0.act == .probe(to) }) {
+            (move.copied, move.total) = (progress.copied, progress.total)
+            (move.phase, move.reason) = (progress.phase, progress.reason)
+        } else if let progress = acts.first(where: { $0.act == .remove(to) }) {
+            (move.phase, move.reason) = (progress.phase, progress.reason)
+        }
+        self.move = move
+    }
+}

@@ -95,6 +95,11 @@ package final class Catalog: Sendable {
     /// The names of those of which something is to be done.
     package var restless: Set<[UInt8]> { state.withLock { $0.restless } }
 
+    /// Those of which something is to be done, all of one moment.
+    package var restlessEntries: [(name: [UInt8], entry: Entry)] {
+        state.withLock { state in state.restless.map { ($0, state.entries[$0] ?? .none) } }
+    }
+
     /// The names of those that have a place.
     package var names: Names { state.withLock { $0.names.names } }
 

@@ -28,11 +28,11 @@ final class CollectionHandler {
 
     func describe(_ call: borrowing Call, _ collection: Collection) {
         guard call.wantsReply else { return call.skip() }
-        guard collection.closedReason == nil else {
-            let control = call.session.loop.service.control
-            return call.reply { $0.appendObject { collection.describe(count: nil, control, to: &$0) } }
-        }
-        PendingDescription(call, .scan, on: collection).submit(countWithPrefix: [], in: collection)
+        var description = JSONWriter()
+        // Now, while the collection is not quiesced, the loop serves it from where the catalog says that it is.
+        description.object { collection.describe(call.session.loop.service.control, to: &$0) }
+        guard collection.closedReason == nil else { return call.reply { $0.append(description.bytes.span) } }
+        PendingDescription(call, collection, description.bytes).submit(countWithPrefix: [], in: collection)
     }
 
     func drop(_ call: borrowing Call, _ collection: Collection) throws(CRUDError) {
@@ -56,11 +56,21 @@ final class CollectionHandler {
     }
 }
 
-/// A `collection.describe` in flight: its records are being counted.
+/// A `collection.describe` in flight: its records are being counted. All else is of the moment in which it began: when
+/// the count is there the collection may have moved.
 private final class PendingDescription: PendingRead {
+    /// The description without its end.
+    private let opening: [UInt8]
+
+    /// - Parameter description: a JSON object with a member or more.
+    init(_ call: borrowing Call, _ collection: Collection, _ description: [UInt8]) {
+        opening = Array(description.dropLast())
+        super.init(call, .scan, on: collection)
+    }
+
     override func append(_ count: Int, to output: inout StreamBuffer) {
-        guard let collection else { return }
-        output.appendObject { collection.describe(count: count, session.loop.service.control, to: &$0) }
+        let description = opening + ",\"count\":\(count)}".utf8
+        output.append(description.span)
     }
 }
 
@@ -90,10 +100,9 @@ private final class PendingReindex: PendingRequest {
 }
 
 extension Collection {
-    /// - Parameter count: nil where it is closed.
-    fileprivate func describe(count: Int?, _ control: PlacementControl, to description: inout JSONWriter) {
+    /// Everything but the number of its records.
+    fileprivate func describe(_ control: PlacementControl, to description: inout JSONWriter) {
         rule.describe(name, to: &description)
-        if let count { description.member("count", count) }
         description.member("capabilities", strings: backend.capabilities.names)
         description.key("changes")
         if let retention = rule.changes?.retention {

@@ -6,12 +6,13 @@ import CRUDPlacement
 extension PlacementControl {
     /// The members of `daemon.status` about placements.
     func describe(to status: inout JSONWriter) {
-        status.member("moves", objects: moves) { move, members in
+        let progress = progress
+        status.member("moves", objects: progress.compactMap(\.move)) { move, members in
             members.key("collection")
             members.string(utf8: move.collection)
             move.describe(to: &members)
         }
-        status.member("removals", objects: removals) { removal, members in
+        status.member("removals", objects: progress.flatMap(\.removals)) { removal, members in
             members.key("collection")
             members.string(utf8: removal.collection)
             removal.describe(to: &members)
@@ -22,19 +23,20 @@ extension PlacementControl {
 
     /// The members of `collection.describe` about the placement of a collection.
     func describe(_ name: [UInt8], to description: inout JSONWriter) {
-        if let move = move(of: name) {
+        let progress = progress(of: name)
+        if let move = progress.move {
             description.key("move")
             description.object { move.describe(to: &$0) }
         }
-        let placement = catalog.entry(name).placement
-        if !placement.originals.isEmpty {
-            description.member("originals", objects: placement.originals) { place, members in
+        if !progress.originals.isEmpty {
+            description.member("originals", objects: progress.originals) { place, members in
                 members.members(of: place)
             }
         }
-        let removals = removals(of: name)
-        if !removals.isEmpty {
-            description.member("removing", objects: removals) { removal, members in removal.describe(to: &members) }
+        if !progress.removals.isEmpty {
+            description.member("removing", objects: progress.removals) { removal, members in
+                removal.describe(to: &members)
+            }
         }
     }
 }

@@ -20,8 +20,9 @@ enum MetricsText {
         writeSessions(service, loops, to: &writer)
         write(service.backends, to: &writer)
         write(service.cache, maximumBytes: service.configuration.cacheBytes, to: &writer)
-        write(service.control.moves, to: &writer)
-        write(service.control.removals, to: &writer)
+        let progress = service.control.progress
+        write(progress.compactMap(\.move), to: &writer)
+        write(progress.flatMap(\.removals), to: &writer)
         write(ProcessStatistics(), to: &writer)
         return writer.finish()
     }

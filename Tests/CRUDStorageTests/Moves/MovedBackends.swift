@@ -69,7 +69,7 @@ final class MovedBackends {
     func await(_ phase: ActProgress.Phase) throws -> MoveProgress {
         let deadline = Deadline()
         while true {
-            let progress = control.move(of: name)
+            let progress = control.progress(of: name).move
             if let progress, progress.phase == phase { return progress }
             guard !deadline.hasPassed else { throw Failure("the move is \(String(describing: progress))") }
         }

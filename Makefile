@@ -35,6 +35,7 @@ SWIFT_NEEDED = 6.3
 PACKAGES = python3 libpq-dev libsqlite3-dev libyaml-dev pkg-config patchelf binutils git ca-certificates
 PACKAGE_TEST_PACKAGES = iproute2 lintian man-db mandoc postgresql sqlite3 systemd systemd-container
 TEST_PACKAGES = pgbouncer postgresql tmux python3-prometheus-client
+CLUSTER_PACKAGES = etcd-server patroni postgresql procps python3-etcd util-linux
 BENCH_PACKAGES = redis-server postgresql
 
 # Sizes of the bench; a quick one: `make bench RECORDS=10000 SECONDS=1 ROUNDS=1`.
@@ -53,8 +54,8 @@ DOCUMENTS = README.md CHANGELOG.md LICENSE $(wildcard etc/*.md) etc/crudd.yaml s
 	Sources/CRUDPluginABI/include/crudd_plugin.h $(wildcard Sources/CRUDClient/CRUDClient.docc/*.md) \
 	$(wildcard Sources/*/README.md Plugins/*/README.md systemd/examples/*)
 
-.PHONY: help toolchain deps deps-test deps-bench build demo docs man test test-allocations test-asan test-package \
-	test-bare fuzz check lint bench bench-compare install deb uninstall clean
+.PHONY: help toolchain deps deps-test deps-bench build demo docs man test test-allocations test-asan test-cluster \
+	test-package test-bare fuzz check lint bench bench-compare install deb uninstall clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -103,6 +104,11 @@ man: build ## Write the manual pages to .build/man
 test: deps-test ## Run all tests
 	swift build --build-tests
 	@Tests/run
+
+test-cluster: deps ## Run the daemon on a PostgreSQL cluster that Patroni keeps, through the loss of servers (as root)
+	@$(call apt_install,$(CLUSTER_PACKAGES))
+	swift build --build-tests
+	@Tests/run cluster
 
 test-allocations: deps ## Count the heap allocations of reads in an optimised build
 	swift build --build-tests

@@ -124,7 +124,7 @@ let package = Package(
         adapter("UserDefaultsPlugin", "UserDefaults", ["CLinux", "CRUDPluginABI"]),
 
         .target(
-            name: "CRUDTestSupport", dependencies: ["CLinux", logging], path: "Tests/CRUDTestSupport",
+            name: "CRUDTestSupport", dependencies: ["CLinux", "CRUDThreads", logging], path: "Tests/CRUDTestSupport",
             swiftSettings: settings),
         .target(
             name: "PluginTestSupport", dependencies: ["CRUDPluginABI", "CRUDPluginTesting", "CRUDTestSupport"],
@@ -166,6 +166,7 @@ let package = Package(
             "PostgreSQLPluginTests",
             ["PluginTestSupport", "CRUDPluginTesting", "CRUDPluginABI", "CRUDTestSupport", "CRUDThreads", "CLinux"]),
         tests("AdministratorTests", ["CRUDTestSupport", "CSQLite"]),
+        tests("ClusterTests", ["CRUDTestSupport", "CRUDThreads"]),
         tests("SQLitePluginTests", ["CRUDTestSupport", "CRUDPluginABI", "CSQLite"]),
         tests("SystemTests", ["CRUDTestSupport", "CRUDThreads"]),
         tests("TypeCheckTests", ["CRUDInMemory", "CRUDTestSupport"]),

@@ -21,7 +21,7 @@ package final class PostgreSQLServer: Sendable {
 
     /// In memory where there is enough of it: what the server syncs for other tests is not to slow them down, and none
     /// of them cuts the power.
-    private static var parent: String? {
+    static var parent: String? {
         var status = statvfs()
         guard statvfs("/dev/shm", &status) == 0, status.f_bavail * status.f_frsize > 2 << 30 else { return nil }
         return "/dev/shm"
@@ -175,11 +175,16 @@ package final class PostgreSQLServer: Sendable {
         return ("setpriv", ["--reuid", user, "--regid", user, "--clear-groups", "--", program] + arguments)
     }
 
-    private static func program(_ name: String) throws -> String {
-        let root = "/usr/lib/postgresql"
-        let versions = ((try? Files.names(in: root)) ?? []).compactMap { Int($0) }
-        guard let newest = versions.max() else { throw Failure("PostgreSQL is not installed") }
-        return "\(root)/\(newest)/bin/\(name)"
+    private static func program(_ name: String) throws -> String { "\(try programs)/\(name)" }
+
+    /// The directory of PostgreSQL's programs.
+    static var programs: String {
+        get throws {
+            let root = "/usr/lib/postgresql"
+            let versions = ((try? Files.names(in: root)) ?? []).compactMap { Int($0) }
+            guard let newest = versions.max() else { throw Failure("PostgreSQL is not installed") }
+            return "\(root)/\(newest)/bin"
+        }
     }
 
     private static func give(_ path: String) throws {

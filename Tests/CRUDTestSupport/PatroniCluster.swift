@@ -1,0 +1,188 @@
+import Glibc
+import Synchronization
+
+/// Three servers of PostgreSQL that Patroni makes a cluster of, and the etcd by which it agrees on a leader. Each is a
+/// machine of its own as far as that can be: an address of the loopback network, and a process namespace.
+package final class PatroniCluster: Sendable {
+    package static let size = 3
+    /// How long a leader stays one after it was heard of last, in seconds.
+    package static let timeToLive = 12
+    private static let user = "postgres"
+
+    private let directory: TemporaryDirectory
+    private let members: Mutex<[ContainedProcess?]>
+    private let etcd: ContainedProcess
+    /// Such as `127.64.7`, which no other cluster has.
+    private let network: String
+    private static let count = Atomic(0)
+
+    /// - Parameter isStrict: `synchronous_mode_strict`: no commit without a standby.
+    package init(isStrict: Bool) throws {
+        let number = Self.count.add(1, ordering: .relaxed).newValue
+        network = "127.\(64 + number % 128).\(1 + getpid() % 254)"
+        directory = try TemporaryDirectory(in: PostgreSQLServer.parent)
+        try Self.give(directory.path)
+        let address = "http://\(network).9"
+        etcd = try ContainedProcess(
+            "etcd",
+            [
+                "--enable-v2=true", "--data-dir", "\(directory.path)/etcd",
+                "--listen-client-urls", "\(address):2379", "--advertise-client-urls", "\(address):2379",
+                "--listen-peer-urls", "\(address):2380", "--initial-advertise-peer-urls", "\(address):2380",
+                "--initial-cluster", "default=\(address):2380",
+            ], user: Self.user, log: "\(directory.path)/etcd.log")
+        members = Mutex([ContainedProcess?](repeating: nil, count: Self.size))
+        for index in 0..<Self.size {
+            try Files.makeDirectory("\(directory.path)/run\(index)")
+            try Self.give("\(directory.path)/run\(index)")
+            try Files.write(try settings(index, isStrict: isStrict), to: file(index))
+            try start(index)
+        }
+        try awaitStandbys()
+        guard try query("CREATE ROLE crudd SUPERUSER LOGIN") != nil else { throw Failure("no role: \(log)") }
+        // What other clients of the cluster see of it.
+        guard try query("CREATE TABLE probe (n integer)") != nil else { throw Failure("no table: \(log)") }
+    }
+
+    deinit {
+        // Before the directory is removed that they write to.
+        for index in 0..<Self.size { try? kill(index) }
+        try? etcd.kill()
+    }
+
+    // MARK: Who is there
+
+    package func address(_ index: Int) -> String { "\(network).\(index + 1)" }
+
+    private func name(_ index: Int) -> String { "m\(index)" }
+
+    private func file(_ index: Int) -> String { "\(directory.path)/\(name(index)).yml" }
+
+    /// What a backend connects with: every member, or what stands before it, in that order.
+    package func connection(port: Int = 5432, to addresses: [Int] = [0, 1, 2]) -> String {
+        "host=\(addresses.map(address).joined(separator: ",")) port=\(port) dbname=postgres user=crudd"
+    }
+
+    package var leader: Int {
+        get throws {
+            let deadline = Deadline()
+            while !deadline.hasPassed {
+                for index in 0..<Self.size where try query("SELECT pg_is_in_recovery()", on: index) == "f" {
+                    return index
+                }
+                poll(nil, 0, 50)
+            }
+            throw Failure("there is no leader\n\(log)")
+        }
+    }
+
+    /// Runs SQL on a member, or on whichever one accepts writes.
+    ///
+    /// - Returns: the values of the rows; nil if it failed.
+    package func query(_ sql: String, on index: Int? = nil, within timeout: Duration = .seconds(5)) throws -> String? {
+        let host = index.map(address) ?? (0..<Self.size).map(address).joined(separator: ",")
+        let connection =
+            "host=\(host) dbname=postgres user=postgres connect_timeout=2 "
+            + "target_session_attrs=\(index == nil ? "read-write" : "any")"
+        guard
+            let outcome = try? Command.run(
+                "psql", ["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-d", connection, "-c", sql],
+                until: Deadline(timeout))
+        else { return nil }
+        return outcome.status == .exited(0) ? String(outcome.output.dropLast()) : nil
+    }
+
+    /// Waits until both standbys follow the leader, commits wait for one of them, and etcd has noted which one: only
+    /// that one may become the leader.
+    package func awaitStandbys() throws {
+        let deadline = Deadline()
+        let count = "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming'"
+        while try query(count) != "2" || !control(["list", "-f", "json"]).contains("Sync Standby") {
+            guard !deadline.hasPassed else { throw Failure("the standbys do not follow\n\(log)") }
+            poll(nil, 0, 200)
+        }
+    }
+
+    /// What `patronictl` prints.
+    private func control(_ arguments: [String]) throws -> String {
+        let outcome = try Command.run("patronictl", ["-c", file(0)] + arguments)
+        guard outcome.status == .exited(0) else { throw Failure("\(arguments): \(outcome.errors)\(outcome.output)") }
+        return outcome.output
+    }
+
+    package var log: String {
+        ["etcd.log", "0.log", "1.log", "2.log"].map { name in
+            let bytes = (try? Files.read("\(directory.path)/\(name)")) ?? []
+            return "\(name):\n\(String(decoding: bytes.suffix(3000), as: UTF8.self))"
+        }.joined(separator: "\n")
+    }
+
+    // MARK: What happens to them
+
+    package func start(_ index: Int) throws {
+        // As after a boot: no process of it is left that could have that number.
+        Files.remove("\(directory.path)/data\(index)/postmaster.pid")
+        let member = try ContainedProcess(
+            "patroni", [file(index)], user: Self.user, log: "\(directory.path)/\(index).log")
+        members.withLock { $0[index] = member }
+    }
+
+    /// Patroni and PostgreSQL end at once.
+    package func kill(_ index: Int) throws {
+        try members.withLock { $0[index].take() }?.kill()
+    }
+
+    /// Stops Patroni on a member, and PostgreSQL as well if `isWhole`.
+    ///
+    /// - Returns: what continues them.
+    package func freeze(_ index: Int, isWhole: Bool) throws -> @Sendable () -> Void {
+        guard let member = members.withLock({ $0[index] }) else { return {} }
+        return try member.freeze { isWhole || $0 != "postgres" }
+    }
+
+    package func freezeStore() throws -> @Sendable () -> Void { try etcd.freeze() }
+
+    /// Makes another member the leader, as an administrator does.
+    package func switchOver() throws {
+        let former = try leader
+        _ = try control(["switchover", "crudd", "--master", name(former), "--force"])
+    }
+
+    // MARK: Settings
+
+    private func settings(_ index: Int, isStrict: Bool) throws -> String {
+        try """
+        scope: crudd
+        name: \(name(index))
+        restapi: {listen: "\(address(index)):8008", connect_address: "\(address(index)):8008"}
+        etcd: {host: "\(network).9:2379"}
+        bootstrap:
+          dcs:
+            ttl: \(Self.timeToLive)
+            loop_wait: 2
+            retry_timeout: 4
+            synchronous_mode: true
+            synchronous_mode_strict: \(isStrict)
+            postgresql: {use_pg_rewind: true, parameters: {wal_log_hints: "on"}}
+          initdb: [{encoding: UTF8}, {locale: C}, no-sync]
+        postgresql:
+          listen: "\(address(index)):5432"
+          connect_address: "\(address(index)):5432"
+          data_dir: \(directory.path)/data\(index)
+          bin_dir: \(PostgreSQLServer.programs)
+          pgpass: \(directory.path)/pgpass\(index)
+          authentication:
+            superuser: {username: postgres, password: secret}
+            replication: {username: replicator, password: secret}
+          parameters: {unix_socket_directories: \(directory.path)/run\(index)}
+          pg_hba: [local all all trust, host all all 127.0.0.0/8 trust, host replication all 127.0.0.0/8 trust]
+
+        """
+    }
+
+    private static func give(_ path: String) throws {
+        guard let entry = getpwnam(user), chown(path, entry.pointee.pw_uid, entry.pointee.pw_gid) == 0 else {
+            throw Failure.system("chown")
+        }
+    }
+}

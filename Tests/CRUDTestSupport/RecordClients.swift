@@ -1,0 +1,63 @@
+import CRUDThreads
+import Glibc
+import Synchronization
+
+/// Clients that write and read a few records of the collection `c`, each on a thread of its own, whatever becomes of
+/// the daemon's backend; and the check of what they were told.
+package final class RecordClients: Sendable {
+    private let daemon: Daemon
+    private let clients: [RecordClient]
+    private let threads: [Thread]
+    private let isOver: Flag
+
+    private final class Flag: Sendable {
+        let isSet = Atomic(false)
+    }
+
+    package init(_ count: Int = 3, of daemon: Daemon) throws {
+        let isOver = Flag()
+        let clients = try (0..<count).map { try RecordClient($0 + 1, daemon) }
+        threads = try clients.map { client in
+            try Thread(named: "client") { client.run { isOver.isSet.load(ordering: .acquiring) } }
+        }
+        self.daemon = daemon
+        self.clients = clients
+        self.isOver = isOver
+    }
+
+    deinit { end() }
+
+    private func end() {
+        guard !isOver.isSet.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        for thread in threads { thread.join() }
+    }
+
+    /// Waits until every client has been acknowledged some more writes.
+    ///
+    /// - Returns: how long one of them waited for an acknowledgement, at most, since this was called last.
+    @discardableResult
+    package func recover(after what: String, within timeout: Duration = .seconds(40)) throws -> Duration {
+        let goals = clients.map { $0.acknowledged + 5 }
+        let deadline = Deadline(timeout)
+        while zip(clients, goals).contains(where: { $0.acknowledged < $1 }) {
+            guard !deadline.hasPassed else { throw Failure("no writes after \(what)\n\(daemon.log)") }
+            poll(nil, 0, 10)
+        }
+        return clients.map { $0.takeLongestGap() }.max() ?? .zero
+    }
+
+    /// Ends the clients.
+    ///
+    /// - Returns: what cannot have happened.
+    package func violations() -> [String] {
+        end()
+        var histories = [RecordHistory](repeating: RecordHistory(), count: RecordClient.records)
+        var found: [String] = []
+        for client in clients {
+            let (own, failure) = client.result
+            found += [failure].compactMap(\.self)
+            for record in histories.indices { histories[record].merge(own[record]) }
+        }
+        return found + histories.compactMap(\.violation)
+    }
+}

@@ -28,11 +28,12 @@ final class CollectionHandler {
 
     func describe(_ call: borrowing Call, _ collection: Collection) {
         guard call.wantsReply else { return call.skip() }
-        var description = JSONWriter()
         // Now, while the collection is not quiesced, the loop serves it from where the catalog says that it is.
-        description.object { collection.describe(call.session.loop.service.control, to: &$0) }
-        guard collection.closedReason == nil else { return call.reply { $0.append(description.bytes.span) } }
-        PendingDescription(call, collection, description.bytes).submit(countWithPrefix: [], in: collection)
+        let place = collection.describePlace(call.session.loop.service.control)
+        guard collection.closedReason == nil else {
+            return call.reply { $0.append(collection.describe(place, count: nil).span) }
+        }
+        PendingDescription(call, collection, place).submit(countWithPrefix: [], in: collection)
     }
 
     func drop(_ call: borrowing Call, _ collection: Collection) throws(CRUDError) {
@@ -56,21 +57,20 @@ final class CollectionHandler {
     }
 }
 
-/// A `collection.describe` in flight: its records are being counted. All else is of the moment in which it began: when
-/// the count is there the collection may have moved.
+/// A `collection.describe` in flight: its records are being counted. Where they are is of the moment in which it began:
+/// when the count is there the collection may have moved.
 private final class PendingDescription: PendingRead {
-    /// The description without its end.
-    private let opening: [UInt8]
+    private let place: [UInt8]
 
-    /// - Parameter description: a JSON object with a member or more.
-    init(_ call: borrowing Call, _ collection: Collection, _ description: [UInt8]) {
-        opening = Array(description.dropLast())
+    /// - Parameter place: what ``Collection/describePlace(_:)`` has returned.
+    init(_ call: borrowing Call, _ collection: Collection, _ place: [UInt8]) {
+        self.place = place
         super.init(call, .scan, on: collection)
     }
 
     override func append(_ count: Int, to output: inout StreamBuffer) {
-        let description = opening + ",\"count\":\(count)}".utf8
-        output.append(description.span)
+        guard let collection else { return }
+        output.append(collection.describe(place, count: count).span)
     }
 }
 
@@ -100,18 +100,34 @@ private final class PendingReindex: PendingRequest {
 }
 
 extension Collection {
-    /// Everything but the number of its records.
-    fileprivate func describe(_ control: PlacementControl, to description: inout JSONWriter) {
-        rule.describe(name, to: &description)
-        description.member("capabilities", strings: backend.capabilities.names)
-        description.key("changes")
-        if let retention = rule.changes?.retention {
-            description.object { $0.member("retention", retention.components.seconds) }
-        } else {
-            description.raw("false".utf8)
+    /// A JSON object of what the file and the catalog say about the collection.
+    fileprivate func describePlace(_ control: PlacementControl) -> [UInt8] {
+        var description = JSONWriter()
+        description.object { description in
+            rule.describe(name, to: &description)
+            description.key("changes")
+            if let retention = rule.changes?.retention {
+                description.object { $0.member("retention", retention.components.seconds) }
+            } else {
+                description.raw("false".utf8)
+            }
+            control.describe(name, to: &description)
         }
-        describeIndexing(to: &description)
-        control.describe(name, to: &description)
+        return description.bytes
+    }
+
+    /// - Parameters:
+    ///   - place: what ``describePlace(_:)`` has returned.
+    ///   - count: nil where the collection is closed.
+    /// - Returns: those members, and what is known once it has been opened.
+    fileprivate func describe(_ place: [UInt8], count: Int?) -> [UInt8] {
+        var description = JSONWriter()
+        description.object { description in
+            description.member("capabilities", strings: backend.capabilities.names)
+            describeIndexing(to: &description)
+            if let count { description.member("count", count) }
+        }
+        return Array(place.dropLast()) + [UInt8(ascii: ",")] + description.bytes.dropFirst()
     }
 
     /// The progress of the indexes that are being built; nothing where there are none.

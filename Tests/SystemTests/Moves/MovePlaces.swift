@@ -40,13 +40,14 @@ extension Connection {
     /// Waits until moves are as they are wanted, and returns them.
     @discardableResult
     func awaitMoves(
-        within timeout: Duration = .seconds(30), until isWanted: ([JSON]) -> Bool = { $0.isEmpty }
+        within timeout: Duration = Deadline.timeout, until isWanted: ([JSON]) -> Bool = { $0.isEmpty }
     ) throws -> [JSON] {
         let deadline = Deadline(timeout)
         while true {
             let moves = try moves()
             if isWanted(moves) { return moves }
             guard !deadline.hasPassed else { throw Failure("the moves are \(moves.map(\.text))") }
+            poll(nil, 0, 2)
         }
     }
 

@@ -1,7 +1,7 @@
 import Glibc
 
 /// Users and groups as the system knows them, through the name service switch.
-enum Accounts {
+package enum Accounts {
     enum LookupResult {
         case id(UInt32)
         case absent
@@ -29,14 +29,50 @@ enum Accounts {
         }
     }
 
+    /// The name of a user; nil if there is none.
+    package static func name(ofUser uid: UInt32) -> String? {
+        var entry = passwd()
+        return name { buffer in
+            var found: UnsafeMutablePointer<passwd>?
+            let code = getpwuid_r(uid, &entry, &buffer, buffer.count, &found)
+            return (code, found?.pointee.pw_name.map { String(cString: $0) })
+        }
+    }
+
+    /// The name of a group; nil if there is none.
+    package static func name(ofGroup gid: UInt32) -> String? {
+        var entry = GroupEntry()
+        return name { buffer in
+            var found: UnsafeMutablePointer<GroupEntry>?
+            let code = getgrgid_r(gid, &entry, &buffer, buffer.count, &found)
+            return (code, found?.pointee.gr_name.map { String(cString: $0) })
+        }
+    }
+
+    /// Calls one of getpwuid_r(3) and getgrgid_r(3) with memory that grows until the entry fits.
+    private static func name(_ call: (inout [CChar]) -> (code: Int32, name: String?)) -> String? {
+        var size = 1024
+        while true {
+            var buffer = [CChar](repeating: 0, count: size)
+            let (code, name) = call(&buffer)
+            guard code == ERANGE, size < maximumBytes else {
+                if code != EINTR { return name }
+                continue
+            }
+            size *= 2
+        }
+    }
+
+    /// The longest entry that is read.
+    private static let maximumBytes = 1 << 20
+
     /// Calls one of getpwnam_r(3) and getgrnam_r(3) with memory that grows until the entry fits.
     private static func lookUp(_ call: (inout [CChar]) -> (code: Int32, id: UInt32?)) -> LookupResult {
-        let maximum = 1 << 20
         var size = 1024
         while true {
             var buffer = [CChar](repeating: 0, count: size)
             let (code, id) = call(&buffer)
-            if code == ERANGE, size < maximum {
+            if code == ERANGE, size < maximumBytes {
                 size *= 2
             } else if code != EINTR {
                 if let id { return .id(id) }

@@ -101,6 +101,7 @@ package struct Daemon {
             reload: { [reloader] options, completion in reloader.reload(options, completion: completion) })
         service.setLayouts()
         let hasFinished = try serve(service, listening, shutdown)
+        service.audit.finish()
         guard hasFinished, let last = reloader.finish() else {
             // A backend hangs; waiting for it would hang as well. What was acknowledged is durable.
             logger.critical("not every request in flight could be finished")
@@ -234,6 +235,7 @@ package struct Daemon {
             service.control.keepAll()
             try reloader.start(service, mailboxes, fixed: fixed)
             try inspector.start(LoopGroup(mailboxes))
+            try service.audit.start(logger)
             let hasFinished = first.run()
             return others.map { $0.join() }.allSatisfy(\.self) && hasFinished
         } catch {

@@ -17,6 +17,7 @@ final class Service: Sendable {
     let sessions: SessionLimiter
     let decoding: DecodingThread
     let slowLog: SlowLog
+    let audit: AuditTrail
     let reload: Reloading
     let loopCount: Int
     let logger: Logger
@@ -42,6 +43,7 @@ final class Service: Sendable {
         self.cache = cache
         self.decoding = decoding
         slowLog = SlowLog()
+        audit = AuditTrail()
         self.reload = reload
         self.loopCount = loopCount
         self.logger = logger
@@ -59,6 +61,7 @@ final class Service: Sendable {
         sessions = service.sessions
         decoding = service.decoding
         slowLog = service.slowLog
+        audit = service.audit
         reload = service.reload
         loopCount = service.loopCount
         logger = service.logger

@@ -23,9 +23,15 @@ import Testing
         while "is ready" not in entry(): pass
         client = socket.socket(socket.AF_UNIX)
         client.connect(path)
-        body = b'{"jsonrpc":"2.0","id":1,"method":"record.read","params":{"collection":"c d","id":"a"}}'
-        client.sendall(struct.pack(">I", len(body)) + body)
-        while "record.read" not in entry(): pass
+        def call(method, **params):
+            body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
+            client.sendall(struct.pack(">I", len(body)) + body)
+            while f": {method}" not in entry(): pass
+        call("record.read", collection="c d", id="a")
+        call("record.upsert", collection="c d", id="a", item=1)
+        call("session.hello", client="an administrator")
+        call("record.deleteMatching", collection="c d", all=True)
+        while "1 record deleted" not in entry(): pass
         daemon.terminate()
         sys.exit(daemon.wait())
         """
@@ -45,10 +51,17 @@ import Testing
         let entries = try outcome.output.split(separator: "\n").map { try JSON(parsing: String($0)) }
         let opened = entries.first { $0["MESSAGE"]?.string == "backend main is open" }
         #expect(opened?["CRUDD_BACKEND"]?.string == "main" && opened?["PRIORITY"]?.string == "6")
-        let slow = try #require(entries.last)
+        let slow = try #require(entries.first { $0["CRUDD_METHOD"]?.string == "record.read" })
         #expect(slow["MESSAGE"]?.string?.contains("record.read on collection \"c d\" took") == true)
         #expect(slow["CRUDD_METHOD"]?.string == "record.read" && slow["CRUDD_COLLECTION"]?.string == "c d")
         #expect(slow["CRUDD_UID"]?.string == "0" && slow["CRUDD_SESSION"]?.string == "1")
         #expect(slow["SYSLOG_IDENTIFIER"]?.string == "crudd" && slow["PRIORITY"]?.string == "5")
+        let deletion = try #require(entries.first { $0["CRUDD_OUTCOME"] != nil })
+        let fields = [
+            "METHOD": "record.deleteMatching", "COLLECTION": "c d", "RECORDS": "1", "UID": "0", "USER": "root",
+            "SESSION": "1", "CLIENT": "an administrator", "OUTCOME": "ok",
+        ]
+        for (name, value) in fields { #expect(deletion["CRUDD_\(name)"]?.string == value, "\(name)") }
+        #expect(deletion["PRIORITY"]?.string == "5")
     }
 }

@@ -158,11 +158,18 @@ import Testing
         #expect(try peer.update("c", "a", "2").error?.name == "permission_denied")
 
         try daemon.installation.configure(configuration("- {users: [65534], allow: [write, admin]}"))
-        #expect(try root.reload() == ["access: changed"])
+        #expect(
+            try root.reload() == [
+                "access: changed",
+                "access: user nobody (65534) gains write and admin on all collections, admin of the daemon",
+            ])
         #expect(try peer.read("c", "a").error?.name == "permission_denied")
         #expect(try peer.update("c", "a", "2").result != nil)
         try daemon.installation.configure(configuration(nil))
-        #expect(try peer.reload() == ["access: removed"])
+        #expect(
+            try peer.reload() == [
+                "access: removed", "access: everybody gains read and write on all collections",
+            ])
         #expect(try peer.call("daemon.status").error?.name == "permission_denied")
         #expect(try peer.item("c", "a") == "2")
     }

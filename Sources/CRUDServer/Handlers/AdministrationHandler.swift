@@ -101,16 +101,19 @@ final class AdministrationHandler {
     // MARK: Other threads
 
     func reload(_ call: borrowing Call) {
-        let completion = delegated.begin(
-            call, overdue: CRUDError(.outcomeUnknown, "the reload takes long; the daemon's log will tell its outcome"))
         let options = Plan.Options(force: call.isTrue(.force), move: call.isTrue(.move))
+        let words = [options.force ? "force" : nil, options.move ? "move" : nil].compactMap(\.self)
+        let completion = delegated.begin(
+            call, overdue: CRUDError(.outcomeUnknown, "the reload takes long; the daemon's log will tell its outcome"),
+            audit: AuditEntry.Details(subject: words.isEmpty ? nil : "with \(words.joined(separator: " and "))"))
         loop.service.reload(options) { completion($0.map(\.json)) }
     }
 
     /// Executes what concerns all event loops.
     func inspect(_ request: Inspection.Request, _ call: borrowing Call) {
         let completion = delegated.begin(
-            call, overdue: CRUDError(.unavailable, "an event loop of the daemon takes long to reply"))
+            call, overdue: CRUDError(.unavailable, "an event loop of the daemon takes long to reply"),
+            audit: request.audit)
         inspector.append(Inspection(request, loop.service, completion))
     }
 

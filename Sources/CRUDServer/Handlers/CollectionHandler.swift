@@ -39,7 +39,7 @@ final class CollectionHandler {
     func drop(_ call: borrowing Call, _ collection: Collection) throws(CRUDError) {
         let isOfOriginals = call.isTrue(.moved)
         guard !isOfOriginals || !call.isTrue(.ifEmpty) else { throw Parameter.moved.invalid("goes without `ifEmpty`") }
-        let pending = PendingDrop(call, .slicedWrite, on: collection)
+        let pending = PendingDrop(call, of: collection, isOfOriginals: isOfOriginals)
         pending.start()
         let client = collection.client
         let request = DropRequest(
@@ -76,6 +76,15 @@ private final class PendingDescription: PendingRead {
 
 /// A `collection.drop` in flight.
 private final class PendingDrop: PendingRequest {
+    private let isOfOriginals: Bool
+
+    init(_ call: borrowing Call, of collection: Collection, isOfOriginals: Bool) {
+        self.isOfOriginals = isOfOriginals
+        super.init(call, .slicedWrite, on: collection)
+    }
+
+    override var audit: AuditEntry.Details? { .init(subject: isOfOriginals ? "of what moves have left" : nil) }
+
     override func reply(with item: WorkItem, _ range: Range<Int>) {
         guard let request = item as? DropRequest else { return }
         reply { output in
@@ -94,6 +103,8 @@ private final class PendingDrop: PendingRequest {
 
 /// A `collection.reindex` in flight.
 private final class PendingReindex: PendingRequest {
+    override var audit: AuditEntry.Details? { .init() }
+
     override func reply(with item: WorkItem, _ range: Range<Int>) {
         reply { $0.append("{}") }
     }

@@ -191,8 +191,18 @@ private final class PendingSearch: PendingRequest {
 
 /// A `record.deleteMatching` in flight.
 private final class PendingDeletion: PendingRequest {
+    /// How many records are known to be deleted.
+    private var count = 0
+    override var audit: AuditEntry.Details? { .init(records: count) }
+
+    override func reply(with error: CRUDError, isOverdue: Bool) {
+        count = error.details.deleted ?? 0
+        super.reply(with: error, isOverdue: isOverdue)
+    }
+
     override func reply(with item: WorkItem, _ range: Range<Int>) {
         guard let task = item as? BulkDelete else { return }
+        count = task.count
         reply { output in
             output.appendObject { result in
                 result.member("deleted", task.count)

@@ -27,6 +27,11 @@ final class Inspection: QueueItem, Sendable {
         case slowRequests(limit: Int)
         case sessions
         case closing(session: Int)
+
+        /// What the audit trail says of it.
+        var audit: AuditEntry.Details? {
+            if case .closing(let session) = self { .init(subject: "of session \(session)") } else { nil }
+        }
     }
 
     let byteCount = 0

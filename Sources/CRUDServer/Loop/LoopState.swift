@@ -21,6 +21,7 @@ final class LoopState {
     /// Bound how much is logged that peers cause.
     var slowLimit = LogLimiter()
     var denialLimit = LogLimiter()
+    var deletionLimit = LogLimiter()
     var refusalLimit = LogLimiter()
     /// Whether the daemon is stopping: no new request is accepted.
     var isDraining = false

@@ -18,4 +18,6 @@ struct RequestOutcome: Equatable {
 
     /// `ok`, and the names of the errors.
     static let names = ["ok"] + CRUDError.Code.all.map(\.name)
+
+    var name: String { Self.names[index] }
 }

@@ -79,7 +79,12 @@ final class Reload: PlacementChange {
     var changes: ReloadChanges {
         let changes = former.configuration.changes(to: configuration)
         let lines = backendPlan.changes + changes + fixed.changes(in: configuration) + plugins.warnings
-        return ReloadChanges(lines: lines, moves: plan.moves, cancelled: plan.cancellations)
+        let access = AccessComparison(
+            from: former.configuration.access, to: configuration.access,
+            collections: former.control.catalog.entries.keys)
+        return ReloadChanges(
+            lines: lines, gains: access.gains.map { "access: \($0)" }, moves: plan.moves,
+            cancelled: plan.cancellations)
     }
 
     // MARK: PlacementChange

@@ -94,6 +94,7 @@ final class Reloader: Sendable {
             let lines = changes.lines
             logger.notice("the configuration was reloaded, \(lines.isEmpty ? "nothing has changed" : "changes:")")
             for line in lines { logger.notice("\(line)") }
+            for line in changes.gains { logger.warning("\(line)") }
             manager.ready(service.summary)
             completion?(.success(changes))
         } catch {

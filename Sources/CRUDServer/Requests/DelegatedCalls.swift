@@ -19,12 +19,14 @@ final class DelegatedCalls {
 
     /// Begins a call.
     ///
-    /// - Parameter overdue: the reply where the other thread takes too long.
+    /// - Parameters:
+    ///   - overdue: the reply where the other thread takes too long.
+    ///   - audit: what the audit trail says of it; nil: nothing.
     /// - Returns: what the other thread is to call in the end.
-    func begin(_ call: borrowing Call, overdue: CRUDError) -> Completion {
+    func begin(_ call: borrowing Call, overdue: CRUDError, audit: AuditEntry.Details? = nil) -> Completion {
         let number = count
         count += 1
-        let request = PendingDelegation(call, overdue: overdue)
+        let request = PendingDelegation(call, overdue: overdue, audit)
         pending[number] = request
         request.start()
         return { [mailbox] in mailbox.post(.delegated(number, $0)) }
@@ -47,10 +49,13 @@ final class DelegatedCalls {
 /// A call that another thread executes.
 private final class PendingDelegation: PendingRequest {
     let overdue: CRUDError
+    private let details: AuditEntry.Details?
+    override var audit: AuditEntry.Details? { details }
     private var text: [UInt8] = []
 
-    init(_ call: borrowing Call, overdue: CRUDError) {
+    init(_ call: borrowing Call, overdue: CRUDError, _ details: AuditEntry.Details?) {
         self.overdue = overdue
+        self.details = details
         super.init(call, .read, on: nil)
     }
 

@@ -73,6 +73,9 @@ class PendingRequest: RequestCompletion {
     /// How it was executed, if it is a query, once that is known.
     var queryPlan: QueryPlan? { nil }
 
+    /// What the audit trail says of it; nil: nothing.
+    var audit: AuditEntry.Details? { nil }
+
     /// As how many requests in flight it counts.
     var weight: Int { 1 }
 
@@ -225,6 +228,7 @@ class PendingRequest: RequestCompletion {
         guard let outcome else { return }
         let arrival = arrival ?? session.loop.now
         session.count(method, outcome, arrival: arrival)
+        if let audit { session.noteAct(method, on: collection?.name, audit, outcome) }
         guard let duration = session.loop.slow?.duration(since: arrival) else { return }
         let start = begun ?? arrival + duration
         session.noteSlow(

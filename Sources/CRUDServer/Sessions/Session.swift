@@ -159,6 +159,19 @@ final class Session: StreamHandler {
             metadata: metadata(request.method, request.collection))
     }
 
+    /// Logs an act that administrators may be asked about. Those that need `admin` are never left out.
+    func noteAct(
+        _ method: Method, on collection: [UInt8]?, _ details: AuditEntry.Details, _ outcome: RequestOutcome
+    ) {
+        var suffix = ""
+        if method.definition.access != .admin {
+            guard let more = loop.deletionLimit.admit(at: loop.now) else { return }
+            suffix = more
+        }
+        loop.service.audit.append(
+            AuditEntry(method, on: collection, details, of: self, outcome, suffix: suffix))
+    }
+
     private func metadata(_ method: Method, _ collection: [UInt8]?) -> Logger.Metadata {
         var metadata: Logger.Metadata = [
             "session": "\(number)", "uid": "\(peer.uid)", "method": "\(method.name)",

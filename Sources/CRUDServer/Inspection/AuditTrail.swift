@@ -1,0 +1,95 @@
+import CRUDModel
+import CRUDThreads
+import CRUDWire
+import Glibc
+import Logging
+
+/// What one line of the log says of a request that administrators may be asked about: one that needs `admin` and
+/// changes something, or one that deletes many records.
+final class AuditEntry: QueueItem, Sendable {
+    let byteCount = 0
+    fileprivate let method: Method
+    fileprivate let collection: [UInt8]?
+    fileprivate let details: Details
+    fileprivate let uid: uid_t
+    fileprivate let session: Int
+    fileprivate let client: String
+    fileprivate let outcome: RequestOutcome
+    /// What is put behind the line.
+    fileprivate let suffix: String
+
+    /// What the method and its collection do not say.
+    struct Details: Sendable {
+        /// Such as "of session 7".
+        var subject: String?
+        /// How many records are known to be deleted.
+        var records: Int?
+    }
+
+    init(
+        _ method: Method, on collection: [UInt8]?, _ details: Details, of session: Session, _ outcome: RequestOutcome,
+        suffix: String
+    ) {
+        self.method = method
+        self.collection = collection
+        self.details = details
+        uid = session.peer.uid
+        self.session = session.number
+        client = session.client
+        self.outcome = outcome
+        self.suffix = suffix
+    }
+
+    fileprivate func message(_ user: String) -> String {
+        var text = "session \(session) of uid \(uid)"
+        if !user.isEmpty { text += " (\(user))" }
+        if !client.isEmpty { text += ", client \(quoted(client.utf8))" }
+        text += ": \(method.name)"
+        if let subject = details.subject { text += " \(subject)" }
+        if let collection { text += " on collection \(quoted(collection))" }
+        text += ": \(outcome.name)"
+        if let records = details.records { text += ", \(records) record\(records == 1 ? "" : "s") deleted" }
+        return text + suffix
+    }
+
+    fileprivate func metadata(_ user: String) -> Logger.Metadata {
+        var metadata: Logger.Metadata = [
+            "session": "\(session)", "uid": "\(uid)", "method": "\(method.name)", "outcome": "\(outcome.name)",
+        ]
+        if !user.isEmpty { metadata["user"] = "\(user)" }
+        if !client.isEmpty { metadata["client"] = "\(client)" }
+        if let collection { metadata["collection"] = "\(String(decoding: collection, as: UTF8.self))" }
+        if let records = details.records { metadata["records"] = "\(records)" }
+        return metadata
+    }
+}
+
+/// Logs who has done what, on a thread of its own: the name of a user may come from a directory on the network.
+final class AuditTrail: Sendable {
+    private let queue = WorkQueue<AuditEntry>()
+    private let hasEnded = OneShot<Bool>()
+
+    /// How long the end of the daemon waits for the names of users.
+    private static let timeout = Duration.seconds(5)
+
+    func start(_ logger: Logger) throws(ThreadFailure) {
+        _ = try Thread(named: "audit") { [queue, hasEnded] in
+            while case .items(let entries) = queue.take(timeout: nil) {
+                var users = UserNames()
+                for entry in entries {
+                    let user = users.name(of: entry.uid)
+                    logger.notice("\(entry.message(user))", metadata: entry.metadata(user))
+                }
+            }
+            hasEnded.resolve(true)
+        }
+    }
+
+    func append(_ entry: AuditEntry) { _ = queue.append(entry) }
+
+    /// Logs what has not been logged yet.
+    func finish() {
+        queue.close()
+        _ = hasEnded.wait(atMost: Self.timeout)
+    }
+}

@@ -34,8 +34,8 @@ PLUGINS = $(shell ls Plugins/*/Entry.swift | cut -d / -f 2 | tr '[:upper:]' '[:l
 SWIFT_NEEDED = 6.3
 PACKAGES = python3 libpq-dev libsqlite3-dev libyaml-dev pkg-config patchelf binutils git ca-certificates
 PACKAGE_TEST_PACKAGES = iproute2 lintian man-db mandoc postgresql sqlite3 systemd systemd-container
-TEST_PACKAGES = pgbouncer postgresql tmux python3-prometheus-client
-CLUSTER_PACKAGES = etcd-server patroni postgresql procps python3-etcd util-linux
+TEST_PACKAGES = etcd-server haproxy iproute2 patroni pgbouncer postgresql procps python3-etcd \
+	python3-prometheus-client tmux util-linux
 BENCH_PACKAGES = redis-server postgresql
 
 # Sizes of the bench; a quick one: `make bench RECORDS=10000 SECONDS=1 ROUNDS=1`.
@@ -55,7 +55,7 @@ DOCUMENTS = README.md CHANGELOG.md LICENSE $(wildcard etc/*.md) etc/crudd.yaml s
 	$(wildcard Sources/*/README.md Plugins/*/README.md systemd/examples/*)
 
 .PHONY: help toolchain deps deps-test deps-bench build demo docs man test test-allocations test-asan test-cluster \
-	test-package test-bare fuzz check lint bench bench-compare install deb uninstall clean
+	test-fail-over test-package test-bare fuzz check lint bench bench-compare install deb uninstall clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -105,10 +105,13 @@ test: deps-test ## Run all tests
 	swift build --build-tests
 	@Tests/run
 
-test-cluster: deps ## Run the daemon on a PostgreSQL cluster that Patroni keeps, through the loss of servers (as root)
-	@$(call apt_install,$(CLUSTER_PACKAGES))
+test-cluster: deps-test ## Run the daemon on a PostgreSQL cluster that Patroni keeps, while servers are lost (as root)
 	swift build --build-tests
 	@Tests/run cluster
+
+test-fail-over: deps-test ## Of these tests those that CI runs: a switch-over and a lost leader (as root)
+	swift build --build-tests
+	@Tests/run fail-over
 
 test-allocations: deps ## Count the heap allocations of reads in an optimised build
 	swift build --build-tests

@@ -7,9 +7,9 @@ package final class PatroniCluster: Sendable {
     package static let size = 3
     /// How long a leader stays one after it was heard of last, in seconds.
     package static let timeToLive = 12
-    private static let user = "postgres"
+    static let user = "postgres"
 
-    private let directory: TemporaryDirectory
+    let directory: TemporaryDirectory
     private let members: Mutex<[ContainedProcess?]>
     private let etcd: ContainedProcess
     /// Such as `127.64.7`, which no other cluster has.
@@ -18,6 +18,7 @@ package final class PatroniCluster: Sendable {
 
     /// - Parameter isStrict: `synchronous_mode_strict`: no commit without a standby.
     package init(isStrict: Bool) throws {
+        try Self.checkPrograms()
         let number = Self.count.add(1, ordering: .relaxed).newValue
         network = "127.\(64 + number % 128).\(1 + getpid() % 254)"
         directory = try TemporaryDirectory(in: PostgreSQLServer.parent)
@@ -39,9 +40,25 @@ package final class PatroniCluster: Sendable {
             try start(index)
         }
         try awaitStandbys()
-        guard try query("CREATE ROLE crudd SUPERUSER LOGIN") != nil else { throw Failure("no role: \(log)") }
-        // What other clients of the cluster see of it.
-        guard try query("CREATE TABLE probe (n integer)") != nil else { throw Failure("no table: \(log)") }
+        // The table is for what other clients of the cluster see of it.
+        let deadline = Deadline()
+        while try query("CREATE ROLE crudd SUPERUSER LOGIN; CREATE TABLE probe (n integer)", within: .seconds(30))
+            == nil
+        {
+            guard !deadline.hasPassed else { throw Failure("no statement is executed\n\(log)") }
+        }
+    }
+
+    /// Without one of them the cluster would not start, and say so after minutes.
+    private static func checkPrograms() throws {
+        let programs = ["etcd", "haproxy", "patroni", "patronictl", "pgbouncer", "pkill", "psql", "setpriv", "unshare"]
+        var missing = try programs.filter { try Command.run("sh", ["-c", "command -v \($0)"]).status != .exited(0) }
+        if try Command.run("/usr/bin/python3", ["-c", "import etcd"]).status != .exited(0) {
+            missing.append("python3-etcd")
+        }
+        guard missing.isEmpty else {
+            throw Failure("not installed: \(missing.joined(separator: ", ")); `make deps-test` installs them")
+        }
     }
 
     deinit {
@@ -54,7 +71,7 @@ package final class PatroniCluster: Sendable {
 
     package func address(_ index: Int) -> String { "\(network).\(index + 1)" }
 
-    private func name(_ index: Int) -> String { "m\(index)" }
+    func name(_ index: Int) -> String { "m\(index)" }
 
     private func file(_ index: Int) -> String { "\(directory.path)/\(name(index)).yml" }
 
@@ -145,7 +162,18 @@ package final class PatroniCluster: Sendable {
     /// Makes another member the leader, as an administrator does.
     package func switchOver() throws {
         let former = try leader
-        _ = try control(["switchover", "crudd", "--master", name(former), "--force"])
+        let deadline = Deadline()
+        // Patroni refuses it for as long as it has not heard of a standby lately, as on a busy machine.
+        while true {
+            do {
+                _ = try control(["switchover", "crudd", "--master", name(former), "--force"])
+                return
+            } catch {
+                if try leader != former { return }
+                if deadline.hasPassed { throw error }
+                poll(nil, 0, 500)
+            }
+        }
     }
 
     // MARK: Settings

@@ -18,10 +18,11 @@ package struct Permissions: OptionSet, Sendable, Hashable {
         ("read", .read), ("write", .write), ("admin", .admin),
     ]
 
+    /// The names.
+    package var words: [String] { Self.names.filter { contains($0.permission) }.map(\.name) }
+
     /// The names, as in "read and write".
-    package var list: String {
-        Self.names.filter { contains($0.permission) }.map(\.name).joined(separator: " and ")
-    }
+    package var list: String { words.joined(separator: " and ") }
 }
 
 /// One rule of `access`.
@@ -82,6 +83,16 @@ package struct AccessPolicy: Sendable {
             return rule.allow
         }
         return []
+    }
+
+    /// What the rules that apply to a peer allow it, in their order: of two that match a collection the first decides.
+    /// Rules that allow nothing are left out, lest they tell which collections there are.
+    package func allowances(
+        uid: UInt32, groups: [UInt32]
+    ) -> [(collections: [CollectionPattern]?, allow: Permissions)] {
+        if let permissions = permissionsWithoutRules(uid: uid) { return [(nil, permissions)] }
+        return (rules ?? []).filter { $0.applies(uid: uid, groups: groups) && !$0.allow.isEmpty }
+            .map { ($0.collections, $0.allow) }
     }
 
     /// The permissions of peers that no rule applies to; nil where the rules decide.

@@ -37,6 +37,7 @@ import Testing
         ("collection.drop", #"{"collection":"c"}"#), ("backend.list", "{}"), ("plugin.list", "{}"),
         ("session.hello", "{}"), ("daemon.ping", "{}"), ("daemon.status", "{}"), ("daemon.metrics", "{}"),
         ("daemon.slowLog", "{}"), ("session.list", "{}"), ("daemon.reload", "{}"), ("rpc.discover", "{}"),
+        ("session.whoami", "{}"), ("access.check", #"{"method":"daemon.ping"}"#),
         ("session.close", #"{"session":1000000}"#),
     ]
 

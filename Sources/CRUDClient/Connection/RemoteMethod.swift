@@ -44,6 +44,6 @@ struct RemoteMethod: Sendable {
         [read, exists, readMany, query, count, listCollections, describeCollection, changes, hello, ping]
         + [
             "backend.list", "plugin.list", "session.list", "daemon.status", "daemon.metrics", "daemon.slowLog",
-            "rpc.discover",
+            "rpc.discover", "session.whoami", "access.check",
         ].map { RemoteMethod($0, .reads) }
 }

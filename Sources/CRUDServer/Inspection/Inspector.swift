@@ -27,6 +27,7 @@ final class Inspection: QueueItem, Sendable {
         case slowRequests(limit: Int)
         case sessions
         case closing(session: Int)
+        case access(AccessQuestion, user: String)
 
         /// What the audit trail says of it.
         var audit: AuditEntry.Details? {
@@ -71,6 +72,8 @@ final class Inspection: QueueItem, Sendable {
             writer.object { result in
                 result.member("sessions", objects: sessions) { $0.describe(to: &$1, user: users.name(of: $0.uid)) }
             }
+        case .access(let question, let user):
+            return question.answer(service.configuration.access, try Peer(named: user))
         case .closing(let session):
             let replies = try loops.ask(within: timeout) { .closeSession(session, $0) }
             guard replies.contains(true) else {

@@ -46,7 +46,7 @@ final class CollectionDirectory {
 
 extension MethodAccess {
     /// What a peer must be allowed.
-    fileprivate var permissions: Permissions {
+    var permissions: Permissions {
         switch self {
         case .everybody: []
         case .read: .read

@@ -15,6 +15,7 @@ final class Router: CallHandler {
     private let batches: BatchHandler
     private let descriptions: CollectionHandler
     private let administration: AdministrationHandler
+    private let access: AccessHandler
     private let loop: LoopState
 
     init(
@@ -30,6 +31,7 @@ final class Router: CallHandler {
         batches = BatchHandler(loop, collections, encoder)
         descriptions = CollectionHandler(loop)
         administration = AdministrationHandler(loop, delegated, inspector)
+        access = AccessHandler(loop, delegated, inspector)
         self.loop = loop
     }
 
@@ -39,7 +41,12 @@ final class Router: CallHandler {
     func handle(_ call: borrowing Call) -> Disposition {
         if loop.logsRequests { log(call) }
         do throws(CRUDError) {
-            if call.method == .recordBatch { return try batches.execute(call) }
+            switch call.method {
+            case .recordBatch: return try batches.execute(call)
+            // It is about a collection and does not use it.
+            case .accessCheck: return try handleWithoutCollection(call)
+            default: break
+            }
             guard let name = call[.collection] else { return try handleWithoutCollection(call) }
             let collection = try collections.find(name, call, to: call.request.traits.access)
             let isLongWrite = collection.takesLong(call.request[.item], patch: call.request[.patch])
@@ -89,8 +96,9 @@ final class Router: CallHandler {
         case .collectionDrop: try descriptions.drop(call, collection)
         case .collectionReindex: descriptions.reindex(call, collection)
         case .recordBatch, .collectionList, .backendList, .pluginList, .sessionHello, .daemonPing, .daemonStatus,
-            .daemonReload, .daemonMetrics, .daemonSlowLog, .sessionList, .sessionClose, .discover:
-            // Their rows of the method table have no collection.
+            .daemonReload, .daemonMetrics, .daemonSlowLog, .sessionList, .sessionClose, .discover, .sessionWhoami,
+            .accessCheck:
+            // Their rows of the method table have no collection, or they do not use it.
             throw CRUDError(.internalError, "the method has no collection")
         }
     }
@@ -112,6 +120,8 @@ final class Router: CallHandler {
         case .sessionList: administration.inspect(.sessions, call)
         case .sessionClose: administration.inspect(.closing(session: administration.session(call)), call)
         case .discover: administration.discover(call)
+        case .sessionWhoami: access.whoami(call)
+        case .accessCheck: try access.check(call)
         case .recordRead, .recordExists, .recordReadMany, .recordCreate, .recordUpdate, .recordDelete, .recordUpsert,
             .recordPatch, .recordQuery, .recordCount, .recordDeleteMatching, .recordBatch, .collectionDescribe,
             .collectionChanges, .collectionDrop, .collectionReindex:

@@ -2,10 +2,15 @@ import CLinux
 import Glibc
 
 /// The identity of a session's peer, as the kernel gives it (unix(7), SO_PEERCRED and SO_PEERGROUPS).
-struct Peer {
+struct Peer: Sendable {
     let uid: uid_t
     /// The primary group and all others.
     let groups: [gid_t]
+
+    init(uid: uid_t, groups: [gid_t]) {
+        self.uid = uid
+        self.groups = groups
+    }
 
     /// - Returns: nil if the kernel does not tell.
     init?(of descriptor: CInt) {

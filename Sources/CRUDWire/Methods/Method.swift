@@ -4,7 +4,7 @@ package enum Method: Int, CaseIterable, Sendable {
     case recordExists, recordReadMany, recordQuery, recordCount, recordDeleteMatching, recordBatch
     case collectionList, collectionDescribe, collectionChanges, collectionDrop, collectionReindex
     case backendList, pluginList
-    case sessionHello, daemonPing, daemonStatus, daemonMetrics, daemonSlowLog
+    case sessionHello, sessionWhoami, accessCheck, daemonPing, daemonStatus, daemonMetrics, daemonSlowLog
     case sessionList, sessionClose
     case daemonReload, discover
 
@@ -71,7 +71,7 @@ package struct MethodTraits: Sendable {
     package var name: StaticString
     package var access: MethodAccess
     /// A bit for each required parameter.
-    var required: UInt32
+    var required: UInt64
     /// A bit for each required or optional parameter.
-    var allowed: UInt32
+    var allowed: UInt64
 }

@@ -45,6 +45,10 @@ extension MethodTable {
         ],
         optional: ["plan": plan])
 
+    static let permission = #"{"enum":["read","write","admin"]}"#
+    /// What a rule allows the caller.
+    static let accessRule = object(["allow": array(permission)], optional: ["collections": array(string)])
+
     static let empty = object([:])
 
     /// What has become of one operation of a batch.

@@ -89,6 +89,17 @@ package enum MethodTable {
             optional: [.client, .protocolVersion],
             result: object(["daemon": string, "version": string, "protocol": integer, "limits": limits])),
         MethodDefinition(
+            .sessionWhoami, "session.whoami", .everybody, "Returns who the caller is, and what the rules allow it.",
+            result: object([
+                "session": integer, "uid": integer, "groups": array(integer), "access": array(accessRule),
+            ])),
+        MethodDefinition(
+            .accessCheck, "access.check", .everybody, "Returns whether the caller, or another user, may call a method.",
+            required: [.method], optional: [.collection, .user],
+            result: object([
+                "allowed": boolean, "uid": integer, "requires": array(permission), "has": array(permission),
+            ])),
+        MethodDefinition(
             .daemonPing, "daemon.ping", .everybody, "Does nothing.", result: empty),
         MethodDefinition(
             .daemonStatus, "daemon.status", .admin, "Returns the state of the daemon.", result: status),

@@ -7,6 +7,7 @@ package enum Parameter: Int, CaseIterable, Sendable {
     case patch, upsert, operations, atomic
     case filter, prefix, sort, limit, cursor, explain, all, ifEmpty, move, moved
     case session, ttl, expiresAt, after, wait, items
+    case method, user
 
     /// The name on the wire.
     package var name: StaticString {
@@ -40,13 +41,15 @@ package enum Parameter: Int, CaseIterable, Sendable {
         case .after: "after"
         case .wait: "wait"
         case .items: "items"
+        case .method: "method"
+        case .user: "user"
         }
     }
 
     /// The kind of JSON value that it must be; nil for any, and for a boolean.
     package var kind: JSONKind? {
         switch self {
-        case .collection, .id, .ifRevision, .client, .prefix, .cursor, .after: .string
+        case .collection, .id, .ifRevision, .client, .prefix, .cursor, .after, .method, .user: .string
         case .ids, .fields, .operations, .sort: .array
         case .protocolVersion, .limit, .session, .ttl, .expiresAt, .wait: .number
         case .item, .patch, .filter, .upsert, .atomic, .explain, .all, .ifEmpty, .force, .move, .moved, .items: nil
@@ -101,6 +104,8 @@ package enum Parameter: Int, CaseIterable, Sendable {
             #"{"type":"number","minimum":0,"maximum":\#(DefaultLimits.waitSeconds),"default":0,"description":"#
                 + #""for how many seconds to wait for a change"}"#
         case .items: #"{"type":"boolean","default":true,"description":"false: without items"}"#
+        case .method: #"{"type":"string","description":"the name of a method"}"#
+        case .user: #"{"type":"string","description":"a name or a number"}"#
         }
     }
 
@@ -113,7 +118,7 @@ package enum Parameter: Int, CaseIterable, Sendable {
     }
 
     /// Its bit in a set of parameters.
-    package var mask: UInt32 { 1 << UInt32(rawValue) }
+    package var mask: UInt64 { 1 << UInt64(rawValue) }
 
     /// How many there are.
     package static let count = allCases.count

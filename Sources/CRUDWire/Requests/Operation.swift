@@ -39,12 +39,12 @@ package struct Operation {
         /// The permissions that the operation requires.
         package var access: MethodAccess { method?.definition.access ?? .read }
 
-        fileprivate var required: UInt32 {
+        fileprivate var required: UInt64 {
             method?.definition.traits.required ?? Parameter.collection.mask | Parameter.id.mask
                 | Parameter.ifRevision.mask
         }
 
-        fileprivate var allowed: UInt32 { method?.definition.traits.allowed ?? required }
+        fileprivate var allowed: UInt64 { method?.definition.traits.allowed ?? required }
 
         /// Whether a parameter may be null.
         fileprivate func takesNull(_ parameter: Parameter) -> Bool {

@@ -10,7 +10,7 @@ package struct Request: ~Copyable {
     /// The method.
     package internal(set) var traits = Method.daemonPing.definition.traits
     /// A bit for each parameter that the request has.
-    private var present: UInt32 = 0
+    private var present: UInt64 = 0
     /// The position of each parameter; valid only where its bit is set.
     private var slots = [JSONSlice](
         repeating: JSONSlice(start: 0, end: 0, kind: .null), count: Parameter.count)

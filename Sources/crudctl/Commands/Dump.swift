@@ -44,6 +44,8 @@ struct Dump: DaemonCommand {
     private func names(_ client: Client) async throws -> [String] {
         guard all else { return collections }
         let list = ResultObject(try await client.call("collection.list", json: Array("{}".utf8)))
-        return (list?.elements("collections") ?? []).compactMap { ResultObject(Array($0))?.string("name") }
+        let names = (list?.elements("collections") ?? []).compactMap { ResultObject(Array($0))?.string("name") }
+        if names.isEmpty { try await Denial.check(client) }
+        return names
     }
 }

@@ -127,7 +127,7 @@ import Testing
 }
 
 /// The records of a table with the sequence numbers 1, 2 and so on.
-private final class SequenceSource: RecordSource {
+final class SequenceSource: RecordSource {
     private let table: TableSource
 
     init(_ table: TableSource) {

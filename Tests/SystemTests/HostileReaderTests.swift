@@ -129,6 +129,39 @@ import Testing
         #expect(try daemon.process.waitForExit(until: Deadline(.seconds(20))) == .exited(0), "\(daemon.log)")
     }
 
+    /// What all searches hold in a child has a bound: before, they took more than its limit, and it was killed again
+    /// and again.
+    @Test(arguments: ["sqlite-process", "filesystem-process"])
+    func aChildOutlivesThem(collection: String) throws {
+        let daemon = try Daemon(Self.configuration)
+        let witness = try daemon.connect()
+        let text = String(repeating: "a", count: 4_000_000)
+        for id in 0..<4 { #expect(try witness.create(collection, "\(id)", #"{"n":1,"t":"\#(text)"}"#).result != nil) }
+        let children = try daemon.children
+        let attackers = try (0..<8).map { _ in
+            let attacker = try daemon.connect()
+            for id in 0..<4 {
+                try attacker.sendFrame(
+                    Connection.request("record.query", #"{"collection":"\#(collection)","limit":2}"#, id: "\(id)"))
+            }
+            return attacker
+        }
+        // In the order in which the replies come: those that are not read take room.
+        var missing = Array(repeating: 4, count: attackers.count)
+        let deadline = Deadline(.seconds(120))
+        while missing.contains(where: { $0 > 0 }) {
+            try #require(!deadline.hasPassed)
+            for (number, attacker) in attackers.enumerated() where try attacker.hasSomethingToRead() {
+                let reply = String(
+                    decoding: try attacker.receiveFrame(until: deadline)?.prefix(200) ?? [], as: UTF8.self)
+                #expect(reply.contains(#""result":{"records":[{"id""#), "\(reply)")
+                missing[number] -= 1
+            }
+        }
+        #expect(try daemon.children == children)
+        #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
+    }
+
     /// Parts of long records are found by another thread than an event loop's.
     @Test func partsOfLongRecords() throws {
         let daemon = try Daemon()

@@ -27,6 +27,8 @@ struct CandidateVisitor: ~Copyable {
         case manyTies
         /// It takes long to decide about the last record.
         case longRecord
+        /// There is no memory for what the search would hold.
+        case noMemory
     }
 
     private let purpose: Purpose
@@ -68,6 +70,7 @@ struct CandidateVisitor: ~Copyable {
     private(set) var stop: Stop?
     /// The records that it takes long to decide about.
     private var long: LongVisits
+    private let memory: SearchMemoryShare
     /// The last record of a scan that has stopped.
     private(set) var last: (id: [UInt8], value: SortValue?, position: UInt64) = ([], nil, 0)
 
@@ -84,9 +87,10 @@ struct CandidateVisitor: ~Copyable {
     ///   - maximumBytes: what the texts of a page and a cursor may take together.
     init(
         _ query: Query, _ purpose: Purpose, _ decode: QueryTarget.Decoder?, _ evaluator: consuming FilterEvaluator,
-        maximumBytes: Int, _ limits: SearchLimits
+        maximumBytes: Int, _ limits: SearchLimits, _ memory: SearchMemoryShare
     ) {
         self.purpose = purpose
+        self.memory = memory
         self.query = query
         self.decode = decode
         self.maximumBytes = maximumBytes
@@ -153,7 +157,9 @@ struct CandidateVisitor: ~Copyable {
         if let endID = planned.endID, !record.id.lexicographicallyPrecedes(endID) { return end(.scanEnd) }
         guard needsItems, long.areLong(record.item.count * passes) else { return examine(record) }
         if isUnkeyedScan, long.areDecided(record) { return pass(record) }
-        guard long.keep(record, in: planned) else { return end(.longRecord) }
+        let isContinued = long.keep(record, in: planned)
+        guard holdMemory() else { return end(.noMemory) }
+        guard isContinued else { return end(.longRecord) }
         return pass(record)
     }
 
@@ -221,6 +227,27 @@ struct CandidateVisitor: ~Copyable {
     /// How long the name of a corrupt record is at the most, escapes, quotes and comma included.
     private static func size(ofCorrupt id: [UInt8]) -> Int { id.count * 6 + 3 }
 
+    // MARK: Memory
+
+    /// Takes memory for what is held, or gives back what is not held any more.
+    ///
+    /// - Returns: whether there is enough.
+    private func holdMemory() -> Bool {
+        memory.hold(long.memory + (purpose == .page ? Self.memory(ofPage: first.contentBytes) : 0))
+    }
+
+    /// How much memory the search may need, about.
+    var maximumMemory: Int {
+        long.maximumMemory + (purpose == .page ? Self.memory(ofPage: maximumBytes) : 0)
+    }
+
+    /// The records of a page, and their texts one behind the other. Small pages do not count.
+    private static func memory(ofPage bytes: Int) -> Int {
+        bytes <= 256 << 10 ? 0 : 2 * (bytes / pageStep + 1) * pageStep
+    }
+
+    private static let pageStep = 1 << 20
+
     // MARK: Long records
 
     /// Has whoever waits asked during decisions, too, of which there may be long ones.
@@ -247,9 +274,12 @@ struct CandidateVisitor: ~Copyable {
             // Where the scan has not stopped at this record, no more than the decision matters.
             stop = .sliceEnd
             visit.record.withRecord { _ = examine($0) }
+            if stop == .noMemory { return }
             if !isLast { stop = before }
         }
         planned = scan
+        long.areDone()
+        _ = holdMemory()
     }
 
     // MARK: Decisions
@@ -309,6 +339,10 @@ struct CandidateVisitor: ~Copyable {
         }
         let content = purpose == .page ? try text.write(record, item: item, isValid: validates) : Array(record.revision)
         first.insert(FirstRecords.Entry(position: position, content: content))
+        guard holdMemory() else {
+            stop = .noMemory
+            return
+        }
         // With a filter it is not worth while to look for one more.
         guard planned.ordering == .full, query.filter != nil || first.hasLeftOut, let threshold = first.threshold,
             values.compare(id: id, in: item, with: threshold) >= 0

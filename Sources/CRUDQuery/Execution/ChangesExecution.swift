@@ -35,6 +35,9 @@ package final class ChangesExecution: RecordVisitor {
     /// The change that the scan has stopped at, as it takes long to decide about it.
     private var long: RecordCopy?
     private var decision: LongRecordJob?
+    private let memory: SearchMemoryShare
+    /// How much there was not for the change that the scan has stopped at.
+    private var missingMemory: Int?
     private let passes: Int
 
     /// How many changes the page has.
@@ -72,6 +75,7 @@ package final class ChangesExecution: RecordVisitor {
         needsItems = query.filter != nil || query.withItems
         passes = evaluator.passes + (query.withItems ? 1 : 0) + (decode == nil ? 0 : 16)
         slice = Slice(limits, limits.slice)
+        memory = SearchMemoryShare(of: limits.memory)
         end = start
     }
 
@@ -100,8 +104,10 @@ package final class ChangesExecution: RecordVisitor {
         if let decision {
             if decision.isPending() { return false }
             self.decision = nil
+            memory.giveBack()
             return try isEnd()
         }
+        if memory.isWaiting { return false }
         guard end < upper else { return true }
         slice = Slice(limits, limits.slice)
         var scan = RecordScan(.sequence)
@@ -118,20 +124,24 @@ package final class ChangesExecution: RecordVisitor {
             return false
         }
         if try isEnd() { return true }
+        if let missing = missingMemory.take() { memory.wait(for: missing) }
         guard !hasStopped, visited < scan.limit else { return false }
         end = upper
         return true
     }
 
-    /// Whether the next slice would be in vain: another thread decides about a long record.
-    package var isWaiting: Bool { decision?.isPending() ?? false }
+    /// Whether the next slice would be in vain: another thread decides about a long record, or there is no memory for
+    /// it.
+    package var isWaiting: Bool { decision?.isPending() ?? memory.isWaiting }
 
     private func decide(
         _ record: RecordCopy, _ isAbandoned: @escaping @Sendable () -> Bool, by executor: any LongRecordExecutor
     ) {
-        // While the decision is not done this object does nothing else, whoever calls it.
-        nonisolated(unsafe) let execution = self
+        // While the decision is not done this object does nothing else, whoever calls it. It does not live for that
+        // alone.
+        nonisolated(unsafe) weak let made = self
         decision = LongRecordJob(by: executor) { yield in
+            guard let execution = made else { return }
             execution.evaluator.work = Work {
                 yield()
                 return isAbandoned()
@@ -155,9 +165,15 @@ package final class ChangesExecution: RecordVisitor {
     package func visit(_ record: FoundRecord) -> Bool {
         visited += 1
         let isLong = isLong(record)
-        if isLong { long = RecordCopy(record) }
+        if isLong { keep(record) }
         hasStopped = isLong || !take(record)
         return !hasStopped
+    }
+
+    /// Keeps a long record if there is memory, in which it is decoded and written, too.
+    private func keep(_ record: FoundRecord) {
+        let bytes = 3 * record.item.count
+        if memory.hold(bytes) { long = RecordCopy(record) } else { missingMemory = bytes }
     }
 
     private func isLong(_ record: FoundRecord) -> Bool {

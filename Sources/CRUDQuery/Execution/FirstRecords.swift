@@ -28,7 +28,7 @@ struct FirstRecords {
     private let maximumBytes: Int
     private var entries: [Entry] = []
     private var isHeap = false
-    private var contentBytes = 0
+    private(set) var contentBytes = 0
     private var valueBytes = 0
     /// Bytes of the page that are not of its records.
     private var reservedBytes = 0

@@ -5,6 +5,8 @@ struct LongVisits {
     /// The records, and the scans that have found them.
     private(set) var visits: [(scan: PlannedScan, record: RecordCopy)] = []
     private var bytes = 0
+    /// The longest that there has been.
+    private var longest = 0
     /// The revisions of those without a key, by id: each slice finds them again.
     private var unkeyed: [[UInt8]: [UInt8]] = [:]
     private let maximumBytes: Int
@@ -36,18 +38,31 @@ struct LongVisits {
         let copy = RecordCopy(record)
         visits.append((scan, copy))
         bytes += copy.byteCount
+        longest = max(longest, copy.byteCount)
         if case .unkeyed = scan.scan.order { unkeyed[Array(record.id)] = Array(record.revision) }
         return areGathered && bytes <= maximumBytes
     }
 
-    /// Takes those that are to be decided about.
+    /// Takes those that are to be decided about; they count until ``areDone()``.
     mutating func takeAll() -> [(scan: PlannedScan, record: RecordCopy)] {
-        defer { (visits, bytes) = ([], 0) }
+        defer { visits = [] }
         return visits
     }
 
+    /// Notes that those that were taken are not kept any more.
+    mutating func areDone() { bytes = 0 }
+
     mutating func removeAll() {
         _ = takeAll()
+        areDone()
         unkeyed.removeAll()
     }
+
+    // MARK: Memory
+
+    /// How much memory they take. One at a time is decoded and written.
+    var memory: Int { bytes == 0 ? 0 : bytes + 2 * longest }
+
+    /// How much memory they may take, if there are no longer ones.
+    var maximumMemory: Int { longest == 0 ? 0 : maximumBytes + 3 * longest }
 }

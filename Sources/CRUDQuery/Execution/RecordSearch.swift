@@ -27,6 +27,7 @@ final class RecordSearch: RecordVisitor {
     private var scans: [PlannedScan] = []
     /// One thread at a time uses a search, and no access to it is in progress when a record is visited.
     @exclusivity(unchecked) private var visitor: CandidateVisitor
+    private let memory: SearchMemoryShare
     /// Where a page has ended early.
     private var earlyEnd: SortPosition?
     /// About the long records of the last slice, and what comes then.
@@ -45,8 +46,9 @@ final class RecordSearch: RecordVisitor {
         self.timeout = timeout
         self.limits = limits
         indexes = target.indexes
+        memory = SearchMemoryShare(of: limits.memory)
         visitor = CandidateVisitor(
-            query, purpose, target.decode, evaluator, maximumBytes: maximumBytes, limits)
+            query, purpose, target.decode, evaluator, maximumBytes: maximumBytes, limits, memory)
     }
 
     // MARK: What has been found
@@ -96,10 +98,12 @@ final class RecordSearch: RecordVisitor {
             self.decision = nil
             return !isAbandoned() && resume()
         }
+        if memory.isWaiting { return false }
         if end == nil, let timeout { end = limits.now() + timeout }
         let path = if let path { path } else { try plan(source) }
         let slice = Slice(limits, path.needsOneSnapshot ? limits.snapshot : limits.slice)
         if let index = path.index, try !scanUnkeyed(index, source) {
+            if visitor.stop == .noMemory { return waitForMemory() }
             restart(without: index)
             return false
         }
@@ -128,6 +132,7 @@ final class RecordSearch: RecordVisitor {
             scans.append(resumed(planned, path))
             return endEarly(planned) || endSlice(path)
         case .longRecord: return endSlice(path)
+        case .noMemory: return waitForMemory()
         case nil, .scanEnd: if !scans.isEmpty, visitor.isSliceOver() { return endSlice(path) }
         }
         return nil
@@ -143,8 +148,8 @@ final class RecordSearch: RecordVisitor {
         case rest(of: PlannedScan, AccessPath)
     }
 
-    /// Whether the search waits for a decision, so that the next slice would be in vain.
-    var isWaiting: Bool { decision?.isPending() ?? false }
+    /// Whether the search waits for a decision or for memory, so that the next slice would be in vain.
+    var isWaiting: Bool { decision?.isPending() ?? memory.isWaiting }
 
     /// Has the long records of the slice decided about, if there are any.
     ///
@@ -157,9 +162,11 @@ final class RecordSearch: RecordVisitor {
             return false
         }
         afterDecision = continuation
-        // While the decision is not done this object does nothing else, whoever calls it.
-        nonisolated(unsafe) let search = self
+        // While the decision is not done this object does nothing else, whoever calls it. It does not live for that
+        // alone.
+        nonisolated(unsafe) weak let made = self
         decision = LongRecordJob(by: executor) { yield in
+            guard let search = made else { return }
             search.visitor.decideLongRecords {
                 yield()
                 return isAbandoned()
@@ -170,6 +177,7 @@ final class RecordSearch: RecordVisitor {
 
     /// Continues behind a decision.
     private func resume() -> Bool {
+        if visitor.stop == .noMemory { return waitForMemory() }
         switch afterDecision {
         case .end(let isComplete):
             if let earlyEnd { visitor.first.removeAll(behind: earlyEnd) }
@@ -181,6 +189,13 @@ final class RecordSearch: RecordVisitor {
             }
             return end(of: planned, path) ?? false
         }
+    }
+
+    /// Begins again when there is memory for all that the search may need.
+    private func waitForMemory() -> Bool {
+        memory.wait(for: visitor.maximumMemory)
+        restart()
+        return false
     }
 
     func visit(_ record: FoundRecord) -> Bool { visitor.visit(record) }

@@ -21,11 +21,14 @@ package struct SearchLimits: Sendable {
     var longRecords = LongRecords.inPlace
     /// In bytes that are looked at.
     var longWork = 512 << 10
-    /// How many bytes of long records are kept in one slice.
-    var maximumLongBytes = 16 << 20
+    /// How many bytes of long records are kept in one slice, but for the last record.
+    var maximumLongBytes = 4 << 20
+    /// What the search shares with others; nil: it holds what it needs.
+    var memory: SearchMemory?
 
-    package init(longRecords: LongRecords = .inPlace) {
+    package init(longRecords: LongRecords = .inPlace, memory: SearchMemory? = nil) {
         self.longRecords = longRecords
+        self.memory = memory
     }
 
     /// Of a search on an event loop, which is given up where these do not suffice.

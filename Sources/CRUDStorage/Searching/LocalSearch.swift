@@ -1,6 +1,7 @@
 package import CRUDFormats
 import CRUDModel
 package import CRUDQuery
+import Glibc
 
 /// A search that is executed in this process.
 final class LocalSearch: SearchExecution {
@@ -83,7 +84,20 @@ final class LocalSearch: SearchExecution {
 
 extension SearchLimits {
     /// Of a search on a thread that has other things to do.
-    package static let onThread = SearchLimits(longRecords: .handedOver(LongRecordThreads.searching))
+    package static let onThread = SearchLimits(
+        longRecords: .handedOver(LongRecordThreads.searching), memory: .ofThisProcess)
+}
+
+extension SearchMemory {
+    /// Half of what a child may make its own, 256 MiB at the most.
+    fileprivate static let ofThisProcess: SearchMemory = {
+        let most = 256 << 20
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_DATA.rawValue), &limit) == 0 else {
+            return SearchMemory(bytes: most)
+        }
+        return SearchMemory(bytes: Int(min(limit.rlim_cur / 2, rlim_t(most))))
+    }()
 }
 
 extension QueryTarget {

@@ -13,9 +13,11 @@ struct RemoteTask {
     private var number: Int?
     /// When to ask the child again, which waits for a thread of its own; nil: at once.
     private var pauseEnd: ContinuousClock.Instant?
+    private var pause = Self.shortestPause
 
-    /// How long a child is not asked that waits.
-    private static let pause = Duration.milliseconds(2)
+    /// How long a child is not asked that waits: longer each time.
+    private static let shortestPause = Duration.milliseconds(2)
+    private static let longestPause = Duration.milliseconds(64)
 
     init(
         _ request: SearchRequest, _ kind: ChildSearch.Kind, _ collection: BackendCollection, _ number: Int,
@@ -47,7 +49,8 @@ struct RemoteTask {
             try indexes.check()
             throw failures.report(error, during: "search")
         }
-        pauseEnd = slice.isWaiting ? .now + Self.pause : nil
+        pauseEnd = slice.isWaiting ? .now + pause : nil
+        pause = slice.isWaiting ? min(pause * 2, Self.longestPause) : Self.shortestPause
         if slice.error == nil, !slice.isDone || search.kind == .matching { number = slice.task }
         try indexes.check()
         if let error = slice.error { throw error }

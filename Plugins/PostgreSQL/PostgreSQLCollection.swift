@@ -30,8 +30,16 @@ final class PostgreSQLCollection: Sendable {
         var indexes: [Int64] = []
         var keepsSequences = false
         var table = TableState()
+        /// Why the table could not be changed.
+        var refusal: String?
         var layout: Layout
     }
+
+    /// Why something of the table cannot be used yet.
+    var refusal: String? { definition.withLock { $0.refusal } }
+
+    /// Notes why the table could not be changed; nil: it has been.
+    func note(refusal: String?) { definition.withLock { $0.refusal = refusal } }
 
     /// What can be used now.
     var layout: Layout { definition.withLock { $0.layout } }

@@ -47,8 +47,7 @@ struct ScanBounds {
             }
             order = range.isUnkeyed ? .unkeyed : .key
             guard let ready = indexes[index].scope else {
-                throw StorageFailure(
-                    .unavailable, "index \(indexes[index].number) of table \(collection.tableName) is being made")
+                throw Self.missing("index \(indexes[index].number) of table \(collection.tableName)", collection)
             }
             scope = ready
         case .sequence:
@@ -57,8 +56,7 @@ struct ScanBounds {
                     .unsupported, "table \(collection.tableName) was not opened for scans by sequence number")
             }
             guard collection.layout.hasSequenceIndexes else {
-                throw StorageFailure(
-                    .unavailable, "the indexes of table \(collection.tableName) for its changes are being made")
+                throw Self.missing("the index of table \(collection.tableName) for its changes", collection)
             }
             order = range.isUnsequenced ? .unsequenced : .sequence
             scope = collection.scope
@@ -78,6 +76,11 @@ struct ScanBounds {
             Int64(clamping: max(range.lowerSequence, 1)), range.upperSequence.map { Int64(clamping: $0 - 1) } ?? .max
         )
         if order == .key || order == .sequence { scan.hasUpper = false }
+    }
+
+    private static func missing(_ index: String, _ collection: PostgreSQLCollection) -> StorageFailure {
+        let state = collection.refusal.map { "cannot be made yet: \($0); it is tried again" } ?? "is being made"
+        return StorageFailure(.unavailable, "\(index) \(state)")
     }
 
     var parameters: Parameters {

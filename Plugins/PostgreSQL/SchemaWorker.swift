@@ -158,6 +158,7 @@ final class SchemaWorker: @unchecked Sendable {
     }
 
     private func finish(_ job: Job) {
+        job.collection.note(refusal: nil)
         state.withLock { state in
             state.current = nil
             if !job.isOutdated { state.jobs.removeAll { $0 === job } }
@@ -176,6 +177,7 @@ final class SchemaWorker: @unchecked Sendable {
             job.nextAttempt = Clock.monotonic + pause
             return state.jobs.contains { $0 === job }
         }
+        job.collection.note(refusal: failure.message)
         guard isWanted, job.loggedReason != failure.message, !hasToStop else { return }
         job.loggedReason = failure.message
         host.log(

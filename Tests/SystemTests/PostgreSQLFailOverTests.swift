@@ -143,7 +143,11 @@ import Testing
         let daemon = try Self.daemon(server.connection)
         let connection = try daemon.connect()
         #expect(try connection.upsert("c", "a", "1").result != nil)
+        // It lasts longer than the outage. The daemon, which would renew it for ten seconds, is stopped until then.
+        daemon.process.signal(SIGSTOP)
+        #expect(try server.query("UPDATE crudd.crudd_lease SET expires_at = now() + interval '1 day'") != nil)
         try server.kill()
+        daemon.process.signal(SIGCONT)
         try wait("the storage is closed") { daemon.log.contains("is opened again") }
         try server.start()
         try wait("a write") { try connection.upsert("c", "a", "2").result != nil }

@@ -5,7 +5,7 @@ package import CRUDPluginABI
 package struct PluginFailure: Error, Sendable {
     /// `CRUDD_…`
     package var status: Int
-    /// For the administrator's log; never for a peer.
+    /// For the administrator: the log, and what only an administrator is shown.
     package var message: String
     /// A JSON pointer (RFC 6901) into the options, or empty.
     package var pointer: String

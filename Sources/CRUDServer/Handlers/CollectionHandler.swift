@@ -61,16 +61,18 @@ final class CollectionHandler {
 /// when the count is there the collection may have moved.
 private final class PendingDescription: PendingRead {
     private let place: [UInt8]
+    private let isForAdministrator: Bool
 
     /// - Parameter place: what ``Collection/describePlace(_:)`` has returned.
     init(_ call: borrowing Call, _ collection: Collection, _ place: [UInt8]) {
         self.place = place
+        isForAdministrator = call.session.authority.isAdmin
         super.init(call, .scan, on: collection)
     }
 
     override func append(_ count: Int, to output: inout StreamBuffer) {
         guard let collection else { return }
-        output.append(collection.describe(place, count: count).span)
+        output.append(collection.describe(place, count: count, withReasons: isForAdministrator).span)
     }
 }
 
@@ -130,19 +132,20 @@ extension Collection {
     /// - Parameters:
     ///   - place: what ``describePlace(_:)`` has returned.
     ///   - count: nil where the collection is closed.
+    ///   - withReasons: whether to show a plugin's words.
     /// - Returns: those members, and what is known once it has been opened.
-    fileprivate func describe(_ place: [UInt8], count: Int?) -> [UInt8] {
+    fileprivate func describe(_ place: [UInt8], count: Int?, withReasons: Bool = false) -> [UInt8] {
         var description = JSONWriter()
         description.object { description in
             description.member("capabilities", strings: backend.capabilities.names)
-            describeIndexing(to: &description)
+            describeIndexing(to: &description, withReasons: withReasons)
             if let count { description.member("count", count) }
         }
         return Array(place.dropLast()) + [UInt8(ascii: ",")] + description.bytes.dropFirst()
     }
 
     /// The progress of the indexes that are being built; nothing where there are none.
-    fileprivate func describeIndexing(to description: inout JSONWriter) {
+    fileprivate func describeIndexing(to description: inout JSONWriter, withReasons: Bool) {
         let progress = stored.indexProgress
         guard !progress.isEmpty else { return }
         description.member("indexing", objects: progress) { index, members in
@@ -150,6 +153,7 @@ extension Collection {
             members.member("state", "building")
             members.member("indexed", index.indexed)
             members.member("total", index.total)
+            if withReasons, let reason = index.reason { members.member("reason", reason) }
         }
     }
 }

@@ -33,6 +33,9 @@ final class IndexBuilder: BackgroundWork {
         var number = 0
         /// The last record that has been looked at.
         var position: [UInt8] = []
+        /// Whether the plugin does not have the index yet.
+        var awaitsStorage = false
+        var isCounted = false
 
         init(_ collection: BackendCollection, _ indexes: IndexSet) {
             self.collection = collection
@@ -53,24 +56,33 @@ final class IndexBuilder: BackgroundWork {
         guard let indexes = collection.indexes, !builds.contains(where: { $0.indexes === indexes }),
             indexes.usable.count < indexes.paths.count
         else { return }
-        builds.append(Build(collection, indexes))
+        let build = Build(collection, indexes)
+        builds.append(build)
         // A failure shows in the first step again.
-        while indexes.usable.count < indexes.paths.count,
-            (try? hasFewUnkeyed(collection, indexes.usable.count)) == true
-        {
+        while indexes.usable.count < indexes.paths.count, (try? hasFewUnkeyed(build, indexes.usable.count)) == true {
             indexes.become(ready: indexes.usable.count + 1)
         }
-        if indexes.usable.count < indexes.paths.count { try? countProgress(of: indexes, in: collection) }
+        if indexes.usable.count < indexes.paths.count { try? countProgress(of: build) }
     }
 
-    private func hasFewUnkeyed(_ collection: BackendCollection, _ index: Int) throws(CRUDError) -> Bool {
+    private func hasFewUnkeyed(_ build: Build, _ index: Int) throws(CRUDError) -> Bool {
         let counter = RecordCounter()
         var scan = RecordScan(.unkeyed(index: index))
         scan.limit = Self.fewRecords
         scan.withItems = false
-        defer { storage.releaseSnapshot() }
-        try storage.reader().scan(scan, of: collection, into: counter)
+        try self.scan(scan, of: build, into: counter)
         return counter.count < Self.fewRecords
+    }
+
+    private func scan(_ scan: RecordScan, of build: Build, into visitor: any RecordVisitor) throws(CRUDError) {
+        defer { storage.releaseSnapshot() }
+        build.awaitsStorage = false
+        try storage.reader().scan(
+            scan, of: build.collection, into: visitor,
+            onMissingOrder: { reason in
+                build.awaitsStorage = true
+                build.indexes.awaitStorage(because: reason)
+            })
     }
 
     private final class RecordCounter: RecordVisitor {
@@ -111,7 +123,7 @@ final class IndexBuilder: BackgroundWork {
         } catch {
             // The failure has been logged. Other collections come first now.
             builds.append(build)
-            try? storage.restoreIndexes(of: build.collection)
+            if !build.awaitsStorage { try? storage.restoreIndexes(of: build.collection) }
             pacer.failed()
         }
     }
@@ -120,11 +132,11 @@ final class IndexBuilder: BackgroundWork {
     private func advance(_ build: Build) throws(CRUDError) -> Bool {
         let begin = MonotonicTime.now
         let step = RecordStep(.setKeys, in: build.collection, maximumBytes: Self.maximumStepBytes)
-        defer { storage.releaseSnapshot() }
         var scan = RecordScan(.unkeyed(index: build.number))
         scan.after = build.position.isEmpty ? nil : (key: [], id: build.position)
         scan.limit = pacer.records
-        try storage.reader().scan(scan, of: build.collection, into: step)
+        try self.scan(scan, of: build, into: step)
+        if !build.isCounted, build.indexes.usable.count < build.indexes.paths.count { try countProgress(of: build) }
         let isLast = step.count < pacer.records && !step.isFull
         // A record that has been changed meanwhile got its keys with the change.
         try storage.execute(step)
@@ -142,8 +154,11 @@ final class IndexBuilder: BackgroundWork {
 
     /// Sets how far a build has got. Keys are counted, for an index has them together: to look for records without one
     /// takes as long as a scan of all.
-    private func countProgress(of indexes: IndexSet, in collection: BackendCollection) throws(CRUDError) {
-        indexes.set(
-            total: try count(collection, .id), indexed: try count(collection, .key(index: indexes.usable.count)))
+    private func countProgress(of build: Build) throws(CRUDError) {
+        let total = try count(build.collection, .id)
+        // Nothing is indexed in one that is not there yet; it is counted with the first step.
+        let indexed = build.awaitsStorage ? 0 : try count(build.collection, .key(index: build.indexes.usable.count))
+        build.indexes.set(total: total, indexed: indexed)
+        build.isCounted = !build.awaitsStorage
     }
 }

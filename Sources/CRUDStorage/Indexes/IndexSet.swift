@@ -12,6 +12,8 @@ package final class IndexSet: Sendable {
         /// Records that the build in progress has looked at, and how many there are.
         var indexed = 0
         var total = 0
+        /// Why the plugin does not have the first of them yet; nil: it has.
+        var reason: String?
         /// Counts how often what the indexes hold has been thrown away.
         var generation = 0
     }
@@ -33,13 +35,16 @@ package final class IndexSet: Sendable {
         package var property: String
         package var indexed: Int
         package var total: Int
+        /// Why the storage does not have the index yet, in the plugin's words.
+        package var reason: String?
     }
 
     /// The indexes that are being built.
     package var progress: [Progress] {
         let state = state.withLock { $0 }
         return paths.dropFirst(state.readyCount).map {
-            Progress(property: $0.text, indexed: state.indexed, total: max(state.total, state.indexed))
+            Progress(
+                property: $0.text, indexed: state.indexed, total: max(state.total, state.indexed), reason: state.reason)
         }
     }
 
@@ -63,8 +68,21 @@ package final class IndexSet: Sendable {
         }
     }
 
-    func advance(by records: Int) { state.withLock { $0.indexed += records } }
+    /// The plugin does not have the next one yet.
+    func awaitStorage(because reason: String) { state.withLock { $0.reason = reason } }
+
+    func advance(by records: Int) {
+        state.withLock { state in
+            state.indexed += records
+            state.reason = nil
+        }
+    }
 
     /// The indexes before `count` are complete.
-    func become(ready count: Int) { state.withLock { $0.readyCount = count } }
+    func become(ready count: Int) {
+        state.withLock { state in
+            state.readyCount = count
+            state.reason = nil
+        }
+    }
 }

@@ -154,10 +154,13 @@ package final class SnapshotReader {
     /// - Parameters:
     ///   - continuesSnapshot: whether the snapshot of the last call is kept, whatever has been committed since.
     ///   - isAbandoned: asked now and then: whether nobody waits for the result any more.
+    ///   - onMissingOrder: called, and nothing logged, where the plugin cannot scan in that order yet; it is given the
+    ///     plugin's words. nil: that is a failure like any other.
     /// - Throws: `unavailable`, `corrupt`, `internal_error`.
     func scan(
         _ scan: RecordScan, of collection: BackendCollection, into visitor: any RecordVisitor,
-        continuesSnapshot: Bool = false, isAbandoned: () -> Bool = { false }
+        continuesSnapshot: Bool = false, isAbandoned: () -> Bool = { false },
+        onMissingOrder: ((String) -> Void)? = nil
     ) throws(CRUDError) {
         guard let handle = collection.handle else { return }
         if !continuesSnapshot { renew() }
@@ -179,6 +182,10 @@ package final class SnapshotReader {
                     }
                 }
             }
+        }
+        if let onMissingOrder, Int(status) == CRUDD_UNAVAILABLE {
+            onMissingOrder(failure.take(status: status).message)
+            throw CRUDError(.unavailable, "the storage does not have that order yet")
         }
         if Int(status) != CRUDD_OK { throw fail(status, "scan") }
     }

@@ -79,7 +79,7 @@ final class FeedKeeper: BackgroundWork {
                 pacer.ended(begun: begin)
             }
         } catch {
-            // It has been logged. Other collections come first now.
+            // It has been logged, if it is a failure. Other collections come first now.
             if !entries[due].isFilling { entries[due].nextTrim = begin }
             entries.append(entries.remove(at: due))
             pacer.failed()
@@ -95,7 +95,7 @@ final class FeedKeeper: BackgroundWork {
         var scan = RecordScan(.unsequenced)
         scan.after = entry.position.isEmpty ? nil : (key: [], id: entry.position)
         scan.limit = pacer.records
-        try storage.reader().scan(scan, of: entry.collection, into: step)
+        try storage.reader().scan(scan, of: entry.collection, into: step, onMissingOrder: { _ in })
         // A record that has been changed meanwhile got its number with the change.
         try storage.execute(step)
         entry.position = step.lastID

@@ -18,9 +18,9 @@ extension MethodTable {
         ])
     static let changes = #"{"oneOf":[{"const":false},\#(object(["retention": integer]))]}"#
     static let corrupt: KeyValuePairs = ["corrupt": array(string)]
-    static let indexing = object([
-        "property": string, "state": #"{"const":"building"}"#, "indexed": integer, "total": integer,
-    ])
+    static let indexing = object(
+        ["property": string, "state": #"{"const":"building"}"#, "indexed": integer, "total": integer],
+        optional: ["reason": string])
 
     static let format = #"{"enum":["json","xml","plist"]}"#
     static let place = object(["backend": string, "format": format])

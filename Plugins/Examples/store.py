@@ -32,6 +32,8 @@ CREATE TABLE IF NOT EXISTS removed (
 CREATE TABLE IF NOT EXISTS history (collection INTEGER PRIMARY KEY, identity INTEGER, forgotten INTEGER);
 CREATE TABLE IF NOT EXISTS state (last_sequence INTEGER);
 INSERT INTO state SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM state);
+CREATE TABLE IF NOT EXISTS storage (identity INTEGER);
+INSERT INTO storage SELECT 1 + (random() & 0x3fffffffffffffff) WHERE NOT EXISTS (SELECT 1 FROM storage);
 """
 
 
@@ -77,6 +79,10 @@ class Store:
 
     def last_sequence(self):
         return self.query("SELECT last_sequence FROM state").fetchone()[0]
+
+    def identity(self):
+        """What tells this file from others, and is in every copy of it."""
+        return self.query("SELECT identity FROM storage").fetchone()[0]
 
     # Collections: one for each name and format
 
@@ -367,7 +373,8 @@ class Plugin:
             self.channel.send(id=id, result={})
         elif method == "open":
             self.store = Store(checked_path(params["options"]))
-            self.channel.send(id=id, result={"lastSequence": self.store.last_sequence()})
+            result = {"lastSequence": self.store.last_sequence(), "identity": self.store.identity()}
+            self.channel.send(id=id, result=result)
         elif method in self.RESULTS:
             self.channel.send(id=id, result=self.RESULTS[method](self.store, payload, **params))
         elif method in ("read", "scan"):

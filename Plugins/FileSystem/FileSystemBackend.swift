@@ -13,6 +13,7 @@ final class FileSystemBackend: StorageBackend {
     private let foreignFiles: ForeignFiles
     private let root: Root
     private let sequences: ReservedSequences
+    let identity: UInt64
     private let writer: FileSystemWriter
     /// Open collections by name and then format, as bytes: the host tells texts apart that Swift takes for equal.
     private var collections: [[UInt8]: [FileName.Format: FileSystemCollection]] = [:]
@@ -23,6 +24,7 @@ final class FileSystemBackend: StorageBackend {
         foreignFiles = ForeignFiles(host: host)
         root = try Root(path: options.directory, syncs: options.syncs)
         sequences = try ReservedSequences(in: root.directory, foreignFiles)
+        identity = try DirectoryIdentity.of(root.directory, host, foreignFiles)
         writer = FileSystemWriter(
             root: root, sequences: sequences, syncs: options.syncs, host: host, foreignFiles: foreignFiles)
         try removeTemporaryFiles(call)

@@ -150,7 +150,8 @@ final class Root: Sendable {
     /// Whether an entry is a file of ours beside the collections.
     private func isOurs(_ entry: Directory.Entry) -> Bool {
         if entry.name.elementsEqual(Self.lockName.utf8) { return true }
-        return entry.kind == S_IFREG && entry.name.elementsEqual(ReservedSequences.fileName.utf8)
+        let names = [ReservedSequences.fileName, DirectoryIdentity.fileName]
+        return entry.kind == S_IFREG && names.contains { entry.name.elementsEqual($0.utf8) }
     }
 
     /// Removes files that a crash has left beside the collections.

@@ -19,6 +19,7 @@ final class PostgreSQLBackend: StorageBackend {
     private let host: Host
     let capabilities: Capabilities
     let lastSequence: UInt64
+    let identity: UInt64
     /// Open collections by name and format, as bytes: Swift takes texts for equal that the host tells apart.
     private var collections: [[UInt8]: PostgreSQLCollection] = [:]
 
@@ -47,6 +48,7 @@ final class PostgreSQLBackend: StorageBackend {
             var capabilities = Self.capabilities(with: options)
             if try !Self.isDurable(connection, Wait(milliseconds: 10_000)) { capabilities.remove(.durable) }
             self.capabilities = capabilities
+            identity = try schema.identity(connection, Wait(milliseconds: 10_000))
             writer = Writer(settings, availability, lease, connection, isShared: options.isShared)
             keeper = LeaseKeeper(availability, lease, choice, chosen.connection)
             try keeper.start()

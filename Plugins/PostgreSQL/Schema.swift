@@ -3,7 +3,7 @@ import CRUDPluginKit
 /// The tables of this plugin in the schema of a backend.
 struct Schema {
     /// Of the tables here and of collections; what a later version has made is refused.
-    static let version: Int64 = 2
+    static let version: Int64 = 3
 
     private static let maximumAttempts = 5
 
@@ -22,7 +22,8 @@ struct Schema {
             let script: String
             switch try content(connection, wait) {
             case .nothing: script = creation
-            case .version(1): script = upgrade
+            case .version(1): script = "\(history); \(upgrade)"
+            case .version(2): script = upgrade
             case .version(Self.version): return
             case .version(let version):
                 throw StorageFailure(
@@ -92,14 +93,30 @@ struct Schema {
             UNIQUE (collection, path)
         );
         \(history);
+        \(storage);
         INSERT INTO \(table("crudd_lease")) (number, fence, sequence_ceiling) VALUES (1, 0, 0);
         INSERT INTO \(table("crudd_schema")) (version) VALUES (\(Self.version))
         """
     }
 
-    /// What version 1 lacks.
+    /// What version 2 lacks; version 1 has no history either.
     private var upgrade: String {
-        "\(history); UPDATE \(table("crudd_schema")) SET version = \(Self.version)"
+        "\(storage); UPDATE \(table("crudd_schema")) SET version = \(Self.version)"
+    }
+
+    private var storage: String {
+        """
+        CREATE TABLE \(table("crudd_storage")) (identity bigint PRIMARY KEY);
+        INSERT INTO \(table("crudd_storage")) (identity) VALUES (\(History.makeIdentity()))
+        """
+    }
+
+    /// What tells this storage from others; 0 where somebody has emptied the table.
+    func identity(_ connection: Connection, _ wait: Wait) throws(StorageFailure) -> UInt64 {
+        let result = try connection.query(
+            "SELECT max(identity) FROM \(table("crudd_storage"))", Parameters(), [], wait
+        ).check("read the identity of schema \(name)")
+        return UInt64(clamping: result.integer(0, 0))
     }
 
     private var history: String {

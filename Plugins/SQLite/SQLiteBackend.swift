@@ -22,6 +22,7 @@ final class SQLiteBackend: StorageBackend {
     /// Open collections by name and format, as bytes: Swift takes texts for equal that the host tells apart.
     private var collections: [[UInt8]: SQLiteCollection] = [:]
     private var scopesNumbered = 0
+    let identity: UInt64
 
     init(options: SQLiteOptions, host: Host, call: CallContext) throws(StorageFailure) {
         // Where this process has used SQLite before, it refuses; then it is only slower.
@@ -46,6 +47,8 @@ final class SQLiteBackend: StorageBackend {
                 try writer.transaction(.frees) { () throws(StorageFailure) in try schema.update() }
             }
             try writer.readSequenceCeiling()
+            // Somebody may have emptied the table; the storage has none then.
+            identity = UInt64(clamping: try connection.integer("SELECT max(identity) FROM crudd_storage") ?? 0)
             foreignWrites.start()
         } catch let error where error.status == .noSpace {
             throw StorageFailure(.unavailable, error.message)

@@ -7,7 +7,7 @@ import CSQLite
 /// ALTER TABLE checks every row of a STRICT table when it adds a column. So collections have tables that are not
 /// strict, and an index on a column that was just added, in which no row has a value, is made without visiting them.
 struct Schema {
-    static let version: Int64 = 3
+    static let version: Int64 = 4
 
     let connection: Connection
 
@@ -43,6 +43,9 @@ struct Schema {
                 identity INTEGER NOT NULL,
                 forgotten INTEGER NOT NULL
             ) STRICT;
+            CREATE TABLE IF NOT EXISTS crudd_storage (identity INTEGER NOT NULL) STRICT;
+            INSERT INTO crudd_storage (identity) SELECT \(History.makeIdentity())
+            WHERE NOT EXISTS (SELECT 1 FROM crudd_storage);
             """)
         if hasCollections { try updateCollections() }
         try connection.execute(
@@ -52,7 +55,7 @@ struct Schema {
             """)
     }
 
-    /// Gives the tables of version 1 the columns of version 2. Version 3 has a table more.
+    /// Gives the tables of version 1 the columns of version 2. Versions 3 and 4 have a table more each.
     private func updateCollections() throws(StorageFailure) {
         var tables: [(number: Int64, name: String)] = []
         try connection.query(

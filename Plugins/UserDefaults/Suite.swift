@@ -20,6 +20,8 @@ final class Suite {
     private var content = SuiteContent()
     /// The file when `content` was what it holds.
     private var known: SuiteFile.Status?
+    /// What tells the suite from others; 0 where that could not be stored yet.
+    private(set) var identity: UInt64 = 0
     /// Whether the file may be torn, since it could not be replaced by its copy.
     private var isTorn = false
 
@@ -36,6 +38,11 @@ final class Suite {
             host.log(.warning, "\(file.path) was torn and has been replaced by the copy from before its last change")
         }
         try load(call)
+        do {
+            identity = try file.identity() ?? 0
+        } catch {
+            host.log(.warning, "cannot store what tells suite \(name) from others: \(error.message)")
+        }
     }
 
     // MARK: Reading

@@ -185,6 +185,26 @@ final class SuiteFile {
         try syncDirectory()
     }
 
+    // MARK: The identity
+
+    /// The number that tells the suite from others, in a file beside it; made where there is none.
+    ///
+    /// - Returns: nil where it cannot be read or made.
+    func identity() throws(StorageFailure) -> UInt64? {
+        let identityPath = copyPath.replacing("crudd-copy", with: "crudd-identity")
+        if let text = try Self.read(identityPath) {
+            return UInt64(String(decoding: text, as: UTF8.self).prefix { $0 != "\n" })
+        }
+        let number = History.makeIdentity()
+        let temporaryPath = "\(identityPath)-temporary"
+        try Self.write(Array("\(number)\n".utf8), over: temporaryPath)
+        guard rename(temporaryPath, identityPath) == 0 else {
+            throw StorageFailure("cannot rename \(temporaryPath) to \(identityPath)")
+        }
+        try syncDirectory()
+        return number
+    }
+
     // MARK: Files
 
     private static func read(_ path: String) throws(StorageFailure) -> [UInt8]? {

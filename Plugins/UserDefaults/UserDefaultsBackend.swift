@@ -17,6 +17,8 @@ final class UserDefaultsBackend: StorageBackend {
 
     var lastSequence: UInt64 { suite.sequenceCeiling }
 
+    var identity: UInt64 { suite.identity }
+
     /// Leaves a copy of what is there now. The lock ends with the last reference to the suite.
     func close() {
         suite.makeCopy()

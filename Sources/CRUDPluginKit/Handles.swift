@@ -88,6 +88,7 @@ extension StorageBackend {
         opened.capabilities = capabilities.rawValue
         opened.readers = UInt32(clamping: preferredReaders)
         opened.last_sequence = lastSequence
+        opened.identity = identity
     }
 
     func open(_ specification: crudd_collection_spec, _ call: CallContext) throws(StorageFailure) -> AnyObject {

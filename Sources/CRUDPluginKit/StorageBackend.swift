@@ -46,6 +46,10 @@ public protocol StorageBackend: AnyObject {
     /// bound. The host asks once, after the backend was opened, and numbers its mutations from there.
     var lastSequence: UInt64 { get }
 
+    /// A random number that was made and stored with the storage (``History/makeIdentity()``), and so is in every copy
+    /// and backup. By default 0: the storage promises nothing beyond its process.
+    var identity: UInt64 { get }
+
     /// How many readers, other than those of event loops, serve it best, such as several connections to a server. By
     /// default 1.
     var preferredReaders: Int { get }
@@ -104,6 +108,7 @@ extension StorageBackend {
     public static var storageOption: Options.Key? { nil }
     public var capabilities: Capabilities { Self.capabilities }
     public var preferredReaders: Int { 1 }
+    public var identity: UInt64 { 0 }
     public var commitCounter: CommitCounter? { nil }
     public func idle(_ call: CallContext) {}
 

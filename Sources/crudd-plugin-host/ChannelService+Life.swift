@@ -48,6 +48,7 @@ extension ChannelService {
         storage.opened = opened
         write(opened.capabilities.names)
         reply.raw(#","lastSequence":"#, opened.lastSequence)
+        if let identity = opened.identity { reply.raw(#","identity":"#, identity.rawValue) }
         if let counter = opened.commitCounter {
             reply.raw(#","commitCounter":{"path":"#, counter.path)
             reply.raw(#","offset":"#, counter.offset)

@@ -39,7 +39,8 @@ import Testing
         ("HIDES_NEXT_EXPIRY", "removing what has expired"), ("NUMBERS_EXPIRY_TWICE", "reopening after expiry"),
         ("EXPIRES_LATE", "expiry"), ("FOLDS_IDS", "odd ids"), ("CHANGES_ITEMS", "odd items"),
         ("CUTS_REVISIONS", "odd revisions"), ("CUTS_ITEMS", "large items"), ("FORGETS", "reopening"),
-        ("FORGETS_LAST_SEQUENCE", "reopening"), ("LOSES_WRITES", "reopening after kill -9"),
+        ("FORGETS_LAST_SEQUENCE", "reopening"), ("CHANGES_STORAGE_IDENTITY", "reopening"),
+        ("LOSES_WRITES", "reopening after kill -9"),
     ]
 
     /// Each check has a fault that it detects.

@@ -43,7 +43,7 @@ import Testing
     @Test func reservesBlocks() throws {
         let backend = try directory.open()
         let collection = try backend.open("clients")
-        #expect(try directory.names() == [".lock", "clients"])
+        #expect(try directory.names() == [".identity", ".lock", "clients"])
         var ceilings: [String] = []
         for sequence in [1, Self.block - 1, Self.block, Self.block * 5 + 3] {
             _ = try backend.write([put("a", sequence: sequence, in: collection)])
@@ -51,7 +51,7 @@ import Testing
         }
         let expected = [Self.block - 1, Self.block - 1, Self.block * 2 - 1, Self.block * 6 - 1]
         #expect(ceilings == expected.map { "\($0)\n" })
-        #expect(try directory.names() == [".lock", ".sequence", "clients"])
+        #expect(try directory.names() == [".identity", ".lock", ".sequence", "clients"])
         #expect(Files.status("\(directory.path)/.sequence")?.st_mode == S_IFREG | 0o600)
         #expect(try backend.collections() == ["clients"])
         #expect(backend.logged == [])
@@ -85,7 +85,22 @@ import Testing
         do { _ = try directory.open() }
         try directory.write("10", to: ".crudd-temporary-1f")
         let backend = try directory.open()
-        #expect(try directory.names() == [".lock"])
+        #expect(try directory.names() == [".identity", ".lock"])
         #expect(backend.logged == [])
+    }
+
+    /// A number that tells the directory from others: a copy has it too, and another directory another one.
+    @Test func hasAnIdentity() throws {
+        let identity: UInt64
+        do { identity = try directory.open().identity }
+        #expect(identity != 0)
+        do { #expect(try directory.open().identity == identity) }
+        #expect(try RecordDirectory().open().identity != identity)
+        #expect(try directory.read(".identity") == "\(identity)\n")
+        for text in ["", "x", "-1", "0"] {
+            try directory.write(text, to: ".identity")
+            let error = #expect(throws: CallError.self) { try directory.open() }
+            #expect(error?.status == CRUDD_UNAVAILABLE && error?.message.contains(".identity") == true)
+        }
     }
 }

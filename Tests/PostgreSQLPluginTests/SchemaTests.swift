@@ -35,10 +35,10 @@ import Testing
 
     @Test func laterVersionIsRefused() throws {
         _ = try open("later").open("clients")
-        try run("UPDATE later.crudd_schema SET version = 3")
+        try run("UPDATE later.crudd_schema SET version = 4")
         let error = #expect(throws: CallError.self) { try open("later") }
         #expect(error?.status == CRUDD_UNSUPPORTED)
-        #expect(error?.message.contains("version 3") == true)
+        #expect(error?.message.contains("version 4") == true)
     }
 
     /// The longest names differ in their last byte alone, and PostgreSQL would cut them.

@@ -84,7 +84,7 @@ import Testing
             #expect(feed.map(\.id) == ["c", "a", "b"] && feed.map(\.isRemoved) == [false, false, true])
             #expect(try backend.history(of: clients).identity != 0)
         }
-        #expect(try server.query("SELECT version FROM old.crudd_schema") == "2")
+        #expect(try server.query("SELECT version FROM old.crudd_schema") == "3")
         let again = try open("old")
         let clients = try again.open("clients", indexes: ["name"], creates: false, hasSequences: true)
         #expect(try again.reader().scan(clients).map(\.id) == ["a", "c", "hand"])

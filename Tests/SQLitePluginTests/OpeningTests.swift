@@ -70,7 +70,7 @@ import Testing
     @Test func recordsItsSchemaVersion() throws {
         _ = try Store(path: path)
         let inspector = try Inspector(path)
-        #expect(try inspector.rows("PRAGMA user_version") == [["3"]])
+        #expect(try inspector.rows("PRAGMA user_version") == [["4"]])
         #expect(try inspector.rows("PRAGMA application_id") == [["\(0x6372_7564)"]])
         #expect(try inspector.rows("PRAGMA journal_mode") == [["wal"]])
     }
@@ -121,8 +121,8 @@ import Testing
 
     @Test func refusesALaterSchema() throws {
         _ = try Store(path: path)
-        try Inspector(path).execute("PRAGMA user_version = 4")
-        try expectInvalid(path, "has schema version 4, and this plugin knows 3 at most")
+        try Inspector(path).execute("PRAGMA user_version = 5")
+        try expectInvalid(path, "has schema version 5, and this plugin knows 4 at most")
     }
 
     @Test func takesAnEmptyFile() throws {

@@ -68,7 +68,7 @@ import Testing
             #expect(try reader.count(clients, now: 2_000_000) == 2)
         }
         let inspector = try Inspector(path)
-        #expect(try inspector.rows("PRAGMA user_version") == [["3"]])
+        #expect(try inspector.rows("PRAGMA user_version") == [["4"]])
         #expect(
             try inspector.rows("SELECT name FROM sqlite_schema WHERE name IN ('crudd_index_1_a', 'mine')") == [["mine"]]
         )
@@ -100,7 +100,7 @@ import Testing
         #expect(try reader.ids(clients, .all) == ["b"])
         let inspector = try Inspector(path)
         #expect(try inspector.rows("SELECT count(*) FROM crudd_history WHERE identity > 0") == [["1"]])
-        #expect(try inspector.rows("PRAGMA user_version") == [["3"]])
+        #expect(try inspector.rows("PRAGMA user_version") == [["4"]])
     }
 
     @Test func areLeftAsTheyWereWhenThatFails() throws {

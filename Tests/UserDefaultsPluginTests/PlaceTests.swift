@@ -20,7 +20,8 @@ import Testing
         try suite.stop()
         for name in others { #expect(try Files.read("\(suite.configuration)/\(name)") == Array("mine".utf8)) }
         let ours = [
-            "com.example.test.plist", ".com.example.test.plist.crudd-copy", ".com.example.test.plist.crudd-lock",
+            "com.example.test.plist", ".com.example.test.plist.crudd-copy", ".com.example.test.plist.crudd-identity",
+            ".com.example.test.plist.crudd-lock",
         ]
         #expect(try Files.names(in: suite.configuration).sorted() == (others + ours).sorted())
         #expect(try Files.names(in: suite.home) == [".config"])

@@ -133,6 +133,10 @@ typedef struct crudd_opened {
     /// host caches the records of a plugin in a child process without a call that asks for `data_version`.
     crudd_bytes commit_counter_path;
     uint64_t commit_counter_offset;  ///< where the number is in the file
+    /// A random number that is not 0, made when the storage was made and stored in it: a copy or a restored backup has
+    /// the same one, any other storage another. So the host notices that it was led elsewhere. 0: the storage promises
+    /// nothing beyond its process, or the number could not be stored yet.
+    uint64_t identity;
 } crudd_opened;
 
 // MARK: Collections

@@ -53,10 +53,9 @@ extension Child {
 
     /// Has the child open its storage.
     ///
-    /// - Returns: a sequence number that no record has exceeded, and where commits are counted.
-    func open(options: [UInt8]) throws(PluginFailure) -> (lastSequence: UInt64, CommitCounter.Place?) {
-        var lastSequence: UInt64 = 0
-        var commitCounter: CommitCounter.Place?
+    /// - Returns: what the child tells of it.
+    func open(options: [UInt8]) throws(PluginFailure) -> Opening {
+        var opening = Opening()
         try call("open", for: .maintenance) { request in
             request.raw(#""options":"#)
             request.raw(options)
@@ -64,14 +63,24 @@ extension Child {
             try reader.object { (reader, key) throws(ProtocolViolation) in
                 switch key {
                 case "capabilities": self.narrow(to: try reader.capabilities().known)
-                case "lastSequence": lastSequence = try reader.integer()
-                case "commitCounter": commitCounter = try reader.commitCounter()
+                case "lastSequence": opening.lastSequence = try reader.integer()
+                case "identity": opening.identity = StorageIdentity(try reader.integer())
+                case "commitCounter": opening.commitCounter = try reader.commitCounter()
                 default: try reader.skip()
                 }
             }
             return true
         }
-        return (lastSequence, commitCounter)
+        return opening
+    }
+
+    /// What a child tells of its storage.
+    struct Opening {
+        /// No record has exceeded it.
+        var lastSequence: UInt64 = 0
+        var identity: StorageIdentity?
+        /// Where commits are counted.
+        var commitCounter: CommitCounter.Place?
     }
 
     /// Has the child do maintenance while nothing is queued. One that has none says so once.

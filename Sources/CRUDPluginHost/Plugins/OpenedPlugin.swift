@@ -11,6 +11,8 @@ package struct OpenedPlugin: @unchecked Sendable {
     package let capabilities: Plugin.Capabilities
     /// No record that was ever stored has a higher sequence number.
     package let lastSequence: UInt64
+    /// Tells the storage from others; nil where it promises nothing beyond its process, or does not say.
+    package let identity: StorageIdentity?
     /// How many readers beside those of event loops serve the plugin best, at least 1.
     package let readers: Int
     /// Where the commits of everybody are counted; nil where the plugin does not tell.
@@ -91,6 +93,7 @@ extension Plugin {
         if !capabilities.contains(.concurrentReads) { capabilities.remove(.fastReads) }
         return OpenedPlugin(
             storage: storage, capabilities: capabilities, lastSequence: opened.last_sequence,
+            identity: StorageIdentity(opened.identity),
             readers: capabilities.contains(.concurrentReads) ? max(1, Int(opened.readers)) : 1,
             commitCounter: opened.commitCounter, child: nil)
     }
@@ -102,10 +105,11 @@ extension Plugin {
     ) throws(PluginFailure) -> OpenedPlugin {
         let child = try Child(command, host: HostReference(host), lost: lost)
         do throws(PluginFailure) {
-            let (lastSequence, commitCounter) = try child.open(options: options)
+            let opening = try child.open(options: options)
             return OpenedPlugin(
-                storage: ChildTable.retained(child), capabilities: child.capabilities, lastSequence: lastSequence,
-                readers: 1, commitCounter: commitCounter, child: child)
+                storage: ChildTable.retained(child), capabilities: child.capabilities,
+                lastSequence: opening.lastSequence, identity: opening.identity, readers: 1,
+                commitCounter: opening.commitCounter, child: child)
         } catch {
             child.close()
             throw error

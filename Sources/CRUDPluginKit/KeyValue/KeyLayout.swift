@@ -21,6 +21,8 @@ struct KeyLayout {
     private let prefix: [UInt8]
 
     static let state = StoredKey([0])
+    /// What tells the store from others.
+    static let identity = StoredKey([0, 1])
     static let collections = StoredKey([1])..<StoredKey([2])
 
     init(collection: UInt32) {

@@ -25,7 +25,19 @@ public final class KeyValueBackend<Store: KeyValueStore>: StorageBackend {
         self.host = host
         let bytes = try store.storedValue(for: KeyLayout.state)
         state = if let bytes { try StoreState(bytes: bytes) } else { StoreState() }
+        identity = Store.isDurable ? try Self.identity(of: store, host) : 0
     }
+
+    private static func identity(of store: Store, _ host: Host) throws(StorageFailure) -> UInt64 {
+        if let bytes = try store.storedValue(for: KeyLayout.identity) {
+            return bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
+        }
+        let number = History.makeIdentity()
+        try store.change([KeyLayout.identity: number.bigEndianBytes], host)
+        return number
+    }
+
+    public let identity: UInt64
 
     public var lastSequence: UInt64 { state.sequenceCeiling }
 

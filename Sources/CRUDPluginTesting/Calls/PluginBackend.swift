@@ -9,6 +9,8 @@ package final class PluginBackend: @unchecked Sendable {
     package let capabilities: UInt64
     /// No record that was stored before it was opened has a higher sequence number.
     package let storedLastSequence: UInt64
+    /// What tells the storage from others; 0: nothing does.
+    package let identity: UInt64
     /// The parameters of every call from now on.
     package var call = PluginCall()
 
@@ -43,6 +45,7 @@ package final class PluginBackend: @unchecked Sendable {
         self.surplus = surplus
         capabilities = result.pointee.capabilities
         storedLastSequence = result.pointee.last_sequence
+        identity = result.pointee.identity
         lastSequence = Mutex(result.pointee.last_sequence)
     }
 

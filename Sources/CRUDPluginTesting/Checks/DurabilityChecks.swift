@@ -5,7 +5,7 @@ enum DurabilityChecks {
     /// Records with all of their fields, keys and collections outlast their backend. Of a plugin that does not declare
     /// CRUDD_IS_DURABLE whatever is left must be whole.
     static func reopening(_ context: CheckContext) throws {
-        let (model, lastSequence) = try write(context.open(), context)
+        let (model, lastSequence, identity) = try write(context.open(), context)
         let backend = try context.open()
         let found = try backend.collections()
         guard backend.has(CRUDD_IS_DURABLE) || found.contains(context.name("reopening")) else { return }
@@ -14,6 +14,7 @@ enum DurabilityChecks {
         context.expect(
             backend.storedLastSequence >= lastSequence,
             "last_sequence is \(backend.storedLastSequence), but \(lastSequence) was written")
+        context.expect(backend.identity, is: identity, "the identity of the storage, opened again")
         let collection = try backend.open(
             context.name("reopening"), format: context.format, indexes: indexes(of: backend), creates: false)
         try expect(model, in: collection, context)
@@ -27,10 +28,10 @@ enum DurabilityChecks {
         backend.has(CRUDD_HAS_INDEXES) ? ["x", "y"] : []
     }
 
-    /// Returns what there is to find afterwards, and the highest sequence number.
+    /// Returns what there is to find afterwards, the highest sequence number, and the identity of the storage.
     private static func write(
         _ backend: PluginBackend, _ context: CheckContext
-    ) throws -> (model: RecordModel, lastSequence: UInt64) {
+    ) throws -> (model: RecordModel, lastSequence: UInt64, identity: UInt64) {
         var model = RecordModel()
         let indexes = indexes(of: backend)
         let expiresAt = backend.has(CRUDD_HAS_EXPIRY) ? PluginCall.currentTime + 1 << 40 : 0
@@ -49,7 +50,7 @@ enum DurabilityChecks {
         _ = try backend.write(puts)
         _ = try backend.write([.put("gone", bytes: context.item(1), in: collection)])
         _ = try backend.write([.remove("gone", in: collection)])
-        return (model, backend.highestSequence)
+        return (model, backend.highestSequence, backend.identity)
     }
 
     private static func expect(

@@ -106,6 +106,9 @@ package final class Backend: Sendable {
     /// What it can do: what its plugin can, less what its options take away.
     package var capabilities: Plugin.Capabilities { condition.withLock { $0.capabilities } }
 
+    /// What tells its storage from others, since it was first opened; nil until then, and where nothing does.
+    package var storageIdentity: StorageIdentity? { environment.identity.value }
+
     /// The storage behind the plugin is lost, as the plugin has said; the plugin itself is open.
     package var isStorageDown: Bool { storageDown.load(ordering: .acquiring) }
 

@@ -54,6 +54,12 @@ final class OpenStorage {
             throw PluginFailure(
                 status: CRUDD_INTERNAL, message: "the plugin reports the sequence number \(opened.lastSequence)")
         }
+        do throws(PluginFailure) {
+            try environment.identity.note(opened.identity)
+        } catch {
+            table.pointee.close(opened.storage)
+            throw error
+        }
         lastSequence = opened.lastSequence
         environment.feeds.open(lastSequence: lastSequence)
         if let place = opened.commitCounter, opened.child != nil { environment.cache?.open(CommitCounter(at: place)) }

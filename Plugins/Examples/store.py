@@ -15,7 +15,9 @@ import secrets
 import sqlite3
 import struct
 import sys
+import urllib.parse
 
+ANY = 2**64 - 1  # any storage that is there
 CAPABILITIES = ["durable", "transactions", "sequences", "expiry"]
 
 SCHEMA = """
@@ -67,7 +69,9 @@ class Store:
     the bytes that their lengths stand for.
     """
 
-    def __init__(self, path):
+    def __init__(self, path, expected):
+        if expected:
+            self.require(path, expected)
         self.database = sqlite3.connect(path, isolation_level=None)
         self.database.execute("PRAGMA journal_mode = WAL")
         self.database.execute("PRAGMA synchronous = FULL")
@@ -79,6 +83,24 @@ class Store:
 
     def last_sequence(self):
         return self.query("SELECT last_sequence FROM state").fetchone()[0]
+
+    @staticmethod
+    def require(path, expected):
+        """Makes sure that this is the file in which crudd has collections, before anything is made or changed."""
+        try:
+            database = sqlite3.connect(f"file:{urllib.parse.quote(path)}?mode=rw", uri=True)
+            try:
+                found = database.execute("SELECT identity FROM storage").fetchone()
+            finally:
+                database.close()
+        except sqlite3.OperationalError as error:
+            if os.path.exists(path) and "no such table" not in str(error):
+                raise
+            found = None
+            if expected == ANY or not os.path.exists(path):
+                raise Failure("not_found", f"there is no storage in {path}")
+        if expected != ANY and (found is None or found[0] != expected):
+            raise Failure("not_found", f"there is another storage in {path}")
 
     def identity(self):
         """What tells this file from others, and is in every copy of it."""
@@ -372,7 +394,7 @@ class Plugin:
             checked_path(params["options"])
             self.channel.send(id=id, result={})
         elif method == "open":
-            self.store = Store(checked_path(params["options"]))
+            self.store = Store(checked_path(params["options"]), params.get("expected"))
             result = {"lastSequence": self.store.last_sequence(), "identity": self.store.identity()}
             self.channel.send(id=id, result=result)
         elif method in self.RESULTS:

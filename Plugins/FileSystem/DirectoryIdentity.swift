@@ -8,25 +8,29 @@ enum DirectoryIdentity {
     /// - Returns: 0 where it could not be made, as on a full disk: another opening makes it.
     static func of(_ directory: Directory, _ host: Host, _ foreignFiles: ForeignFiles) throws(StorageFailure) -> UInt64
     {
-        do throws(StorageFailure) {
-            if let file = try RecordFile.open(fileName, in: directory, foreignFiles) {
-                let text = String(decoding: try file.item(), as: UTF8.self)
-                guard let number = UInt64(text.prefix { $0 != "\n" }), number != 0 else {
-                    throw StorageFailure(
-                        .unavailable,
-                        "\(directory.path)/\(fileName) must be the number that tells this directory from others; "
-                            + "restore it, or remove it for a new one")
-                }
-                return number
-            }
-        } catch let error where error.status == .corrupt {
-            throw StorageFailure(.unavailable, error.message)
-        }
+        if let number = try stored(in: directory, foreignFiles) { return number }
         do throws(StorageFailure) {
             return try make(in: directory)
         } catch {
             host.log(.warning, "cannot store what tells \(directory.path) from others: \(error.message)")
             return 0
+        }
+    }
+
+    /// The number in the file; nil: there is none.
+    static func stored(in directory: Directory, _ foreignFiles: ForeignFiles) throws(StorageFailure) -> UInt64? {
+        do throws(StorageFailure) {
+            guard let file = try RecordFile.open(fileName, in: directory, foreignFiles) else { return nil }
+            let text = String(decoding: try file.item(), as: UTF8.self)
+            guard let number = UInt64(text.prefix { $0 != "\n" }), number != 0 else {
+                throw StorageFailure(
+                    .unavailable,
+                    "\(directory.path)/\(fileName) must be the number that tells this directory from others; "
+                        + "restore it, or remove it for a new one")
+            }
+            return number
+        } catch let error where error.status == .corrupt {
+            throw StorageFailure(.unavailable, error.message)
         }
     }
 

@@ -22,7 +22,7 @@ final class FileSystemBackend: StorageBackend {
         self.options = options
         self.host = host
         foreignFiles = ForeignFiles(host: host)
-        root = try Root(path: options.directory, syncs: options.syncs)
+        root = try Root(path: options.directory, syncs: options.syncs, host: host, foreignFiles)
         sequences = try ReservedSequences(in: root.directory, foreignFiles)
         identity = try DirectoryIdentity.of(root.directory, host, foreignFiles)
         writer = FileSystemWriter(

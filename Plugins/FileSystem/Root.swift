@@ -19,10 +19,14 @@ final class Root: Sendable {
 
     /// Opens the directory and makes it if it is not there.
     ///
-    /// - Throws: `invalidOptions` for a place that can never be one, `unavailable` for one that cannot be used now.
-    init(path: String, syncs: Bool) throws(StorageFailure) {
+    /// - Throws: `invalidOptions` for a place that can never be one, `unavailable` for one that cannot be used now,
+    ///   `notFound` where the host expects another storage.
+    init(path: String, syncs: Bool, host: Host, _ foreignFiles: ForeignFiles) throws(StorageFailure) {
         let isNew: Bool
-        (directory, isNew) = try Self.open(path)
+        (directory, isNew) = try Self.open(path, host)
+        if host.expectsStorage {
+            try host.requireStorage(Self.identity(of: directory, foreignFiles), in: path)
+        }
         guard Attribute.areSupported(by: directory.descriptor) else {
             throw Self.unusable(path, "lies on a file system without extended attributes, where revisions are kept")
         }
@@ -44,7 +48,20 @@ final class Root: Sendable {
         }
     }
 
-    private static func open(_ path: String) throws(StorageFailure) -> (Directory, isNew: Bool) {
+    /// What tells the directory from others; 0 where an older version has made it, nil where it is empty.
+    private static func identity(
+        of directory: Directory, _ foreignFiles: ForeignFiles
+    ) throws(StorageFailure) -> UInt64? {
+        if let number = try DirectoryIdentity.stored(in: directory, foreignFiles) { return number }
+        var isEmpty = true
+        try directory.scan { (entry) throws(StorageFailure) in
+            if !entry.name.elementsEqual(lockName.utf8) { isEmpty = false }
+        }
+        return isEmpty ? nil : 0
+    }
+
+    private static func open(_ path: String, _ host: Host) throws(StorageFailure) -> (Directory, isNew: Bool) {
+        if host.expectsStorage, access(path, F_OK) != 0, errno == ENOENT { try host.requireStorage(nil, in: path) }
         // Whatever the umask; it can only take bits away.
         let isNew = mkdir(path, 0o700) == 0
         let code = errno

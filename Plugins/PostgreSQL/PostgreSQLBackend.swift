@@ -38,7 +38,7 @@ final class PostgreSQLBackend: StorageBackend {
         do throws(StorageFailure) {
             var start: Int64 = 0
             let chosen = try choice.choose(because: "the backend is opened") { (connection) throws(StorageFailure) in
-                try schema.prepare(connection, Wait(milliseconds: 10_000))
+                try schema.prepare(connection, host, Wait(milliseconds: 10_000))
                 start = Clock.boot
                 try lease.acquire(connection, Wait(milliseconds: confirmationLimit))
             }

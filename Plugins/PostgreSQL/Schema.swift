@@ -16,11 +16,15 @@ struct Schema {
     func table(_ table: String) -> String { "\(quotedName).\(PostgreSQLName.quoted(table))" }
 
     /// Makes what is missing, and looks whether what is there is ours.
-    func prepare(_ connection: Connection, _ wait: Wait) throws(StorageFailure) {
+    func prepare(_ connection: Connection, _ host: Host, _ wait: Wait) throws(StorageFailure) {
         var attempts = 0
         while true {
             let script: String
-            switch try content(connection, wait) {
+            let content = try content(connection, wait)
+            if host.expectsStorage {
+                try host.requireStorage(identity(of: content, connection, wait), in: "schema \(name)")
+            }
+            switch content {
             case .nothing: script = creation
             case .version(1): script = "\(history); \(upgrade)"
             case .version(2): script = upgrade
@@ -65,6 +69,16 @@ struct Schema {
         let versions = try connection.query("SELECT version FROM \(table("crudd_schema"))", Parameters(), [], wait)
             .check("read the version of schema \(name)")
         return .version(versions.rowCount == 1 ? versions.integer(0, 0) : 0)
+    }
+
+    /// What tells a storage from others; 0 where an older version has made it, nil where there is none.
+    private func identity(
+        of content: Content, _ connection: Connection, _ wait: Wait
+    ) throws(StorageFailure) -> UInt64? {
+        switch content {
+        case .nothing, .other: nil
+        case .version(let version): version < Self.version ? 0 : try identity(connection, wait)
+        }
     }
 
     private var creation: String {

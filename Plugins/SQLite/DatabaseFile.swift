@@ -13,12 +13,14 @@ struct DatabaseFile {
     private static let busyTimeoutMilliseconds: Int32 = 250
 
     let path: String
+    let host: Host
 
     /// Opens the file for writing and makes it if it is not there; its schema may be empty or that of an older version.
     ///
-    /// - Throws: `invalidOptions` for a file that is not ours or can never be, otherwise what SQLite says.
+    /// - Throws: `invalidOptions` for a file that is not ours or can never be, `notFound` where the host expects
+    ///   another storage, otherwise what SQLite says.
     func open(_ synchronous: SQLiteOptions.Synchronous) throws(StorageFailure) -> Connection {
-        try create()
+        if host.expectsStorage { try find() } else { try create() }
         let connection = try Connection(
             path: path, flags: SQLITE_OPEN_READWRITE, busyTimeout: Self.busyTimeoutMilliseconds)
         // SQLite falls back to reading where it may not write.
@@ -26,8 +28,21 @@ struct DatabaseFile {
             throw StorageFailure(.unavailable, "\(path) is read-only")
         }
         try checkIdentity(connection)
+        try host.requireStorage(identity(connection), in: path)
         try configure(connection, synchronous)
         return connection
+    }
+
+    private func find() throws(StorageFailure) {
+        var status = stat()
+        if stat(path, &status) != 0, errno == ENOENT { try host.requireStorage(nil, in: path) }
+        try checkKind()
+    }
+
+    /// What tells the storage from others; 0 where an older version has made it, nil where it is empty.
+    private func identity(_ connection: Connection) throws(StorageFailure) -> UInt64? {
+        guard let version = try connection.integer("PRAGMA user_version"), version > 0 else { return nil }
+        return version < Schema.version ? 0 : try Schema(connection: connection).identity
     }
 
     /// Makes an empty file that only its owner may read, whatever the umask; SQLite's other files get the same mode.

@@ -31,7 +31,7 @@ final class SQLiteBackend: StorageBackend {
         self.host = host
         do {
             let reserve = Reserve(beside: options.path, bytes: options.reserve, host: host)
-            let connection = try Self.open(options, reserve)
+            let connection = try Self.open(options, reserve, host)
             lock = try FileLock.shared("\(options.path)-lock")
             try reserve.open()
             foreignWrites = ForeignWrites(connection: connection)
@@ -47,8 +47,7 @@ final class SQLiteBackend: StorageBackend {
                 try writer.transaction(.frees) { () throws(StorageFailure) in try schema.update() }
             }
             try writer.readSequenceCeiling()
-            // Somebody may have emptied the table; the storage has none then.
-            identity = UInt64(clamping: try connection.integer("SELECT max(identity) FROM crudd_storage") ?? 0)
+            identity = try schema.identity
             foreignWrites.start()
         } catch let error where error.status == .noSpace {
             throw StorageFailure(.unavailable, error.message)
@@ -56,8 +55,10 @@ final class SQLiteBackend: StorageBackend {
     }
 
     /// Opens the database file, which needs room for what SQLite keeps beside it.
-    private static func open(_ options: SQLiteOptions, _ reserve: Reserve) throws(StorageFailure) -> Connection {
-        let file = DatabaseFile(path: options.path)
+    private static func open(
+        _ options: SQLiteOptions, _ reserve: Reserve, _ host: Host
+    ) throws(StorageFailure) -> Connection {
+        let file = DatabaseFile(path: options.path, host: host)
         do {
             return try file.open(options.synchronous)
         } catch let error where error.status == .noSpace {

@@ -16,6 +16,13 @@ struct Schema {
         get throws(StorageFailure) { try connection.integer("PRAGMA user_version") != Self.version }
     }
 
+    /// What tells this storage from others; 0 where somebody has emptied the table.
+    var identity: UInt64 {
+        get throws(StorageFailure) {
+            UInt64(clamping: try connection.integer("SELECT max(identity) FROM crudd_storage") ?? 0)
+        }
+    }
+
     /// Makes what is missing of this version; to be called in a transaction.
     func update() throws(StorageFailure) {
         // Another process may have been quicker.

@@ -33,6 +33,13 @@ final class Suite {
         self.host = host
         file = try SuiteFile(suite: name)
         host.log(.info, "suite \(name) lies in \(file.path)")
+        if host.expectsStorage {
+            let hasList = try file.bytes() != nil
+            // A list that has ever been changed has a copy.
+            let hasCopy = try file.copy() != nil
+            let identity = try file.storedIdentity() ?? (hasList ? 0 : nil)
+            try host.requireStorage(hasCopy && !hasList ? nil : identity, in: file.path)
+        }
         if let bytes = try file.bytes(), Self.list(bytes) == nil, let copy = try file.copy(), Self.list(copy) != nil {
             try file.restore(copy)
             host.log(.warning, "\(file.path) was torn and has been replaced by the copy from before its last change")

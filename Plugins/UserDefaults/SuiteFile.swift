@@ -187,14 +187,18 @@ final class SuiteFile {
 
     // MARK: The identity
 
+    private var identityPath: String { copyPath.replacing("crudd-copy", with: "crudd-identity") }
+
+    /// The number in the file; 0 where it cannot be one, nil where there is none.
+    func storedIdentity() throws(StorageFailure) -> UInt64? {
+        try Self.read(identityPath).map { UInt64(String(decoding: $0, as: UTF8.self).prefix { $0 != "\n" }) ?? 0 }
+    }
+
     /// The number that tells the suite from others, in a file beside it; made where there is none.
     ///
     /// - Returns: nil where it cannot be read or made.
     func identity() throws(StorageFailure) -> UInt64? {
-        let identityPath = copyPath.replacing("crudd-copy", with: "crudd-identity")
-        if let text = try Self.read(identityPath) {
-            return UInt64(String(decoding: text, as: UTF8.self).prefix { $0 != "\n" })
-        }
+        if let number = try storedIdentity() { return number }
         let number = History.makeIdentity()
         let temporaryPath = "\(identityPath)-temporary"
         try Self.write(Array("\(number)\n".utf8), over: temporaryPath)

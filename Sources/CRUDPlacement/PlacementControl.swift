@@ -223,7 +223,8 @@ package final class PlacementControl: Sendable {
     ///
     /// - Returns: nil, or why it must not.
     package func admit(_ name: [UInt8], at place: CollectionPlace, isNew: Bool) -> CRUDError? {
-        let refusal = catalog.admit(name, at: place, isNew: isNew)
+        let storage = backend(place.backend).flatMap(CatalogStorage.init(of:))
+        let refusal = catalog.admit(name, at: place, isNew: isNew, in: storage)
         // The executor's thread looks what is to be done about it.
         if catalog.isInDoubt { executor.enqueue("doubt") {} }
         return refusal

@@ -10,6 +10,27 @@ public struct Host: @unchecked Sendable {
         self.host = fullStruct(host)
     }
 
+    /// Whether the storage must be there: a backend that is opened makes none.
+    public var expectsStorage: Bool { host.expected_storage != 0 }
+
+    /// Refuses what is not the storage that the host expects, as it has collections there. To be called when a backend
+    /// is opened, before anything is made or changed.
+    ///
+    /// - Parameters:
+    ///   - identity: of the storage that has been found; 0: it has none yet; nil: there is no storage.
+    ///   - place: where that is, for the administrator.
+    /// - Throws: ``StorageFailure`` with `notFound`.
+    public func requireStorage(_ identity: UInt64?, in place: String) throws(StorageFailure) {
+        guard expectsStorage, identity != host.expected_storage else { return }
+        // CRUDD_ANY_STORAGE
+        if identity != nil, host.expected_storage == .max { return }
+        switch identity {
+        case nil: throw StorageFailure(.notFound, "there is no storage in \(place)")
+        case 0: throw StorageFailure(.notFound, "the storage in \(place) has no identity")
+        default: throw StorageFailure(.notFound, "there is another storage in \(place)")
+        }
+    }
+
     /// Writes a line for the administrator; never the content of a record.
     public func log(_ level: LogLevel, _ message: String) {
         var message = message

@@ -32,7 +32,8 @@ public protocol StorageBackend: AnyObject {
     /// storage, which the host refuses. An absolute path counts as what it leads to. By default nil: there is none.
     static var storageOption: Options.Key? { get }
 
-    /// Opens storage.
+    /// Opens storage, and makes it if need be; not where the host expects one, see
+    /// ``Host/requireStorage(_:in:)``.
     ///
     /// - Throws: ``StorageFailure`` with `unavailable` where a later attempt may succeed, `invalidOptions` where none
     ///   can.

@@ -28,8 +28,8 @@ package final class CheckContext {
     /// Opens the storage. The plugin may allow it once at a time.
     ///
     /// - Parameter surplus: by how many bytes the structs are longer than this package knows them.
-    func open(surplus: Int = 0) throws(CallError) -> PluginBackend {
-        try PluginBackend(plugin, options: options, surplus: surplus)
+    func open(surplus: Int = 0, expectedStorage: UInt64 = 0) throws(CallError) -> PluginBackend {
+        try PluginBackend(plugin, options: options, surplus: surplus, expectedStorage: expectedStorage)
     }
 
     /// Opens the storage that a killed program has left. Its own child may outlive it by a moment: while the storage is

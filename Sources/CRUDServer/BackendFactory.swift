@@ -25,14 +25,26 @@ struct BackendFactory: Sendable {
         case pending
     }
 
-    func make(_ definition: BackendConfiguration, _ plugin: Plugin) -> Backend {
-        Backend(
+    /// - Parameter expected: the storage that has to be there.
+    func make(_ definition: BackendConfiguration, _ plugin: Plugin, _ expected: ExpectedStorage) -> Backend {
+        let location = plugin.storageOption.flatMap { definition.text(ofOption: $0) }
+        return Backend(
             name: definition.name, plugin: plugin, options: definition.options, loopCount: loopCount, cache: cache,
-            cachesRecords: definition.cachesRecords, logger: logger
+            cachesRecords: definition.cachesRecords, expectedStorage: expected,
+            storageLocation: location.map { String(decoding: $0, as: UTF8.self) }, logger: logger
         ) { [control] collection, isNew in
             let place = CollectionPlace(backend: definition.name, format: collection.format)
             return control.admit(collection.name, at: place, isNew: isNew)
         }
+    }
+
+    /// The storage of a backend in which the catalog has collections; nil: it has none there, or does not know it yet.
+    func knownStorage(of backend: String) -> ExpectedStorage? {
+        let catalog = control.catalog
+        guard let storage = catalog.storage(of: backend), catalog.isUsing(backend),
+            let identity = StorageIdentity(storage.identity)
+        else { return nil }
+        return .one(identity)
     }
 
     /// Opens backends, all at the same time.

@@ -85,16 +85,7 @@ package struct Daemon {
         let cache = RecordCache(bytes: configuration.cacheBytes)
         let factory = BackendFactory(
             control: control, cache: cache, loopCount: configuration.loopCount, logger: logger)
-        let backends = configuration.backends.compactMap { definition in
-            plugins[definition].map { factory.make(definition, $0) }
-        }
-        do {
-            try open(backends)
-            try place(catalog, backends, options)
-        } catch {
-            for backend in backends { backend.stop() }
-            throw error
-        }
+        let backends = try open(plugins, factory, options)
         let service = Service(
             configuration: configuration, plugins: plugins.all, backends: backends, control: control, cache: cache,
             loopCount: configuration.loopCount, logger: logger, decoding: try startDecoding(cache),
@@ -151,23 +142,41 @@ package struct Daemon {
     }
 
     /// Opens every backend. One that is not available now stays down and is retried, one that takes long is not waited
-    /// for; one that can never be opened ends the start.
-    private func open(_ backends: [Backend]) throws {
-        let openings: [BackendFactory.Opening]
-        do throws(ThreadFailure) {
-            openings = try BackendFactory.open(backends)
-        } catch {
+    /// for; one that can never be opened ends the start, before any storage is made that was not there.
+    private func open(_ plugins: PluginSet, _ factory: BackendFactory, _ options: Plan.Options) throws -> [Backend] {
+        do {
+            var opened = try OpenedBackends(configuration.backends, plugins, factory)
+            do {
+                try check(opened)
+                if !options.force { try refuse(opened.refusals(configuration)) }
+                let plan = Plan(
+                    configuration, factory.control.catalog.entries, opened.backends, empty: opened.withoutStorage,
+                    options)
+                try refuse(configuration.diagnostics(of: plan.refusals))
+                try opened.openRest(force: options.force)
+                try check(opened)
+                try record(plan, opened, factory.control.catalog)
+                for line in opened.notices { logger.notice("\(line)") }
+                for attempt in opened.attempts {
+                    guard case .pending = attempt.opening else { continue }
+                    logger.warning("backend \(attempt.backend.name) is not open yet; its requests wait")
+                }
+                return opened.backends
+            } catch {
+                for backend in opened.backends { backend.stop() }
+                throw error
+            }
+        } catch let error as ThreadFailure {
             throw StartFailure(.system, "the system has no thread for each backend (errno \(error.code))")
         }
-        var diagnostics: [ConfigurationDiagnostic] = []
-        for (definition, opening) in zip(configuration.backends, openings) {
-            switch opening {
-            case .failed(let failure) where failure.isFinal:
-                diagnostics.append(configuration.diagnostic(of: failure, opening: definition))
-            case .pending: logger.warning("backend \(definition.name) is not open yet; its requests wait")
-            case .open, .failed: break
-            }
-        }
+    }
+
+    /// Refuses backends that can never be opened.
+    private func check(_ opened: OpenedBackends) throws(InvalidConfiguration) {
+        try refuse(opened.finalFailures.map { configuration.diagnostic(of: $0.failure, opening: $0.definition) })
+    }
+
+    private func refuse(_ diagnostics: [ConfigurationDiagnostic]) throws(InvalidConfiguration) {
         if !diagnostics.isEmpty { throw InvalidConfiguration(diagnostics) }
     }
 
@@ -176,18 +185,19 @@ package struct Daemon {
         let plan = Plan(
             catalog.entries, configuration.collections, backends: Set(configuration.backends.map(\.name)), options)
         let questioned = Set(plan.questions.map(\.name))
-        let diagnostics = configuration.diagnostics(of: plan.refusals.filter { !questioned.contains($0.name) })
-        if !diagnostics.isEmpty { throw InvalidConfiguration(diagnostics) }
+        try refuse(configuration.diagnostics(of: plan.refusals.filter { !questioned.contains($0.name) }))
     }
 
-    /// Sees that no records are orphaned, and records what is to become of collections.
-    private func place(_ catalog: Catalog, _ backends: [Backend], _ options: Plan.Options) throws {
-        let plan = Plan(configuration, catalog.entries, backends, options)
-        let diagnostics = configuration.diagnostics(of: plan.refusals)
-        if !diagnostics.isEmpty { throw InvalidConfiguration(diagnostics) }
+    /// Records what is to become of collections, and which storages there are.
+    private func record(_ plan: Plan, _ opened: OpenedBackends, _ catalog: Catalog) throws(StartFailure) {
+        let transitions = opened.transitions(plan.transitions)
         do throws(CatalogError) {
-            try catalog.commit(plan.transitions)
+            try catalog.commit(transitions, storages: opened.storages)
         } catch {
+            if transitions.isEmpty {
+                logger.warning("cannot remember which storages the backends have: \(error.error.message)")
+                return
+            }
             switch error {
             case .failed(let cause), .blocked(let cause), .inDoubt(let cause): throw stateFailure(cause)
             case .stale: throw StartFailure(.system, error.error.message)

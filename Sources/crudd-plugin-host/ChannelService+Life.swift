@@ -40,11 +40,19 @@ extension ChannelService {
     }
 
     func open(_ request: inout FrameReader) throws(PluginFailure) {
-        let options = try options(&request)
+        var options: [UInt8] = []
+        var expected: UInt64 = 0
+        try request.parameters { (request, key) throws(ProtocolViolation) in
+            switch key {
+            case "options": options = Array(try request.json())
+            case "expected": expected = try request.integer()
+            default: try request.skip()
+            }
+        }
         guard storage.opened == nil else {
             throw PluginFailure(status: CRUDD_INTERNAL, message: "the storage is open already")
         }
-        let opened = try storage.plugin.open(options: options, host: daemon.host)
+        let opened = try storage.plugin.open(options: options, host: daemon.host(expectingStorage: expected))
         storage.opened = opened
         write(opened.capabilities.names)
         reply.raw(#","lastSequence":"#, opened.lastSequence)

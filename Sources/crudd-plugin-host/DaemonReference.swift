@@ -6,8 +6,8 @@ import Glibc
 /// the daemon goes over the channels. Lives as long as the process.
 final class DaemonReference: Sendable {
     /// What the plugin is handed.
-    // The struct is written by `init` alone.
-    nonisolated(unsafe) let host: UnsafePointer<crudd_host>
+    // The struct is written by `init`, and once before the plugin gets it.
+    nonisolated(unsafe) private let memory: UnsafeMutablePointer<crudd_host>
     private let channels: [ChannelSender]
 
     /// - Parameter channels: the first carries what concerns the storage as a whole.
@@ -15,7 +15,7 @@ final class DaemonReference: Sendable {
         self.channels = channels
         let host = UnsafeMutablePointer<crudd_host>.allocate(capacity: 1)
         host.initialize(to: .sized())
-        self.host = UnsafePointer(host)
+        memory = host
         host.pointee.context = Unmanaged.passUnretained(self).toOpaque()
         host.pointee.log = { _, level, message in DaemonReference.log(level, message.buffer) }
         host.pointee.progress = { context, done, total in
@@ -24,6 +24,12 @@ final class DaemonReference: Sendable {
         host.pointee.state = { context, state, reason in
             DaemonReference.of(context)?.channels.first?.sendState(isUp: state == CRUDD_UP, reason: reason.buffer)
         }
+    }
+
+    /// What the plugin is handed, once, when its storage is opened.
+    func host(expectingStorage identity: UInt64) -> UnsafePointer<crudd_host> {
+        memory.pointee.expected_storage = identity
+        return UnsafePointer(memory)
     }
 
     private static func of(_ context: UnsafeMutableRawPointer?) -> DaemonReference? {

@@ -20,16 +20,17 @@ import Testing
             let catalog = try state.open()
             #expect(catalog.entries.isEmpty)
             try catalog.commit(
-                placements.map { .init(Array($0.key.utf8), from: .none, to: $0.value) }, storages: ["main": "a"])
+                placements.map { .init(Array($0.key.utf8), from: .none, to: $0.value) },
+                storages: ["main": .init("a", at: "/a")])
             try catalog.set("clients", Placement(.resident(.other), originals: [.main]))
-            try catalog.commit([], storages: ["main": "b", "other": "c"])
-            try catalog.commit([], storages: ["other": ""])
+            try catalog.commit([], storages: ["main": .init("b", at: "/b\""), "other": .init("c")])
+            try catalog.commit([], storages: ["other": .forgotten])
         }
         let again = try state.open()
         #expect(again.entries.count == placements.count)
         #expect(again.placement("clients") == Placement(.resident(.other), originals: [.main]))
         for (name, placement) in placements where name != "clients" { #expect(again.placement(name) == placement) }
-        #expect(again.storage(of: "main") == "b" && again.storage(of: "other") == nil)
+        #expect(again.storage(of: "main") == .init("b", at: "/b\"") && again.storage(of: "other") == nil)
         #expect(Files.status(state.file)?.st_mode == S_IFREG | 0o600)
     }
 

@@ -40,6 +40,7 @@ import Testing
         ("EXPIRES_LATE", "expiry"), ("FOLDS_IDS", "odd ids"), ("CHANGES_ITEMS", "odd items"),
         ("CUTS_REVISIONS", "odd revisions"), ("CUTS_ITEMS", "large items"), ("FORGETS", "reopening"),
         ("FORGETS_LAST_SEQUENCE", "reopening"), ("CHANGES_STORAGE_IDENTITY", "reopening"),
+        ("IGNORES_EXPECTED_STORAGE", "reopening"),
         ("LOSES_WRITES", "reopening after kill -9"),
     ]
 

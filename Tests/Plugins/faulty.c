@@ -28,6 +28,7 @@ enum {
     FORGETS_LAST_SEQUENCE, LOSES_WRITES, STARTS_AGAIN, CRASHES, LISTS_SEQUENCED, FORGETS_REMOVALS, COUNTS_REMOVALS,
     CHANGES_IDENTITY, KEEPS_IDENTITY, FORGETS_FORGOTTEN, TRIMS_ALL, EXPIRES_EARLY, IGNORES_EXPIRY_LIMIT,
     SKIPS_EXPIRY_NUMBERS, HIDES_NEXT_EXPIRY, NUMBERS_EXPIRY_TWICE, CHANGES_WHAT_IT_LOOKS_AT, CHANGES_STORAGE_IDENTITY,
+    IGNORES_EXPECTED_STORAGE,
 };
 
 static const crudd_plugin *real;
@@ -97,7 +98,10 @@ static uint64_t no_capabilities(crudd_bytes options) {
 static crudd_status open_backend(crudd_bytes options, const crudd_host *host, const crudd_call *call,
                                  crudd_backend **backend, crudd_opened *opened, crudd_failure *failure) {
     if (FAULT == FORGETS) unlink(path(options));
-    crudd_status status = real->open(options, host, call, backend, opened, failure);
+    static crudd_host changed;
+    changed = *host;
+    if (FAULT == IGNORES_EXPECTED_STORAGE) changed.expected_storage = 0;
+    crudd_status status = real->open(options, &changed, call, backend, opened, failure);
     opened->capabilities &= table.plugin.capabilities;
     if (FAULT == UNDECLARED_CAPABILITY) opened->capabilities |= CRUDD_IS_DURABLE;
     if (FAULT == FORGETS_LAST_SEQUENCE) opened->last_sequence = 0;

@@ -35,7 +35,7 @@ package final class Catalog: Sendable {
 
     private struct State {
         var entries: [[UInt8]: Entry] = [:]
-        var storages: [String: String] = [:]
+        var storages: [String: CatalogStorage] = [:]
         var names = CollectionNames()
         /// Those that are not at rest.
         var restless: Set<[UInt8]> = []
@@ -51,7 +51,7 @@ package final class Catalog: Sendable {
         mutating func apply(_ record: CatalogRecord) {
             lastVersion += 1
             for (name, placement) in record.collections { set(name, placement) }
-            for (backend, identity) in record.storages { storages[backend] = identity.isEmpty ? nil : identity }
+            for (backend, storage) in record.storages { storages[backend] = storage.isNothing ? nil : storage }
         }
 
         mutating func set(_ name: [UInt8], _ placement: Placement) {
@@ -103,8 +103,18 @@ package final class Catalog: Sendable {
     /// The names of those that have a place.
     package var names: Names { state.withLock { $0.names.names } }
 
-    /// The identity of the storage that a backend had when it was last asked; nil: none is known.
-    package func storage(of backend: String) -> String? { state.withLock { $0.storages[backend] } }
+    /// The storage that a backend has; nil: none is known, or it has no identity.
+    package func storage(of backend: String) -> CatalogStorage? { state.withLock { $0.storages[backend] } }
+
+    /// The entries of the collections of which a backend has something, be it copies or what is to be removed.
+    package func entries(in backend: String) -> [[UInt8]: Entry] {
+        entries.filter { $0.value.placement.uses(backend) }
+    }
+
+    /// Whether there are such.
+    package func isUsing(_ backend: String) -> Bool {
+        entries.values.contains { $0.placement.uses(backend) }
+    }
 
     /// Follows the rules and the limit of a configuration.
     package func follow(_ rules: CollectionRules, maximumByPattern: Int) {
@@ -115,8 +125,8 @@ package final class Catalog: Sendable {
 
     /// Makes all of these changes durably, or none.
     ///
-    /// - Parameter storages: identities of storages, by backend; an empty one is forgotten.
-    package func commit(_ transitions: [Transition], storages: [String: String] = [:]) throws(CatalogError) {
+    /// - Parameter storages: by backend; one without an identity is forgotten.
+    package func commit(_ transitions: [Transition], storages: [String: CatalogStorage] = [:]) throws(CatalogError) {
         if transitions.isEmpty, storages.isEmpty { return }
         try file.withLock { file throws(CatalogError) in try commit(transitions, storages, to: file) }
     }
@@ -124,9 +134,13 @@ package final class Catalog: Sendable {
     /// Makes the one change that is not made by the administrator's thread: a collection gets its first record, or has
     /// been found.
     ///
-    /// - Parameter isNew: whether it counts against the limit of collections.
+    /// - Parameters:
+    ///   - isNew: whether it counts against the limit of collections.
+    ///   - storage: in which it is, to be remembered with it.
     /// - Returns: nil, or why it must not be there: `limit_exceeded`, `no_space` or `unavailable`.
-    package func admit(_ name: [UInt8], at place: CollectionPlace, isNew: Bool = true) -> CRUDError? {
+    package func admit(
+        _ name: [UInt8], at place: CollectionPlace, isNew: Bool = true, in storage: CatalogStorage? = nil
+    ) -> CRUDError? {
         let known = entry(name)
         if known.placement.authority == place { return nil }
         return file.withLock { file in
@@ -137,7 +151,9 @@ package final class Catalog: Sendable {
                 case .refused(let refusal): return CRUDError(.unavailable, refusal.message)
                 case .to(let placement):
                     if isNew, let refusal = state.withLock({ $0.names.refusal(of: name) }) { return refusal }
-                    try commit([Transition(name, from: entry, to: placement)], [:], to: file)
+                    let isKnown = storage == nil || storage == self.storage(of: place.backend) ?? .forgotten
+                    let storages = isKnown ? [:] : [place.backend: storage ?? .forgotten]
+                    try commit([Transition(name, from: entry, to: placement)], storages, to: file)
                     return nil
                 }
             } catch {
@@ -149,7 +165,7 @@ package final class Catalog: Sendable {
     }
 
     private func commit(
-        _ transitions: [Transition], _ storages: [String: String], to file: CatalogFile
+        _ transitions: [Transition], _ storages: [String: CatalogStorage], to file: CatalogFile
     ) throws(CatalogError) {
         try resolveDoubt(file)
         var record = CatalogRecord(storages: storages)

@@ -5,7 +5,8 @@ import CRUDModel
 /// hexadecimal digits.
 ///
 ///     first  = {"catalog":2}
-///     record = {"collections":[entry,…]?,"storages":{BACKEND:identity}?}
+///     record = {"collections":[entry,…]?,"storages":{BACKEND:storage}?}
+///     storage = {"identity":I,"at":LOCATION?} | {}                         the storage is forgotten
 ///     entry  = {"name":N}                                                  the entry ends
 ///            | {"name":N,"state":S,"at":place?,"to":place?,"originals":[place,…]?,"obsolete":[place,…]?}
 ///     place  = {"backend":B,"format":F}
@@ -31,8 +32,13 @@ enum CatalogLine {
             if !record.storages.isEmpty {
                 object.key("storages")
                 object.object { storages in
-                    for (backend, identity) in record.storages.sorted(by: { $0.key < $1.key }) {
-                        storages.member(backend, identity)
+                    for (backend, storage) in record.storages.sorted(by: { $0.key < $1.key }) {
+                        storages.key(backend)
+                        storages.object { object in
+                            if storage.isNothing { return }
+                            object.member("identity", storage.identity)
+                            if let location = storage.location { object.member("at", location) }
+                        }
                     }
                 }
             }

@@ -37,9 +37,17 @@ struct CatalogReader {
         guard members.keys.isSubset(of: ["collections", "storages"]) else { throw UnknownText() }
         for entry in members.arrays["collections"] ?? [] { record.collections.append(try collection(entry)) }
         let storages = members.objects["storages"] ?? Members()
-        guard storages.keys.count == storages.strings.count else { throw UnknownText() }
-        for key in storages.strings.keys { record.storages[key] = storages.string(key) }
+        guard storages.keys.count == storages.objects.count else { throw UnknownText() }
+        for (backend, members) in storages.objects { record.storages[backend] = try storage(members) }
         return record
+    }
+
+    private static func storage(_ members: Members) throws(UnknownText) -> CatalogStorage {
+        if members.keys.isEmpty { return .forgotten }
+        guard members.keys.isSubset(of: ["identity", "at"]), let identity = members.string("identity"),
+            !identity.isEmpty
+        else { throw UnknownText() }
+        return CatalogStorage(identity, at: members.string("at"))
     }
 
     private static func collection(_ entry: Members) throws(UnknownText) -> (name: [UInt8], placement: Placement) {

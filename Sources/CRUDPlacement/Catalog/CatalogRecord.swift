@@ -1,11 +1,36 @@
 import CRUDModel
+package import CRUDStorage
+
+/// A storage, as the catalog remembers it.
+package struct CatalogStorage: Equatable, Sendable {
+    /// What tells it from others; empty: it is forgotten.
+    package var identity: String
+    /// Where the configuration said that it is, for messages; nil where an option of the plugin does not say it.
+    package var location: String?
+
+    package init(_ identity: String, at location: String? = nil) {
+        self.identity = identity
+        self.location = location
+    }
+
+    /// - Returns: nil where the backend has not opened its storage yet.
+    package init?(of backend: Backend) {
+        guard let identity = backend.storageIdentity else { return nil }
+        self.init(identity, at: identity.isEmpty ? nil : backend.storageLocation)
+    }
+
+    /// Of a storage that nothing tells from others.
+    package static let forgotten = CatalogStorage("")
+
+    var isNothing: Bool { identity.isEmpty }
+}
 
 /// One line of the catalog's file: what has become of any number of collections and storages at one moment.
 struct CatalogRecord: Equatable {
     /// A collection without anything to be remembered has ended.
     var collections: [(name: [UInt8], placement: Placement)] = []
-    /// The identity of the storage of a backend; empty: it is not known any more.
-    var storages: [String: String] = [:]
+    /// By the names of their backends.
+    var storages: [String: CatalogStorage] = [:]
 
     static func == (left: Self, right: Self) -> Bool {
         left.storages == right.storages && left.collections.count == right.collections.count
@@ -16,11 +41,11 @@ struct CatalogRecord: Equatable {
 /// Everything that a catalog says.
 struct CatalogContents: Equatable, Sendable {
     var placements: [[UInt8]: Placement] = [:]
-    /// The identities of storages, by the names of their backends.
-    var storages: [String: String] = [:]
+    /// By the names of their backends.
+    var storages: [String: CatalogStorage] = [:]
 
     mutating func apply(_ record: CatalogRecord) {
         for (name, placement) in record.collections { placements[name] = placement.isNothing ? nil : placement }
-        for (backend, identity) in record.storages { storages[backend] = identity.isEmpty ? nil : identity }
+        for (backend, storage) in record.storages { storages[backend] = storage.isNothing ? nil : storage }
     }
 }

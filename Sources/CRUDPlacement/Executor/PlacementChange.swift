@@ -12,8 +12,8 @@ package protocol PlacementChange {
     func prepare() throws(CRUDError)
     /// What is to become of the placements.
     func transitions(_ catalog: Catalog) throws(CRUDError) -> [Catalog.Transition]
-    /// The identities of storages that are to be remembered with that.
-    var storages: [String: String] { get }
+    /// The storages that are to be remembered with that.
+    var storages: [String: CatalogStorage] { get }
     /// The change is recorded; the scope still waits.
     func committed()
     /// The change has not happened: undoes what `prepare` has done, and nothing else.
@@ -23,7 +23,7 @@ package protocol PlacementChange {
 }
 
 extension PlacementChange {
-    package var storages: [String: String] { [:] }
+    package var storages: [String: CatalogStorage] { [:] }
     package func undo() {}
     package func serve(_ loops: any ServingLoops) {
         if scope != nil { loops.serveQuiesced() }

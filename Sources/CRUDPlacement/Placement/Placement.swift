@@ -72,6 +72,12 @@ package struct Placement: Equatable, Sendable {
         }
     }
 
+    /// Whether something of it is in a backend.
+    package func uses(_ backend: String) -> Bool {
+        authority?.backend == backend || kept.contains { $0.backend == backend }
+            || obsolete.contains { $0.backend == backend }
+    }
+
     /// Whether something is to be removed in a backend first: a removal there may be of all formats, and may take
     /// effect later than it was asked for.
     package func isBlocked(_ place: CollectionPlace) -> Bool {

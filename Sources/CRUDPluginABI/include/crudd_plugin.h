@@ -86,6 +86,9 @@ typedef enum crudd_log_level { CRUDD_LOG_DEBUG, CRUDD_LOG_INFO, CRUDD_LOG_WARNIN
 
 typedef enum crudd_state { CRUDD_DOWN = 0, CRUDD_UP = 1 } crudd_state;
 
+/// A storage whose identity does not matter, but that is there.
+#define CRUDD_ANY_STORAGE 0xffffffffffffffffu
+
 /// Lives as long as the backend. Its functions may be called from any thread.
 typedef struct crudd_host {
     uint32_t struct_size;
@@ -100,6 +103,11 @@ typedef struct crudd_host {
     /// CRUDD_UP of storage that is up: the reason is a notice for the administrator (its disk is full, say), which
     /// stands until the next report; an empty one: none. While there is one, `idle` is called every five seconds.
     void (*state)(void *context, crudd_state state, crudd_bytes reason);
+    /// The identity (see crudd_opened) of the storage that has to be there, as the host has collections in it;
+    /// CRUDD_ANY_STORAGE: any that is there; 0: any, and `open` makes it if need be. Where it is not 0, `open` makes no
+    /// storage: where there is none, or another one, it changes nothing and returns CRUDD_NOT_FOUND. Storage that ends
+    /// with its process ignores this.
+    uint64_t expected_storage;
 } crudd_host;
 
 /// What the host says of a call that may take long.

@@ -53,12 +53,14 @@ extension Child {
 
     /// Has the child open its storage.
     ///
+    /// - Parameter expected: the identity that it must have; 0: any.
     /// - Returns: what the child tells of it.
-    func open(options: [UInt8]) throws(PluginFailure) -> Opening {
+    func open(options: [UInt8], expected: UInt64) throws(PluginFailure) -> Opening {
         var opening = Opening()
         try call("open", for: .maintenance) { request in
             request.raw(#""options":"#)
             request.raw(options)
+            if expected != 0 { request.raw(#","expected":"#, expected) }
         } _: { reader throws(ProtocolViolation) in
             try reader.object { (reader, key) throws(ProtocolViolation) in
                 switch key {

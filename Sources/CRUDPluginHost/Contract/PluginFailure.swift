@@ -25,6 +25,9 @@ package struct PluginFailure: Error, Sendable {
     /// Whether the options can never work.
     package var isAboutOptions: Bool { status == CRUDD_INVALID_OPTIONS }
 
+    /// Whether there is not the storage that was expected, but none or another one. Somebody may put it back.
+    package var isOfStorage: Bool { status == CRUDD_NOT_FOUND }
+
     /// Whether trying again is of no use.
     package var isFinal: Bool { status == CRUDD_INVALID_OPTIONS || status == CRUDD_UNSUPPORTED }
 }

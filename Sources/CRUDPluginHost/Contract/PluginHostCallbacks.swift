@@ -5,8 +5,10 @@ package import Logging
 /// storage is open.
 package final class PluginHostCallbacks: Sendable {
     /// What the plugin is handed.
-    // The struct is written by `init` alone.
-    package nonisolated(unsafe) let pointer: UnsafePointer<crudd_host>
+    package var pointer: UnsafePointer<crudd_host> { UnsafePointer(memory) }
+
+    // The struct is written by `init`, and by `expect` while no plugin has it.
+    private nonisolated(unsafe) let memory: UnsafeMutablePointer<crudd_host>
 
     private let backend: String
     private let logger: Logger
@@ -26,7 +28,7 @@ package final class PluginHostCallbacks: Sendable {
         self.logger = logger
         self.state = state
         let host = UnsafeMutablePointer<crudd_host>.allocate(capacity: 1)
-        pointer = UnsafePointer(host)
+        memory = host
         host.initialize(to: .sized())
         host.pointee.context = Unmanaged.passUnretained(self).toOpaque()
         host.pointee.log = { context, level, message in
@@ -39,7 +41,12 @@ package final class PluginHostCallbacks: Sendable {
         }
     }
 
-    deinit { pointer.deallocate() }
+    deinit { memory.deallocate() }
+
+    /// Says what the next opening has to find; to be called while no storage is open.
+    package func expect(_ storage: ExpectedStorage) {
+        memory.pointee.expected_storage = storage.rawValue
+    }
 
     private static func of(_ context: UnsafeMutableRawPointer?) -> PluginHostCallbacks? {
         // The context is the object whose `init` has set it; its owner keeps it until the plugin has closed its

@@ -105,7 +105,7 @@ extension Plugin {
     ) throws(PluginFailure) -> OpenedPlugin {
         let child = try Child(command, host: HostReference(host), lost: lost)
         do throws(PluginFailure) {
-            let opening = try child.open(options: options)
+            let opening = try child.open(options: options, expected: crudd_host.read(host).expected_storage)
             return OpenedPlugin(
                 storage: ChildTable.retained(child), capabilities: child.capabilities,
                 lastSequence: opening.lastSequence, identity: opening.identity, readers: 1,

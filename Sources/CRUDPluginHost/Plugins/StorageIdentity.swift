@@ -23,3 +23,23 @@ package struct StorageIdentity: Hashable, Sendable, CustomStringConvertible {
     /// As the child protocol has it.
     package var rawValue: UInt64 { number }
 }
+
+/// What a backend has to find where it opens its storage.
+package enum ExpectedStorage: Equatable, Sendable {
+    /// Nothing: the storage is made if need be.
+    case mayBeNew
+    /// A storage.
+    case any
+    /// The storage in which there are collections.
+    case one(StorageIdentity)
+
+    /// As the contract has it.
+    var rawValue: UInt64 {
+        switch self {
+        case .mayBeNew: 0
+        // CRUDD_ANY_STORAGE
+        case .any: .max
+        case .one(let identity): identity.rawValue
+        }
+    }
+}

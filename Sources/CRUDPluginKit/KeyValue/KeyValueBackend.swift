@@ -25,13 +25,19 @@ public final class KeyValueBackend<Store: KeyValueStore>: StorageBackend {
         self.host = host
         let bytes = try store.storedValue(for: KeyLayout.state)
         state = if let bytes { try StoreState(bytes: bytes) } else { StoreState() }
-        identity = Store.isDurable ? try Self.identity(of: store, host) : 0
+        do {
+            identity = Store.isDurable ? try Self.identity(of: store, host) : 0
+        } catch {
+            store.close()
+            throw error
+        }
     }
 
     private static func identity(of store: Store, _ host: Host) throws(StorageFailure) -> UInt64 {
-        if let bytes = try store.storedValue(for: KeyLayout.identity) {
-            return bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
-        }
+        let stored = try store.storedValue(for: KeyLayout.identity)
+        let known = stored.map { bytes in bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) } }
+        try host.requireStorage(known ?? 0, in: "the store")
+        if let known { return known }
         let number = History.makeIdentity()
         try store.change([KeyLayout.identity: number.bigEndianBytes], host)
         return number

@@ -26,7 +26,8 @@ public protocol KeyValueStore: AnyObject {
     /// ``PathOptions``, and nil for other options.
     static var storageOption: Options.Key? { get }
 
-    /// Opens the store.
+    /// Opens the store, and makes it if need be. Where ``Host/expectsStorage`` it makes none: where there is none it
+    /// throws a ``StorageFailure`` with `notFound`.
     ///
     /// - Throws: ``StorageFailure`` with `unavailable` where a later attempt may succeed, `invalidOptions` where none
     ///   can.

@@ -9,9 +9,10 @@ final class HostReports: @unchecked Sendable {
     private let logged = Mutex<[String]>([])
     private let reported = Mutex<[(isUp: Bool, reason: String)]>([])
 
-    init(surplus: Int) {
+    init(surplus: Int, expectedStorage: UInt64) {
         memory = CallMemory(surplus: surplus)
         var host = crudd_host()
+        host.expected_storage = expectedStorage
         host.log = { context, _, message in
             // The context is this object, which its backend owns.
             Unmanaged<HostReports>.fromOpaque(context!).takeUnretainedValue().append(message.text)

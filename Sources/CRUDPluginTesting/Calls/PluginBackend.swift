@@ -25,8 +25,11 @@ package final class PluginBackend: @unchecked Sendable {
     ///   - options: a JSON object.
     ///   - surplus: by how many bytes the structs that the plugin is handed are longer than this package knows them; a
     ///     multiple of 8.
-    package init(_ plugin: ExportedPlugin, options: String, surplus: Int = 0) throws(CallError) {
-        let host = HostReports(surplus: surplus)
+    ///   - expectedStorage: the identity of the storage that must be there; 0: none must.
+    package init(
+        _ plugin: ExportedPlugin, options: String, surplus: Int = 0, expectedStorage: UInt64 = 0
+    ) throws(CallError) {
+        let host = HostReports(surplus: surplus, expectedStorage: expectedStorage)
         let memory = CallMemory(surplus: surplus)
         defer { memory.free() }
         var opened = crudd_opened()

@@ -6,7 +6,12 @@ enum DurabilityChecks {
     /// CRUDD_IS_DURABLE whatever is left must be whole.
     static func reopening(_ context: CheckContext) throws {
         let (model, lastSequence, identity) = try write(context.open(), context)
-        let backend = try context.open()
+        if identity != 0 {
+            context.expectFailure(CRUDD_NOT_FOUND, of: "open of another storage than the expected one") {
+                () throws(CallError) in _ = try context.open(expectedStorage: identity ^ 2)
+            }
+        }
+        let backend = try context.open(expectedStorage: identity)
         let found = try backend.collections()
         guard backend.has(CRUDD_IS_DURABLE) || found.contains(context.name("reopening")) else { return }
         context.expect(found.contains(context.name("reopening")), "a collection is not listed any more")

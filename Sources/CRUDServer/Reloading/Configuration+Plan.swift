@@ -6,9 +6,12 @@ import CRUDStorage
 extension Plan {
     /// What a configuration makes of collections, with the facts that this depends on.
     ///
-    /// - Parameter backends: those that are open.
+    /// - Parameters:
+    ///   - backends: those that are open.
+    ///   - empty: the names of those that have no storage yet.
     init(
-        _ configuration: Configuration, _ entries: [[UInt8]: Catalog.Entry], _ backends: [Backend], _ options: Options
+        _ configuration: Configuration, _ entries: [[UInt8]: Catalog.Entry], _ backends: [Backend],
+        empty: Set<String> = [], _ options: Options
     ) {
         let names = Set(configuration.backends.map(\.name))
         let plan = Plan(entries, configuration.collections, backends: names, options)
@@ -17,7 +20,10 @@ extension Plan {
             return
         }
         let open = Dictionary(uniqueKeysWithValues: backends.map { ($0.name, $0) })
-        let facts = Probes.facts(for: plan.questions, open)
+        var facts = Probes.facts(for: plan.questions.filter { !empty.contains($0.place.backend) }, open)
+        for question in plan.questions where empty.contains(question.place.backend) && question.subject == .occupancy {
+            facts.occupancy[question.name] = .empty
+        }
         self.init(entries, configuration.collections, backends: names, options, facts)
     }
 }

@@ -14,8 +14,8 @@ import Logging
 ///    collections concerned: their requests wait in their sessions, in order. Then the backends are **drained**, so
 ///    that from now on nothing changes there, and the plan is made again.
 /// 3. Backends that leave are closed, then those that come are opened: two of them may be one storage under two
-///    definitions. If one does not open, or lacks the records that it had by its old definition (``HeldRecords``),
-///    those that left are opened again and the reload is refused.
+///    definitions. If one does not open, or is another storage than that of its collections (``OpenedBackends``), those
+///    that left are opened again and the reload is refused.
 /// 4. The plan is recorded in the catalog, by one record: before it the old file is in force, behind it the new one.
 /// 5. The loops switch to the new ``Service``, each between two iterations, and start what has waited.
 ///
@@ -33,6 +33,8 @@ final class Reload: PlacementChange {
     private let factory: BackendFactory
     private var backendPlan: BackendPlan
     private var plan: Plan
+    private var opened: OpenedBackends?
+    private var recorded: [Catalog.Transition] = []
     /// Whether backends have been closed.
     private var hasExchanged = false
 
@@ -102,9 +104,9 @@ final class Reload: PlacementChange {
         do throws(ReloadRefusal) {
             // What was empty may have got records before it was quiesced.
             plan = try Self.plan(from: former, to: configuration, options)
-            let held = options.force ? nil : HeldRecords(backendPlan, former, configuration)
-            if let lost = held?.diagnosticsBeforeClosing(backendPlan), !lost.isEmpty { throw ReloadRefusal(lost) }
-            let backends = try exchangeBackends(held)
+            let volatile = options.force ? [] : backendPlan.volatileRecords(former, configuration)
+            if !volatile.isEmpty { throw ReloadRefusal(volatile) }
+            let backends = try exchangeBackends()
             service = Service(
                 after: former, configuration: configuration, plugins: plugins.all, backends: backends)
         } catch {
@@ -113,7 +115,12 @@ final class Reload: PlacementChange {
         }
     }
 
-    func transitions(_: Catalog) -> [Catalog.Transition] { plan.transitions }
+    func transitions(_: Catalog) -> [Catalog.Transition] {
+        recorded = opened?.transitions(plan.transitions) ?? plan.transitions
+        return recorded
+    }
+
+    var storages: [String: CatalogStorage] { opened?.storages ?? [:] }
 
     func committed() {
         service.setLayouts()
@@ -125,10 +132,10 @@ final class Reload: PlacementChange {
             backend.cache?.cacheRecords(definition.cachesRecords)
         }
         service.followPlacements(retriesFailed: options.move)
-        for name in plan.transitions.map(\.name) { service.control.follow(name) }
+        for name in recorded.map(\.name) { service.control.follow(name) }
         let isAlike = former.rules.maintainsLike(configuration.collections) && backendPlan.leaving.isEmpty
         if isAlike, backendPlan.coming.isEmpty {
-            for name in plan.transitions.map(\.name) { service.control.keep(name) }
+            for name in recorded.map(\.name) { service.control.keep(name) }
         } else {
             service.control.keepAll()
         }
@@ -154,36 +161,45 @@ final class Reload: PlacementChange {
     /// Closes what leaves and opens what comes.
     ///
     /// - Returns: the backends of the configuration.
-    private func exchangeBackends(_ held: HeldRecords?) throws(ReloadRefusal) -> [Backend] {
+    private func exchangeBackends() throws(ReloadRefusal) -> [Backend] {
         hasExchanged = !backendPlan.leaving.isEmpty
         for (_, backend) in backendPlan.leaving { backend.stop() }
-        let backends = backendPlan.coming.compactMap { definition in
-            plugins[definition].map { factory.make(definition, $0) }
-        }
         do throws(ReloadRefusal) {
-            let openings = try open(backends)
-            for (definition, opening) in zip(backendPlan.coming, openings) { try check(opening, definition) }
-            let opened = zip(backends, openings).filter { if case .open = $1 { true } else { false } }.map(\.0)
-            if let orphaned = held?.diagnostics(of: opened), !orphaned.isEmpty { throw ReloadRefusal(orphaned) }
-            return configuration.backends.compactMap { definition in
-                backendPlan.staying[definition.name] ?? backends.first { $0.name == definition.name }
-            }
+            try openBackends()
         } catch {
-            for backend in backends { backend.stop() }
+            for backend in opened?.backends ?? [] { backend.stop() }
             throw error
+        }
+        let backends = opened?.backends ?? []
+        for line in opened?.notices ?? [] { backendPlan.note(line) }
+        return configuration.backends.compactMap { definition in
+            backendPlan.staying[definition.name] ?? backends.first { $0.name == definition.name }
         }
     }
 
-    private func open(_ backends: [Backend]) throws(ReloadRefusal) -> [BackendFactory.Opening] {
+    private func openBackends() throws(ReloadRefusal) {
         do throws(ThreadFailure) {
-            return try BackendFactory.open(backends)
+            opened = try OpenedBackends(backendPlan.coming, plugins, factory)
         } catch {
             throw ReloadRefusal(unavailable: "the system has no thread for another backend")
         }
+        for case (let definition, let failure) in opened?.finalFailures ?? [] {
+            throw ReloadRefusal([configuration.diagnostic(of: failure, opening: definition)])
+        }
+        let refusals = options.force ? [] : opened?.refusals(configuration) ?? []
+        if !refusals.isEmpty { throw ReloadRefusal(refusals) }
+        do throws(ThreadFailure) {
+            try opened?.openRest(force: options.force)
+        } catch {
+            throw ReloadRefusal(unavailable: "the system has no thread for another backend")
+        }
+        for attempt in opened?.attempts ?? [] { try check(attempt) }
     }
 
-    private func check(_ opening: BackendFactory.Opening, _ definition: BackendConfiguration) throws(ReloadRefusal) {
-        switch opening {
+    /// Notes what an administrator has to know of a backend that is not open.
+    private func check(_ attempt: OpenedBackends.Attempt) throws(ReloadRefusal) {
+        let definition = attempt.definition
+        switch attempt.opening {
         case .open: break
         case .pending: backendPlan.note("backend \(definition.name): not open yet, its requests wait")
         case .failed(let failure) where failure.isFinal:
@@ -199,7 +215,9 @@ final class Reload: PlacementChange {
     /// Opens again what has left, by its old definition.
     private func reopened() -> Service {
         let logger = former.logger
-        let backends = backendPlan.leaving.map { factory.make($0.definition, $0.backend.plugin) }
+        let backends = backendPlan.leaving.map {
+            factory.make($0.definition, $0.backend.plugin, factory.knownStorage(of: $0.definition.name) ?? .mayBeNew)
+        }
         do throws(ThreadFailure) {
             for (backend, opening) in zip(backends, try BackendFactory.open(backends)) {
                 let reason: String

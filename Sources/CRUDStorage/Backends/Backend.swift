@@ -19,6 +19,8 @@ package final class Backend: Sendable {
     let writes = WorkQueue<WorkItem>()
     /// One for each event loop that reads.
     let loopReaderCount: Int
+    /// Where its storage is, for people; nil: an option of the plugin does not say it.
+    package let storageLocation: String?
     private let condition: Mutex<Condition>
     private let storageDown = Atomic(false)
     private let registry = CollectionRegistry()
@@ -50,11 +52,16 @@ package final class Backend: Sendable {
     ///   - loopCount: how many event loops will read from it.
     ///   - cache: for its records, if the plugin can tell when somebody else has written; nil: none.
     ///   - cachesRecords: whether they are cached for the present.
+    ///   - expectedStorage: the storage that it must have.
+    ///   - storageLocation: where that is, for people; nil: an option of the plugin does not say it.
     ///   - admission: whether a collection may be there.
     package init(
         name: String, plugin: Plugin, options: [UInt8], loopCount: Int, cache: RecordCache? = nil,
-        cachesRecords: Bool = true, logger: Logger, admission: @escaping Admission
+        cachesRecords: Bool = true, expectedStorage: ExpectedStorage = .mayBeNew,
+        storageLocation: String? = nil, logger: Logger,
+        admission: @escaping Admission
     ) {
+        self.storageLocation = storageLocation
         loopReaderCount = plugin.capabilities.contains(.fastReads) ? loopCount : 0
         let clock = CommitClock(readers: loopReaderCount)
         let canCache = plugin.isChild || plugin.table.pointee.data_version != nil
@@ -62,7 +69,8 @@ package final class Backend: Sendable {
             plugin: plugin, options: options, clock: clock,
             cache: canCache ? cache.map { BackendCache($0, clock: clock, isWanted: cachesRecords) } : nil,
             trackers: ChangeTrackers(), writes: WriteMeter(), feeds: ChangeFeeds(),
-            failures: FailureReporter(backend: name, logger: logger), admission: admission)
+            failures: FailureReporter(backend: name, logger: logger),
+            identity: KnownIdentity(expected: expectedStorage), admission: admission)
         condition = Mutex(Condition(capabilities: plugin.capabilities))
     }
 
@@ -106,8 +114,11 @@ package final class Backend: Sendable {
     /// What it can do: what its plugin can, less what its options take away.
     package var capabilities: Plugin.Capabilities { condition.withLock { $0.capabilities } }
 
-    /// What tells its storage from others, since it was first opened; nil until then, and where nothing does.
-    package var storageIdentity: StorageIdentity? { environment.identity.value }
+    /// What tells its storage from others, empty where nothing does; nil until it has been opened.
+    package var storageIdentity: String? { environment.identity.opened.map { $0?.description ?? "" } }
+
+    /// Lets an opening make a storage that is not there, unless there are collections in it.
+    package func allowNewStorage() { environment.identity.allowNewStorage() }
 
     /// The storage behind the plugin is lost, as the plugin has said; the plugin itself is open.
     package var isStorageDown: Bool { storageDown.load(ordering: .acquiring) }

@@ -15,6 +15,8 @@ enum BackendSupervisor {
         var isFirst = true
         var hasBeenOpen = false
         while true {
+            let expected = backend.environment.identity.expected
+            callbacks.expect(expected)
             let pause: Duration
             do throws(PluginFailure) {
                 backend.becomeOpening()
@@ -30,7 +32,9 @@ enum BackendSupervisor {
                 pause = policy.failed(hasServed: loss.hasServed)
             } catch {
                 backend.become(.down)
-                _ = backend.failures.report(error, during: "open")
+                // Where any storage will do and there is none, it is made unless the configuration is refused.
+                let isAwaited = error.isOfStorage && expected == .any
+                if !isAwaited { _ = backend.failures.report(error, during: "open") }
                 if isFirst { opened(error) }
                 // A child's file may be replaced by a better one; what was loaded stays as it is.
                 if error.isFinal, !(backend.plugin.isChild && hasBeenOpen) {
@@ -38,8 +42,8 @@ enum BackendSupervisor {
                     _ = refuse(until: nil, backend)
                     return
                 }
-                pause =
-                    Int(error.status) == CRUDD_UNAVAILABLE ? policy.wasUnavailable() : policy.failed(hasServed: false)
+                let isOfStorage = Int(error.status) == CRUDD_UNAVAILABLE || error.isOfStorage
+                pause = isOfStorage ? policy.wasUnavailable() : policy.failed(hasServed: false)
             }
             isFirst = false
             if policy.isCircuitOpen {

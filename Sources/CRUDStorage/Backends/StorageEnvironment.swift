@@ -13,8 +13,7 @@ struct StorageEnvironment: Sendable {
     let writes: WriteMeter
     let feeds: ChangeFeeds
     let failures: FailureReporter
-    /// What the storage was when it was first opened.
-    let identity = KnownIdentity()
+    let identity: KnownIdentity
     /// Asked before a collection is created, on the writer's thread; returns why it must not be.
     let admission: Backend.Admission
 

@@ -46,7 +46,7 @@ import Testing
     /// Actions after which the daemon does not keep its promises yet.
     private static let known = """
         again,drop,dropBesideFault,force,fill,moveManyOnFullDisk,changeIndexes,startMisspelt,\
-        startMistyped,loseCatalog
+        loseCatalog
         """
 
     /// What is needed to understand a failure; the files are copied to where they stay.

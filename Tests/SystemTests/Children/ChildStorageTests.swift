@@ -24,7 +24,7 @@ import Testing
         #expect(kill(try #require(old.pid), SIGKILL) == 0)
         let deadline = Deadline()
         var status = try ChildDaemon.status(of: backend, connection)
-        while status.lastError?.contains("before it was storage") != true {
+        while status.lastError?.contains("storage") != true {
             try #require(!deadline.hasPassed, "\(status.json)")
             status = try ChildDaemon.status(of: backend, connection)
             #expect(try connection.read(backend, "a").error?.name != "record_not_found")

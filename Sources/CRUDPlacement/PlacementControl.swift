@@ -230,6 +230,22 @@ package final class PlacementControl: Sendable {
         return refusal
     }
 
+    /// Remembers the storage of a backend, which may have been opened later than its configuration was recorded;
+    /// callable on any thread.
+    package func noteStorage(of name: String) {
+        executor.enqueue { [self] in
+            guard let storage = backend(name).flatMap(CatalogStorage.init(of:)),
+                storage != catalog.storage(of: name) ?? .forgotten
+            else { return }
+            do throws(CatalogError) {
+                try catalog.commit([], storages: [name: storage])
+            } catch {
+                logger.warning("cannot remember which storage backend \(name) has: \(error.error.message)")
+                noteDoubt(error)
+            }
+        }
+    }
+
     private func noteDoubt(_ error: CatalogError) {
         guard case .inDoubt(let cause) = error else { return }
         logger.critical("the catalog of collections is in doubt: \(cause); no collection can be made, moved or dropped")

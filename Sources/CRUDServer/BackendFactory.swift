@@ -31,11 +31,12 @@ struct BackendFactory: Sendable {
         return Backend(
             name: definition.name, plugin: plugin, options: definition.options, loopCount: loopCount, cache: cache,
             cachesRecords: definition.cachesRecords, expectedStorage: expected,
-            storageLocation: location.map { String(decoding: $0, as: UTF8.self) }, logger: logger
-        ) { [control] collection, isNew in
-            let place = CollectionPlace(backend: definition.name, format: collection.format)
-            return control.admit(collection.name, at: place, isNew: isNew)
-        }
+            storageLocation: location.map { String(decoding: $0, as: UTF8.self) }, logger: logger,
+            opened: { [control] in control.noteStorage(of: definition.name) },
+            admission: { [control] collection, isNew in
+                let place = CollectionPlace(backend: definition.name, format: collection.format)
+                return control.admit(collection.name, at: place, isNew: isNew)
+            })
     }
 
     /// The storage of a backend in which the catalog has collections; nil: it has none there, or does not know it yet.

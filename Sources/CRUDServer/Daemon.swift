@@ -195,7 +195,7 @@ package struct Daemon {
             try catalog.commit(transitions, storages: opened.storages)
         } catch {
             if transitions.isEmpty {
-                logger.warning("cannot remember which storages the backends have: \(error.error.message)")
+                logger.warning("cannot remember which storages backends have: \(error.error.message)")
                 return
             }
             switch error {

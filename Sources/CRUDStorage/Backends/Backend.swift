@@ -23,6 +23,8 @@ package final class Backend: Sendable {
     package let storageLocation: String?
     private let condition: Mutex<Condition>
     private let storageDown = Atomic(false)
+    /// To be called once the storage has been opened for the first time, on the writer's thread.
+    let opened: @Sendable () -> Void
     private let registry = CollectionRegistry()
     /// The collections that are to be looked after.
     let kept = KeptCollections()
@@ -54,13 +56,15 @@ package final class Backend: Sendable {
     ///   - cachesRecords: whether they are cached for the present.
     ///   - expectedStorage: the storage that it must have.
     ///   - storageLocation: where that is, for people; nil: an option of the plugin does not say it.
+    ///   - opened: called once the storage has been opened for the first time, on the writer's thread.
     ///   - admission: whether a collection may be there.
     package init(
         name: String, plugin: Plugin, options: [UInt8], loopCount: Int, cache: RecordCache? = nil,
         cachesRecords: Bool = true, expectedStorage: ExpectedStorage = .mayBeNew,
-        storageLocation: String? = nil, logger: Logger,
+        storageLocation: String? = nil, logger: Logger, opened: @escaping @Sendable () -> Void = {},
         admission: @escaping Admission
     ) {
+        self.opened = opened
         self.storageLocation = storageLocation
         loopReaderCount = plugin.capabilities.contains(.fastReads) ? loopCount : 0
         let clock = CommitClock(readers: loopReaderCount)

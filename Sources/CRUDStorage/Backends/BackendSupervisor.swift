@@ -23,6 +23,7 @@ enum BackendSupervisor {
                 let worker = try BackendWorker(backend, callbacks)
                 if isFirst { opened(nil) }
                 backend.logger.info("backend \(backend.name) is open")
+                if !hasBeenOpen { backend.opened() }
                 hasBeenOpen = true
                 let loss = worker.work()
                 if loss == nil { backend.become(.closed) }

@@ -163,6 +163,36 @@ import Testing
         #expect(try installation.startInVain().status == .exited(78))
     }
 
+    /// A storage that could not be opened at the start is known from the moment in which it can, also if clients create
+    /// nothing in it.
+    @Test func aStorageThatIsOpenedLaterIsKnown() throws {
+        let kind = Self.kinds[0]
+        func configuration(_ path: String, _ rule: String) -> Configuration {
+            Self.configuration(kind.backend("main", at: path), kind.backend("next", at: "next"), rule: rule)
+        }
+        let installation = try Installation(configuration("main", "{backend: next}"))
+        let lock = try SQLiteLock(of: "\(installation.path)/main")
+        let daemon = try Daemon(on: installation)
+        let connection = try daemon.connect()
+        #expect(try connection.create("c", "a", "1").result != nil)
+        #expect(try connection.backend("main")?["state"]?.string == "down")
+        try lock.end()
+        let deadline = Deadline()
+        while try connection.backend("main")?["state"]?.string != "ready" { try #require(!deadline.hasPassed) }
+        try installation.configure(configuration("main", "{backend: main}"))
+        try connection.reloadMoving()
+        try connection.awaitMoves()
+        #expect(try connection.describe("c")["backend"]?.string == "main")
+        #expect(try daemon.stop() == .exited(0))
+
+        try installation.configure(configuration("mian", "{backend: main}"))
+        let refusal = try installation.startInVain()
+        #expect(refusal.status == .exited(78))
+        #expect(!Files.exists("\(installation.path)/mian"))
+        try installation.configure(configuration("main", "{backend: main}"))
+        #expect(try Self.item(installation) == "1")
+    }
+
     // MARK: Reloads
 
     @Test(arguments: kinds) func anotherStorageIsRefusedAtAReload(kind: Kind) throws {

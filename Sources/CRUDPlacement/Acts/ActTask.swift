@@ -67,6 +67,10 @@ final class ActTask: Sendable {
             show(.removing)
             guard let backend = control.backend(place.backend) else { throw Self.missing(place) }
             let isShared = entry.placement.kept.contains { $0.backend == place.backend }
+            // What is not dropped but elsewhere must not become less for those that began to read it here.
+            if entry.placement.authority != nil, backend.isBeingRead(name, in: place.format, isShared: isShared) {
+                return .step(after: Self.shortestPause)
+            }
             let isDone = try backend.remove(name, in: place.format, isShared: isShared, within: .seconds(60))
             guard isDone else { return .step(after: .zero) }
             return try control.commit(.removed(place), of: name, from: entry) { "\(title) is done" }

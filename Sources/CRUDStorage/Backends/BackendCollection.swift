@@ -49,6 +49,7 @@ package final class BackendCollection: Sendable {
     private let openFeed = Mutex<ChangeFeed?>(nil)
     private let numberInCache = Atomic<UInt32>(0)
     private let admission = Atomic(false)
+    private let readTasks = Atomic<Int>(0)
 
     /// An object that nobody shares.
     package convenience init(
@@ -112,6 +113,12 @@ package final class BackendCollection: Sendable {
         get { admission.load(ordering: .acquiring) }
         set { admission.store(newValue, ordering: .releasing) }
     }
+
+    /// Whether anything reads it that takes long: that reads to its end here, wherever the collection is by then.
+    var isBeingRead: Bool { readTasks.load(ordering: .acquiring) > 0 }
+
+    func beginReading() { readTasks.add(1, ordering: .acquiringAndReleasing) }
+    func endReading() { readTasks.subtract(1, ordering: .acquiringAndReleasing) }
 
     /// The plugin's handle is not to be used any more.
     func close() {

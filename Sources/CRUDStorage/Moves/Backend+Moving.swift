@@ -29,6 +29,13 @@ extension Backend {
         try perform(within: timeout) { (storage) throws(CRUDError) in try storage.beginAnew(collection) }
     }
 
+    /// Whether requests that take long still read what ``remove(_:in:isShared:within:)`` would remove, as they began
+    /// before the collection got to another place. Each ends in the time that a request may take.
+    package func isBeingRead(_ name: [UInt8], in format: CollectionRule.Format, isShared: Bool) -> Bool {
+        let formats = isShared ? [format] : CollectionRule.Format.allCases
+        return formats.contains { collection(name, $0).isBeingRead }
+    }
+
     /// Removes what there is of a collection in one format: at once, or some records of it.
     ///
     /// - Parameter isShared: whether what there is in other formats stays.

@@ -4,6 +4,13 @@ import CRUDPluginHost
 package class ReadTask: SlicedTask, @unchecked Sendable {
     // @unchecked: as its superclass, one owner at a time.
 
+    override init(on collection: BackendCollection, deliver: @escaping @Sendable (WorkItem) -> Void) {
+        collection.beginReading()
+        super.init(on: collection, deliver: deliver)
+    }
+
+    deinit { collection.endReading() }
+
     /// Executes one slice; true when there is nothing left to do.
     ///
     /// - Parameter child: the child that the plugin runs in, if it does.

@@ -3,7 +3,7 @@
 ///
 /// It is a hash table with linear probing over memory of its own, for an item or a patch may have hundreds of thousands
 /// of members. The hash is Swift's, which is seeded, so that nobody can choose names that collide.
-struct NameTable: ~Copyable {
+package struct NameTable: ~Copyable {
     private struct Entry {
         var hash: Int
         var object: Int
@@ -18,11 +18,13 @@ struct NameTable: ~Copyable {
     private var slots = [Int32](repeating: -1, count: 16)
     private var decoded: [UInt8] = []
 
+    package init() {}
+
     /// Inserts the name of a member.
     ///
     /// - Parameter key: as a scanner has found it in the text, escaped or not.
     /// - Returns: its index, which counts names from 0, and whether the object did not have it before.
-    mutating func insert(_ key: JSONSlice, _ text: Span<UInt8>, of object: Int) -> (index: Int, isNew: Bool) {
+    package mutating func insert(_ key: JSONSlice, _ text: Span<UInt8>, of object: Int) -> (index: Int, isNew: Bool) {
         if !key.hasEscapes { return insert(key.content, text, of: object) }
         decode(key, text)
         let name = decoded
@@ -30,7 +32,7 @@ struct NameTable: ~Copyable {
     }
 
     /// The index of a member's name; nil if the object does not have it.
-    mutating func index(of key: JSONSlice, _ text: Span<UInt8>, in object: Int) -> Int? {
+    package mutating func index(of key: JSONSlice, _ text: Span<UInt8>, in object: Int) -> Int? {
         if !key.hasEscapes { return index(of: key.content, text, in: object) }
         decode(key, text)
         let name = decoded
@@ -42,12 +44,16 @@ struct NameTable: ~Copyable {
         key.appendDecodedString(text, to: &decoded)
     }
 
-    private func index(of name: Range<Int>, _ text: Span<UInt8>, in object: Int) -> Int? {
+    /// The index of a name in UTF-8; nil if the object does not have it.
+    package func index(of name: Range<Int>, _ text: Span<UInt8>, in object: Int) -> Int? {
         let entry = slots[slot(of: name, text, in: object, Self.hash(name, text, object))]
         return entry < 0 ? nil : Int(entry)
     }
 
-    private mutating func insert(
+    /// Inserts a name in UTF-8.
+    ///
+    /// - Returns: its index, which counts names from 0, and whether the object did not have it before.
+    package mutating func insert(
         _ name: Range<Int>, _ text: Span<UInt8>, of object: Int
     ) -> (index: Int, isNew: Bool) {
         let hash = Self.hash(name, text, object)

@@ -29,6 +29,11 @@ import Testing
             parameters: Parameter.allCases.filter { parameters.contains($0) }.map { value($0) })
     }
 
+    /// The parameters of the shortest request.
+    private static func fewest(of method: Method) -> [Parameter] {
+        method.definition.required + method.definition.alternatives.prefix(1)
+    }
+
     private static func refused(_ parameter: Parameter) -> RequestOutcome {
         .error(.invalidParams, id: "1", member: parameter.name.description, isNotification: false)
     }
@@ -38,6 +43,11 @@ import Testing
         let (required, optional) = (method.definition.required, method.definition.optional)
         for choice in 0..<(1 << optional.count) {
             let chosen = required + optional.indices.filter { choice >> $0 & 1 == 1 }.map { optional[$0] }
+            let alternatives = method.definition.alternatives
+            guard alternatives.isEmpty || alternatives.contains(where: chosen.contains) else {
+                #expect(read(Self.request(method, chosen.map(Self.member))) == Self.refused(alternatives[0]))
+                continue
+            }
             for order in [chosen, chosen.reversed()] {
                 #expect(
                     read(Self.request(method, order.map(Self.member))) == Self.accepted(method, chosen))
@@ -58,11 +68,11 @@ import Testing
     func everythingElseIsRefused(method: Method) {
         let definition = method.definition
         for parameter in Parameter.allCases where !(definition.required + definition.optional).contains(parameter) {
-            let members = definition.required.map(Self.member) + [Self.member(parameter)]
+            let members = Self.fewest(of: method).map(Self.member) + [Self.member(parameter)]
             #expect(read(Self.request(method, members)) == Self.refused(parameter))
         }
         for name in ["", "Collection", "ID", "colle", "collectionx", "\\u0000"] {
-            let members = definition.required.map(Self.member) + [#""\#(name)":1"#]
+            let members = Self.fewest(of: method).map(Self.member) + [#""\#(name)":1"#]
             #expect(
                 read(Self.request(method, members))
                     == .error(
@@ -78,7 +88,7 @@ import Testing
             (.object, "{}"),
         ]
         for parameter in definition.required + definition.optional {
-            let others = definition.required.filter { $0 != parameter }.map(Self.member)
+            let others = Self.fewest(of: method).filter { $0 != parameter }.map(Self.member)
             for value in values where parameter.kind != nil && parameter.kind != value.kind {
                 // One kind in a table, two in a text.
                 if parameter.kind == .true, value.kind == .false { continue }

@@ -5,13 +5,14 @@ import Testing
 
 /// The protocol's document, the method table and the error codes say the same.
 @Suite struct ProtocolDocumentTests {
-    /// The rows of the tables of a section, each as its cells.
+    /// The rows of the first table of a section, each as its cells.
     private func rows(ofSection title: String) throws -> [[String]] {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../..")
         let document = try String(
             contentsOf: root.appendingPathComponent("Sources/CRUDWire/PROTOCOL.md"), encoding: .utf8)
         let section = try #require(document.components(separatedBy: "\n## ").first { $0.hasPrefix(title) })
-        return section.components(separatedBy: "\n").filter { $0.hasPrefix("|") }.map { line in
+        let lines = section.components(separatedBy: "\n")
+        return lines.drop { !$0.hasPrefix("|") }.prefix { $0.hasPrefix("|") }.map { line in
             line.dropFirst().dropLast().components(separatedBy: "|").map {
                 $0.trimmingCharacters(in: CharacterSet(charactersIn: " `"))
             }

@@ -36,7 +36,9 @@ enum RequestInput {
     private static func parse(_ request: borrowing Request, _ text: Span<UInt8>) {
         do throws(CRUDError) {
             if let id = request.id { requireJSON(text.extracting(id.range), "an id") }
-            if let operation = try Operation(request, of: text) { parse(operation, text) }
+            if let operation = try Operation(request, of: text, maximumDepth: maximumDepth) {
+                parse(operation, text)
+            }
             if let operations = request[.operations] {
                 for operation in operations.elements(text) ?? [] {
                     parse(try Operation(operation, of: text, maximumDepth: maximumDepth), text)
@@ -49,6 +51,7 @@ enum RequestInput {
     }
 
     private static func parse(_ operation: Operation, _ text: Span<UInt8>) {
+        applyFieldOperations(of: operation, text)
         guard let range = operation.value?.range else { return }
         let value = text.extracting(range)
         guard operation.kind == .patch else {
@@ -60,6 +63,21 @@ enum RequestInput {
         }
         guard let patched = try? MergePatch.apply(value, to: item.span) else { fatalError("a patch is not applied") }
         requireJSON(patched.span, "a patched item")
+    }
+
+    private static func applyFieldOperations(of operation: Operation, _ text: Span<UInt8>) {
+        let operations = operation.fieldOperations
+        guard !operations.isEmpty else { return }
+        do throws(CRUDError) {
+            var patch = try FieldPatch(operations, of: text, maximumDepth: maximumDepth)
+            do throws(CRUDError) {
+                requireJSON(try patch.apply(to: item.span, text).span, "an item after field operations")
+            } catch {
+                require(error.code == .unsupported, "field operations fail with \(error.code.name)")
+            }
+        } catch {
+            fatalError("field operations that were accepted are rejected")
+        }
     }
 
     private static func parseQuery(_ request: borrowing Request, _ text: Span<UInt8>) throws(CRUDError) {

@@ -60,6 +60,40 @@ import Testing
         }
     }
 
+    /// The same on every adapter; what a property list cannot represent is refused as it is of any item.
+    @Test(arguments: StorageMatrix.cells)
+    func fieldOperationsAreApplied(cell: StorageMatrix.Cell) throws {
+        let connection = try Daemon.shared.connect()
+        let collection = cell.collection + " operations"
+        func change(_ members: [String: String]) throws -> Reply { try connection.change(collection, "a", members) }
+        let created = try change([
+            "upsert": "true", "increment": #"{"n":9223372036854775807,"d":0.1,"a.b":-1}"#, "append": #"{"l":[1,"x"]}"#,
+        ])
+        let first = try #require(created.result)
+        #expect(first["item"]?.members?.map(\.name).sorted() == ["a", "d", "l", "n"])
+        for _ in 0..<2 { #expect(try change(["increment": #"{"d":0.1}"#]).result != nil) }
+        let counted = try change([
+            "increment": #"{"n":1,"a.b":1.5}"#, "minimum": #"{"d":2}"#, "maximum": #"{"m":7}"#,
+            "add": #"{"l":["x",1.0,2]}"#, "remove": #"{"k":[1]}"#,
+        ])
+        let expected = #"{"n":9223372036854775808,"d":0.3,"a":{"b":0.5},"l":[1,"x",2],"m":7,"k":[]}"#
+        let item = try #require(counted.result?["item"], "\(counted)")
+        #expect(try item.means(JSON(parsing: expected)), "\(item.text)")
+        #expect(try connection.read(collection, "a").result?["item"]?.means(item) == true)
+        #expect(try change(["increment": #"{"n":1,"l":1}"#]).error?.details?["path"]?.string == "l")
+        let tooBig = try change(["increment": #"{"n":9223372036854775808}"#])
+        let tooExact = try change(["increment": #"{"d":0.000000000000000000001}"#])
+        for (reply, path) in [(tooBig, "n"), (tooExact, "d")] {
+            guard cell.format != "json" else {
+                #expect(reply.result != nil)
+                continue
+            }
+            #expect(reply.error?.name == "unsupported")
+            #expect(reply.error?.details?["path"]?.string == path)
+            #expect(try connection.read(collection, "a").result?["item"]?.means(item) == true)
+        }
+    }
+
     @Test(arguments: StorageMatrix.cells)
     func writesOfOneConnectionAreInOrder(cell: StorageMatrix.Cell) throws {
         let connection = try Daemon.shared.connect()

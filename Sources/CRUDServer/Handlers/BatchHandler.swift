@@ -62,8 +62,7 @@ final class BatchHandler {
     private func isLong(_ operations: [Operation], _ targets: [Result<Collection, CRUDError>]) -> Bool {
         zip(operations, targets).contains { operation, target in
             guard case .success(let collection) = target else { return false }
-            return operation.kind == .patch
-                ? collection.takesLong(nil, patch: operation.value) : collection.takesLong(operation.value, patch: nil)
+            return collection.takesLong(isPatch: operation.kind == .patch, contentBytes: operation.contentBytes)
         }
     }
 

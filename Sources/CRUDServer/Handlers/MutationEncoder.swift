@@ -100,15 +100,12 @@ final class MutationEncoder {
         case .at(let instant): mutation.expiresAt = instant
         case .never, nil: break
         }
-        guard let value = operation.value else { return mutation }
         if operation.kind == .patch {
-            let limits = loop.limits
-            mutation.transformation = Patch(
-                call.copy(value), in: collection.stored,
-                limits: Patch.Limits(
-                    itemBytes: limits.itemBytes, jsonDepth: limits.jsonDepth, frameBytes: limits.frameBytes),
-                keepsExpiry: operation.expiry == nil, budget: budget())
-        } else if item.unencodedBytes > 0 {
+            mutation.transformation = patch(operation, call, in: collection, budget())
+            return mutation
+        }
+        guard let value = operation.value else { return mutation }
+        if item.unencodedBytes > 0 {
             mutation.transformation = LongItem(item.normalized ?? call.copy(value), in: collection.stored)
         } else if let text = item.normalized {
             store(text.span, encoded: item.encoded, &mutation, collection, batch)
@@ -116,6 +113,20 @@ final class MutationEncoder {
             store(call.text.span.extracting(value.range), encoded: item.encoded, &mutation, collection, batch)
         }
         return mutation
+    }
+
+    private func patch(
+        _ operation: Operation, _ call: borrowing Call, in collection: Collection, _ budget: ReplyBudget
+    ) -> Patch {
+        var fields = FieldOperationTexts()
+        for part in operation.fieldOperations { fields.append(part.operation, part.object, of: call.text.span) }
+        let patch: [UInt8]? = if let value = operation.value { call.copy(value) } else { nil }
+        let limits = loop.limits
+        return Patch(
+            patch, fields, in: collection.stored,
+            limits: Patch.Limits(
+                itemBytes: limits.itemBytes, jsonDepth: limits.jsonDepth, frameBytes: limits.frameBytes),
+            keepsExpiry: operation.expiry == nil, budget: budget)
     }
 
     private func store(

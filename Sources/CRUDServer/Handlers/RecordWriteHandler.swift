@@ -15,11 +15,14 @@ final class RecordWriteHandler {
     }
 
     func execute(_ call: borrowing Call, _ collection: Collection) throws(CRUDError) {
-        guard let operation = try Operation(call.request, of: call.text.span) else { return }
+        let maximumDepth = loop.limits.jsonDepth
+        guard let operation = try Operation(call.request, of: call.text.span, maximumDepth: maximumDepth) else {
+            return
+        }
         try encoder.check(operation)
         let item = try encoder.prepare(operation, call, for: collection)
         let client = collection.client
-        let isLong = collection.takesLong(call.request[.item], patch: call.request[.patch])
+        let isLong = collection.takesLong(isPatch: operation.kind == .patch, contentBytes: operation.contentBytes)
         let batch = isLong ? MutationBatch(deliver: client.deliver) : client.pendingMutations
         let mutation = encoder.mutation(
             operation, item, call, in: collection, batch, now: encoder.now(for: operation), call.budget(loop.limits))

@@ -1,6 +1,5 @@
 import CRUDConfiguration
 import CRUDFormats
-import CRUDJSON
 import CRUDStorage
 
 // Writes whose items take long to make, see ``LongWrite``.
@@ -8,13 +7,9 @@ import CRUDStorage
 extension Collection {
     /// Whether it takes long to make the item of a write.
     ///
-    /// - Parameters:
-    ///   - item: what the request says, if it does.
-    ///   - patch: what the request says, if it does.
-    func takesLong(_ item: JSONSlice?, patch: JSONSlice?) -> Bool {
-        if let patch { return patch.count >= LongItem.leastBytes }
-        guard let item, item.count >= LongItem.leastBytes else { return false }
-        return !codec.keepsText
+    /// - Parameter contentBytes: how long the item or the patch is, field operations included.
+    func takesLong(isPatch: Bool, contentBytes: Int) -> Bool {
+        contentBytes >= LongItem.leastBytes && (isPatch || !codec.keepsText)
     }
 }
 

@@ -49,7 +49,8 @@ final class Router: CallHandler {
             }
             guard let name = call[.collection] else { return try handleWithoutCollection(call) }
             let collection = try collections.find(name, call, to: call.request.traits.access)
-            let isLongWrite = collection.takesLong(call.request[.item], patch: call.request[.patch])
+            let isLongWrite = collection.takesLong(
+                isPatch: call.method == .recordPatch, contentBytes: call.request.contentBytes)
             let disposition = call.admission(
                 isLongWrite ? .slicedWrite : call.method.kind, to: collection,
                 replyBytes: call.method.leastReplyBytes(loop.limits) + (isLongWrite ? loop.limits.longWriteBytes : 0))

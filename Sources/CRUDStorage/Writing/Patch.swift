@@ -2,7 +2,7 @@ import CRUDFormats
 import CRUDJSON
 package import CRUDModel
 
-/// A JSON Merge Patch (RFC 7396) of a record.
+/// A patch of a record: a JSON Merge Patch (RFC 7396), then field operations.
 package final class Patch: ItemTransformation {
     /// What the patched item is held to.
     package struct Limits: Sendable {
@@ -17,25 +17,27 @@ package final class Patch: ItemTransformation {
         }
     }
 
-    private let patch: [UInt8]
+    private let patch: [UInt8]?
+    private let operations: FieldOperationTexts
     private let collection: BackendCollection
     private let limits: Limits
     package let keepsExpiry: Bool
-    package var takesLong: Bool { patch.count >= LongItem.leastBytes }
+    package var takesLong: Bool { (patch?.count ?? 0) + operations.text.count >= LongItem.leastBytes }
     private let budget: ReplyBudget
     /// What an attempt before this one has taken of the budget.
     // Used by the one thread that applies the patch at the time.
     private nonisolated(unsafe) var taken = 0
 
     /// - Parameters:
-    ///   - patch: JSON text.
+    ///   - patch: JSON text; nil: there are field operations only.
     ///   - keepsExpiry: whether a record that expires still does; else the mutation says it.
     ///   - budget: of the reply that will show the item.
     package init(
-        _ patch: [UInt8], in collection: BackendCollection, limits: Limits, keepsExpiry: Bool = true,
-        budget: ReplyBudget
+        _ patch: [UInt8]?, _ operations: FieldOperationTexts = FieldOperationTexts(),
+        in collection: BackendCollection, limits: Limits, keepsExpiry: Bool = true, budget: ReplyBudget
     ) {
         self.patch = patch
+        self.operations = operations
         self.collection = collection
         self.limits = limits
         self.keepsExpiry = keepsExpiry
@@ -43,7 +45,8 @@ package final class Patch: ItemTransformation {
     }
 
     /// - Throws: `corrupt` where the item cannot be decoded, `limit_exceeded` for a result that is longer or nests
-    ///   deeper than an item may, or does not fit the reply, `unsupported` for one that the format cannot hold.
+    ///   deeper than an item may, or does not fit the reply, `unsupported` for one that the format cannot hold, or
+    ///   where a field operation does not suit the item.
     package func transform(_ stored: [UInt8]?) throws(CRUDError) -> TransformedItem {
         budget.giveBack(taken)
         taken = 0
@@ -59,22 +62,37 @@ package final class Patch: ItemTransformation {
     }
 
     private func apply(to item: [UInt8]) throws(CRUDError) -> [UInt8] {
-        let patch = patch
-        var patched: [UInt8]
+        let patched = try withOperations(try merged(with: item))
+        var scanner = JSONScanner()
         let depth: Int
-        do throws(JSONSyntaxError) {
-            patched = try MergePatch.apply(patch.span, to: item.span)
-            var normalization = ItemNormalization()
-            if let normalized = normalization.normalized(patched.span) { patched = normalized }
-            var scanner = JSONScanner()
-            depth = try scanner.value(patched.span).depth
-        } catch {
-            throw CRUDError(.corrupt, "the stored item is not valid JSON")
-        }
+        do throws(JSONSyntaxError) { depth = try scanner.value(patched.span).depth } catch { throw Self.corrupt }
         guard patched.count <= limits.itemBytes else { throw exceeded("item_bytes", limits.itemBytes) }
         guard depth <= limits.jsonDepth else { throw exceeded("json_depth", limits.jsonDepth) }
         return patched
     }
+
+    private func merged(with item: [UInt8]) throws(CRUDError) -> [UInt8] {
+        guard let patch else { return item }
+        do throws(JSONSyntaxError) {
+            return Self.normalized(try MergePatch.apply(patch.span, to: item.span))
+        } catch {
+            throw Self.corrupt
+        }
+    }
+
+    private func withOperations(_ item: [UInt8]) throws(CRUDError) -> [UInt8] {
+        let operations = operations
+        guard !operations.isEmpty else { return item }
+        var fields = try FieldPatch(operations.parts, of: operations.text.span, maximumDepth: limits.jsonDepth)
+        return Self.normalized(try fields.apply(to: item.span, operations.text.span))
+    }
+
+    private static func normalized(_ item: [UInt8]) -> [UInt8] {
+        var normalization = ItemNormalization()
+        return normalization.normalized(item.span) ?? item
+    }
+
+    private static let corrupt = CRUDError(.corrupt, "the stored item is not valid JSON")
 
     /// The JSON text of a stored item; a record that does not exist starts as `{}`.
     private func text(of stored: [UInt8]?) throws(CRUDError) -> [UInt8] {

@@ -39,6 +39,8 @@ package struct MethodDefinition: Sendable {
     package var access: MethodAccess
     package var required: [Parameter]
     package var optional: [Parameter]
+    /// Those optional parameters of which at least one is required; empty: none is.
+    package var alternatives: [Parameter]
     /// The JSON Schema of the result, as text.
     package var result: String
     /// The names of the errors that the method has besides the general ones.
@@ -49,19 +51,21 @@ package struct MethodDefinition: Sendable {
 
     init(
         _ method: Method, _ name: StaticString, _ access: MethodAccess, _ summary: String, required: [Parameter] = [],
-        optional: [Parameter] = [], result: String, errors: [String] = []
+        optional: [Parameter] = [], alternatives: [Parameter] = [], result: String, errors: [String] = []
     ) {
         self.method = method
         self.name = name
         self.summary = summary
         self.access = access
         self.required = required
-        self.optional = optional
+        self.optional = alternatives + optional
+        self.alternatives = alternatives
         self.result = result
         self.errors = errors
         traits = MethodTraits(
             method: method, name: name, access: access, required: required.reduce(0) { $0 | $1.mask },
-            allowed: (required + optional).reduce(0) { $0 | $1.mask })
+            alternatives: alternatives.reduce(0) { $0 | $1.mask },
+            allowed: (required + alternatives + optional).reduce(0) { $0 | $1.mask })
     }
 }
 
@@ -72,6 +76,14 @@ package struct MethodTraits: Sendable {
     package var access: MethodAccess
     /// A bit for each required parameter.
     var required: UInt64
+    /// A bit for each parameter of which at least one is required; 0: none is.
+    var alternatives: UInt64
     /// A bit for each required or optional parameter.
     var allowed: UInt64
+
+    /// The first parameter that must be there and is not among those present.
+    func missing(from present: UInt64) -> Parameter? {
+        let missing = required & ~present | (alternatives & present == 0 ? alternatives : 0)
+        return missing == 0 ? nil : Parameter(rawValue: missing.trailingZeroBitCount)
+    }
 }

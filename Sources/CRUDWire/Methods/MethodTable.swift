@@ -25,8 +25,10 @@ package enum MethodTable {
             required: [.collection, .id, .item], optional: [.ifRevision, .ttl, .expiresAt],
             result: object(["revision": string, "created": boolean]), errors: ["revision_mismatch"]),
         MethodDefinition(
-            .recordPatch, "record.patch", .readWrite, "Changes parts of a record by a JSON Merge Patch (RFC 7396).",
-            required: [.collection, .id, .patch], optional: [.ifRevision, .upsert, .ttl, .expiresAt],
+            .recordPatch, "record.patch", .readWrite,
+            "Changes parts of a record by a JSON Merge Patch (RFC 7396) and by field operations.",
+            required: [.collection, .id], optional: [.ifRevision, .upsert, .ttl, .expiresAt],
+            alternatives: [.patch, .increment, .minimum, .maximum, .append, .add, .remove],
             result: object(["revision": string, "item": "{}"]), errors: ["record_not_found", "revision_mismatch"]),
         MethodDefinition(
             .recordExists, "record.exists", .read, "Returns whether a record exists.",

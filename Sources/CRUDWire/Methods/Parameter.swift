@@ -8,6 +8,7 @@ package enum Parameter: Int, CaseIterable, Sendable {
     case filter, prefix, sort, limit, cursor, explain, all, ifEmpty, move, moved
     case session, ttl, expiresAt, after, wait, items
     case method, user
+    case increment, minimum, maximum, append, add, remove
 
     /// The name on the wire.
     package var name: StaticString {
@@ -43,8 +44,20 @@ package enum Parameter: Int, CaseIterable, Sendable {
         case .items: "items"
         case .method: "method"
         case .user: "user"
+        case .increment: "increment"
+        case .minimum: "minimum"
+        case .maximum: "maximum"
+        case .append: "append"
+        case .add: "add"
+        case .remove: "remove"
         }
     }
+
+    /// Those that are field operations.
+    static let fieldOperations: [(parameter: Parameter, operation: FieldOperation)] = [
+        (.increment, .increment), (.minimum, .minimum), (.maximum, .maximum), (.append, .append), (.add, .add),
+        (.remove, .remove),
+    ]
 
     /// The kind of JSON value that it must be; nil for any, and for a boolean.
     package var kind: JSONKind? {
@@ -52,6 +65,7 @@ package enum Parameter: Int, CaseIterable, Sendable {
         case .collection, .id, .ifRevision, .client, .prefix, .cursor, .after, .method, .user: .string
         case .ids, .fields, .operations, .sort: .array
         case .protocolVersion, .limit, .session, .ttl, .expiresAt, .wait: .number
+        case .increment, .minimum, .maximum, .append, .add, .remove: .object
         case .item, .patch, .filter, .upsert, .atomic, .explain, .all, .ifEmpty, .force, .move, .moved, .items: nil
         }
     }
@@ -77,7 +91,7 @@ package enum Parameter: Int, CaseIterable, Sendable {
         case .client: #"{"type":"string","description":"who is calling, for the log"}"#
         case .force: #"{"type":"boolean"}"#
         case .protocolVersion: #"{"type":"integer","description":"the protocol version that the client speaks"}"#
-        case .patch: #"{"description":"a JSON Merge Patch (RFC 7396)"}"#
+        case .patch: #"{"description":"a JSON Merge Patch (RFC 7396); this or a field operation is required"}"#
         case .upsert: #"{"type":"boolean","description":"a missing record starts as {}"}"#
         case .operations:
             #"{"type":"array","items":{"oneOf":[\#(Operation.Kind.allCases.map(\.schema).joined(separator: ","))]}}"#
@@ -106,7 +120,17 @@ package enum Parameter: Int, CaseIterable, Sendable {
         case .items: #"{"type":"boolean","default":true,"description":"false: without items"}"#
         case .method: #"{"type":"string","description":"the name of a method"}"#
         case .user: #"{"type":"string","description":"a name or a number"}"#
+        case .increment: Self.schema(ofOperands: "number", "what is added to the number at each path")
+        case .minimum: Self.schema(ofOperands: "number", "what the number at each path is at most")
+        case .maximum: Self.schema(ofOperands: "number", "what the number at each path is at least")
+        case .append: Self.schema(ofOperands: "array", "what is appended to the array at each path")
+        case .add: Self.schema(ofOperands: "array", "what is appended to the array at each path unless it is there")
+        case .remove: Self.schema(ofOperands: "array", "what is removed from the array at each path")
         }
+    }
+
+    private static func schema(ofOperands type: String, _ description: String) -> String {
+        #"{"type":"object","additionalProperties":{"type":"\#(type)"},"description":"\#(description)"}"#
     }
 
     private static func ttlSchema(takesNull: Bool) -> String {

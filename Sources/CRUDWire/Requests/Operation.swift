@@ -39,12 +39,16 @@ package struct Operation {
         /// The permissions that the operation requires.
         package var access: MethodAccess { method?.definition.access ?? .read }
 
-        fileprivate var required: UInt64 {
-            method?.definition.traits.required ?? Parameter.collection.mask | Parameter.id.mask
-                | Parameter.ifRevision.mask
+        /// The parameters that it may have, and those that it must have.
+        fileprivate var parameters: MethodTraits {
+            method?.definition.traits ?? Self.parametersOfCheck
         }
 
-        fileprivate var allowed: UInt64 { method?.definition.traits.allowed ?? required }
+        private static let parametersOfCheck: MethodTraits = {
+            let mask = Parameter.collection.mask | Parameter.id.mask | Parameter.ifRevision.mask
+            return MethodTraits(
+                method: .recordBatch, name: "check", access: .read, required: mask, alternatives: 0, allowed: mask)
+        }()
 
         /// Whether a parameter may be null.
         fileprivate func takesNull(_ parameter: Parameter) -> Bool {
@@ -53,13 +57,13 @@ package struct Operation {
 
         /// Its JSON Schema, as text.
         var schema: String {
-            let members = Parameter.allCases.filter { $0.mask & allowed != 0 }.map { parameter in
+            let members = Parameter.allCases.filter { $0.mask & parameters.allowed != 0 }.map { parameter in
                 let schema = parameter.schema(in: method ?? .recordBatch)
                 let isNullable = parameter == .ifRevision && takesNull(parameter)
                 return (parameter, isNullable ? #"{"oneOf":[{"type":"null"},\#(schema)]}"# : schema)
             }
             let properties = members.map { #""\#($0.name)":\#($1)"# }.joined(separator: ",")
-            let names = members.filter { $0.0.mask & required != 0 }.map { #","\#($0.0.name)""# }.joined()
+            let names = members.filter { $0.0.mask & parameters.required != 0 }.map { #","\#($0.0.name)""# }.joined()
             return #"{"type":"object","properties":{"op":{"const":"\#(name)"},\#(properties)},"#
                 + #""required":["op"\#(names)]}"#
         }
@@ -70,6 +74,8 @@ package struct Operation {
     package let id: JSONSlice
     /// The item, or the patch.
     package let value: JSONSlice?
+    /// The field operations of a patch.
+    package let fieldOperations: [FieldOperationTexts.Part]
     /// The revision that the record must have; null, in a check: there must be no record.
     package let ifRevision: JSONSlice?
     /// Of a patch: whether a missing record starts as `{}`.
@@ -101,10 +107,16 @@ package struct Operation {
         }
     }
 
+    /// How many bytes of text say what is stored.
+    package var contentBytes: Int { fieldOperations.reduce(value?.count ?? 0) { $0 + $1.object.count } }
+
     /// The operation that a request asks for; nil if it asks for something else.
     ///
-    /// - Throws: `invalid_params`.
-    package init?(_ request: borrowing Request, of text: Span<UInt8>) throws(CRUDError) {
+    /// - Parameter maximumDepth: how many names the path of a field operation may have.
+    /// - Throws: `invalid_params` and `limit_exceeded`.
+    package init?(
+        _ request: borrowing Request, of text: Span<UInt8>, maximumDepth: Int
+    ) throws(CRUDError) {
         guard let kind = Kind(request.method), let collection = request[.collection], let id = request[.id] else {
             return nil
         }
@@ -112,6 +124,12 @@ package struct Operation {
         self.collection = collection
         self.id = id
         value = request[.item] ?? request[.patch]
+        var fieldOperations: [FieldOperationTexts.Part] = []
+        for (parameter, operation) in Parameter.fieldOperations {
+            if let object = request[parameter] { fieldOperations.append(FieldOperationTexts.Part(operation, object)) }
+        }
+        self.fieldOperations = fieldOperations
+        try Self.check(fieldOperations, text, maximumDepth: maximumDepth)
         ifRevision = request[.ifRevision]
         upserts = request[.upsert]?.kind == .true
         expiry = try Expiry.of(request[.ttl], request[.expiresAt], text)
@@ -138,7 +156,7 @@ package struct Operation {
         var given: [Parameter: JSONSlice] = [:]
         for index in 0..<members.count where !members[index].key.equals("op", text) {
             let (key, value) = members[index]
-            guard let parameter = Parameter.named(key, text), parameter.mask & kind.allowed != 0 else {
+            guard let parameter = Parameter.named(key, text), parameter.mask & kind.parameters.allowed != 0 else {
                 let name = String(decoding: key.decodedString(text), as: UTF8.self)
                 throw .invalid(name, "is not a member of this operation")
             }
@@ -146,18 +164,29 @@ package struct Operation {
             if value.depth > maximumDepth { throw .tooDeep(maximum: maximumDepth) }
             given[parameter] = value
         }
-        let missing = kind.required & ~given.keys.reduce(0) { $0 | $1.mask }
-        guard missing == 0, let collection = given[.collection], let id = given[.id] else {
-            throw .invalid(
-                Parameter(rawValue: missing.trailingZeroBitCount)?.name.description ?? "op", "is missing")
+        let missing = kind.parameters.missing(from: given.keys.reduce(0) { $0 | $1.mask })
+        guard missing == nil, let collection = given[.collection], let id = given[.id] else {
+            throw .invalid(missing?.name.description ?? "op", "is missing")
         }
         self.kind = kind
         self.collection = collection
         self.id = id
         value = given[.item] ?? given[.patch]
+        fieldOperations = Parameter.fieldOperations.compactMap { parameter, operation in
+            given[parameter].map { FieldOperationTexts.Part(operation, $0) }
+        }
+        try Self.check(fieldOperations, text, maximumDepth: maximumDepth)
         ifRevision = given[.ifRevision]
         upserts = given[.upsert]?.kind == .true
         expiry = try Expiry.of(given[.ttl], given[.expiresAt], text)
+    }
+
+    /// Checks field operations.
+    private static func check(
+        _ operations: [FieldOperationTexts.Part], _ text: Span<UInt8>, maximumDepth: Int
+    ) throws(CRUDError) {
+        guard !operations.isEmpty else { return }
+        _ = try FieldPatch(operations, of: text, maximumDepth: maximumDepth)
     }
 
     private static func members(_ element: JSONSlice, _ text: Span<UInt8>) throws(CRUDError) -> MemberList {

@@ -24,6 +24,18 @@ package struct Request: ~Copyable {
 
     package var method: Method { traits.method }
 
+    /// How many bytes of text say what is stored: an item, or a patch and its field operations.
+    package var contentBytes: Int {
+        guard present & Self.content != 0 else { return 0 }
+        var count = (self[.item] ?? self[.patch])?.count ?? 0
+        for (parameter, _) in Parameter.fieldOperations { count += self[parameter]?.count ?? 0 }
+        return count
+    }
+
+    private static let content = Parameter.fieldOperations.reduce(Parameter.item.mask | Parameter.patch.mask) {
+        $0 | $1.parameter.mask
+    }
+
     /// A notification is executed and gets no reply.
     package var isNotification: Bool { id == nil }
 
@@ -38,13 +50,10 @@ package struct Request: ~Copyable {
     }
 
     /// Whether it has all parameters that the method requires, and none that the method does not know.
-    var hasParametersOfMethod: Bool { present & ~traits.allowed == 0 && traits.required & ~present == 0 }
+    var hasParametersOfMethod: Bool { present & ~traits.allowed == 0 && missingParameter == nil }
 
     /// The first parameter that the method requires and the request lacks.
-    var missingParameter: Parameter? {
-        let missing = traits.required & ~present
-        return missing == 0 ? nil : Parameter(rawValue: missing.trailingZeroBitCount)
-    }
+    var missingParameter: Parameter? { traits.missing(from: present) }
 }
 
 /// A request that cannot be executed: the error to reply with, and the id.

@@ -126,7 +126,7 @@ package enum ExactNumber: Hashable, Sendable {
     }
 
     /// The exponent that is written in a range of the text, as far as it matters.
-    private static func writtenExponent(_ text: Span<UInt8>, from start: Int, to end: Int) -> Int {
+    static func writtenExponent(_ text: Span<UInt8>, from start: Int, to end: Int) -> Int {
         var exponent = 0
         var isNegative = false
         var index = start

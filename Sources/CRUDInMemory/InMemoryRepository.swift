@@ -121,10 +121,21 @@ public struct InMemoryRepository: RecordStore {
     public func patch<Item: Decodable>(
         id: String, with patch: EncodedItem, ifRevision: Revision?, upsert: Bool, expiry: Expiry?, as type: Item.Type
     ) async throws -> Versioned<Item> {
+        try await self.patch(
+            id: id, with: patch, applying: FieldOperations(), ifRevision: ifRevision, upsert: upsert, expiry: expiry,
+            as: type)
+    }
+
+    public func patch<Item: Decodable>(
+        id: String, with patch: EncodedItem?, applying operations: FieldOperations, ifRevision: Revision?,
+        upsert: Bool, expiry: Expiry?, as type: Item.Type
+    ) async throws -> Versioned<Item> {
+        let texts = try operations.texts()
         try await yield()
+        _ = try RequestCheck.fieldPatch(texts)
         let precondition: Tables.Precondition = upsert ? .unchanged(ifRevision) : .present(ifRevision)
         var record = try database.write(id, in: collection, patch, expiry) { tables throws(CRUDError) in
-            try tables.patch(patch, id, collection, if: precondition, expiry)
+            try tables.patch(patch, texts, id, collection, if: precondition, expiry)
         }
         // The daemon's reply to a patch does not have it either.
         record.expiresAt = nil

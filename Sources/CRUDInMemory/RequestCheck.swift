@@ -97,8 +97,17 @@ enum RequestCheck {
         case .create(let item), .update(let item, _), .upsert(let item, _), .patch(let item, _, _):
             try Self.item(item)
             try expiry(operation.expiry)
+        case .apply(let operations, let patch, _, _):
+            if let patch { try Self.item(patch) }
+            try expiry(operation.expiry)
+            _ = try fieldPatch(try operations.texts())
         case .delete, .check: break
         }
+    }
+
+    /// Field operations, ready to be applied.
+    static func fieldPatch(_ operations: FieldOperationTexts) throws(CRUDError) -> FieldPatch {
+        try FieldPatch(operations.parts, of: operations.text.span, maximumDepth: DefaultLimits.jsonDepth)
     }
 
     static func operations(_ operations: [RecordOperation], in collection: String) throws(CRUDError) {

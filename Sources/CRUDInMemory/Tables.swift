@@ -1,5 +1,6 @@
 import CRUDClient
 import CRUDJSON
+import CRUDModel
 
 /// The records of all collections, and how they are changed.
 struct Tables {
@@ -48,10 +49,9 @@ struct Tables {
 
     private mutating func put(_ item: EncodedItem, _ id: String, _ collection: String, expiresAt: Int?) -> Record {
         sequence += 1
-        var normalization = ItemNormalization()
-        let item = normalization.normalized(item.bytes.span).map(EncodedItem.init(bytes:)) ?? item
         let record = Record(
-            id: Array(id.utf8), item: item, revision: Revision(String(sequence)), expiresAt: expiresAt,
+            id: Array(id.utf8), item: EncodedItem(bytes: normalized(item.bytes)), revision: Revision(String(sequence)),
+            expiresAt: expiresAt,
             sequence: sequence)
         self[collection].put(record)
         // Its instant may have passed.
@@ -59,6 +59,11 @@ struct Tables {
         self[collection].expire(at: now, sequence: &last)
         sequence = last
         return record
+    }
+
+    private func normalized(_ item: [UInt8]) -> [UInt8] {
+        var normalization = ItemNormalization()
+        return normalization.normalized(item.span) ?? item
     }
 
     /// When a record expires that is written now; nil: never.
@@ -70,20 +75,24 @@ struct Tables {
         }
     }
 
-    /// Applies a merge patch to a record's item.
+    /// Applies a merge patch and field operations to a record's item.
     mutating func patch(
-        _ patch: EncodedItem, _ id: String, _ collection: String, if precondition: Precondition, _ expiry: Expiry?
+        _ patch: EncodedItem?, _ operations: FieldOperationTexts, _ id: String, _ collection: String,
+        if precondition: Precondition, _ expiry: Expiry?
     ) throws(CRUDError) -> Record {
         let current = self[id, collection]
         try expect(precondition, id, collection)
         let item = current?.item.bytes ?? Array("{}".utf8)
-        let patched: EncodedItem
+        let merged: [UInt8]
         do throws(JSONSyntaxError) {
-            patched = EncodedItem(bytes: try MergePatch.apply(patch.bytes.span, to: item.span))
+            merged = if let patch { normalized(try MergePatch.apply(patch.bytes.span, to: item.span)) } else { item }
         } catch {
             // Both were checked when they came.
             throw CRUDError(.internalError, "an item or a patch is not JSON")
         }
+        var fields = try RequestCheck.fieldPatch(operations)
+        let patched = EncodedItem(
+            bytes: operations.isEmpty ? merged : try fields.apply(to: merged.span, operations.text.span))
         try RequestCheck.item(patched)
         return put(patched, id, collection, expiresAt: expiry == nil ? current?.expiresAt : instant(expiry))
     }
@@ -113,7 +122,13 @@ struct Tables {
             return RecordOutcome(revision: try put(item, id, collection, if: .unchanged(revision), expiry).revision)
         case .patch(let patch, let revision, let upsert):
             let record = try self.patch(
-                patch, id, collection, if: upsert ? .unchanged(revision) : .present(revision), expiry)
+                patch, FieldOperationTexts(), id, collection, if: upsert ? .unchanged(revision) : .present(revision),
+                expiry)
+            return RecordOutcome(revision: record.revision, item: record.item)
+        case .apply(let operations, let patch, let revision, let upsert):
+            let record = try self.patch(
+                patch, try operations.texts(), id, collection, if: upsert ? .unchanged(revision) : .present(revision),
+                expiry)
             return RecordOutcome(revision: record.revision, item: record.item)
         case .delete(let revision):
             try delete(id, collection, ifRevision: revision)

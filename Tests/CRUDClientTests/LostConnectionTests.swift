@@ -52,6 +52,40 @@ import Testing
         #expect(try await daemon.finish() == "daemon.ping")
     }
 
+    /// An increment, whether alone or in a batch, would count twice if it were sent twice.
+    @Test func neverSendsAnIncrementTwice() async throws {
+        let daemon = try ScriptedDaemon { listener in
+            var methods: [String] = []
+            for _ in 0..<3 {
+                let peer = try listener.accept()
+                methods.append(try peer.request().method)
+                peer.close()
+            }
+            let last = try listener.accept()
+            let next = try last.request()
+            try last.reply(to: next, "{}")
+            try last.awaitClosing()
+            return methods + [next.method]
+        }
+        let client = try await CRUDClient.connect(path: daemon.path)
+        let store = client.repository("things")
+        var operations = FieldOperations()
+        operations.increment("n", by: 1)
+        let increment = operations
+        let calls: [() async throws -> Void] = [
+            { try await store.patch(id: "x", applying: increment, as: [String: Int].self) },
+            { try await store.batch([RecordOperation(.apply(increment), id: "x")]) },
+            { try await Repository<[String: Int]>(store).transaction { $0.apply(increment, id: "x") } },
+        ]
+        for call in calls {
+            let error = await #expect(throws: CRUDError.self) { try await call() }
+            #expect(error?.code == .outcomeUnknown)
+        }
+        try await client.ping()
+        await client.close()
+        #expect(try await daemon.finish() == ["record.patch", "record.batch", "record.batch", "daemon.ping"])
+    }
+
     /// A client whose daemon stops at the gate, after it has noticed that.
     private func orphan(path: String, gone: Gate) async throws -> CRUDClient {
         let client = try await CRUDClient.connect(path: path)

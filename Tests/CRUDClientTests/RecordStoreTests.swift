@@ -26,6 +26,60 @@ import Testing
         return try await daemon.finish()
     }
 
+    @Test func appliesFieldOperations() async throws {
+        var operations = FieldOperations()
+        #expect(operations.isEmpty)
+        operations.increment("visits", by: 1)
+        operations.increment("a.b", by: 0.1)
+        operations.decrement("c\\.d", by: UInt8(2))
+        operations.decrement("e", by: -3)
+        operations.minimum("f", 4)
+        operations.maximum("g", Float(0.5))
+        operations.append(["x"], to: "h")
+        operations.append([Date?.none], to: "h")
+        operations.add([1, 2], to: "i")
+        operations.remove([["k": 1]], from: "j")
+        let members =
+            #""increment":{"visits":1,"a.b":0.1,"c\\.d":-2,"e":3},"minimum":{"f":4},"maximum":{"g":0.5},"#
+            + #""append":{"h":["x",null]},"add":{"i":[1,2]},"remove":{"j":[{"k":1}]}"#
+        let made = operations
+        let requests = try await self.sent(
+            replying: [
+                #"{"revision":"2","item":{"a":1}}"#, #"{"revision":"3","item":{"a":1}}"#,
+                #"{"results":[{"result":{"revision":"4","item":1}}]}"#,
+            ]
+        ) { store in
+            #expect(try await store.patch(id: "i", applying: made) == ["a": 1])
+            let record = try await store.patch(
+                id: "i", with: EncodedItem(1), applying: made, ifRevision: Revision("1"), upsert: true,
+                expiry: .never, as: [String: Int].self)
+            #expect(record.revision == Revision("3"))
+            _ = try await store.batch([RecordOperation(.apply(made), id: "i")])
+            // What cannot be sent is not sent.
+            for make in Self.unsendable {
+                var operations = made
+                make(&operations)
+                let bad = operations
+                let error = await #expect(throws: CRUDError.self) {
+                    try await store.patch(id: "i", applying: bad, as: Int.self)
+                }
+                #expect(error?.code == .invalidParams)
+            }
+        }
+        #expect(
+            requests == [
+                #"record.patch {"collection":"c","id":"i",\#(members)}"#,
+                #"record.patch {"collection":"c","id":"i","patch":1,\#(members),"ifRevision":"1","upsert":true"#
+                    + #","ttl":null}"#,
+                #"record.batch {"operations":[{"op":"patch","collection":"c","id":"i",\#(members)}]}"#,
+            ])
+    }
+
+    private static let unsendable: [@Sendable (inout FieldOperations) -> Void] = [
+        { $0.increment("x", by: Double.nan) }, { $0.append([Double.infinity], to: "x") },
+        { $0.increment("a\\b", by: 1) },
+    ]
+
     @Test func patches() async throws {
         let reply = #"{"revision":"2","item":{"a":1}}"#
         let requests = try await sent(replying: [reply, reply]) { store in

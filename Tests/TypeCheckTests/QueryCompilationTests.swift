@@ -54,6 +54,11 @@ import Testing
                     _ = try await users.first { $0.address.city == "Paris" && $0.nickname < "b" }
                     _ = try await orders.count { $0.number.between(1, 9) }
                     try await users.removeAll { $0.age < 18 }
+                    try await users.apply(id: "ada", upsert: true) {
+                        $0.age += 1
+                        $0.tags.add("x")
+                        $0.tags.remove(contentsOf: ["y"])
+                    }
                 }
 
                 @MainActor final class Screen {
@@ -68,6 +73,7 @@ import Testing
                             user.age = age
                             users.append(user)
                         }
+                        try await repository.apply(id: "x") { $0.age += age }
                         try await repository.transaction { try $0.upsert(users[0]) }
                         try await repository.persist(users[0])
                     }
@@ -101,6 +107,12 @@ import Testing
         (#"_ = try await orders.count { _ in User.properties.age >= 18 }"#, "'Condition<User>'"),
         (#"_ = try await users.fetch { $0.age >= 18 && Order.properties.number == 1 }"#, "'Condition<Order>'"),
         (#"_ = try await orders.fetch(Query<Order>().sorted(by: \.age))"#, "no member 'age'"),
+        // An operation that a property does not have, or with a value of another type.
+        (#"try await users.apply(id: "a") { $0.agee += 1 }"#, "no dynamic member 'agee'"),
+        (#"try await users.apply(id: "a") { $0.age += "1" }"#, "'PatchedProperty<User, Int>'"),
+        (#"try await users.apply(id: "a") { $0.tags.add(1) }"#, "'Int'"),
+        (#"try await users.apply(id: "a") { $0.age.add(1) }"#, "'add'"),
+        (#"try await users.apply(id: "a") { $0.name.maximum(1) }"#, "'maximum'"),
         // A model without an id.
         (#"try await orders.create(Order(number: 1))"#, "'Identifiable'"),
     ])

@@ -15,7 +15,7 @@ extension Repository {
     /// It reads the record, calls `change`, and sends the difference as a merge patch with the revision that was read
     /// as its condition. Members that the model does not have are kept, and so are those whose ``Field`` is absent; a
     /// member that becomes nil is removed. After a conflict it retries, after a random pause. Nothing is written if
-    /// `change` changes nothing.
+    /// `change` changes nothing. ``apply(id:ifRevision:upsert:expiry:_:)`` counts and adds to lists without all that.
     ///
     /// - Parameters:
     ///   - id: the record's id.

@@ -98,7 +98,7 @@ public struct Transaction<Model: Codable & Sendable> {
         self.operations += transaction.operations
     }
 
-    private mutating func add(_ action: RecordOperation.Action, _ id: String, _ expiry: Expiry? = nil) {
+    mutating func add(_ action: RecordOperation.Action, _ id: String, _ expiry: Expiry? = nil) {
         operations.append(RecordOperation(action, id: id, in: collection, expiry: expiry))
     }
 

@@ -28,9 +28,9 @@ public enum Expiry: Sendable, Hashable {
     }
 }
 
-// A store that wraps another one implements `batch` and `transaction` in any case, so that expiry needs nothing more.
+// A store that wraps another one implements `batch` and `transaction` in any case, so that these need nothing more.
 
-/// Writes with an expiry, as batches of one operation.
+/// Writes with an expiry or with field operations, as batches of one operation.
 extension RecordStore {
     @discardableResult
     public func create<Item: Encodable>(id: String, item: Item, expiresIn: Duration?) async throws -> Revision {
@@ -54,7 +54,20 @@ extension RecordStore {
     public func patch<Item: Decodable>(
         id: String, with patch: EncodedItem, ifRevision: Revision?, upsert: Bool, expiry: Expiry?, as type: Item.Type
     ) async throws -> Versioned<Item> {
-        let outcome = try await execute(.patch(patch, ifRevision: ifRevision, upsert: upsert), id, expiry)
+        try await changed(.patch(patch, ifRevision: ifRevision, upsert: upsert), id, expiry)
+    }
+
+    public func patch<Item: Decodable>(
+        id: String, with patch: EncodedItem?, applying operations: FieldOperations, ifRevision: Revision?,
+        upsert: Bool, expiry: Expiry?, as type: Item.Type
+    ) async throws -> Versioned<Item> {
+        try await changed(.apply(operations, patch: patch, ifRevision: ifRevision, upsert: upsert), id, expiry)
+    }
+
+    private func changed<Item: Decodable>(
+        _ action: RecordOperation.Action, _ id: String, _ expiry: Expiry?
+    ) async throws -> Versioned<Item> {
+        let outcome = try await execute(action, id, expiry)
         guard let item = outcome.item, let revision = outcome.revision else { throw CRUDError.malformed(.batch) }
         return Versioned(id: id, item: try item.decoded(), revision: revision)
     }

@@ -6,6 +6,9 @@ public struct RecordOperation: Sendable {
         case update(EncodedItem, ifRevision: Revision? = nil)
         case upsert(EncodedItem, ifRevision: Revision? = nil)
         case patch(EncodedItem, ifRevision: Revision? = nil, upsert: Bool = false)
+        /// Applies operations to single members, to what `patch` has made of the item if it is not nil.
+        case apply(
+            FieldOperations, patch: EncodedItem? = nil, ifRevision: Revision? = nil, upsert: Bool = false)
         case delete(ifRevision: Revision? = nil)
         /// Changes nothing; fails with ``CRUDError/Code/revisionMismatch`` unless the record has that revision; nil:
         /// unless there is no record.

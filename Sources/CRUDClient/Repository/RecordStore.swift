@@ -96,6 +96,25 @@ public protocol RecordStore: CRUDRepository {
         id: String, with patch: EncodedItem, ifRevision: Revision?, upsert: Bool, expiry: Expiry?, as type: Item.Type
     ) async throws -> Versioned<Item>
 
+    /// Applies a JSON Merge Patch, if there is one, and then operations on single members, atomically.
+    ///
+    /// - Parameters:
+    ///   - id: the record's id.
+    ///   - patch: the merge patch; nil: none.
+    ///   - operations: what is applied to the members of what the patch has made of the item.
+    ///   - ifRevision: the record is patched only if this is its revision; nil: in any case.
+    ///   - upsert: whether a missing record starts as `{}`.
+    ///   - expiry: nil: as before.
+    ///   - type: the type of the patched item.
+    /// - Returns: the new record.
+    /// - Throws: ``CRUDError/Code/unsupported`` if a member has another type, or the format cannot represent what it
+    ///   becomes, with the member in ``CRUDError/Details/path``; ``CRUDError/Code/invalidParams`` if a path occurs
+    ///   twice or lies within another; otherwise as ``patch(id:with:ifRevision:upsert:expiry:as:)``.
+    func patch<Item: Decodable>(
+        id: String, with patch: EncodedItem?, applying operations: FieldOperations, ifRevision: Revision?,
+        upsert: Bool, expiry: Expiry?, as type: Item.Type
+    ) async throws -> Versioned<Item>
+
     /// Reads one page of the records that a query selects.
     ///
     /// - Returns: at most ``RecordQuery/limit`` records, and where the next page begins.
@@ -186,5 +205,23 @@ extension RecordStore {
         id: String, with value: Patch, ifRevision: Revision? = nil, as type: Item.Type = Item.self
     ) async throws -> Item {
         try await patch(id: id, with: EncodedItem(value), ifRevision: ifRevision, upsert: false, as: type).item
+    }
+
+    /// Applies operations to single members of an existing record, atomically.
+    ///
+    /// - Parameters:
+    ///   - id: the record's id.
+    ///   - operations: the operations.
+    ///   - ifRevision: the record is patched only if this is its revision; nil: in any case.
+    ///   - type: the type of the patched item.
+    /// - Returns: the new record.
+    /// - Throws: as ``patch(id:with:applying:ifRevision:upsert:expiry:as:)``.
+    @discardableResult
+    public func patch<Item: Decodable>(
+        id: String, applying operations: FieldOperations, ifRevision: Revision? = nil, as type: Item.Type = Item.self
+    ) async throws -> Item {
+        try await patch(
+            id: id, with: nil, applying: operations, ifRevision: ifRevision, upsert: false, expiry: nil, as: type
+        ).item
     }
 }

@@ -13,9 +13,19 @@ extension RemoteRepository {
     public func patch<Item: Decodable>(
         id: String, with patch: EncodedItem, ifRevision: Revision?, upsert: Bool, expiry: Expiry?, as type: Item.Type
     ) async throws -> Versioned<Item> {
+        try await self.patch(
+            id: id, with: patch, applying: FieldOperations(), ifRevision: ifRevision, upsert: upsert, expiry: expiry,
+            as: type)
+    }
+
+    public func patch<Item: Decodable>(
+        id: String, with patch: EncodedItem?, applying operations: FieldOperations, ifRevision: Revision?,
+        upsert: Bool, expiry: Expiry?, as type: Item.Type
+    ) async throws -> Versioned<Item> {
+        let texts = try operations.texts()
         let result = try await call(.patch) { params in
             params.member("id", id)
-            params.member("patch", json: patch.bytes)
+            params.patch(patch, texts)
             if let ifRevision { params.member("ifRevision", ifRevision.text) }
             if upsert { params.member("upsert", true) }
             params.expiry(expiry, ofPatch: true)
@@ -74,11 +84,16 @@ extension RemoteRepository {
 
     /// The entries of `results`.
     private func batch(_ operations: [RecordOperation], isAtomic: Bool) async throws -> [ResultObject] {
+        let texts = try operations.enumerated().map { index, operation in
+            do throws(CRUDError) { return try operation.action.texts } catch { throw error.at(index) }
+        }
         let text = try await client.call(.batch) { request in
             request.object { params in
                 params.key("operations")
                 params.array { list in
-                    for operation in operations { list.operation(operation, in: operation.collection ?? collection) }
+                    for (operation, texts) in zip(operations, texts) {
+                        list.operation(operation, texts, in: operation.collection ?? collection)
+                    }
                 }
                 if isAtomic { params.member("atomic", true) }
             }
@@ -166,14 +181,25 @@ extension JSONWriter {
         }
     }
 
-    fileprivate mutating func operation(_ operation: RecordOperation, in collection: String) {
+    /// A merge patch and field operations. Without both, what changes nothing.
+    fileprivate mutating func patch(_ patch: EncodedItem?, _ operations: FieldOperationTexts) {
+        if let patch { member("patch", json: patch.bytes) }
+        for part in operations.parts {
+            member(part.operation.name.description, json: operations.text[part.object.range])
+        }
+        if patch == nil, operations.isEmpty { member("increment", json: "{}".utf8) }
+    }
+
+    fileprivate mutating func operation(
+        _ operation: RecordOperation, _ texts: FieldOperationTexts, in collection: String
+    ) {
         object { params in
             params.member("op", operation.action.name)
             params.member("collection", collection)
             params.member("id", operation.id)
             switch operation.action {
             case .create, .update, .upsert: params.expiry(operation.expiry, ofPatch: false)
-            case .patch: params.expiry(operation.expiry, ofPatch: true)
+            case .patch, .apply: params.expiry(operation.expiry, ofPatch: true)
             case .delete, .check: break
             }
             switch operation.action {
@@ -184,6 +210,10 @@ extension JSONWriter {
                 if let revision { params.member("ifRevision", revision.text) }
             case .patch(let patch, let revision, let upsert):
                 params.member("patch", json: patch.bytes)
+                if let revision { params.member("ifRevision", revision.text) }
+                if upsert { params.member("upsert", true) }
+            case .apply(_, let patch, let revision, let upsert):
+                params.patch(patch, texts)
                 if let revision { params.member("ifRevision", revision.text) }
                 if upsert { params.member("upsert", true) }
             case .delete(let revision):
@@ -197,13 +227,20 @@ extension JSONWriter {
 }
 
 extension RecordOperation.Action {
+    /// The text of its field operations; empty if it has none.
+    fileprivate var texts: FieldOperationTexts {
+        get throws(CRUDError) {
+            if case .apply(let operations, _, _, _) = self { try operations.texts() } else { FieldOperationTexts() }
+        }
+    }
+
     /// Its name in the protocol.
     fileprivate var name: String {
         switch self {
         case .create: "create"
         case .update: "update"
         case .upsert: "upsert"
-        case .patch: "patch"
+        case .patch, .apply: "patch"
         case .delete: "delete"
         case .check: "check"
         }

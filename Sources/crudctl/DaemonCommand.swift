@@ -44,18 +44,20 @@ extension DaemonCommand {
     /// Calls a method that writes one record, and prints the result.
     ///
     /// - Parameters:
-    ///   - item: the argument ITEM.
+    ///   - item: the argument ITEM; nil: there is none.
     ///   - name: the member of `params` for the item.
     ///   - more: writes further members.
     func write(
         _ method: String, _ record: RecordArguments, _ item: String?, as name: String = "item",
         _ more: (inout JSONWriter) -> Void = { _ in }
     ) async throws {
-        let text = try TextSource(json: item ?? "-").json("the item")
+        let text = try item.map { try TextSource(json: $0).json("the item") }
         let result = try await call(method) { params in
             record.write(to: &params)
-            params.key(name)
-            params.raw(text)
+            if let text {
+                params.key(name)
+                params.raw(text)
+            }
             more(&params)
         }
         try show(result)

@@ -60,6 +60,19 @@ import Testing
             ["patch", "c", "x", #"{"a":null}"#, "--if-revision", "r", "--upsert"],
             #"record.patch","params":{"collection":"c","id":"x","patch":{"a":null},"ifRevision":"r","upsert":true}}"#
         ),
+        (
+            ["patch", "c", "x", "--increment", "visits=1", "--increment=a.b=-0.5", "--upsert"],
+            #"record.patch","params":{"collection":"c","id":"x","increment":{"visits":1,"a.b":-0.5},"upsert":true}}"#
+        ),
+        (
+            [
+                "patch", "c", "x", "{}", "--minimum", "a=1e2", "--maximum", "b=2", "--append", "l=[1]", "--add",
+                #"t="=""#,
+                "--add", "u=1", "--add", "t=null", "--remove", #"r={"a": 1}"#,
+            ],
+            #"record.patch","params":{"collection":"c","id":"x","patch":{},"minimum":{"a":1e2},"maximum":{"b":2},"#
+                + #""append":{"l":[[1]]},"add":{"t":["=",null],"u":[1]},"remove":{"r":[{"a": 1}]}}}"#
+        ),
         (["query", "c"], #"record.query","params":{"collection":"c"}}"#),
         (
             [

@@ -9,6 +9,6 @@ struct Create: DaemonCommand {
     @OptionGroup var expiry: ExpiryArguments
 
     func run() async throws {
-        try await write("record.create", record, item) { expiry.write(to: &$0) }
+        try await write("record.create", record, item ?? "-") { expiry.write(to: &$0) }
     }
 }

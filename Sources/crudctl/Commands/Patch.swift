@@ -7,11 +7,17 @@ struct Patch: DaemonCommand {
         discussion: """
             ITEM is a JSON Merge Patch (RFC 7396): a member sets the member with its name, null removes it, and \
             members that ITEM lacks are kept. So is the record's expiry without --ttl and --no-ttl.
+
+            --increment and the other options with a PATH change single members of what is stored at that time, after \
+            ITEM, which may be left out then: crudctl patch clients ada --increment visits=1 --add 'tags="regular"'. \
+            They may be repeated. A missing member counts as 0, or as an empty array. Names in a PATH are separated by \
+            dots; a dot in a name is \\., a backslash \\\\.
             """)
 
     @OptionGroup(title: "Global options") var options: GlobalOptions
     @OptionGroup var record: RecordArguments
     @Argument(help: .item) var item: String?
+    @OptionGroup(title: "Field operations") var fields: FieldOperationArguments
     @OptionGroup var precondition: Precondition
     @OptionGroup var expiry: ExpiryArguments
     @Flag(name: .customLong("no-ttl"), help: "The record does not expire any more.") var noExpiry = false
@@ -22,7 +28,10 @@ struct Patch: DaemonCommand {
     }
 
     func run() async throws {
-        try await write("record.patch", record, item, as: "patch") { params in
+        let fields = try fields.members()
+        let hasItem = item != nil || self.fields.isEmpty
+        try await write("record.patch", record, hasItem ? item ?? "-" : nil, as: "patch") { params in
+            fields(&params)
             precondition.write(to: &params)
             if upsert { params.member("upsert", true) }
             expiry.write(to: &params)

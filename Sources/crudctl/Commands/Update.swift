@@ -11,7 +11,7 @@ struct Update: DaemonCommand {
     @OptionGroup var expiry: ExpiryArguments
 
     func run() async throws {
-        try await write("record.update", record, item) { params in
+        try await write("record.update", record, item ?? "-") { params in
             precondition.write(to: &params)
             expiry.write(to: &params)
         }

@@ -11,7 +11,7 @@ struct Upsert: DaemonCommand {
     @OptionGroup var expiry: ExpiryArguments
 
     func run() async throws {
-        try await write("record.upsert", record, item) { params in
+        try await write("record.upsert", record, item ?? "-") { params in
             precondition.write(to: &params)
             expiry.write(to: &params)
         }

@@ -40,7 +40,14 @@ extension Repository {
     /// Applies operations to single members of a record, atomically, as
     /// ``apply(id:ifRevision:upsert:expiry:_:)`` does.
     ///
-    /// - Parameter operations: their paths are those of the stored record, which the compiler does not check.
+    /// - Parameters:
+    ///   - operations: their paths are those of the stored record, which the compiler does not check.
+    ///   - id: the record's id.
+    ///   - ifRevision: the record is changed only if this is its revision; nil: in any case.
+    ///   - upsert: whether a missing record starts as `{}`. With the operations it must be a `Model`.
+    ///   - expiry: nil: as before.
+    /// - Returns: the new record.
+    /// - Throws: as ``apply(id:ifRevision:upsert:expiry:_:)`` does.
     @discardableResult
     public func apply(
         _ operations: FieldOperations, id: some RecordIDConvertible, ifRevision: Revision? = nil,

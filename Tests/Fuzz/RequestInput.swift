@@ -68,16 +68,16 @@ enum RequestInput {
     private static func applyFieldOperations(of operation: Operation, _ text: Span<UInt8>) {
         let operations = operation.fieldOperations
         guard !operations.isEmpty else { return }
-        do throws(CRUDError) {
-            var patch = try FieldPatch(operations, of: text, maximumDepth: maximumDepth)
-            do throws(CRUDError) {
-                requireJSON(try patch.apply(to: item.span, text).span, "an item after field operations")
-            } catch {
-                require(error.code == .unsupported, "field operations fail with \(error.code.name)")
-            }
-        } catch {
+        guard var patch = try? FieldPatch(operations, of: text, maximumDepth: maximumDepth) else {
             fatalError("field operations that were accepted are rejected")
         }
+        let patched: [UInt8]
+        do throws(CRUDError) {
+            patched = try patch.apply(to: item.span, text)
+        } catch {
+            return require(error.code == .unsupported, "field operations fail with \(error.code.name)")
+        }
+        requireJSON(patched.span, "an item after field operations")
     }
 
     private static func parseQuery(_ request: borrowing Request, _ text: Span<UInt8>) throws(CRUDError) {

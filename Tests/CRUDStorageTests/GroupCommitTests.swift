@@ -32,11 +32,11 @@ import Testing
     }
 
     /// Submits one batch and waits for it.
-    private func write(_ changes: (Change, Appending?)...) throws -> MutationBatch {
+    private func write(_ changes: (Change, Appending?)..., to other: TestBackend? = nil) throws -> MutationBatch {
         let inbox = try Inbox<WorkItem>()
         let batch = MutationBatch { inbox.put($0) }
         for (change, transformation) in changes { batch.append(change, in: clients, transformation: transformation) }
-        test.backend.submit(batch)
+        (other ?? test).backend.submit(batch)
         _ = try inbox.take()
         return batch
     }
@@ -53,13 +53,64 @@ import Testing
     }
 
     /// A transformation is written on condition that the record is unchanged, so that what came before must be there.
-    @Test func mutationsOfOneRecordAreInSeveralCommits() throws {
+    @Test func otherMutationsOfOneRecordAreInSeveralCommits() throws {
         let batch = try write(
             (.put("a", "x", "r2"), nil), (.put("b"), nil), (.put("a", "", "r3"), Appending("y")),
             (.put("a", "", "r4"), Appending("z")), (.remove("b"), nil))
         #expect(batch.outcomeTexts == ["replaced", "applied", "replaced", "replaced", "applied"])
         #expect(try test.read(["a", "b"], in: clients) == .records(["xyz@r4", nil]))
-        #expect(test.plugin[.writes] == 1 + 3)
+        #expect(test.plugin[.writes] == 1 + 2)
+    }
+
+    // MARK: Several transformations of one record
+
+    @Test func transformationsOfOneRecordAreOneCommit() throws {
+        let batch = try write(
+            (.put("a", "", "r2"), Appending("x")), (.put("b", "", "r3"), Appending("y")),
+            (.put("a", "", "r4"), Appending("z")), (.put("b", "", "r5", if: .revision("r3")), Appending("w")))
+        #expect(batch.outcomeTexts == ["replaced", "applied", "replaced", "replaced"])
+        #expect((0..<4).map { Array(batch.shownItem(at: $0)) } == ["<1x", "<y", "<1xz", "<yw"].map { Array($0.utf8) })
+        #expect(try test.read(["a", "b"], in: clients) == .records(["1xz@r4", "yw@r5"]))
+        #expect(test.plugin[.writes] == 2)
+    }
+
+    /// What is refused because of an item that has been made, but not written, is refused when that is written.
+    @Test func refusalsAmongTransformationsOfOneRecordComeAfterTheWrite() throws {
+        let batch = try write(
+            (.put("a", "", "r2"), Appending("x")), (.put("a", "", "r3", if: .revision("r1")), Appending("y")),
+            (.put("a", "", "r4"), Appending("refused")), (.put("a", "", "r5"), Appending("z")))
+        #expect(batch.outcomeTexts == ["replaced", "mismatch r2", "refused limit_exceeded", "replaced"])
+        #expect(try test.read(["a"], in: clients) == .records(["1xz@r5"]))
+        #expect(test.plugin[.writes] == 1 + 2)
+    }
+
+    /// `exists` would tell of a record that was never stored.
+    @Test func nothingIsRefusedBecauseOfAnItemThatWasNotWritten() throws {
+        let id = "status:\(CRUDD_NO_SPACE)"
+        let batch = try write(
+            (.put(id, "", "r2"), Appending("x")), (.put(id, "", "r3", if: .absent), Appending("y")))
+        #expect(batch.outcomeTexts == ["failed \(CRUDD_NO_SPACE)", "failed \(CRUDD_NO_SPACE)"])
+    }
+
+    @Test(arguments: [1, 9])
+    func transformationsAreRetriedInTheirOrderAfterAnotherProgramsWrite(writesOfOthers: Int) throws {
+        let test = try TestBackend.opened(options: #"{"meddles":\#(writesOfOthers)}"#)
+        try test.write(.put("a", "1", "r1"), in: clients)
+        let batch = try write(
+            (.put("a", "", "r2"), Appending("x")), (.put("b"), nil), (.put("a", "", "r3"), Appending("y")),
+            (.put("a", "", "r4"), Appending("z")), to: test)
+        #expect(batch.outcomeTexts == ["replaced", "applied", "replaced", "replaced"])
+        #expect(try test.read(["a", "b"], in: clients) == .records(["1xyz@r4", "1@r"]))
+        #expect(test.plugin[.writes] == 1 + writesOfOthers + 1)
+    }
+
+    @Test func transformationsAreUnavailableAfterTooManyAttempts() throws {
+        let test = try TestBackend.opened(options: #"{"meddles":1000}"#)
+        try test.write(.put("a", "1", "r1"), in: clients)
+        let batch = try write(
+            (.put("a", "", "r2"), Appending("x")), (.put("a", "", "r3"), Appending("y")), to: test)
+        #expect(batch.outcomeTexts == ["refused unavailable", "refused unavailable"])
+        #expect(test.plugin[.writes] == 1 + GroupCommit.maximumAttempts)
     }
 
     @Test func preconditionIsDecidedOnTheCurrentRecord() throws {

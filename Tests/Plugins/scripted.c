@@ -10,8 +10,8 @@
 //     {"open_down": 1}                         open reports that the storage is down
 //     {"gated": 1}                             each write waits until the test lets it pass
 //     {"busy": 1}                              a write never returns
-//     {"meddles": n}                           before each of the first n atomic writes the records that it is about
-//                                              are rewritten, as if by somebody else
+//     {"meddles": n}                           before each of the first n writes that depend on a revision the records
+//                                              that it is about are rewritten, as if by another program
 //     {"emits_expired": 1}                     records that have expired are emitted and counted
 //     {"emits_unordered": 1}                   scans emit records in the opposite order
 //     {"ignores_range": 1}                     scans by id, key and sequence emit records beyond their bounds
@@ -287,9 +287,13 @@ static void apply_scripted(crudd_backend *backend, const crudd_call *call, const
     counters[KEYS_SET] += mutation->kind == CRUDD_SET_KEYS && outcome->status == CRUDD_OK;
 }
 
-/// Rewrites the records of mutations, as if somebody else had.
+/// Rewrites the records of mutations, as if another program had.
 static void meddle(crudd_backend *backend, const crudd_write *request) {
-    if (backend->meddles == 0) return;
+    int depends = 0;
+    for (size_t index = 0; index < request->count; index++) {
+        depends |= mutation_at(request, index)->precondition == CRUDD_IF_REVISION;
+    }
+    if (backend->meddles == 0 || !depends) return;
     char revision[16];
     snprintf(revision, sizeof revision, "theirs %d", --backend->meddles);
     for (size_t index = 0; index < request->count; index++) {
@@ -303,7 +307,6 @@ static void meddle(crudd_backend *backend, const crudd_write *request) {
 
 /// Applies mutations up to the first that fails, and undoes them if one does.
 static void apply_atomically(crudd_backend *backend, const crudd_call *call, const crudd_write *request) {
-    meddle(backend, request);
     record *before = duplicate(backend->records);
     for (size_t index = 0; index < request->count; index++) {
         apply_scripted(backend, call, mutation_at(request, index), outcome_at(request, index));
@@ -349,6 +352,7 @@ static crudd_status write_records(crudd_backend *backend, const crudd_call *call
     }
     if (status == CRUDD_OK || status == CRUDD_OUTCOME_UNKNOWN) {
         pthread_mutex_lock(&backend->lock);
+        meddle(backend, request);
         if (request->flags & CRUDD_WRITE_ATOMIC) apply_atomically(backend, call, request);
         for (size_t index = 0; index < request->count && !(request->flags & CRUDD_WRITE_ATOMIC); index++) {
             apply_scripted(backend, call, mutation_at(request, index), outcome_at(request, index));

@@ -95,10 +95,7 @@ struct AtomicCommit {
             if let transformation = mutation.transformation {
                 resolved[position] = try batch.resolve(mutation, by: transformation, of: record, at: position)
             }
-            records[key] = CurrentRecordReader.Record(
-                item: Array(batch.arena.bytes(resolved[position]?.item ?? mutation.item)),
-                revision: Array(batch.arena.bytes(mutation.revision)),
-                expiresAt: resolved[position]?.expiresAt ?? mutation.expiresAt)
+            records[key] = batch.record(after: mutation, resolved[position])
         }
         return nil
     }

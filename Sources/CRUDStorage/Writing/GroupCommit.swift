@@ -6,17 +6,24 @@ import CRUDPluginHost
 /// **Transformations.** A mutation that makes its item from the current one is written on condition that the record
 /// still has the revision that was read. The records that such mutations need are read together, in one call, when the
 /// commit is executed: one round trip to a server. This thread is the backend's only writer, so that the condition
-/// fails only where somebody else writes the same storage; then the mutation is retried. That presumes that nothing
-/// else in the commit is about the same record: a mutation that would be begins the next commit.
+/// fails only where another program writes the same storage; then the mutation is retried.
+///
+/// **Several of one record** are made one from the other, each on condition that the record has the revision of the one
+/// before: many clients that increment one counter share one commit. Only an item that has been made is written with
+/// them. That a mutation is refused is certain only when those before it are: it and all later ones of its record are
+/// evaluated again after the call. So are all that follow one whose condition failed, in their order.
+///
+/// Any other mutation of a record that the commit has transformed, and a transformation of one that it has changed
+/// otherwise, begin the next commit.
 struct GroupCommit {
     private let storage: OpenStorage
     private var entries: [PluginMutation] = []
     /// Batches that are complete when the commit is.
     private var batches: [MutationBatch] = []
-    /// The records of the commit, as soon as a transformation is among its mutations.
-    private var records: Set<RecordKey>?
+    /// Whether the record has been transformed, of each record of the commit; nil: it has no mutation that needs one.
+    private var records: [RecordKey: Bool]?
 
-    /// How often a transformation is tried against somebody else's writes.
+    /// How often a transformation is tried against another program's writes.
     static let maximumAttempts = 10
     /// How many bytes transformations may make before those so far are written.
     private static let maximumResolvedBytes = 8 << 20
@@ -50,84 +57,155 @@ struct GroupCommit {
     private mutating func append(_ entry: PluginMutation) {
         guard records != nil || entry.mutation.needsRecord else { return entries.append(entry) }
         let key = RecordKey(entry)
-        if records == nil { records = Set(entries.map(RecordKey.init)) }
-        if records?.insert(key).inserted == false {
+        let transforms = entry.mutation.transformation != nil
+        if records == nil {
+            records = Dictionary(entries.map { (RecordKey($0), false) }, uniquingKeysWith: { $1 })
+        }
+        if let isTransformed = records?[key], !(isTransformed && transforms) {
             execute()
-            records = [key]
+            records = [:]
         }
+        records?[key] = transforms
         entries.append(entry)
-    }
-
-    /// Makes the item of a mutation that depends on the current record; nil where that decides its outcome already.
-    ///
-    /// - Parameter record: the current one, nil in it where there is none; nil where it has not been read.
-    private func resolved(
-        _ entry: PluginMutation, of record: CurrentRecordReader.Record?? = nil
-    ) -> PluginMutation? {
-        let (mutation, batch) = (entry.mutation, entry.batch)
-        do throws(CRUDError) {
-            let record = try storage.currentRecord(of: mutation, in: batch, record)
-            if let refusal = mutation.refusal(current: record?.revision, in: batch) {
-                batch.outcomes[entry.position] = refusal
-            } else if let transformation = mutation.transformation {
-                var entry = entry
-                entry.resolved = try batch.resolve(mutation, by: transformation, of: record, at: entry.position)
-                return entry
-            } else {
-                batch.outcomes[entry.position] = .applied(replaced: false)
-            }
-        } catch {
-            batch.outcomes[entry.position] = .refused(error)
-            storage.noteIfCorrupt(mutation, in: batch, error)
-        }
-        return nil
     }
 
     // MARK: Executing
 
     /// Has the plugin apply what has joined, and delivers the batches that are complete.
     mutating func execute() {
-        if records == nil { write(entries, attempt: 1) } else { resolveAndWrite() }
+        if records == nil { writeAll() } else { resolveAndWriteAll() }
         for batch in batches { batch.finish() }
         entries.removeAll(keepingCapacity: true)
         batches.removeAll(keepingCapacity: true)
         records = nil
     }
 
-    private func resolveAndWrite() {
-        let found = storage.currentRecords(of: entries.map { $0.mutation.needsRecord ? $0 : nil })
-        var resolved: [PluginMutation] = []
-        var bytes = 0
-        for (entry, record) in zip(entries, found) {
-            guard entry.mutation.needsRecord else {
-                resolved.append(entry)
-                continue
-            }
-            guard let entry = self.resolved(entry, of: record) else { continue }
-            resolved.append(entry)
-            bytes += entry.resolved?.item.count ?? 0
-            guard bytes > Self.maximumResolvedBytes else { continue }
-            write(resolved, attempt: 1)
-            (resolved, bytes) = ([], 0)
+    private func writeAll() {
+        for (entry, outcome) in zip(entries, storage.apply(entries[...])) {
+            entry.batch.outcomes[entry.position] = outcome
         }
-        write(resolved, attempt: 1)
     }
 
-    private func write(_ entries: [PluginMutation], attempt: Int) {
-        guard !entries.isEmpty else { return }
-        var outdated: [PluginMutation] = []
-        for (entry, outcome) in zip(entries, storage.apply(entries[...])) {
+    private func resolveAndWriteAll() {
+        var pending = entries
+        var attempt = 1
+        while !pending.isEmpty {
+            var pass = GroupCommitPass(pending, storage, maximumResolvedBytes: Self.maximumResolvedBytes)
+            pass.execute()
+            if pass.isContended { attempt += 1 }
+            pending = pass.undecided
+            guard attempt <= Self.maximumAttempts else { break }
+        }
+        for entry in pending { entry.batch.outcomes[entry.position] = .refused(.contended) }
+    }
+}
+
+/// One attempt to evaluate and write the mutations of a commit, of which some need the current record.
+private struct GroupCommitPass {
+    /// What is known of a record.
+    private enum RecordState {
+        /// It is stored so; nil: there is none.
+        case read(CurrentRecordReader.Record?)
+        /// A mutation of this pass makes it so, unless that fails.
+        case made(CurrentRecordReader.Record)
+        /// A mutation of it has to be evaluated again, and so all that follow.
+        case unknown
+    }
+
+    private let entries: [PluginMutation]
+    private let storage: OpenStorage
+    private let maximumResolvedBytes: Int
+    private var states: [RecordKey: RecordState] = [:]
+    /// Those that have to be evaluated again, by position in `entries`.
+    private var isUndecided: [Bool]
+    /// Those to write next, in order, and how many bytes transformations have made for them.
+    private var unwritten: [(position: Int, entry: PluginMutation)] = []
+    private var bytes = 0
+    /// Whether a record was changed by another program after it was read.
+    private(set) var isContended = false
+
+    init(_ entries: [PluginMutation], _ storage: OpenStorage, maximumResolvedBytes: Int) {
+        self.entries = entries
+        self.storage = storage
+        self.maximumResolvedBytes = maximumResolvedBytes
+        isUndecided = Array(repeating: false, count: entries.count)
+    }
+
+    /// The mutations that have no outcome yet, in order.
+    var undecided: [PluginMutation] { zip(entries, isUndecided).compactMap { $1 ? $0 : nil } }
+
+    mutating func execute() {
+        let keys = entries.map { $0.mutation.needsRecord ? RecordKey($0) : nil }
+        var seen: Set<RecordKey> = []
+        let found = storage.currentRecords(
+            of: zip(entries, keys).map { entry, key in key.map { seen.insert($0).inserted } == true ? entry : nil })
+        for position in entries.indices {
+            guard let key = keys[position] else {
+                unwritten.append((position, entries[position]))
+                continue
+            }
+            evaluate(position, key, found[position])
+            if bytes > maximumResolvedBytes { write() }
+        }
+        write()
+    }
+
+    /// Decides the outcome of a mutation that needs the current record, or adds it to those that are written.
+    ///
+    /// - Parameter found: the current record, nil in it where there is none; nil where it has not been read.
+    private mutating func evaluate(_ position: Int, _ key: RecordKey, _ found: CurrentRecordReader.Record??) {
+        let entry = entries[position]
+        let (mutation, batch) = (entry.mutation, entry.batch)
+        let record: CurrentRecordReader.Record?
+        var isCertain = true
+        do throws(CRUDError) {
+            switch states[key] {
+            case .read(let read): record = read
+            case .made(let made): (record, isCertain) = (made, false)
+            case .unknown:
+                isUndecided[position] = true
+                return
+            case nil:
+                record = try storage.currentRecord(of: mutation, in: batch, found)
+                states[key] = .read(record)
+            }
+            if let refusal = mutation.refusal(current: record?.revision, in: batch) {
+                decide(position, key, refusal, isCertain)
+            } else if let transformation = mutation.transformation {
+                let resolved = try batch.resolve(mutation, by: transformation, of: record, at: entry.position)
+                states[key] = .made(batch.record(after: mutation, resolved))
+                unwritten.append(
+                    (position, PluginMutation(batch: batch, position: entry.position, resolved: resolved)))
+                bytes += resolved.item.count
+            } else {
+                decide(position, key, .applied(replaced: false), isCertain)
+            }
+        } catch {
+            if isCertain { storage.noteIfCorrupt(mutation, in: batch, error) }
+            decide(position, key, .refused(error), isCertain)
+        }
+    }
+
+    private mutating func decide(_ position: Int, _ key: RecordKey, _ outcome: MutationOutcome, _ isCertain: Bool) {
+        if isCertain {
+            entries[position].batch.outcomes[entries[position].position] = outcome
+        } else {
+            states[key] = .unknown
+            isUndecided[position] = true
+        }
+    }
+
+    private mutating func write() {
+        for ((position, entry), outcome) in zip(unwritten, storage.apply(unwritten.map(\.entry)[...])) {
             if entry.resolved != nil, outcome.isRefusal {
-                outdated.append(entry)
+                isUndecided[position] = true
+                isContended = true
             } else {
                 entry.batch.outcomes[entry.position] = outcome
             }
         }
-        if attempt < Self.maximumAttempts {
-            write(outdated.compactMap { resolved($0) }, attempt: attempt + 1)
-        } else {
-            for entry in outdated { entry.batch.outcomes[entry.position] = .refused(.contended) }
-        }
+        unwritten.removeAll(keepingCapacity: true)
+        bytes = 0
     }
 }
 
@@ -152,7 +230,7 @@ extension MutationOutcome {
 }
 
 extension CRUDError {
-    /// Somebody else writes the same record all the time.
+    /// Another program writes the same record all the time.
     static let contended = CRUDError(.unavailable, "another program keeps changing the record")
 }
 

@@ -2,8 +2,8 @@ package import CRUDModel
 
 /// Makes the item that a mutation stores from the current one: a patch, say.
 ///
-/// It is called on the backend's writing thread, or on another one where it takes long: once, and again where somebody
-/// else has changed the record meanwhile.
+/// It is called on the backend's writing thread, or on another one where it takes long: once, and again where another
+/// program has changed the record meanwhile, or a mutation before it in the same commit has failed.
 package protocol ItemTransformation: AnyObject, Sendable {
     /// - Parameter item: the stored bytes of the current item; nil: there is no record.
     /// - Throws: why the mutation is not made.

@@ -32,4 +32,13 @@ extension MutationBatch {
             item: item, keys: keys, precondition: record.map { .revision(store($0.revision.span)) } ?? .absent,
             expiresAt: kept ?? mutation.expiresAt)
     }
+
+    /// A record as a put leaves it.
+    ///
+    /// - Parameter resolved: what a transformation has made of the put; nil: it says itself what it stores.
+    func record(after put: Mutation, _ resolved: ResolvedPut?) -> CurrentRecordReader.Record {
+        CurrentRecordReader.Record(
+            item: Array(arena.bytes(resolved?.item ?? put.item)), revision: Array(arena.bytes(put.revision)),
+            expiresAt: resolved?.expiresAt ?? put.expiresAt)
+    }
 }

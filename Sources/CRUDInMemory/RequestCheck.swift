@@ -101,6 +101,7 @@ enum RequestCheck {
             if let patch { try Self.item(patch) }
             try expiry(operation.expiry)
             _ = try fieldPatch(try operations.texts())
+        case .touch: try expiry(operation.expiry)
         case .delete, .check: break
         }
     }

@@ -97,6 +97,17 @@ struct Tables {
         return put(patched, id, collection, expiresAt: expiry == nil ? current?.expiresAt : instant(expiry))
     }
 
+    /// Determines when a record expires.
+    private mutating func touch(
+        _ id: String, _ collection: String, if precondition: Precondition, _ expiry: Expiry
+    ) throws(CRUDError) -> Record {
+        try expect(precondition, id, collection)
+        guard let item = self[id, collection]?.item else {
+            throw CRUDError.recordNotFound(id.utf8, in: collection.utf8)
+        }
+        return put(item, id, collection, expiresAt: instant(expiry))
+    }
+
     mutating func delete(_ id: String, _ collection: String, ifRevision: Revision?) throws(CRUDError) {
         try expect(.present(ifRevision), id, collection)
         remove(Array(id.utf8), collection)
@@ -130,6 +141,9 @@ struct Tables {
                 patch, try operations.texts(), id, collection, if: upsert ? .unchanged(revision) : .present(revision),
                 expiry)
             return RecordOutcome(revision: record.revision, item: record.item)
+        case .touch(let revision):
+            return RecordOutcome(
+                revision: try touch(id, collection, if: .present(revision), expiry ?? .never).revision)
         case .delete(let revision):
             try delete(id, collection, ifRevision: revision)
         case .check(let revision):

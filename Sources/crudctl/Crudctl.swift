@@ -20,8 +20,8 @@ struct Crudctl: AsyncParsableCommand {
             CommandGroup(
                 name: "Record",
                 subcommands: [
-                    Create.self, Read.self, Update.self, Upsert.self, Patch.self, Delete.self, Exists.self,
-                    QueryCommand.self, Count.self, DeleteMatching.self, Batch.self,
+                    Create.self, Read.self, Update.self, Upsert.self, Patch.self, Touch.self, Delete.self,
+                    Exists.self, QueryCommand.self, Count.self, DeleteMatching.self, Batch.self,
                 ]),
             CommandGroup(
                 name: "Collection",

@@ -44,6 +44,11 @@ import Testing
             ["patch", "c", "x", "{}", "--no-ttl"],
             #"record.patch","params":{"collection":"c","id":"x","patch":{},"ttl":null}}"#
         ),
+        (
+            ["touch", "c", "x", "--ttl", "9", "--if-revision", "r"],
+            #"record.touch","params":{"collection":"c","id":"x","ifRevision":"r","ttl":9}}"#
+        ),
+        (["touch", "c", "x", "--no-ttl"], #"record.touch","params":{"collection":"c","id":"x","ttl":null}}"#),
         (["upsert", "c", "--", "-x", "-1"], #"record.upsert","params":{"collection":"c","id":"-x","item":-1}}"#),
         (["upsert", "c", "x", "-1.5e3"], #"record.upsert","params":{"collection":"c","id":"x","item":-1.5e3}}"#),
         (

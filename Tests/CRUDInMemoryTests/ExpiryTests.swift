@@ -48,6 +48,16 @@ import Testing
         #expect(try await users.store.query(RecordQuery(), as: User.self).records.first?.expiresAt != nil)
         try await users.upsert(ada)
         try await expectLifetime(nil)
+        let revision = try await users.touch(id: "ada", expiresIn: .seconds(700))
+        try await expectLifetime(700)
+        #expect(try await users.readVersioned(id: "ada").revision == revision)
+        #expect(try await users.readVersioned(id: "ada").item == ada)
+        await #expect(throws: CRUDError.self) {
+            try await users.touch(id: "ada", expiresIn: nil, ifRevision: Revision("no such revision"))
+        }
+        try await users.touch(id: "ada", expiresIn: nil, ifRevision: revision)
+        try await expectLifetime(nil)
+        await #expect(throws: CRUDError.self) { try await users.touch(id: "bob", expiresIn: nil) }
     }
 
     @Test(arguments: Backing.allCases)

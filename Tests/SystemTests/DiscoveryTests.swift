@@ -20,6 +20,7 @@ import Testing
         ("record.update", #"{"collection":"c","id":"a","item":{"n":2}}"#),
         ("record.upsert", #"{"collection":"c","id":"b","item":{"n":2}}"#),
         ("record.patch", #"{"collection":"c","id":"a","patch":{"m":1},"ttl":null}"#),
+        ("record.touch", #"{"collection":"c","id":"a","ttl":null}"#),
         ("record.exists", #"{"collection":"c","id":"a"}"#),
         ("record.readMany", #"{"collection":"c","ids":["a","z"]}"#),
         ("record.query", #"{"collection":"c","limit":1,"explain":true,"sort":[{"property":"n"}]}"#),
@@ -62,6 +63,8 @@ import Testing
 
     @Test(arguments: [
         ("record.patch", #"{"collection":"c","id":"a","patch":{},"ttl":null}"#, true),
+        ("record.touch", #"{"collection":"c","id":"a","ttl":null}"#, true),
+        ("record.touch", #"{"collection":"c","id":"a","expiresAt":7}"#, true),
         ("record.create", #"{"collection":"c","id":"a","item":{},"ttl":null}"#, false),
         ("record.update", #"{"collection":"c","id":"a","item":{},"ttl":null}"#, false),
         ("record.upsert", #"{"collection":"c","id":"a","item":{},"ttl":null}"#, false),

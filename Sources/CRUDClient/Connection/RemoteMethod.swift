@@ -29,6 +29,7 @@ struct RemoteMethod: Sendable {
     static let exists = RemoteMethod("record.exists", .reads)
     static let readMany = RemoteMethod("record.readMany", .reads)
     static let patch = RemoteMethod("record.patch", .writes)
+    static let touch = RemoteMethod("record.touch", .writes)
     static let query = RemoteMethod("record.query", .reads)
     static let count = RemoteMethod("record.count", .reads)
     static let deleteMatching = RemoteMethod("record.deleteMatching", .writes)

@@ -153,6 +153,25 @@ public struct Repository<Model: Codable & Sendable>: Sendable {
 ///
 /// Each method throws ``CRUDError/Code/invalidParams`` if the `id` is neither ``RecordIDConvertible`` nor
 /// `LosslessStringConvertible`.
+extension Repository {
+    /// Determines when a record expires, and changes nothing else: its item is neither read nor sent.
+    ///
+    /// - Parameters:
+    ///   - id: the record's id.
+    ///   - expiresIn: how long the record lives from now on, to the millisecond, at most 100 years; nil: it does not
+    ///     expire any more.
+    ///   - ifRevision: the record is changed only if this is its revision; nil: in any case.
+    /// - Returns: the record's new revision: it is a change like any other.
+    /// - Throws: ``CRUDError/Code/recordNotFound``; ``CRUDError/Code/revisionMismatch``;
+    ///   ``CRUDError/Code/unsupported`` if the backend cannot expire records.
+    @discardableResult
+    public func touch(
+        id: some RecordIDConvertible, expiresIn: Duration?, ifRevision: Revision? = nil
+    ) async throws -> Revision {
+        try await store.touch(id: id.recordID, expiry: Expiry(expiresIn: expiresIn), ifRevision: ifRevision)
+    }
+}
+
 extension Repository where Model: Identifiable {
     /// Stores a new record.
     ///

@@ -64,6 +64,11 @@ extension RecordStore {
         try await changed(.apply(operations, patch: patch, ifRevision: ifRevision, upsert: upsert), id, expiry)
     }
 
+    @discardableResult
+    public func touch(id: String, expiry: Expiry, ifRevision: Revision?) async throws -> Revision {
+        try await write(.touch(ifRevision: ifRevision), id, expiry)
+    }
+
     private func changed<Item: Decodable>(
         _ action: RecordOperation.Action, _ id: String, _ expiry: Expiry?
     ) async throws -> Versioned<Item> {

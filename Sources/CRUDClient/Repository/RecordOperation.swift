@@ -9,6 +9,8 @@ public struct RecordOperation: Sendable {
         /// Applies operations to single members, to what `patch` has made of the item if it is not nil.
         case apply(
             FieldOperations, patch: EncodedItem? = nil, ifRevision: Revision? = nil, upsert: Bool = false)
+        /// Determines when the record expires, and changes nothing else.
+        case touch(ifRevision: Revision? = nil)
         case delete(ifRevision: Revision? = nil)
         /// Changes nothing; fails with ``CRUDError/Code/revisionMismatch`` unless the record has that revision; nil:
         /// unless there is no record.
@@ -19,8 +21,8 @@ public struct RecordOperation: Sendable {
     public var collection: String?
     public var id: String
     public var action: Action
-    /// Nil: a patch keeps the record's expiry, other writes store a record that does not expire. Deletions and checks
-    /// ignore it.
+    /// Nil: a patch keeps the record's expiry, other writes, and a touch, leave a record that does not expire.
+    /// Deletions and checks ignore it.
     public var expiry: Expiry?
 
     public init(_ action: Action, id: String, in collection: String? = nil, expiry: Expiry? = nil) {

@@ -115,6 +115,18 @@ public protocol RecordStore: CRUDRepository {
         upsert: Bool, expiry: Expiry?, as type: Item.Type
     ) async throws -> Versioned<Item>
 
+    /// Determines when a record expires, and changes nothing else. Its item is neither read nor sent.
+    ///
+    /// - Parameters:
+    ///   - id: the record's id.
+    ///   - expiry: when it expires from now on.
+    ///   - ifRevision: the record is changed only if this is its revision; nil: in any case.
+    /// - Returns: the record's new revision: it is a change like any other.
+    /// - Throws: ``CRUDError/Code/recordNotFound``; ``CRUDError/Code/revisionMismatch``, with the record's revision in
+    ///   ``CRUDError/Details/revision``; ``CRUDError/Code/unsupported`` if the backend cannot expire records.
+    @discardableResult
+    func touch(id: String, expiry: Expiry, ifRevision: Revision?) async throws -> Revision
+
     /// Reads one page of the records that a query selects.
     ///
     /// - Returns: at most ``RecordQuery/limit`` records, and where the next page begins.

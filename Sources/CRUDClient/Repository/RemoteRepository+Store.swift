@@ -36,6 +36,17 @@ extension RemoteRepository {
         return Versioned(id: id, item: try ItemCoding.item(from: item), revision: Revision(revision))
     }
 
+    @discardableResult
+    public func touch(id: String, expiry: Expiry, ifRevision: Revision?) async throws -> Revision {
+        let result = try await call(.touch) { params in
+            params.member("id", id)
+            if let ifRevision { params.member("ifRevision", ifRevision.text) }
+            params.expiry(expiry, ofPatch: true)
+        }
+        guard let revision = result.string("revision") else { throw CRUDError.malformed(.touch) }
+        return Revision(revision)
+    }
+
     public func query<Item: Decodable>(_ query: RecordQuery, as type: Item.Type) async throws -> RecordPage<Item> {
         let result = try await call(.query) { params in
             params.selection(query.selection)
@@ -200,6 +211,7 @@ extension JSONWriter {
             switch operation.action {
             case .create, .update, .upsert: params.expiry(operation.expiry, ofPatch: false)
             case .patch, .apply: params.expiry(operation.expiry, ofPatch: true)
+            case .touch: params.expiry(operation.expiry ?? .never, ofPatch: true)
             case .delete, .check: break
             }
             switch operation.action {
@@ -216,7 +228,7 @@ extension JSONWriter {
                 params.patch(patch, texts)
                 if let revision { params.member("ifRevision", revision.text) }
                 if upsert { params.member("upsert", true) }
-            case .delete(let revision):
+            case .delete(let revision), .touch(let revision):
                 if let revision { params.member("ifRevision", revision.text) }
             case .check(let revision):
                 params.key("ifRevision")
@@ -241,6 +253,7 @@ extension RecordOperation.Action {
         case .update: "update"
         case .upsert: "upsert"
         case .patch, .apply: "patch"
+        case .touch: "touch"
         case .delete: "delete"
         case .check: "check"
         }

@@ -87,7 +87,7 @@ final class MutationEncoder {
     ) -> Mutation {
         let kind: Mutation.Kind =
             switch operation.kind {
-            case .create, .update, .upsert, .patch: .put
+            case .create, .update, .upsert, .patch, .touch: .put
             case .delete: .remove
             case .check: .check
             }
@@ -104,6 +104,7 @@ final class MutationEncoder {
             mutation.transformation = patch(operation, call, in: collection, budget())
             return mutation
         }
+        if operation.kind == .touch { mutation.transformation = Touch(in: collection.stored) }
         guard let value = operation.value else { return mutation }
         if item.unencodedBytes > 0 {
             mutation.transformation = LongItem(item.normalized ?? call.copy(value), in: collection.stored)
@@ -147,7 +148,7 @@ final class MutationEncoder {
         case .create: .absent
         case .upsert: .any
         case .patch where operation.upserts: .any
-        case .update, .delete, .patch, .check: .present
+        case .update, .delete, .patch, .touch, .check: .present
         }
     }
 }

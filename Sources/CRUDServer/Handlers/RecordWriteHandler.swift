@@ -3,8 +3,8 @@ import CRUDModel
 import CRUDStorage
 import CRUDWire
 
-/// `record.create`, `record.update`, `record.upsert`, `record.patch` and `record.delete`: each adds a mutation to what
-/// its backend gets at the end of the iteration.
+/// `record.create`, `record.update`, `record.upsert`, `record.patch`, `record.touch` and `record.delete`: each adds a
+/// mutation to what its backend gets at the end of the iteration.
 final class RecordWriteHandler {
     private let loop: LoopState
     private let encoder: MutationEncoder

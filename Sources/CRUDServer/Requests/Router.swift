@@ -87,7 +87,7 @@ final class Router: CallHandler {
         case .recordRead: try reads.read(call, collection)
         case .recordExists: reads.exists(call, collection)
         case .recordReadMany: try reads.readMany(call, collection)
-        case .recordCreate, .recordUpdate, .recordDelete, .recordUpsert, .recordPatch:
+        case .recordCreate, .recordUpdate, .recordDelete, .recordUpsert, .recordPatch, .recordTouch:
             try writes.execute(call, collection)
         case .recordQuery: try queries.query(call, collection)
         case .recordCount: try queries.count(call, collection)
@@ -124,8 +124,8 @@ final class Router: CallHandler {
         case .sessionWhoami: access.whoami(call)
         case .accessCheck: try access.check(call)
         case .recordRead, .recordExists, .recordReadMany, .recordCreate, .recordUpdate, .recordDelete, .recordUpsert,
-            .recordPatch, .recordQuery, .recordCount, .recordDeleteMatching, .recordBatch, .collectionDescribe,
-            .collectionChanges, .collectionDrop, .collectionReindex:
+            .recordPatch, .recordTouch, .recordQuery, .recordCount, .recordDeleteMatching, .recordBatch,
+            .collectionDescribe, .collectionChanges, .collectionDrop, .collectionReindex:
             // Their rows of the method table require a collection.
             throw CRUDError(.internalError, "the method needs a collection")
         }
@@ -137,7 +137,7 @@ extension Method {
     /// How the method uses its collection.
     fileprivate var kind: RequestKind {
         switch self {
-        case .recordCreate, .recordUpdate, .recordDelete, .recordUpsert, .recordPatch: .write
+        case .recordCreate, .recordUpdate, .recordDelete, .recordUpsert, .recordPatch, .recordTouch: .write
         case .recordDeleteMatching, .collectionDrop, .collectionReindex: .slicedWrite
         case .recordQuery, .recordCount, .collectionDescribe, .collectionChanges: .scan
         default: .read

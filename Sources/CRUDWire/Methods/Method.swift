@@ -1,6 +1,6 @@
 /// A method of the protocol. Its row of ``MethodTable`` has its parameters and its result.
 package enum Method: Int, CaseIterable, Sendable {
-    case recordCreate, recordRead, recordUpdate, recordDelete, recordUpsert, recordPatch
+    case recordCreate, recordRead, recordUpdate, recordDelete, recordUpsert, recordPatch, recordTouch
     case recordExists, recordReadMany, recordQuery, recordCount, recordDeleteMatching, recordBatch
     case collectionList, collectionDescribe, collectionChanges, collectionDrop, collectionReindex
     case backendList, pluginList
@@ -13,6 +13,9 @@ package enum Method: Int, CaseIterable, Sendable {
 
     /// Its name on the wire.
     package var name: StaticString { definition.name }
+
+    /// Whether `ttl` may be null: the record does not expire any more.
+    var takesNullTTL: Bool { self == .recordPatch || self == .recordTouch }
 }
 
 /// The permissions that a method requires.

@@ -31,6 +31,10 @@ package enum MethodTable {
             alternatives: [.patch, .increment, .minimum, .maximum, .append, .add, .remove],
             result: object(["revision": string, "item": "{}"]), errors: ["record_not_found", "revision_mismatch"]),
         MethodDefinition(
+            .recordTouch, "record.touch", .write, "Determines when a record expires, and changes nothing else.",
+            required: [.collection, .id], optional: [.ifRevision], alternatives: [.ttl, .expiresAt], result: revision,
+            errors: ["record_not_found", "revision_mismatch"]),
+        MethodDefinition(
             .recordExists, "record.exists", .read, "Returns whether a record exists.",
             required: [.collection, .id], result: object(["exists": boolean])),
         MethodDefinition(

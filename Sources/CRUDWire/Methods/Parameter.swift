@@ -109,7 +109,7 @@ package enum Parameter: Int, CaseIterable, Sendable {
         case .move: #"{"type":"boolean","description":"true: collections whose place changes are moved"}"#
         case .moved: #"{"type":"boolean","description":"true: only what its moves have left where it was"}"#
         case .session: #"{"type":"integer","minimum":1,"description":"its id in session.list"}"#
-        case .ttl: Self.ttlSchema(takesNull: method == .recordPatch)
+        case .ttl: Self.ttlSchema(takesNull: method.takesNullTTL)
         case .expiresAt:
             #"{"type":"integer","minimum":1,"maximum":\#(DefaultLimits.latestExpiry),"description":"in place of "#
                 + #"ttl: when the record expires, in milliseconds since 1970-01-01 UTC"}"#

@@ -5,7 +5,7 @@ package import CRUDModel
 package struct Operation {
     /// The values of `op`.
     package enum Kind: CaseIterable, Sendable {
-        case create, update, upsert, delete, patch, check
+        case create, update, upsert, delete, patch, touch, check
 
         var name: StaticString {
             switch self {
@@ -14,6 +14,7 @@ package struct Operation {
             case .upsert: "upsert"
             case .delete: "delete"
             case .patch: "patch"
+            case .touch: "touch"
             case .check: "check"
             }
         }
@@ -26,6 +27,7 @@ package struct Operation {
             case .upsert: .recordUpsert
             case .delete: .recordDelete
             case .patch: .recordPatch
+            case .touch: .recordTouch
             case .check: nil
             }
         }
@@ -52,7 +54,7 @@ package struct Operation {
 
         /// Whether a parameter may be null.
         fileprivate func takesNull(_ parameter: Parameter) -> Bool {
-            parameter == .ifRevision ? self == .check : parameter == .ttl && self == .patch
+            parameter == .ifRevision ? self == .check : parameter == .ttl && method?.takesNullTTL == true
         }
 
         /// Its JSON Schema, as text.

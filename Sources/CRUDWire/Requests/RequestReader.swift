@@ -208,7 +208,7 @@ package struct RequestReader: ~Copyable {
                 let name = String(decoding: member.key.decodedString(text), as: UTF8.self)
                 throw .invalid(name, "is not a member of this method's `params`")
             }
-            let isRemoval = parameter == .ttl && traits.method == .recordPatch && member.value.kind == .null
+            let isRemoval = parameter == .ttl && traits.method.takesNullTTL && member.value.kind == .null
             if !isRemoval { try parameter.check(member.value, text) }
             request.set(parameter, member.value)
         }

@@ -9,6 +9,12 @@ struct ExpiryArguments: ParsableArguments {
         if let ttl, !(ttl > 0 && ttl < 1e10) { throw ValidationError("--ttl must be a number of seconds over 0.") }
     }
 
+    /// The record does not expire any more.
+    func writeNever(to params: inout JSONWriter) {
+        params.key("ttl")
+        params.null()
+    }
+
     func write(to params: inout JSONWriter) {
         guard let ttl else { return }
         params.key("ttl")

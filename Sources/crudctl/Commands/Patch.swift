@@ -35,10 +35,7 @@ struct Patch: DaemonCommand {
             precondition.write(to: &params)
             if upsert { params.member("upsert", true) }
             expiry.write(to: &params)
-            if noExpiry {
-                params.key("ttl")
-                params.null()
-            }
+            if noExpiry { expiry.writeNever(to: &params) }
         }
     }
 }

@@ -67,6 +67,46 @@ import Testing
         #expect(try Self.expiry(other, collection, "a") == nil)
     }
 
+    /// `record.touch` leaves the item, and its index keys, as they are.
+    @Test(arguments: cells)
+    func touchChangesNothingElse(cell: StorageMatrix.Cell) throws {
+        let (connection, other) = (try Self.connect(), try Self.connect())
+        let collection = cell.collection + " touched"
+        func touch(_ id: String, _ more: String) throws -> Reply {
+            try connection.call("record.touch", Self.params(collection, id, nil, more))
+        }
+        let item = #"{"n":1,"text":"\#(String(repeating: "x", count: 70_000))"}"#
+        let created = try #require(try connection.create(collection, "a", item).result?["revision"]?.string)
+        let stored = try other.read(collection, "a").result?["item"]?.text
+        let touched = try touch("a", #""ttl":100,"ifRevision":"\#(created)""#)
+        let revision = try #require(touched.result?["revision"]?.string, "\(touched)")
+        #expect(touched.result?.text == #"{"revision":"\#(revision)"}"#)
+        #expect(revision != created)
+        #expect(try Self.expiry(other, collection, "a") ?? 0 > Self.now() + 50_000)
+        #expect(try touch("a", #""expiresAt":253402300799999"#).result != nil)
+        #expect(try Self.expiry(other, collection, "a") == 253_402_300_799_999)
+        let stale = try touch("a", #""ttl":null,"ifRevision":"\#(revision)""#)
+        #expect(stale.error?.name == "revision_mismatch")
+        #expect(try touch("a", #""ttl":null"#).result != nil)
+        #expect(try Self.expiry(other, collection, "a") == nil)
+        #expect(try other.read(collection, "a").result?["item"]?.text == stored)
+        let filter = #"{"op":"=","args":[{"property":"n"},1]}"#
+        let found = try other.call(
+            "record.query", #"{"collection":\#(JSON.quote(collection)),"filter":\#(filter),"fields":[]}"#)
+        #expect(found.result?["records"]?.elements?.count == 1)
+        #expect(try touch("b", #""ttl":1"#).error?.name == "record_not_found")
+        let neither = try touch("a", #""ifRevision":"x""#)
+        #expect(neither.error?.name == "invalid_params")
+        let operation = #"{"op":"touch","collection":\#(JSON.quote(collection)),"id":"a","ttl":200}"#
+        for atomic in cell.adapter.capabilities.contains("transactions") ? [false, true] : [false] {
+            let batch = try connection.call("record.batch", #"{"operations":[\#(operation)],"atomic":\#(atomic)}"#)
+            #expect(batch.result?["results"]?.elements?.first?["result"]?["revision"] != nil, "\(batch)")
+        }
+        #expect(try Self.expiry(other, collection, "a") ?? 0 > Self.now() + 100_000)
+        #expect(try touch("a", #""expiresAt":1"#).result != nil)
+        #expect(try other.exists(collection, "a") == false)
+    }
+
     @Test(arguments: cells)
     func fromItsInstantOnItIsNotThere(cell: StorageMatrix.Cell) throws {
         let (connection, reader) = (try Self.connect(), try Self.connect())

@@ -1,0 +1,23 @@
+package import CRUDModel
+
+/// Leaves the item as it is stored: its mutation determines when the record expires, and nothing else.
+package final class Touch: ItemTransformation {
+    private let collection: BackendCollection
+    package let keepsExpiry = false
+
+    package init(in collection: BackendCollection) {
+        self.collection = collection
+    }
+
+    /// - Throws: `corrupt` where the item, of which index keys are made, cannot be decoded.
+    package func transform(_ stored: [UInt8]?) throws(CRUDError) -> TransformedItem {
+        let stored = stored ?? []
+        let numbered = collection.numberedLayout
+        guard !numbered.layout.indexPaths.isEmpty else { return TransformedItem(stored: stored) }
+        var keys = RecordKeys(numbered.layout.indexPaths)
+        guard let made = keys.keys(ofStored: stored.span, collection.codec) else {
+            throw CRUDError(.corrupt, "the stored item cannot be decoded")
+        }
+        return TransformedItem(stored: stored, keys: IndexKeys(made, layout: numbered.number))
+    }
+}

@@ -44,7 +44,7 @@ class Unruly(store.Plugin):
 
     def forgo(self, id, method, params, payload):
         """Opens its storage, and takes back all that it has declared."""
-        self.store = store.Store(store.checked_path(params["options"]))
+        self.store = store.Store(store.checked_path(params["options"]), params.get("expected"))
         self.channel.send(id=id, result={"capabilities": []})
 
     def die(self, *_):

@@ -70,7 +70,11 @@ import Testing
         "record.delete": ["collection", "id", "ifRevision?"],
         "record.upsert": ["collection", "id", "item", "ifRevision?", "ttl?", "expiresAt?"],
         "record.exists": ["collection", "id"],
-        "record.patch": ["collection", "id", "patch", "ifRevision?", "upsert?", "ttl?", "expiresAt?"],
+        "record.patch": [
+            "collection", "id", "patch?", "increment?", "minimum?", "maximum?", "append?", "add?", "remove?", "ifRevision?",
+            "upsert?", "ttl?", "expiresAt?",
+        ],
+        "record.touch": ["collection", "id", "ttl?", "expiresAt?", "ifRevision?"],
         "record.readMany": ["collection", "ids"],
         "record.query": [
             "collection", "filter?", "prefix?", "sort?", "limit?", "cursor?", "fields?", "explain?",

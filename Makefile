@@ -54,8 +54,8 @@ DOCUMENTS = README.md CHANGELOG.md LICENSE $(wildcard etc/*.md) etc/crudd.yaml s
 	Sources/CRUDPluginABI/include/crudd_plugin.h $(wildcard Sources/CRUDClient/CRUDClient.docc/*.md) \
 	$(wildcard Sources/*/README.md Plugins/*/README.md systemd/examples/*)
 
-.PHONY: help toolchain deps deps-test deps-bench build demo docs man test test-allocations test-asan test-cluster \
-	test-fail-over test-package test-bare fuzz check lint bench bench-compare install deb uninstall clean
+.PHONY: help toolchain deps deps-test deps-bench build demo docs man test test-quick test-allocations test-asan \
+	test-cluster test-fail-over test-package test-bare fuzz check lint bench bench-compare install deb uninstall clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -101,9 +101,13 @@ docs: build ## Build the documentation of the Swift client into .build/docs
 man: build ## Write the manual pages to .build/man
 	etc/man/generate $(BUILD) .build/man
 
-test: deps-test ## Run all tests
+test: deps-test ## Run all tests, or those whose name matches FILTER: make test FILTER=SystemTests.PatchTests
 	swift build --build-tests
-	@Tests/run
+	@FILTER='$(FILTER)' Tests/run
+
+test-quick: deps ## Run the tests that need no daemon, from a build of what they need, as FILTER says
+	CRUDD_QUICK=1 swift build --build-tests --scratch-path .build/quick
+	@FILTER='$(FILTER)' Tests/run quick
 
 test-cluster: deps-test ## Run the daemon on a PostgreSQL cluster that Patroni keeps, while servers are lost (as root)
 	swift build --build-tests

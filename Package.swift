@@ -15,6 +15,9 @@ let settings: [SwiftSetting] =
 /// Whether the fuzzer is built, which needs libFuzzer: `Tests/Fuzz/run` asks for it.
 let isFuzzed = Context.environment["CRUDD_FUZZ"] == "1"
 
+/// Whether the package is what the tests without a daemon need, and nothing else: `make test-quick` asks for it.
+let isQuick = Context.environment["CRUDD_QUICK"] == "1"
+
 let cSettings: [CSetting] = isStrict ? [.treatAllWarnings(as: .error)] : []
 
 /// A module of our own under `Sources`, with the settings that all of them share.
@@ -175,6 +178,30 @@ let package = Package(
     ],
     swiftLanguageModes: [.v6]
 )
+
+if isQuick {
+    var names: Set = [
+        "CRUDJSONTests", "CRUDModelTests", "CRUDWireTests", "CRUDConfigurationTests", "CRUDThreadsTests",
+        "CRUDEventLoopTests", "CRUDQueryTests", "CRUDFormatsTests", "CRUDPluginHostTests", "CRUDStorageTests",
+        "CRUDPlacementTests", "CRUDPluginKitTests", "MemoryPlugin", "SQLitePlugin",
+        "crudd-plugin-host",
+    ]
+    var added = names
+    while !added.isEmpty {
+        let dependencies = package.targets.filter { added.contains($0.name) }.flatMap(\.dependencies)
+        let needed = dependencies.compactMap { dependency -> String? in
+            switch dependency {
+            case .targetItem(let name, _), .byNameItem(let name, _): name
+            case .productItem: nil
+            @unknown default: nil
+            }
+        }
+        added = Set(needed).subtracting(names)
+        names.formUnion(added)
+    }
+    package.targets.removeAll { !names.contains($0.name) }
+    package.products.removeAll { !["crudd-plugin-host", "memory", "sqlite"].contains($0.name) }
+}
 
 if isFuzzed {
     package.targets.append(

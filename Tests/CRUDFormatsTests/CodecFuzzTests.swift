@@ -17,7 +17,7 @@ import Testing
         let seeds = try Self.items.map(codec.encode)
         var random = SeededGenerator(seed: seed)
         var values = 0
-        for _ in 0..<4000 {
+        for _ in 0..<1500 {
             let bytes = mutated(seeds, &random)
             do throws(CRUDError) {
                 let item = try codec.decode(bytes, maximumBytes: 1 << 16)

@@ -71,8 +71,8 @@ import Testing
         "record.upsert": ["collection", "id", "item", "ifRevision?", "ttl?", "expiresAt?"],
         "record.exists": ["collection", "id"],
         "record.patch": [
-            "collection", "id", "patch?", "increment?", "minimum?", "maximum?", "append?", "add?", "remove?", "ifRevision?",
-            "upsert?", "ttl?", "expiresAt?",
+            "collection", "id", "patch?", "increment?", "minimum?", "maximum?", "append?", "add?", "remove?",
+            "ifRevision?", "upsert?", "ttl?", "expiresAt?",
         ],
         "record.touch": ["collection", "id", "ttl?", "expiresAt?", "ifRevision?"],
         "record.readMany": ["collection", "ids"],

@@ -91,12 +91,14 @@ final class Search: @unchecked Sendable {
         if case .matching(let matching) = execution { isDone || !matching.found.isEmpty } else { isDone }
     }
 
-    /// How a query has found its records, as JSON text, when it is over.
+    /// How a query or a count has found its records, as JSON text, when it is over.
     var plan: [UInt8]? {
-        guard case .query(let query) = execution, isDone else { return nil }
-        var writer = JSONWriter()
-        query.plan.write(to: &writer)
-        return writer.bytes
+        guard isDone else { return nil }
+        return switch execution {
+        case .query(let query): query.plan.json
+        case .count(let count): count.plan.json
+        case .matching: nil
+        }
     }
 
     /// The result of the whole search, empty before it is over; of ``Execution/matching`` that of the last slice.

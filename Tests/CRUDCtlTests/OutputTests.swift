@@ -162,7 +162,9 @@ import Testing
             + #""sentBytes":2048,"heldBytes":0}"#
         let slow =
             #"{"at":1795527507443,"method":"record.query","collection":"a collection with a very long name","#
-            + #""seconds":1.25,"waited":7.8e-05,"uid":1000,"plan":{"index":null,"sort":"id","scanned":200000}}"#
+            + #""seconds":1.25,"waited":7.8e-05,"uid":0,"client":"nightly/2","#
+            + #""filter":"zip = ? AND note LIKE ? AND \"a name\" BETWEEN ? AND ? AND other = ?","sort":"age DESC","#
+            + #""returned":3,"plan":{"index":null,"sort":"host","scanned":200000}}"#
         let daemon = try ScriptedDaemon(
             replying: #"{"sessions":[\#(session)]}"#, #"{"entries":[\#(slow)]}"#,
             #"{"id":"x","item":1,"revision":"1","expiresAt":1795527507443}"#)
@@ -177,9 +179,21 @@ import Testing
         #expect(sessions[1].contains("115.0 GiB") == (columns == 200))
         #expect(sessions.contains("crudctl: there are more columns; use -o json to print them") == (columns == 80))
         let requests = try lines("slow")
-        #expect(requests[1].hasPrefix("2026-11-24 13:38:27  "), "\(requests)")
-        #expect(requests[1].contains("  1.3 s    78 µs   1000"), "\(requests)")
-        #expect(requests[1].contains("  record.query  ") && requests[1].contains("200000}") == (columns == 200))
+        let row = "2026-11-24 13:38:27  1.3 s  78 µs   record.query  a collection with a very long name"
+        let shape = #"zip = ? AND note LIKE ? AND "a name" BETWEEN ? AND ? AND other = ?; sort: age DESC"#
+        let heading = "AT                   TOOK   WAITED  METHOD        COLLECTION"
+        let ends = [
+            "    3 of 200000 scanned records returned, no index, sorted by the daemon",
+            "    user root (0), client nightly/2",
+        ]
+        let all = columns == 200
+        #expect(
+            requests == [heading]
+                + (all
+                    ? [row, "    \(shape)"]
+                    : [row.cut(to: 80)] + [
+                        "    \(shape.dropLast(9))", "    age DESC",
+                    ]) + ends)
         #expect(try lines("read", "c", "x").contains("expiresAt  2026-11-24 13:38:27"))
         _ = try await daemon.finish()
     }

@@ -20,7 +20,8 @@ import Testing
         #expect(try connection.upsert("slow", "secret id", #""secret item""#).result != nil)
         #expect(try connection.call("record.read", Connection.params("slow", "secret id")).result != nil)
         #expect(try connection.call("record.read", Connection.params("slow", "secret id")).result != nil)
-        let query = #"{"collection":"slow","sort":[{"property":"a"}]}"#
+        #expect(try connection.call("session.hello", #"{"client":"tests \u001b"}"#).result != nil)
+        let query = #"{"collection":"slow","sort":[{"property":"a"},{"property":"b","order":"desc"}]}"#
         #expect(try connection.call("record.query", query).result != nil)
         let operations =
             #"{"operations":[{"op":"delete","collection":"a","id":"1"},{"op":"delete","collection":"b","id":"1"}]}"#
@@ -28,11 +29,11 @@ import Testing
         let entries = try Self.entries(daemon)
         #expect(
             entries.compactMap { $0["method"]?.string } == [
-                "record.batch", "record.query", "record.read", "record.read", "record.upsert",
+                "record.batch", "record.query", "session.hello", "record.read", "record.read", "record.upsert",
             ])
         for entry in entries {
             let names = entry.members?.map(\.name) ?? []
-            #expect(names.prefix(6) == ["at", "method", "collection", "seconds", "waited", "uid"])
+            #expect(names.prefix(7) == ["at", "method", "collection", "seconds", "waited", "uid", "client"])
             #expect(entry["at"]?.integer ?? 0 > 1_700_000_000_000)
             #expect(entry["uid"]?.integer == 0)
             let (seconds, waited) = (Double(entry["seconds"]?.text ?? ""), Double(entry["waited"]?.text ?? ""))
@@ -41,11 +42,55 @@ import Testing
         #expect(entries[0]["collection"]?.text == "null", "it is about two")
         #expect(entries[1]["collection"]?.string == "slow")
         #expect(entries[1]["plan"]?.text == #"{"index":null,"sort":"host","scanned":1}"#)
-        #expect(entries[2]["plan"] == nil)
+        #expect(entries[1]["sort"]?.string == "a, b DESC" && entries[1]["returned"]?.integer == 1)
+        #expect(entries[1]["client"]?.string == "tests \u{1B}" && entries[1]["filter"] == nil)
+        #expect(entries[3]["plan"] == nil && entries[3]["client"]?.string == "" && entries[3]["returned"] == nil)
         #expect(try Self.entries(daemon, limit: 1).map { $0["method"]?.string } == ["daemon.slowLog"])
         let line = daemon.log.split(separator: "\n").first { $0.contains("record.query on collection \"slow\" took") }
-        #expect(line?.contains("<5>session 1 of uid 0: ") == true && line?.contains("plan: {") == true)
+        #expect(
+            line?.hasPrefix(#"<5>session 1 of uid 0, client "tests \u{1B}": record.query on collection "slow" "#)
+                == true)
+        let end = "; sort: a, b DESC; 1 of 1 scanned records returned, no index, sorted by the daemon"
+        #expect(line?.contains("s; sort: ") == true && line?.hasSuffix(end) == true, "\(line ?? "")")
         #expect(!daemon.log.contains("secret"))
+    }
+
+    /// Never a value, and of the names no more than there is room for.
+    @Test func searchesHaveAShape() throws {
+        let configuration = Configuration(collections: "c: {backend: main, changes: true}")
+        let daemon = try Daemon(on: try Installation(text: configuration.text + "log: {slow: 1us}\n"))
+        let connection = try daemon.connect()
+        for id in ["a", "b"] { #expect(try connection.upsert("c", id, #"{"zip":"secret"}"#).result != nil) }
+        let like = #"{"op":"like","args":[{"property":"no\nte"},"%secret%"]}"#
+        let among = #"{"op":"in","args":[{"property":"zip"},["secret","b"]]}"#
+        let filters = [
+            #"{"op":"and","args":[{"op":"=","args":[{"property":"zip"},"secret"]},\#(like)]}"#,
+            #"{"op":"or","args":[\#(among),{"op":"not","args":[{"op":">","args":[{"property":"n"},4711]}]}]}"#,
+            #"{"op":"isNull","args":[{"property":"\#(String(repeating: "x", count: 100_000))"}]}"#,
+            #"{"op":"and","args":[\#(Array(repeating: among, count: 400).joined(separator: ","))]}"#,
+        ]
+        for filter in filters {
+            for method in ["record.query", "record.count"] {
+                let result = try connection.call(method, #"{"collection":"c","filter":\#(filter)}"#).result
+                #expect(result != nil, "\(method)")
+            }
+        }
+        let deletion = #"{"collection":"c","filter":\#(among)}"#
+        #expect(try connection.call("record.deleteMatching", deletion).result?["deleted"]?.integer == 2)
+        let changes = #"{"collection":"c","filter":\#(among),"after":"start"}"#
+        #expect(try connection.call("collection.changes", changes).error == nil)
+        let entries = try Self.entries(daemon)
+        let first = #"zip = ? AND "no\nte" LIKE ?"#
+        let shapes = entries.compactMap { $0["filter"]?.string }
+        #expect(shapes.prefix(2) == ["zip IN (?)", "zip IN (?)"])
+        #expect(shapes.suffix(4) == ["zip IN (?) OR NOT (n > ?)", "zip IN (?) OR NOT (n > ?)", first, first])
+        #expect(shapes.allSatisfy { $0.utf8.count < 1100 } && shapes.count == 10)
+        #expect(shapes[2].hasSuffix("…") && shapes[4].hasPrefix(#""xxx"#) && shapes[4].hasSuffix(#"x"… IS NULL"#))
+        #expect(entries[1]["method"]?.string == "record.deleteMatching" && entries[1]["returned"]?.integer == 2)
+        let count = entries[6]
+        #expect(count["plan"]?.text == #"{"index":null,"sort":"id","scanned":2}"# && count["returned"]?.integer == 2)
+        #expect(!daemon.log.contains("secret") && !daemon.log.contains("4711"))
+        #expect(daemon.log.contains(#"; filter: zip IN (?); 2 records"#))
     }
 
     /// A query that a child has executed next to its plugin; with an index too.
@@ -58,13 +103,14 @@ import Testing
         for number in 0..<3 { #expect(try connection.upsert("c", "\(number)", #"{"n":\#(number)}"#).result != nil) }
         let filters = [#"{"op":"=","args":[{"property":"n"},1]}"#, #"{"op":"like","args":[{"property":"x"},"%1"]}"#]
         for filter in filters {
-            #expect(try connection.call("record.query", #"{"collection":"c","filter":\#(filter)}"#).result != nil)
+            for method in ["record.query", "record.count"] {
+                #expect(try connection.call(method, #"{"collection":"c","filter":\#(filter)}"#).result != nil)
+            }
         }
-        let plans = try Self.entries(daemon).prefix(2).map { $0["plan"]?.text }
-        #expect(
-            plans == [
-                #"{"index":null,"sort":"id","scanned":3}"#, #"{"index":"n","sort":"id","scanned":1}"#,
-            ])
+        let entries = try Self.entries(daemon).prefix(4)
+        let plans = [#"{"index":null,"sort":"id","scanned":3}"#, #"{"index":"n","sort":"id","scanned":1}"#]
+        #expect(entries.map { $0["plan"]?.text } == [plans[0], plans[0], plans[1], plans[1]])
+        #expect(entries.map { $0["returned"]?.integer } == [0, 0, 1, 1])
     }
 
     @Test func theLatest128AreKept() throws {

@@ -26,6 +26,11 @@ package final class CountExecution {
 
     /// How many records match, when the count is complete.
     package var count: Int { search.count }
+    /// How they were found, when the count is complete.
+    package var plan: QueryPlan {
+        QueryPlan(index: search.path?.index?.path.text, sort: .id, scanned: search.scanned, returned: count)
+    }
+
     /// Whether the next slice would be in vain: another thread decides about a long record.
     package var isWaiting: Bool { search.isWaiting }
 

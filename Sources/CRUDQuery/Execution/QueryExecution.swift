@@ -104,7 +104,8 @@ package final class QueryExecution {
             case .ranges, .every: .host
             case .primary, .point, nil: search.query.sort.keys.isEmpty ? .id : .host
             }
-        return QueryPlan(index: search.path?.index?.path.text, sort: sort, scanned: search.scanned)
+        return QueryPlan(
+            index: search.path?.index?.path.text, sort: sort, scanned: search.scanned, returned: search.records.count)
     }
 }
 

@@ -86,6 +86,8 @@ final class PendingChanges: PendingRequest, Follower {
         var openings: UInt64 = 0
     }
 
+    override var search: SlowRequest.Search? { .init(request.query.filter) }
+
     private static let completionTimeout = Duration.seconds(1)
 
     /// - Parameters:

@@ -44,8 +44,7 @@ final class QueryHandler {
             throw Parameter.all.invalid("goes with neither `filter` nor `prefix`")
         }
         let request = request(.count, query, call)
-        let pending = PendingDeletion(
-            call, .slicedWrite, on: collection, chargedBytes: call.chargedBytesOfSelection)
+        let pending = PendingDeletion(call, query.filter, on: collection)
         pending.start()
         collection.client.submit(
             BulkDelete(of: request, in: collection.stored, deliver: collection.client.deliver), for: pending)
@@ -107,7 +106,7 @@ private final class PendingSearch: PendingRequest {
     private let maximumBytes: Int
     /// While it is replied to.
     private var task: SearchTask?
-    override var queryPlan: QueryPlan? { task?.plan }
+    override var search: SlowRequest.Search? { .init(request.query.filter, request.query.sort, task?.plan) }
 
     /// - Parameter maximumBytes: how long the result may be.
     init(_ call: borrowing Call, _ request: SearchRequest, on collection: Collection, maximumBytes: Int) {
@@ -191,9 +190,16 @@ private final class PendingSearch: PendingRequest {
 
 /// A `record.deleteMatching` in flight.
 private final class PendingDeletion: PendingRequest {
+    private let filter: Filter?
     /// How many records are known to be deleted.
     private var count = 0
+    override var search: SlowRequest.Search? { .init(filter, returned: count) }
     override var audit: AuditEntry.Details? { .init(records: count) }
+
+    init(_ call: borrowing Call, _ filter: Filter?, on collection: Collection) {
+        self.filter = filter
+        super.init(call, .slicedWrite, on: collection, chargedBytes: call.chargedBytesOfSelection)
+    }
 
     override func reply(with error: CRUDError, isOverdue: Bool) {
         count = error.details.deleted ?? 0

@@ -7,7 +7,7 @@ import CRUDWire
 import Glibc
 import Synchronization
 
-/// A request that took longer than `log.slow`. It says nothing of the contents of records.
+/// A request that took longer than `log.slow`. It has no value of a filter, and says nothing of what is in records.
 struct SlowRequest: Sendable {
     /// When its reply was ready: milliseconds since 1970-01-01 UTC.
     let at: Int64
@@ -21,12 +21,37 @@ struct SlowRequest: Sendable {
     /// The part of it before it was begun.
     let waited: Duration
     let uid: uid_t
-    /// Of a query, where it is known.
-    let plan: QueryPlan?
+    /// What the client calls itself.
+    let client: String
+    /// Nil for what does not look for records by what is in them.
+    let search: Search?
+
+    /// What it has looked for, and how.
+    struct Search: Sendable {
+        /// The shape of its filter; nil: it has none.
+        let filter: String?
+        /// Nil: by id.
+        let sort: String?
+        /// How many records it has returned, counted or deleted, where that is known.
+        var returned: Int?
+        /// Where it is known.
+        let plan: QueryPlan?
+
+        /// How much is kept of a filter's or an order's shape.
+        private static let maximumBytes = 1024
+
+        init(_ filter: Filter?, _ sort: SortOrder = SortOrder(), returned: Int? = nil, _ plan: QueryPlan? = nil) {
+            self.filter = (filter?.shape).map { visible($0.utf8, atMost: Self.maximumBytes) }
+            self.sort =
+                sort.keys.isEmpty ? nil : visible(sort.shape.utf8, atMost: Self.maximumBytes)
+            self.returned = returned ?? plan?.returned
+            self.plan = plan
+        }
+    }
 
     init(
-        _ method: Method, on collection: [UInt8]?, records: Int, duration: Duration, waited: Duration, uid: uid_t,
-        plan: QueryPlan?
+        _ method: Method, on collection: [UInt8]?, records: Int, duration: Duration, waited: Duration,
+        of session: Session, _ search: Search?
     ) {
         at = CallContext.now
         self.method = method
@@ -34,8 +59,9 @@ struct SlowRequest: Sendable {
         self.records = records
         self.duration = duration
         self.waited = waited
-        self.uid = uid
-        self.plan = plan
+        uid = session.peer.uid
+        client = session.client
+        self.search = search
     }
 
     func describe(to description: inout JSONWriter) {
@@ -48,7 +74,12 @@ struct SlowRequest: Sendable {
         description.key("waited")
         description.raw("\(waited.seconds)".utf8)
         description.member("uid", uid)
-        guard let plan else { return }
+        description.member("client", client)
+        guard let search else { return }
+        if let filter = search.filter { description.member("filter", filter) }
+        if let sort = search.sort { description.member("sort", sort) }
+        if let returned = search.returned { description.member("returned", returned) }
+        guard let plan = search.plan else { return }
         description.key("plan")
         plan.write(to: &description)
     }
@@ -60,12 +91,24 @@ extension SlowRequest: CustomStringConvertible {
         var text = method.name.description
         if let collection { text += " on collection \(quoted(collection))" }
         if records > 1 { text += ", \(records) records," }
-        text += " took \(duration.seconds) s"
-        if waited > .zero { text += ", of which it waited \(waited.seconds) s" }
-        guard let plan else { return text }
-        var writer = JSONWriter()
-        plan.write(to: &writer)
-        return text + "; plan: " + String(decoding: writer.bytes, as: UTF8.self)
+        text += " took \(DurationText.text(seconds: duration.seconds))"
+        if waited > .zero { text += ", of which it waited \(DurationText.text(seconds: waited.seconds))" }
+        guard let search else { return text }
+        if let filter = search.filter { text += "; filter: \(filter)" }
+        if let sort = search.sort { text += "; sort: \(sort)" }
+        if let plan = search.plan {
+            text += "; \(plan.words)"
+        } else if let returned = search.returned {
+            text += "; \(returned) record\(returned == 1 ? "" : "s")"
+        }
+        return text
+    }
+}
+
+extension SortOrder {
+    /// Such as `name, age DESC`.
+    fileprivate var shape: String {
+        keys.map { $0.path.shape + ($0.isDescending ? " DESC" : "") }.joined(separator: ", ")
     }
 }
 

@@ -178,7 +178,7 @@ struct Call: ~Copyable {
         session.noteSlow(
             SlowRequest(
                 method, on: collection, records: records?.count ?? 1, duration: duration,
-                waited: session.loop.now - arrival, uid: session.peer.uid, plan: nil))
+                waited: session.loop.now - arrival, of: session, nil))
     }
 
     /// Replies with an error, unless the request is a notification.

@@ -2,7 +2,6 @@ import CRUDConfiguration
 import CRUDEventLoop
 import CRUDModel
 import CRUDPluginHost
-import CRUDQuery
 import CRUDStorage
 import CRUDWire
 
@@ -70,8 +69,8 @@ class PendingRequest: RequestCompletion {
         return error.about(recordID, in: collection.name)
     }
 
-    /// How it was executed, if it is a query, once that is known.
-    var queryPlan: QueryPlan? { nil }
+    /// What the log of slow requests says of it, if it looks for records by what is in them.
+    var search: SlowRequest.Search? { nil }
 
     /// What the audit trail says of it; nil: nothing.
     var audit: AuditEntry.Details? { nil }
@@ -234,7 +233,7 @@ class PendingRequest: RequestCompletion {
         session.noteSlow(
             SlowRequest(
                 method, on: otherCollections.isEmpty ? collection?.name : nil, records: recordCount,
-                duration: duration, waited: max(.zero, start - arrival), uid: session.peer.uid, plan: queryPlan))
+                duration: duration, waited: max(.zero, start - arrival), of: session, search))
     }
 
     /// Counts the reply in the array that the request is an element of.

@@ -154,9 +154,11 @@ final class Session: StreamHandler {
     func noteSlow(_ request: SlowRequest) {
         loop.service.slowLog.append(request)
         guard let more = loop.slowLimit.admit(at: loop.now) else { return }
+        var metadata = metadata(request.method, request.collection)
+        if !client.isEmpty { metadata["client"] = "\(client)" }
+        let name = client.isEmpty ? "" : ", client \(quoted(client.utf8))"
         loop.service.logger.notice(
-            "session \(number) of uid \(peer.uid): \(request)\(more)",
-            metadata: metadata(request.method, request.collection))
+            "session \(number) of uid \(peer.uid)\(name): \(request)\(more)", metadata: metadata)
     }
 
     /// Logs an act that administrators may be asked about. Those that need `admin` are never left out.

@@ -65,7 +65,12 @@ final class LocalSearch: SearchExecution {
         }
     }
 
-    var plan: QueryPlan? { if case .query(let query) = stage { query.plan } else { nil } }
+    var plan: QueryPlan? {
+        switch stage {
+        case .query(let query): query.plan
+        case .count(let count): count.plan
+        }
+    }
 
     func advance(
         with reader: SnapshotReader, isAbandoned: @escaping @Sendable () -> Bool

@@ -12,7 +12,7 @@ protocol SearchExecution: AnyObject {
     /// Records that cannot be decoded, when the search is done; at most 100 ids.
     var corrupt: [[UInt8]] { get }
 
-    /// How a query has found its records, when the search is done.
+    /// How the records have been found, when the search is done.
     var plan: QueryPlan? { get }
 
     /// Whether the next slice would be in vain: it waits for another thread or process.

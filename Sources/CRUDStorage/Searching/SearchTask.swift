@@ -15,7 +15,7 @@ package final class SearchTask: ReadTask, @unchecked Sendable {
     package var result: [UInt8] { finished?.result ?? [] }
     /// Whether a page with more room would have had more records, when the search is done; nil: the result says it.
     package var isCutShort: Bool? { finished?.isCutShort }
-    /// How a query has found its records, when the search is done.
+    /// How the records have been found, when the search is done.
     package var plan: QueryPlan? { finished?.plan }
 
     package init(

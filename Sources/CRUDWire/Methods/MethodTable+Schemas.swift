@@ -41,9 +41,9 @@ extension MethodTable {
     static let slowRequest = object(
         [
             "at": integer, "method": string, "collection": #"{"type":["string","null"]}"#, "seconds": number,
-            "waited": number, "uid": integer,
+            "waited": number, "uid": integer, "client": string,
         ],
-        optional: ["plan": plan])
+        optional: ["filter": string, "sort": string, "returned": integer, "plan": plan])
 
     static let permission = #"{"enum":["read","write","admin"]}"#
     /// What a rule allows the caller.

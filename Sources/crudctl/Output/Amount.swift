@@ -1,3 +1,4 @@
+import CRUDModel
 import Glibc
 
 /// Numbers as people read them, a few characters long. What is not a number of anything is a dash.
@@ -26,12 +27,7 @@ enum Amount {
     /// Such as `12 µs`, `3.4 ms` or `1.2 s`.
     static func time(_ seconds: Double?) -> String {
         guard let seconds, seconds < 100_000 else { return "-" }
-        return switch seconds {
-        case ..<0.0009995: "\(Int((max(0, seconds) * 1e6).rounded())) µs"
-        case ..<0.09995: decimal(seconds * 1e3, 1) + " ms"
-        case ..<0.9995: "\(Int((seconds * 1e3).rounded())) ms"
-        default: decimal(seconds, 1) + " s"
-        }
+        return DurationText.text(seconds: seconds)
     }
 
     static func bytes(_ number: Double) -> String {

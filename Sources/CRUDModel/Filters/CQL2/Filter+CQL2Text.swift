@@ -16,39 +16,45 @@ extension Filter {
     }
 
     /// The text encoding of CQL2. Reading it results in an equal filter, with the same exception as for ``cql2JSON``.
-    public var cql2Text: String {
+    public var cql2Text: String { text(.whole) }
+
+    /// The text encoding of CQL2 with `?` in place of every value and of the values of every list, as
+    /// `zip = ? AND note LIKE ?`: what filters have in common that differ in their values only. Long names are cut.
+    package var shape: String { text(.shape) }
+
+    private func text(_ style: CQL2TextStyle) -> String {
         switch self {
         case .constant(let value): value ? "TRUE" : "FALSE"
         case .and(let filters):
             switch filters.count {
             case 0: "TRUE"
-            case 1: filters[0].cql2Text
-            default: filters.map { $0.isJunction ? "(\($0.cql2Text))" : $0.cql2Text }.joined(separator: " AND ")
+            case 1: filters[0].text(style)
+            default:
+                filters.map { $0.isJunction ? "(\($0.text(style)))" : $0.text(style) }.joined(separator: " AND ")
             }
         case .or(let filters):
             switch filters.count {
             case 0: "FALSE"
-            case 1: filters[0].cql2Text
-            default: filters.map { $0.isDisjunction ? "(\($0.cql2Text))" : $0.cql2Text }.joined(separator: " OR ")
+            case 1: filters[0].text(style)
+            default:
+                filters.map { $0.isDisjunction ? "(\($0.text(style)))" : $0.text(style) }.joined(separator: " OR ")
             }
-        case .not(let filter): filter.predicate(not: "NOT ") ?? "NOT (\(filter.cql2Text))"
+        case .not(let filter): filter.predicate(not: "NOT ", style) ?? "NOT (\(filter.text(style)))"
         case .comparison(let comparison, let path, let literal):
-            "\(path.cql2Text) \(comparison.rawValue) \(literal.cql2Text)"
-        case .arrayContains(let path, let literals):
-            "A_CONTAINS(\(path.cql2Text), (\(literals.map(\.cql2Text).joined(separator: ", "))))"
-        case .like, .between, .isIn, .isNull: predicate(not: "") ?? ""
+            "\(style.text(path)) \(comparison.rawValue) \(style.text(literal))"
+        case .arrayContains(let path, let literals): "A_CONTAINS(\(style.text(path)), (\(style.text(literals))))"
+        case .like, .between, .isIn, .isNull: predicate(not: "", style) ?? ""
         }
     }
 
     /// A predicate whose negation has a form of its own; nil for any other filter.
-    private func predicate(not: String) -> String? {
+    private func predicate(not: String, _ style: CQL2TextStyle) -> String? {
         switch self {
-        case .like(let path, let pattern): "\(path.cql2Text) \(not)LIKE \(Literal.string(pattern).cql2Text)"
+        case .like(let path, let pattern): "\(style.text(path)) \(not)LIKE \(style.text(.string(pattern)))"
         case .between(let path, let low, let high):
-            "\(path.cql2Text) \(not)BETWEEN \(low.cql2Text) AND \(high.cql2Text)"
-        case .isIn(let path, let literals):
-            "\(path.cql2Text) \(not)IN (\(literals.map(\.cql2Text).joined(separator: ", ")))"
-        case .isNull(let path): "\(path.cql2Text) IS \(not)NULL"
+            "\(style.text(path)) \(not)BETWEEN \(style.text(low)) AND \(style.text(high))"
+        case .isIn(let path, let literals): "\(style.text(path)) \(not)IN (\(style.text(literals)))"
+        case .isNull(let path): "\(style.text(path)) IS \(not)NULL"
         default: nil
         }
     }
@@ -73,6 +79,21 @@ extension Filter {
 extension Filter: CustomStringConvertible {
     /// The text encoding of CQL2.
     public var description: String { cql2Text }
+}
+
+/// How names and values are written.
+private enum CQL2TextStyle {
+    case whole
+    /// As of ``Filter/shape``.
+    case shape
+
+    func text(_ literal: Literal) -> String { self == .shape ? "?" : literal.cql2Text }
+
+    func text(_ literals: [Literal]) -> String {
+        self == .shape ? "?" : literals.map(\.cql2Text).joined(separator: ", ")
+    }
+
+    func text(_ path: PropertyPath) -> String { self == .shape ? path.shape : path.cql2Text }
 }
 
 extension Literal {
@@ -101,10 +122,22 @@ extension Literal {
 }
 
 extension PropertyPath {
+    /// As ``cql2Text``, of a long path its beginning.
+    package var shape: String {
+        let text = text
+        guard text.utf8.count > Self.maximumShapeBytes else { return cql2Text }
+        return Self.quoted(String(decoding: text.utf8.prefix(Self.maximumShapeBytes), as: UTF8.self)) + "…"
+    }
+
+    private static let maximumShapeBytes = 128
+
     /// The path in CQL2's text encoding: quoted unless it is an identifier and not a keyword.
     fileprivate var cql2Text: String {
         let text = text
-        if CQL2Identifier.isIdentifier(text), CQL2Keyword(text) == nil { return text }
+        return CQL2Identifier.isIdentifier(text) && CQL2Keyword(text) == nil ? text : Self.quoted(text)
+    }
+
+    private static func quoted(_ text: String) -> String {
         var bytes = [UInt8(ascii: "\"")]
         for byte in text.utf8 {
             if byte == UInt8(ascii: "\"") { bytes.append(byte) }

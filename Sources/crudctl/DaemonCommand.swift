@@ -1,6 +1,8 @@
 import ArgumentParser
 import CRUDClient
 import CRUDJSON
+import CRUDModel
+import CRUDWire
 
 /// A command that calls the daemon and prints the result.
 protocol DaemonCommand: AsyncParsableCommand {
@@ -18,6 +20,30 @@ extension DaemonCommand {
     /// Calls `method` and returns the result's text.
     func call(_ method: String, params: [UInt8]) async throws -> [UInt8] {
         try await withClient { try await $0.call(method, json: params) }
+    }
+
+    /// Calls `method` on a collection and returns the result's text. Where nothing is found there and the name may be
+    /// mistyped, a note says so.
+    ///
+    /// - Parameters:
+    ///   - isEmpty: whether a result shows that nothing was found.
+    ///   - members: writes the members of `params`.
+    func call(
+        _ method: String, on collection: String, isEmpty: (ResultObject) -> Bool = { _ in false },
+        _ members: (inout JSONWriter) -> Void
+    ) async throws -> [UInt8] {
+        var params = JSONWriter()
+        params.object(members)
+        return try await withClient { client in
+            do {
+                let result = try await client.call(method, json: params.bytes)
+                if ResultObject(result).map(isEmpty) == true { await UnknownCollection.note(collection, client) }
+                return result
+            } catch let error as CRUDError where error.code == .recordNotFound {
+                await UnknownCollection.note(collection, client)
+                throw error
+            }
+        }
     }
 
     /// Connects and runs `body`. Each call has the timeout of `--timeout`.
@@ -52,7 +78,7 @@ extension DaemonCommand {
         _ more: (inout JSONWriter) -> Void = { _ in }
     ) async throws {
         let text = try item.map { try TextSource(json: $0).json("the item") }
-        let result = try await call(method) { params in
+        let result = try await call(method, on: record.collection) { params in
             record.write(to: &params)
             if let text {
                 params.key(name)

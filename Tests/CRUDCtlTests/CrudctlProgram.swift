@@ -65,7 +65,10 @@ extension ScriptedDaemon where Value == [String] {
                 } else {
                     try peer.reply(to: request, reply)
                 }
-                try peer.drain()
+                // Such as the question whether a collection exists, after a result that is empty.
+                while let next = try? peer.request() {
+                    try peer.reject(next, #"{"code":-32001,"message":"no","data":{"name":"permission_denied"}}"#)
+                }
                 return request.text
             }
         }

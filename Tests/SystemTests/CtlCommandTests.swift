@@ -31,6 +31,34 @@ import Testing
         }
     }
 
+    /// Where `*` maps every name, a mistyped one looks like an empty collection.
+    @Test func aNameThatNothingKnowsIsNoted() throws {
+        #expect(try run("create", "ctl-known", "a", "1").status == .exited(0))
+        let commands: [(arguments: [String], status: Int32)] = [
+            (["query", "C"], 0), (["query", "C", "--all"], 0), (["count", "C"], 0), (["describe", "C"], 0),
+            (["dump", "C"], 0),
+            (["read", "C", "x"], 66), (["exists", "C", "x"], 66), (["update", "C", "x", "1"], 66),
+            (["delete", "C", "x"], 66),
+            (["patch", "C", "x", "{}"], 66), (["delete-matching", "C", "--where", "a = 1", "--yes"], 0),
+        ]
+        for (arguments, status) in commands {
+            for (name, isNoted) in [("ctl-nots", true), ("ctl-known", false)] {
+                var words = arguments
+                words[1] = name
+                if !isNoted, words[0] == "query" { words += ["--where", "a = 1"] }
+                let outcome = try run(arguments: words)
+                #expect(outcome.status == .exited(status), "\(words): \(outcome.errors)")
+                let note = "note: no rule of the configuration names \"\(name)\", and it has no records\n"
+                #expect(outcome.errors.contains(note) == isNoted, "\(words): \(outcome.errors)")
+                let isSilent = !isNoted && (status == 0 || words[0] == "exists")
+                #expect(outcome.errors.isEmpty == isSilent, "\(words): \(outcome.errors)")
+            }
+        }
+        #expect(try run("delete", "ctl-known", "a").status == .exited(0))
+        let emptied = try run("count", "ctl-known")
+        #expect(emptied.output == "{\"count\":0}\n" && emptied.errors.isEmpty, "it exists")
+    }
+
     @Test func describesAndReindexesACollection() throws {
         #expect(try run("create", "ctl-described", "a", "1").status == .exited(0))
         let description = try JSON(parsing: run("describe", "ctl-described").output)

@@ -9,7 +9,8 @@ struct Count: DaemonCommand {
 
     func run() async throws {
         let members = try selection.members()
-        let result = try await call("record.count") { members(&$0) }
+        let result = try await call(
+            "record.count", on: selection.collection, isEmpty: { $0.integer("count") == 0 }, members)
         guard printer.format == .table, let object = ResultObject(result), let count = object.value("count") else {
             return try show(result)
         }

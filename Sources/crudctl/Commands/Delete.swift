@@ -9,7 +9,7 @@ struct Delete: DaemonCommand {
 
     func run() async throws {
         try show(
-            try await call("record.delete") { params in
+            try await call("record.delete", on: record.collection) { params in
                 record.write(to: &params)
                 precondition.write(to: &params)
             })

@@ -31,7 +31,9 @@ struct DeleteMatching: DaemonCommand {
         }
         guard isConfirmed else { return }
         try show(
-            try await call("record.deleteMatching") { params in
+            try await call(
+                "record.deleteMatching", on: selection.collection, isEmpty: { $0.integer("deleted") == 0 }
+            ) { params in
                 members(&params)
                 if all { params.member("all", true) }
             })

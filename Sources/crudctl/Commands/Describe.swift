@@ -1,5 +1,6 @@
 import ArgumentParser
 import CRUDJSON
+import CRUDWire
 
 struct Describe: DaemonCommand {
     static let configuration = CommandConfiguration(
@@ -9,6 +10,9 @@ struct Describe: DaemonCommand {
     @Argument(help: "The collection's name.", completion: .collections) var collection: String
 
     func run() async throws {
-        try show(try await call("collection.describe") { $0.member("collection", collection) })
+        try show(
+            try await call("collection.describe", on: collection, isEmpty: { $0.integer("count") == 0 }) {
+                $0.member("collection", collection)
+            })
     }
 }

@@ -34,6 +34,7 @@ struct Dump: DaemonCommand {
             for name in try await names(client) {
                 var dump = CollectionDump(client: client, name: name, filter: filter)
                 let error = try await dump.run()
+                if dump.records == 0, !all { await UnknownCollection.note(name, client) }
                 corrupt = corrupt ?? error
             }
             return corrupt

@@ -9,7 +9,8 @@ struct Exists: DaemonCommand {
     @OptionGroup var record: RecordArguments
 
     func run() async throws {
-        let result = try await call("record.exists") { record.write(to: &$0) }
+        let result = try await call(
+            "record.exists", on: record.collection, isEmpty: { $0.bool("exists") == false }, record.write(to:))
         try show(result)
         if ResultObject(result)?.bool("exists") != true { throw ExitCode(66) }
     }

@@ -57,6 +57,7 @@ struct QueryCommand: DaemonCommand {
                 cursor = page.string("cursor")
             } while all && cursor != nil
             try pages.end(hasMore: cursor != nil)
+            if !pages.hasRecords, cursor == nil { await UnknownCollection.note(selection.collection, client) }
         }
     }
 

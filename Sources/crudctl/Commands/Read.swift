@@ -17,7 +17,7 @@ struct Read: DaemonCommand {
     }
 
     func run() async throws {
-        let result = try await call("record.read") { params in
+        let result = try await call("record.read", on: record.collection) { params in
             record.write(to: &params)
             if let fields {
                 params.member("fields", strings: PropertyNames(fields).names)

@@ -11,7 +11,7 @@ struct CollectionDump {
     /// How many ids of corrupt records a message names.
     private static let maximumNamed = 5
 
-    private var records = 0
+    private(set) var records = 0
     /// The first ids of records that cannot be decoded, as JSON text, and how many ids there were.
     private var corrupt: (first: [String], count: Int) = ([], 0)
 

@@ -12,7 +12,7 @@ struct PageWriter {
     private let hasAllPages: Bool
     private var isFirst = true
     /// Whether any page had records: a page may be empty, although others follow.
-    private var hasRecords = false
+    private(set) var hasRecords = false
     private var lacksColumns = false
     /// The ids of corrupt records that are printed at the end, as JSON text.
     private var corrupt: [String] = []

@@ -88,6 +88,16 @@ package struct JSONWriter {
         array { for string in strings { $0.string(string) } }
     }
 
+    /// A member that is an array of objects, of each element one.
+    package mutating func member<Element>(
+        _ key: String, objects: some Sequence<Element>, _ members: (Element, inout JSONWriter) -> Void
+    ) {
+        self.key(key)
+        array { list in
+            for element in objects { list.object { members(element, &$0) } }
+        }
+    }
+
     private mutating func container(_ open: UInt8, _ close: UInt8, _ contents: (inout JSONWriter) -> Void) {
         separate()
         bytes.append(open)

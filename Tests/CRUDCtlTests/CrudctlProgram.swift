@@ -67,7 +67,7 @@ extension ScriptedDaemon where Value == [String] {
                 }
                 // Such as the question whether a collection exists, after a result that is empty.
                 while let next = try? peer.request() {
-                    try peer.reject(next, #"{"code":-32001,"message":"no","data":{"name":"permission_denied"}}"#)
+                    try peer.reject(next, #"{"code":-32005,"message":"no","data":{"name":"permission_denied"}}"#)
                 }
                 return request.text
             }

@@ -3,13 +3,14 @@
 //     OPERATION ERRNO PATH
 //
 // for descriptors of files whose path contains PATH, or ends in it if PATH ends in `$`. OPERATION is `read`, `write`,
-// `sync`, `sync-once`, `stall` or `trace`; an empty file stands for a disk without faults. Each fault is appended to
-// $FAULTY_DISK.log.
+// `sync`, `sync-once`, `stall`, `hang` or `trace`; an empty file stands for a disk without faults. Each fault is
+// appended to $FAULTY_DISK.log.
 //
 // `sync-once` does what Linux does when a disk cannot write back: what was written to the file since its last sync is
 // lost, each descriptor that is open on the file is told so by its next sync, and every other sync succeeds. `stall`
-// lets no sync return as long as it lasts. `trace` only logs what is synced. `kill` kills the process before the call
-// number ERRNO, from 1, that writes, syncs or renames such a file, and `kill-after` after it.
+// lets no sync return as long as it lasts, and `hang` no statvfs of the path. `trace` only logs what is synced. `kill`
+// kills the process before the call number ERRNO, from 1, that writes, syncs or renames such a file, and `kill-after`
+// after it.
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -21,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 enum { MAXIMUM_DESCRIPTORS = 1024, MAXIMUM_WRITES = 4096 };
@@ -112,6 +114,17 @@ int rename(const char *old, const char *new) {
     int result = REAL(rename)(old, new);
     count_call("rename", new, -1, 1);
     return result;
+}
+
+// MARK: Questions
+
+int statvfs(const char *path, struct statvfs *system) {
+    for (int count = 0;; count++) {
+        fault fault = current();
+        if (strcmp(fault.operation, "hang") != 0 || !strstr(path, fault.path)) return REAL(statvfs)(path, system);
+        if (count == 0) report("hang", path);
+        usleep(10000);
+    }
 }
 
 // MARK: Writing

@@ -31,7 +31,9 @@ import Testing
         let backends = try #require(result["backends"]?.elements)
         #expect(backends.count == 1)
         #expect(
-            backends.first?.members?.map(\.name).sorted() == ["capabilities", "isolation", "name", "plugin", "state"])
+            backends.first?.members?.map(\.name).sorted() == [
+                "bytes", "capabilities", "freeBytes", "isolation", "name", "path", "plugin", "state",
+            ])
         #expect(backends.first?["name"]?.string == "main")
         #expect(backends.first?["plugin"]?.string == "sqlite")
         #expect(backends.first?["isolation"]?.string == "inline")
@@ -81,7 +83,7 @@ import Testing
         ],
         "record.count": ["collection", "filter?", "prefix?"],
         "record.deleteMatching": ["collection", "filter?", "prefix?", "all?"],
-        "record.batch": ["operations", "atomic?"], "collection.list": [], "collection.describe": ["collection"],
+        "record.batch": ["operations", "atomic?"], "collection.list": [], "collection.describe": ["collection", "sizes?"],
         "collection.changes": [
             "collection", "after?", "filter?", "prefix?", "fields?", "limit?", "wait?", "items?",
         ],

@@ -32,7 +32,7 @@ import Testing
                 + #"{"op":"upsert","collection":"c","id":"y","item":1},{"op":"delete","collection":"c","id":"z"}]}"#
         ),
         ("collection.list", "{}"), ("collection.describe", #"{"collection":"c"}"#),
-        ("collection.describe", #"{"collection":"k"}"#), ("collection.changes", #"{"collection":"c"}"#),
+        ("collection.describe", #"{"collection":"k","sizes":true}"#), ("collection.changes", #"{"collection":"c"}"#),
         ("collection.reindex", #"{"collection":"c"}"#), ("record.delete", #"{"collection":"c","id":"a"}"#),
         ("record.deleteMatching", #"{"collection":"c","prefix":"b"}"#), ("collection.changes", #"{"collection":"c"}"#),
         ("collection.drop", #"{"collection":"c"}"#), ("backend.list", "{}"), ("plugin.list", "{}"),

@@ -21,13 +21,6 @@ final class AdministrationHandler {
         self.inspector = inspector
     }
 
-    func listBackends(_ call: borrowing Call) {
-        let backends = loop.service.backends
-        call.reply { output in
-            output.appendObject { $0.member("backends", objects: backends) { $0.describe(to: &$1) } }
-        }
-    }
-
     func listPlugins(_ call: borrowing Call) {
         let plugins = loop.service.plugins
         call.reply { output in
@@ -125,24 +118,6 @@ final class AdministrationHandler {
     func discover(_ call: borrowing Call) {
         let document = OpenRPCDocument.text
         call.reply { $0.append(document.span) }
-    }
-}
-
-extension Backend {
-    fileprivate func describe(to description: inout JSONWriter) {
-        let status = status
-        description.member("name", name)
-        description.member(plugin.isCommand ? "command" : "plugin", plugin.name)
-        let isolation: BackendConfiguration.Isolation = plugin.isChild ? .process : .inline
-        description.member("isolation", isolation.rawValue)
-        description.member("state", status.state.rawValue)
-        if plugin.isChild {
-            description.member("restarts", status.restarts)
-            if let pid = status.pid { description.member("pid", pid) }
-        }
-        description.member("capabilities", strings: capabilities.names)
-        if let notice = status.notice { description.member("notice", notice) }
-        if let error = status.lastError { description.member("lastError", error) }
     }
 }
 

@@ -33,7 +33,12 @@ final class CollectionHandler {
         guard collection.closedReason == nil else {
             return call.reply { $0.append(collection.describe(place, count: nil).span) }
         }
-        PendingDescription(call, collection, place).submit(countWithPrefix: [], in: collection)
+        guard call.isTrue(.sizes) else {
+            return PendingDescription(call, collection, place).submit(countWithPrefix: [], in: collection)
+        }
+        let pending = PendingSizes(call, collection, place)
+        pending.start()
+        collection.client.submit(SizeTask(on: collection.stored, deliver: collection.client.deliver), for: pending)
     }
 
     func drop(_ call: borrowing Call, _ collection: Collection) throws(CRUDError) {
@@ -73,6 +78,28 @@ private final class PendingDescription: PendingRead {
     override func append(_ count: Int, to output: inout StreamBuffer) {
         guard let collection else { return }
         output.append(collection.describe(place, count: count, withReasons: isForAdministrator).span)
+    }
+}
+
+/// A `collection.describe` with `sizes` in flight.
+private final class PendingSizes: PendingRequest {
+    private let place: [UInt8]
+    private let isForAdministrator: Bool
+
+    /// - Parameter place: what ``Collection/describePlace(_:)`` has returned.
+    init(_ call: borrowing Call, _ collection: Collection, _ place: [UInt8]) {
+        self.place = place
+        isForAdministrator = call.session.authority.isAdmin
+        super.init(call, .scan, on: collection)
+    }
+
+    override func reply(with item: WorkItem, _ range: Range<Int>) {
+        guard let collection, let task = item as? SizeTask else { return }
+        let text = collection.describe(place, count: task.count, withReasons: isForAdministrator) { description in
+            description.member("bytes", task.bytes)
+            description.member("estimated", task.isEstimate)
+        }
+        reply { $0.append(text.span) }
     }
 }
 
@@ -133,13 +160,17 @@ extension Collection {
     ///   - place: what ``describePlace(_:)`` has returned.
     ///   - count: nil where the collection is closed.
     ///   - withReasons: whether to show a plugin's words.
+    ///   - more: writes further members.
     /// - Returns: those members, and what is known once it has been opened.
-    fileprivate func describe(_ place: [UInt8], count: Int?, withReasons: Bool = false) -> [UInt8] {
+    fileprivate func describe(
+        _ place: [UInt8], count: Int?, withReasons: Bool = false, and more: (inout JSONWriter) -> Void = { _ in }
+    ) -> [UInt8] {
         var description = JSONWriter()
         description.object { description in
             description.member("capabilities", strings: backend.capabilities.names)
             describeIndexing(to: &description, withReasons: withReasons)
             if let count { description.member("count", count) }
+            more(&description)
         }
         return Array(place.dropLast()) + [UInt8(ascii: ",")] + description.bytes.dropFirst()
     }

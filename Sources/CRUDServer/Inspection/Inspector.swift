@@ -7,12 +7,13 @@ import CRUDThreads
 /// mailbox, and does what takes long, such as sorting, looking up names of users, and writing texts.
 final class Inspector: Sendable {
     private let queue = WorkQueue<Inspection>()
+    private let disks = Disks()
 
     /// The daemon serves from now on, with these loops.
     func start(_ loops: LoopGroup) throws(ThreadFailure) {
-        _ = try Thread(named: "inspect") { [queue] in
+        _ = try Thread(named: "inspect") { [queue, disks] in
             while case .items(let inspections) = queue.take(timeout: nil) {
-                for inspection in inspections { inspection.execute(loops) }
+                for inspection in inspections { inspection.execute(loops, disks) }
             }
         }
     }
@@ -24,6 +25,7 @@ final class Inspector: Sendable {
 final class Inspection: QueueItem, Sendable {
     enum Request: Sendable {
         case metrics
+        case backends
         case slowRequests(limit: Int)
         case sessions
         case closing(session: Int)
@@ -46,11 +48,11 @@ final class Inspection: QueueItem, Sendable {
         self.completion = completion
     }
 
-    fileprivate func execute(_ loops: LoopGroup) {
-        completion(Result { () throws(CRUDError) in try result(loops) })
+    fileprivate func execute(_ loops: LoopGroup, _ disks: Disks) {
+        completion(Result { () throws(CRUDError) in try result(loops, disks) })
     }
 
-    private func result(_ loops: LoopGroup) throws(CRUDError) -> [UInt8] {
+    private func result(_ loops: LoopGroup, _ disks: Disks) throws(CRUDError) -> [UInt8] {
         let timeout = service.configuration.limits.requestTimeout
         var writer = JSONWriter()
         switch request {
@@ -62,6 +64,7 @@ final class Inspection: QueueItem, Sendable {
                 result.key("text")
                 result.string(utf8: text)
             }
+        case .backends: return BackendList.text(service.backends, disks)
         case .slowRequests(let limit):
             let entries = service.slowLog.entries.prefix(limit)
             writer.object { $0.member("entries", objects: entries) { $0.describe(to: &$1) } }

@@ -128,18 +128,6 @@ extension StreamBuffer {
     }
 }
 
-extension JSONWriter {
-    /// A member that is an array of objects, of each element one.
-    mutating func member<Element>(
-        _ key: String, objects: some Sequence<Element>, _ members: (Element, inout JSONWriter) -> Void
-    ) {
-        self.key(key)
-        array { list in
-            for element in objects { list.object { members(element, &$0) } }
-        }
-    }
-}
-
 extension CRUDError {
     /// In place of a reply that is longer than a frame may be.
     static func replyTooLong(maximumBytes: Int) -> CRUDError {

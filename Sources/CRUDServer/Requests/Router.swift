@@ -110,7 +110,7 @@ final class Router: CallHandler {
         if call.request.traits.access == .admin, !call.session.authority.isAdmin { throw .denied(.admin) }
         switch call.method {
         case .collectionList: descriptions.list(call)
-        case .backendList: administration.listBackends(call)
+        case .backendList: administration.inspect(.backends, call)
         case .pluginList: administration.listPlugins(call)
         case .sessionHello: administration.hello(call)
         case .daemonPing: administration.ping(call)

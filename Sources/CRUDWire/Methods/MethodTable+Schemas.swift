@@ -72,7 +72,8 @@ extension MethodTable {
             "capabilities": array(string),
         ],
         optional: [
-            "plugin": string, "command": string, "restarts": integer, "pid": integer, "notice": string,
+            "plugin": string, "command": string, "path": string, "bytes": integer, "freeBytes": integer,
+            "restarts": integer, "pid": integer, "notice": string,
             "lastError": string,
         ])
     private static let state = #"{"enum":["opening","ready","down","closed"]}"#

@@ -65,11 +65,12 @@ package enum MethodTable {
             result: object(["collections": array(collection())])),
         MethodDefinition(
             .collectionDescribe, "collection.describe", .read, "Describes a collection and counts its records.",
-            required: [.collection],
+            required: [.collection], optional: [.sizes],
             result: collection(
                 and: ["capabilities": array(string), "changes": changes],
                 optional: [
-                    "count": integer, "indexing": array(indexing), "move": move, "originals": array(place),
+                    "bytes": integer, "count": integer, "estimated": boolean, "indexing": array(indexing), "move": move,
+                    "originals": array(place),
                     "removing": array(removal),
                 ])),
         MethodDefinition(

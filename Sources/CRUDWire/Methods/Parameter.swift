@@ -8,6 +8,7 @@ package enum Parameter: Int, CaseIterable, Sendable {
     case filter, prefix, sort, limit, cursor, explain, all, ifEmpty, move, moved
     case session, ttl, expiresAt, after, wait, items
     case method, user
+    case sizes
     case increment, minimum, maximum, append, add, remove
 
     /// The name on the wire.
@@ -44,6 +45,7 @@ package enum Parameter: Int, CaseIterable, Sendable {
         case .items: "items"
         case .method: "method"
         case .user: "user"
+        case .sizes: "sizes"
         case .increment: "increment"
         case .minimum: "minimum"
         case .maximum: "maximum"
@@ -66,14 +68,16 @@ package enum Parameter: Int, CaseIterable, Sendable {
         case .ids, .fields, .operations, .sort: .array
         case .protocolVersion, .limit, .session, .ttl, .expiresAt, .wait: .number
         case .increment, .minimum, .maximum, .append, .add, .remove: .object
-        case .item, .patch, .filter, .upsert, .atomic, .explain, .all, .ifEmpty, .force, .move, .moved, .items: nil
+        case .item, .patch, .filter, .upsert, .atomic, .explain, .all, .ifEmpty, .force, .move, .moved, .items,
+            .sizes:
+            nil
         }
     }
 
     /// Whether it must be true or false.
     package var isBoolean: Bool {
         switch self {
-        case .upsert, .atomic, .explain, .all, .ifEmpty, .force, .move, .moved, .items: true
+        case .upsert, .atomic, .explain, .all, .ifEmpty, .force, .move, .moved, .items, .sizes: true
         default: false
         }
     }
@@ -120,6 +124,7 @@ package enum Parameter: Int, CaseIterable, Sendable {
         case .items: #"{"type":"boolean","default":true,"description":"false: without items"}"#
         case .method: #"{"type":"string","description":"the name of a method"}"#
         case .user: #"{"type":"string","description":"a name or a number"}"#
+        case .sizes: #"{"type":"boolean","description":"true: how long ids and items are together"}"#
         case .increment: Self.schema(ofOperands: "number", "what is added to the number at each path")
         case .minimum: Self.schema(ofOperands: "number", "what the number at each path is at most")
         case .maximum: Self.schema(ofOperands: "number", "what the number at each path is at least")

@@ -90,6 +90,8 @@ extension Configuration {
         package var sessionsPerUser = 256
         /// The most requests of a session that are in flight; at the limit it is not read from.
         package var inflightPerSession = 256
+        /// The most requests of a session that wait for changes; they are not in flight.
+        package var followersPerSession = 1024
         /// The most bytes of requests and replies that are buffered for one session; at the limit it is not read from.
         package var sessionBytes = 64 << 20
         /// The same over all sessions.

@@ -29,6 +29,7 @@ enum LimitDefinitions {
         (.batch, \.batch, .count, anyCount), (.collections, \.collections, .count, anyCount),
         (.sessions, \.sessions, .count, anyCount), (.sessionsPerUser, \.sessionsPerUser, .count, anyCount),
         (.inflightPerSession, \.inflightPerSession, .count, anyCount),
+        (.followersPerSession, \.followersPerSession, .count, anyCount),
         (.sessionBytes, \.sessionBytes, .size, anySize),
         (.bufferBytes, \.bufferBytes, .size, leastBufferBytes...anySize.upperBound),
         (.idleTimeout, \.idleMicroseconds, .duration, 0...anyDuration.upperBound),
@@ -44,6 +45,7 @@ enum LimitsKey: String, CaseIterable {
     case batch, collections, sessions
     case sessionsPerUser = "sessions_per_user"
     case inflightPerSession = "inflight_per_session"
+    case followersPerSession = "followers_per_session"
     case sessionBytes = "session_bytes"
     case bufferBytes = "buffer_bytes"
     case idleTimeout = "idle_timeout"

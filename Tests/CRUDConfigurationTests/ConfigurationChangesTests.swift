@@ -36,6 +36,7 @@ import Testing
         ("limits: {sessions: 9}", "limits.sessions: from 1024 to 9"),
         ("limits: {sessions_per_user: 9}", "limits.sessions_per_user: from 256 to 9"),
         ("limits: {inflight_per_session: 9}", "limits.inflight_per_session: from 256 to 9"),
+        ("limits: {followers_per_session: 9}", "limits.followers_per_session: from 1024 to 9"),
         ("limits: {session_bytes: 1GiB}", "limits.session_bytes: from 64MiB to 1GiB"),
         ("limits: {buffer_bytes: 1GiB}", "limits.buffer_bytes: from 512MiB to 1GiB"),
         ("limits: {idle_timeout: 90s}", "limits.idle_timeout: from 0s to 90s"),

@@ -42,6 +42,7 @@ let sample = #"""
       sessions: 1024
       sessions_per_user: 256
       inflight_per_session: 256
+      followers_per_session: 1024
       session_bytes: 64MiB
       buffer_bytes: 512MiB
       idle_timeout: 0s

@@ -93,9 +93,23 @@ import Testing
                 // One kind in a table, two in a text.
                 if parameter.kind == .true, value.kind == .false { continue }
                 if [.recordPatch, .recordTouch].contains(method), parameter == .ttl, value.kind == .null { continue }
+                if method == .requestCancel, value.kind == .null || value.kind == .number { continue }
                 let request = Self.request(method, others + [#""\#(parameter.name)":\#(value.text)"#])
                 #expect(read(request) == Self.refused(parameter))
             }
+        }
+    }
+
+    /// That of `request.cancel` is whatever a request may have; no rule of records' ids applies to it.
+    @Test func theIDOfARequest() {
+        let long = #""\#(String(repeating: "x", count: 600))""#
+        for id in ["null", "0", "-7", "123456789012345678901234567890", #""""#, #""\u0000""#, long] {
+            #expect(
+                read(Self.request(.requestCancel, [#""id":\#(id)"#]))
+                    == .request(method: .requestCancel, id: "1", parameters: [id]))
+        }
+        for id in ["1.0", "1e3", "true", "{}", "[]"] {
+            #expect(read(Self.request(.requestCancel, [#""id":\#(id)"#])) == Self.refused(.id))
         }
     }
 

@@ -264,7 +264,8 @@ struct AccountingTests {
         let limits = try daemon.connect().call("session.hello").result?["limits"]
         let expected = [
             "frame_bytes": 16 << 20, "item_bytes": 4 << 20, "json_depth": 128, "query_limit": 10_000, "batch": 1000,
-            "sessions": 7, "sessions_per_user": 256, "inflight_per_session": 256, "session_bytes": 64 << 20,
+            "sessions": 7, "sessions_per_user": 256, "inflight_per_session": 256,
+            "followers_per_session": 1024, "session_bytes": 64 << 20,
             "buffer_bytes": 64 << 20, "request_timeout": 2000, "idle_timeout": 60_000,
         ]
         for (name, value) in expected { #expect(limits?[name]?.integer == value, "\(name)") }

@@ -83,7 +83,8 @@ import Testing
         ],
         "record.count": ["collection", "filter?", "prefix?"],
         "record.deleteMatching": ["collection", "filter?", "prefix?", "all?"],
-        "record.batch": ["operations", "atomic?"], "collection.list": [], "collection.describe": ["collection", "sizes?"],
+        "record.batch": ["operations", "atomic?"], "collection.list": [],
+        "collection.describe": ["collection", "sizes?"],
         "collection.changes": [
             "collection", "after?", "filter?", "prefix?", "fields?", "limit?", "wait?", "items?",
         ],

@@ -187,7 +187,8 @@ import Testing
             "frame_bytes: ¶-1MiB", "frame_bytes: ¶1.5MiB", "frame_bytes: ¶MiB", "frame_bytes: ¶[]",
             "item_bytes: ¶9MiB", "json_depth: ¶7", "json_depth: ¶1001", "json_depth: ¶deep", "query_limit: ¶0",
             "query_limit: ¶100001", "batch: ¶0", "batch: ¶65537", "sessions: ¶0", "sessions: ¶65537",
-            "sessions_per_user: ¶0", "inflight_per_session: ¶0", "sessions: ¶1e3", "sessions: ¶99999999999999999999",
+            "sessions_per_user: ¶0", "inflight_per_session: ¶0", "followers_per_session: ¶0",
+            "sessions: ¶1e3", "sessions: ¶99999999999999999999",
             "idle_timeout: ¶10", "idle_timeout: ¶1w", "request_timeout: ¶-1s", "request_timeout: ¶{}",
         ]
         for limit in limits {

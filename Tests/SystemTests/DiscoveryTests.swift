@@ -39,6 +39,7 @@ import Testing
         ("session.hello", "{}"), ("daemon.ping", "{}"), ("daemon.status", "{}"), ("daemon.metrics", "{}"),
         ("daemon.slowLog", "{}"), ("session.list", "{}"), ("daemon.reload", "{}"), ("rpc.discover", "{}"),
         ("session.whoami", "{}"), ("access.check", #"{"method":"daemon.ping"}"#),
+        ("request.cancel", #"{"id":17}"#), ("request.cancel", #"{"id":"x"}"#), ("request.cancel", #"{"id":null}"#),
         ("session.close", #"{"session":1000000}"#),
     ]
 

@@ -16,6 +16,8 @@ import Testing
         Connection.request("collection.describe", #"{"collection":"f"}"#, id: "5"),
         Connection.request("session.hello", #"{"client":"fuzz","protocol":1}"#, id: "6"),
         Connection.notification("record.upsert", Connection.params("f", "n", item: "true")),
+        Connection.request("request.cancel", #"{"id":2}"#, id: "9"),
+        Connection.notification("request.cancel", #"{"id":"x\n"}"#),
         "[" + Connection.request("daemon.ping", id: "7") + "," + Connection.request("record.read", "{}", id: "8")
             + ",1]",
     ]

@@ -21,8 +21,8 @@ import Testing
         for session in sessions {
             #expect(
                 session.members?.map(\.name) == [
-                    "id", "uid", "user", "client", "connectedAt", "inflight", "requests", "receivedBytes", "sentBytes",
-                    "heldBytes",
+                    "id", "uid", "user", "client", "connectedAt", "inflight", "followers", "requests", "receivedBytes",
+                    "sentBytes", "heldBytes",
                 ])
             #expect(session["receivedBytes"]?.integer ?? 0 > 40)
             #expect(session["connectedAt"]?.integer ?? 0 > 1_700_000_000_000)

@@ -57,6 +57,12 @@ final class AdministrationHandler {
         call.reply { $0.append("{}") }
     }
 
+    /// Ends or withdraws another request of the session; its reply comes first.
+    func cancel(_ call: borrowing Call) {
+        if let id = call[.id] { call.session.cancel(requestWithID: call.copy(id)) }
+        call.reply { $0.append("{}") }
+    }
+
     func status(_ call: borrowing Call) {
         let service = loop.service
         call.reply { output in
@@ -134,6 +140,7 @@ extension JSONWriter {
         member("sessions", limits.sessions)
         member("sessions_per_user", limits.sessionsPerUser)
         member("inflight_per_session", limits.inflightPerSession)
+        member("followers_per_session", limits.followersPerSession)
         member("session_bytes", limits.sessionBytes)
         member("buffer_bytes", limits.bufferBytes)
         member("request_timeout", limits.requestTimeout.milliseconds)

@@ -40,6 +40,7 @@ final class ChangesHandler {
             timeout: limits.requestTimeout / 2)
         let pending = PendingChanges(call, request, on: collection, maximumBytes: most, until: loop.now + wait)
         pending.start()
+        if wait > .zero { call.session.state.changes.insert(pending) }
         pending.submit(in: collection)
     }
 
@@ -63,7 +64,13 @@ final class ChangesHandler {
 /// A `collection.changes` in flight: a page is being found, or it waits for one among the loop's ``Followers``.
 ///
 /// While it waits it keeps what was asked for, and no page.
-final class PendingChanges: PendingRequest, Follower {
+final class PendingChanges: PendingRequest, Follower, ChangeRequest {
+    var position: Followers.Position?
+    var indexInSession: Int?
+    /// Whether its client has cancelled it: it does not wait, or no longer.
+    private var isCancelled = false
+    /// Why it may not wait, although there is nothing to say.
+    private var refusal: CRUDError?
     private var request: ChangesTask.Request
     private let maximumBytes: Int
     /// Until when the reply may be held back, on the loop's clock.
@@ -89,6 +96,8 @@ final class PendingChanges: PendingRequest, Follower {
     override var search: SlowRequest.Search? { .init(request.query.filter) }
 
     private static let completionTimeout = Duration.seconds(1)
+    /// What one takes beside its text and what that is decoded to.
+    private static let ownBytes = 1024
 
     /// - Parameters:
     ///   - maximumBytes: how long the result may be.
@@ -101,7 +110,8 @@ final class PendingChanges: PendingRequest, Follower {
         self.maximumBytes = maximumBytes
         waitEnd = end
         super.init(
-            call, .scan, on: collection, replyBytes: request.maximumBytes, chargedBytes: call.chargedBytesOfSelection)
+            call, .scan, on: collection, replyBytes: request.maximumBytes,
+            chargedBytes: call.chargedBytesOfSelection + Self.ownBytes)
     }
 
     func submit(in collection: Collection) {
@@ -121,9 +131,11 @@ final class PendingChanges: PendingRequest, Follower {
         last = LastPage(
             place: task.cursor, feed: task.feed, isComplete: task.isComplete, openings: task.openings)
         if !task.isComplete, completionEnd == nil { completionEnd = loop.now + Self.completionTimeout }
-        guard waitDeadline > loop.now, !loop.isDraining, !isClosing, !isInArray, isWanted, canBeginAgain else {
-            return false
-        }
+        guard waitDeadline > loop.now, !loop.isDraining, !session.isClosing, !isInArray, !isCancelled, isWanted,
+            canBeginAgain
+        else { return false }
+        refusal = session.refusal(ofFollower: self, holding: chargedBytes - request.maximumBytes)
+        guard refusal == nil else { return false }
         request.start = .cursor(task.cursor)
         follow(givingBack: request.maximumBytes)
         request.maximumBytes = 0
@@ -133,14 +145,25 @@ final class PendingChanges: PendingRequest, Follower {
 
     var waitDeadline: Duration { last.isComplete ? waitEnd : completionEnd ?? waitEnd }
 
+    /// Where there is no feed the backend's feeds stand for it: any of them may be that of the collection.
+    var topic: ObjectIdentifier {
+        if let feed = last.feed { return ObjectIdentifier(feed) }
+        return collection.map { ObjectIdentifier($0.backend) } ?? ObjectIdentifier(session)
+    }
+
+    var topicState: Followers.TopicState {
+        let (backend, feed) = (collection?.backend, last.feed)
+        return Followers.TopicState(
+            isStorageDown: backend?.isStorageDown ?? true, openings: feed == nil ? backend?.feeds.openings ?? 0 : 0,
+            isOpen: feed?.isOpen ?? false, lastChange: feed?.lastChange ?? 0, isComplete: feed?.isComplete ?? false)
+    }
+
     var isDue: Bool {
         guard let collection, !collection.backend.isStorageDown else { return true }
         // A collection that is not there is looked for again whenever one has been opened.
         guard let feed = last.feed else { return collection.backend.feeds.openings != last.openings }
         return !feed.isOpen || feed.lastChange > last.place.sequence || feed.isComplete != last.isComplete
     }
-
-    var isClosing: Bool { session.isClosing }
 
     var isCutShort: Bool { last.feed?.isOpen == false }
 
@@ -162,6 +185,13 @@ final class PendingChanges: PendingRequest, Follower {
         if let collection { submit(in: collection) }
     }
 
+    func cancel() {
+        isCancelled = true
+        endWait()
+    }
+
+    func endWait() { session.loop.followers.end(self) }
+
     func replyEmpty() {
         reply { output in
             output.append(#"{"changes":[],"cursor":""#)
@@ -175,6 +205,7 @@ final class PendingChanges: PendingRequest, Follower {
 
     override func reply(with item: WorkItem, _ range: Range<Int>) {
         guard let task = item as? ChangesTask else { return }
+        if let refusal { return reply(with: refusal) }
         reply { output in
             output.append(#"{"changes":["#)
             output.append(task.changes.span)

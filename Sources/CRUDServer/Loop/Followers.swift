@@ -1,11 +1,14 @@
 import CRUDEventLoop
+import CRUDThreads
 
 /// A request that waits for a collection to change.
 protocol Follower: AnyObject {
-    /// Whether anybody still waits for the reply.
-    var isWanted: Bool { get }
-    /// Whether its session accepts nothing more and ends when it has been replied to.
-    var isClosing: Bool { get }
+    /// Where it is among those that wait; nil: it does not.
+    var position: Followers.Position? { get set }
+    /// What it follows.
+    var topic: ObjectIdentifier { get }
+    /// How that is now. Only where it has changed, a request may have become due.
+    var topicState: Followers.TopicState { get }
     /// Whether its collection may be read now.
     var canBeginAgain: Bool { get }
     /// Whether there may be something to say.
@@ -30,29 +33,85 @@ protocol Follower: AnyObject {
 /// A request asks the feed of its collection to tell the loop of the next change, and looks afterwards whether there
 /// has been one already; so none is missed. Whatever the loop is told, it is the feeds that say which requests are due.
 /// When the place of a collection is exchanged, the backend is lost or the daemon stops, all are replied to at once.
+///
+/// There may be hundreds of thousands. One comes and goes in constant time; a change of one collection costs nothing to
+/// those that follow another; and their times end together, in slots of some milliseconds.
 final class Followers {
+    /// Where a request is among those of its topic, and of its slot of time.
+    struct Position {
+        fileprivate let topic: ObjectIdentifier
+        fileprivate var index: Int
+        fileprivate let slot: Int64
+        fileprivate var indexInSlot: Int
+    }
+
+    /// How a topic is: a feed, or the backend of a collection that is not there.
+    struct TopicState: Equatable {
+        var isStorageDown: Bool
+        /// How many feeds of the backend have been opened.
+        var openings: UInt64
+        var isOpen: Bool
+        var lastChange: UInt64
+        var isComplete: Bool
+    }
+
+    private struct Topic {
+        var members: [any Follower] = []
+        /// How it was when all members were last asked whether they are due; nil: one may be.
+        var state: TopicState?
+    }
+
     private let eventLoop: EventLoop
-    private var waiting: [any Follower] = []
+    private var topics: [ObjectIdentifier: Topic] = [:]
+    /// Those whose time ends within a slot, by its number.
+    private var slots: [Int64: [any Follower]] = [:]
     private lazy var timer = Timer(on: eventLoop) { [unowned self] in expire() }
     /// When the timer fires; nil: it does not.
     private var timerDeadline: Duration?
     /// Whether some may be due.
     private var mustLook = false
     private let loopNumber: Int
+    /// How many wait.
+    private(set) var count = 0
+
+    private static let slotMilliseconds: Int64 = 32
 
     init(on eventLoop: EventLoop, number: Int) {
         self.eventLoop = eventLoop
         loopNumber = number
     }
 
-    /// How many wait.
-    var count: Int { waiting.count }
-
     func add(_ request: any Follower) {
-        waiting.append(request)
+        let topic = request.topic
+        let slot = request.waitDeadline.milliseconds / Self.slotMilliseconds + 1
+        request.position = Position(
+            topic: topic, index: topics[topic]?.members.count ?? 0, slot: slot, indexInSlot: slots[slot]?.count ?? 0)
+        topics[topic, default: Topic()].members.append(request)
+        slots[slot, default: []].append(request)
+        count += 1
         request.await(onLoop: loopNumber)
-        if request.isDue { mustLook = true }
-        schedule(at: request.waitDeadline)
+        if request.isDue {
+            topics[topic]?.state = nil
+            mustLook = true
+        }
+        schedule(slot)
+    }
+
+    /// Forgets one that waits.
+    private func remove(_ request: any Follower) {
+        guard let position = request.position else { return }
+        request.position = nil
+        count -= 1
+        if let last = topics[position.topic, default: Topic()].members.popLast(), last !== request {
+            topics[position.topic, default: Topic()].members[position.index] = last
+            last.position?.index = position.index
+        }
+        if topics[position.topic]?.members.isEmpty ?? true { topics[position.topic] = nil }
+        if let last = slots[position.slot, default: []].popLast(), last !== request {
+            slots[position.slot, default: []][position.indexInSlot] = last
+            last.position?.indexInSlot = position.indexInSlot
+        }
+        if slots[position.slot]?.isEmpty ?? true { slots[position.slot] = nil }
     }
 
     /// Notes that collections have changed, or are there no more.
@@ -63,16 +122,26 @@ final class Followers {
         guard mustLook else { return }
         mustLook = false
         var due: [any Follower] = []
-        waiting.removeAll { request in
-            // Before it is asked, so that a change in between is not missed.
-            request.await(onLoop: loopNumber)
-            let isDue = request.isDue
-            if isDue { due.append(request) }
-            return isDue
+        for key in Array(topics.keys) {
+            guard let first = topics[key]?.members.first else { continue }
+            // Before they are asked, so that a change in between is not missed.
+            first.await(onLoop: loopNumber)
+            let state = first.topicState
+            guard topics[key]?.state != state else { continue }
+            topics[key]?.state = state
+            due += topics[key]?.members.filter(\.isDue) ?? []
         }
+        for request in due { remove(request) }
         for request in due {
             if request.isCutShort { request.replyEmpty() } else { request.resume() }
         }
+    }
+
+    /// Replies to one, if it waits.
+    func end(_ request: any Follower) {
+        guard request.position != nil else { return }
+        remove(request)
+        request.replyEmpty()
     }
 
     /// Replies to those whose collection is about to be exchanged.
@@ -81,25 +150,17 @@ final class Followers {
     /// Replies to those that a reload has taken their collection or their access from.
     func endUnserved() { end { !$0.isServed } }
 
-    /// Replies to those whose session ends.
-    func endClosing() { end { $0.isClosing } }
-
     /// Replies to all.
     func endAll() { end { _ in true } }
 
-    /// Forgets those whose session has been closed.
-    func endUnwanted() { end { !$0.isWanted } }
-
     private func end(where isOver: (any Follower) -> Bool) {
-        let over = waiting.filter(isOver)
-        guard !over.isEmpty else { return }
-        waiting.removeAll(where: isOver)
-        for request in over { request.replyEmpty() }
+        for request in topics.values.flatMap({ $0.members.filter(isOver) }) { end(request) }
     }
 
     // MARK: Time
 
-    private func schedule(at deadline: Duration) {
+    private func schedule(_ slot: Int64) {
+        let deadline = Duration.milliseconds(slot * Self.slotMilliseconds)
         if let timerDeadline, timerDeadline <= deadline { return }
         timerDeadline = deadline
         timer.schedule(after: max(.zero, deadline - eventLoop.now))
@@ -107,8 +168,10 @@ final class Followers {
 
     private func expire() {
         timerDeadline = nil
-        let now = eventLoop.now
-        end { $0.waitDeadline <= now }
-        if let next = waiting.map(\.waitDeadline).min() { schedule(at: next) }
+        let current = eventLoop.now.milliseconds / Self.slotMilliseconds
+        for slot in slots.keys.filter({ $0 <= current }) {
+            for request in slots[slot] ?? [] { end(request) }
+        }
+        if let next = slots.keys.min() { schedule(next) }
     }
 }

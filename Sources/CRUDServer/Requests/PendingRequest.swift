@@ -24,6 +24,8 @@ class PendingRequest: RequestCompletion {
     final private(set) var number: UInt64 = 0
     /// How many bytes the session is charged for it.
     final private(set) var chargedBytes: Int
+    /// How much of that it holds for as long as it follows.
+    final private(set) var followingBytes = 0
     /// How much more room its reply needs than it was given; it has to begin again with that.
     final private(set) var missingBytes = 0
     /// Whether another thread is making the reply.
@@ -100,6 +102,7 @@ class PendingRequest: RequestCompletion {
         kind = .follow
         arrival = nil
         chargedBytes -= bytes
+        followingBytes = chargedBytes
         session.started(self)
     }
 

@@ -98,7 +98,7 @@ final class Router: CallHandler {
         case .collectionReindex: descriptions.reindex(call, collection)
         case .recordBatch, .collectionList, .backendList, .pluginList, .sessionHello, .daemonPing, .daemonStatus,
             .daemonReload, .daemonMetrics, .daemonSlowLog, .sessionList, .sessionClose, .discover, .sessionWhoami,
-            .accessCheck:
+            .accessCheck, .requestCancel:
             // Their rows of the method table have no collection, or they do not use it.
             throw CRUDError(.internalError, "the method has no collection")
         }
@@ -120,6 +120,7 @@ final class Router: CallHandler {
         case .daemonSlowLog: administration.inspect(.slowRequests(limit: try call.limit ?? SlowLog.capacity), call)
         case .sessionList: administration.inspect(.sessions, call)
         case .sessionClose: administration.inspect(.closing(session: administration.session(call)), call)
+        case .requestCancel: administration.cancel(call)
         case .discover: administration.discover(call)
         case .sessionWhoami: access.whoami(call)
         case .accessCheck: try access.check(call)

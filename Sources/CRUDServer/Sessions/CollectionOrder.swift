@@ -1,3 +1,4 @@
+import CRUDJSON
 import CRUDStorage
 import CRUDWire
 
@@ -144,6 +145,16 @@ struct CollectionOrder {
         return overdue
     }
 
+    /// Takes out the request with an id, as its client has sent that.
+    mutating func take(withID id: [UInt8]) -> WaitingRequest? {
+        for entry in entries {
+            guard let request = entry.waiting.first(where: { $0.hasID(id) }) else { continue }
+            remove(request)
+            return request
+        }
+        return nil
+    }
+
     /// The first request on any collection for which that is true.
     private func firstWaiting(where isWanted: (WaitingRequest) -> Bool) -> WaitingRequest? {
         for entry in entries {
@@ -188,6 +199,8 @@ struct Wait {
 /// A request that waits for earlier ones, or for room: its frame's text, and for how long.
 final class WaitingRequest {
     let text: [UInt8]
+    /// Where its id is in the text; nil for a notification.
+    private let id: JSONSlice?
     let arrival: Duration
     let deadline: Duration
     let wait: Wait
@@ -196,8 +209,11 @@ final class WaitingRequest {
     var collections: [Collection] { wait.collections }
     var neededBytes: Int { wait.neededBytes }
 
-    init(text: [UInt8], arrival: Duration, deadline: Duration, _ wait: Wait) {
+    func hasID(_ id: [UInt8]) -> Bool { self.id.map { text[$0.range].elementsEqual(id) } ?? false }
+
+    init(text: [UInt8], id: JSONSlice?, arrival: Duration, deadline: Duration, _ wait: Wait) {
         self.text = text
+        self.id = id
         self.arrival = arrival
         self.deadline = deadline
         self.wait = wait

@@ -10,8 +10,8 @@ extension Session {
     ///
     /// - Parameters:
     ///   - waiting: the frame as it has waited, where it has; it may start now, whatever waits behind it.
-    ///   - isOverdue: whether it has waited too long: it is replied to with an error instead.
-    func execute(frame: Span<UInt8>, after waiting: WaitingRequest? = nil, isOverdue: Bool = false) {
+    ///   - error: the reply where it is not executed any more; nil: it is.
+    func execute(frame: Span<UInt8>, after waiting: WaitingRequest? = nil, failingWith error: CRUDError? = nil) {
         frame.withUnsafeBufferPointer { text in
             do throws(RequestError) {
                 switch try sessions.parser.parse(frame) {
@@ -23,14 +23,15 @@ extension Session {
                         arrival: waiting?.arrival ?? loop.now, deadline: waiting?.deadline ?? loop.deadline,
                         chargedBytes: text.count,
                         hasWaited: waiting != nil, operations: waiting?.wait.operations)
-                    if isOverdue {
-                        call.fail(.overdue)
+                    if let error {
+                        call.fail(error)
                     } else if loop.isDraining, waiting == nil {
                         call.fail(.draining)
                     } else if case .mustWait(let wait) = sessions.handler.handle(call) {
                         let text = waiting?.text ?? Array(text)
                         enqueue(
-                            WaitingRequest(text: text, arrival: call.arrival, deadline: call.deadline, wait),
+                            WaitingRequest(
+                                text: text, id: call.request.id, arrival: call.arrival, deadline: call.deadline, wait),
                             isFirst: waiting != nil)
                     }
                     sessions.parser.recycle(consume call.request)
@@ -125,4 +126,7 @@ extension CRUDError {
 
     static let overdue = CRUDError(
         .unavailable, "the request has waited too long for earlier ones; nothing was applied")
+
+    static let withdrawn = CRUDError(
+        .unavailable, "the request was cancelled before it had begun; nothing was applied")
 }

@@ -127,6 +127,7 @@ extension Session {
 
     /// Counts a request that is done.
     func ended(_ request: PendingRequest) {
+        if !state.changes.isEmpty, request.kind == .follow || request.kind == .scan { state.changes.remove(request) }
         count(request, -1)
         state.lastActivity = loop.now
         chargeStream()
@@ -147,7 +148,61 @@ extension Session {
         for collection in request.otherCollections {
             state.order.count(request.kind, on: collection, change, in: iteration)
         }
-        charge(requests: change * request.weight, bytes: change * request.chargedBytes)
+        let isFollower = request.kind == .follow
+        if isFollower {
+            state.followers += change
+            state.followerBytes += change * request.followingBytes
+        }
+        charge(requests: isFollower ? 0 : change * request.weight, bytes: change * request.chargedBytes)
+    }
+
+    // MARK: Following
+
+    /// Why a request may not wait for changes; nil: it may. One that does already may do so again, and so may one where
+    /// no other does: what followers hold must leave room for requests.
+    ///
+    /// - Parameter bytes: what it would hold.
+    func refusal(ofFollower request: PendingRequest, holding bytes: Int) -> CRUDError? {
+        guard request.kind != .follow, state.followers > 0 else { return nil }
+        let limits = loop.limits
+        guard state.followers < limits.followersPerSession else {
+            return .limit(
+                "followers_per_session", limits.followersPerSession,
+                "\(state.followers) requests of this connection wait for changes already; cancel one of them")
+        }
+        guard state.followerBytes + bytes <= max(SessionAccount.modestBytes, limits.sessionBytes / 2) else {
+            return .limit(
+                "session_bytes", limits.sessionBytes,
+                "the requests of this connection that wait for changes hold half of what it may; cancel one of them")
+        }
+        return nil
+    }
+
+    /// Replies to the requests that wait for changes, or forgets them where the connection is closed.
+    func endFollowing() {
+        for request in state.changes.all { request.endWait() }
+    }
+
+    /// Cancels a request that the session has sent before: ends its wait for changes, or withdraws it where it has not
+    /// begun. Any other is left as it is.
+    ///
+    /// - Parameter id: of the request, as that was sent.
+    func cancel(requestWithID id: [UInt8]) {
+        if let request = state.changes[id] {
+            request.cancel()
+            guard let read = state.unfinishedReads.first(where: { $0 === request }), read.kind == .follow else {
+                return
+            }
+            // It has been woken, and waits for room.
+            takeUnfinished(read)
+            request.replyEmpty()
+        } else if let request = state.order.take(withID: id) {
+            let text = request.text
+            chargeWaiting(request, -1)
+            execute(frame: text.span, after: request, failingWith: .withdrawn)
+            // Those behind it may be able to start.
+            sessions.add(self, to: .resumable)
+        }
     }
 
     /// Has a read begin again once there is room for what it has found, behind those that were started before it.
@@ -240,7 +295,7 @@ extension Session {
         while let request = state.order.takeOverdue(at: now) {
             let text = request.text
             chargeWaiting(request, -1)
-            execute(frame: text.span, after: request, isOverdue: true)
+            execute(frame: text.span, after: request, failingWith: .overdue)
         }
         for read in state.unfinishedReads where read.deadline <= now {
             takeUnfinished(read)

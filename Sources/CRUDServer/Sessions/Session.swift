@@ -50,8 +50,14 @@ final class Session: StreamHandler {
         var unfinishedReads: [PendingRequest] = []
         /// How many requests have been started that a backend executes.
         var startedRequests: UInt64 = 0
-        /// Requests that have been accepted and are not done.
+        /// Requests that have been accepted and are not done, those that follow aside.
         var requestsInFlight = 0
+        /// Requests that wait for changes, or have waited for them and are not done.
+        var followers = 0
+        /// What these hold.
+        var followerBytes = 0
+        /// The requests that wait for changes or may come to wait.
+        var changes = ChangeRequests()
         var partialFrame: PartialFrame?
         /// What has come and has not been consumed, or the room that it has been given.
         var inputBytes = 0
@@ -122,7 +128,7 @@ final class Session: StreamHandler {
     var description: SessionDescription {
         SessionDescription(
             number: number, uid: peer.uid, client: client, connectedAt: connectedAt, inflight: state.requestsInFlight,
-            requests: state.requestCount, receivedBytes: state.stream?.receivedBytes ?? 0,
+            followers: state.followers, requests: state.requestCount, receivedBytes: state.stream?.receivedBytes ?? 0,
             sentBytes: state.stream?.sentBytes ?? 0, heldBytes: account.held)
     }
 
@@ -242,7 +248,7 @@ final class Session: StreamHandler {
         debug("a frame is longer than \(maximum) bytes")
         state.rejection = .limit("frame_bytes", maximum, "the frame is longer than \(maximum) bytes")
         finish()
-        loop.followers.endClosing()
+        endFollowing()
     }
 
     /// Whether it ends when everything has been replied to, for an administrator or after a frame that is too long.
@@ -322,7 +328,7 @@ final class Session: StreamHandler {
             read.hasReplied()
             ended(read)
         }
-        loop.followers.endUnwanted()
+        endFollowing()
         sessions.hasClosed(self, stream)
     }
 
@@ -343,7 +349,12 @@ final class Session: StreamHandler {
     }
 
     /// Whether a request that has come is not done.
-    var hasRequests: Bool { state.requestsInFlight > 0 || state.array != nil || state.isBehind }
+    var hasRequests: Bool { hasStartedRequests || state.isBehind }
+
+    /// Whether a request that has been accepted is not done.
+    private var hasStartedRequests: Bool {
+        state.requestsInFlight > 0 || state.followers > 0 || state.array != nil
+    }
 
     /// Whether every request that has come is done and nothing is left to be sent.
     var isIdle: Bool { !hasRequests && outputBytes == 0 }
@@ -352,7 +363,7 @@ final class Session: StreamHandler {
     func isIdle(for time: Duration) -> Bool { isIdle && loop.now - state.lastActivity >= time }
 
     func closeIfFinished() {
-        guard state.phase == .finishing, state.requestsInFlight == 0, state.array == nil else { return }
+        guard state.phase == .finishing, !hasStartedRequests else { return }
         if let error = state.rejection.take() { fail(error, to: nil, in: nil, of: nil, arrival: loop.now) }
         state.stream?.closeWhenFlushed()
     }

@@ -9,6 +9,8 @@ struct SessionDescription: Sendable {
     /// Milliseconds since 1970-01-01 UTC.
     let connectedAt: Int64
     let inflight: Int
+    /// Requests that wait for changes, which are not in flight.
+    let followers: Int
     let requests: UInt64
     let receivedBytes: UInt64
     let sentBytes: UInt64
@@ -21,6 +23,7 @@ struct SessionDescription: Sendable {
         description.member("client", client)
         description.member("connectedAt", connectedAt)
         description.member("inflight", inflight)
+        description.member("followers", followers)
         description.member("requests", requests)
         description.member("receivedBytes", receivedBytes)
         description.member("sentBytes", sentBytes)

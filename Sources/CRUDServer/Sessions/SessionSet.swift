@@ -108,7 +108,7 @@ final class SessionSet {
         session.debug("closed by an administrator")
         session.closingDeadline = loop.now + Self.closingTimeout
         session.finish()
-        loop.followers.endClosing()
+        session.endFollowing()
         add(session, to: .overdue)
         return true
     }

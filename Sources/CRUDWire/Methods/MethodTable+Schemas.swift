@@ -83,9 +83,8 @@ extension MethodTable {
     static let limits = object([
         "frame_bytes": integer, "item_bytes": integer, "json_depth": integer, "query_limit": integer,
         "query_nodes": integer, "filter_pattern": integer, "batch": integer, "sessions": integer,
-        "sessions_per_user": integer,
-        "inflight_per_session": integer, "session_bytes": integer, "buffer_bytes": integer,
-        "request_timeout": integer, "idle_timeout": integer,
+        "sessions_per_user": integer, "inflight_per_session": integer, "followers_per_session": integer,
+        "session_bytes": integer, "buffer_bytes": integer, "request_timeout": integer, "idle_timeout": integer,
     ])
 
     static let status = object([
@@ -117,7 +116,7 @@ extension MethodTable {
 
     static let session = object([
         "id": integer, "uid": integer, "user": string, "client": string, "connectedAt": integer, "inflight": integer,
-        "requests": integer, "receivedBytes": integer, "sentBytes": integer, "heldBytes": integer,
+        "followers": integer, "requests": integer, "receivedBytes": integer, "sentBytes": integer, "heldBytes": integer,
     ])
 
     static func collection(

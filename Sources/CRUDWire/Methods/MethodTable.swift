@@ -123,6 +123,10 @@ package enum MethodTable {
             .sessionClose, "session.close", .admin, "Closes a session, after replies to its requests in flight.",
             required: [.session], result: empty),
         MethodDefinition(
+            .requestCancel, "request.cancel", .everybody,
+            "Ends a wait for changes, or withdraws a request of the same connection that has not begun.",
+            required: [.id], result: empty),
+        MethodDefinition(
             .daemonReload, "daemon.reload", .admin, "Reads the configuration again and returns what has changed.",
             optional: [.force, .move],
             result: object(["changes": array(string), "moves": array(string), "cancelled": array(string)]),

@@ -87,6 +87,8 @@ package enum Parameter: Int, CaseIterable, Sendable {
         switch self {
         case .collection:
             #"{"type":"string","minLength":1,"description":"1 to 128 bytes of UTF-8, no control characters"}"#
+        case .id where method == .requestCancel:
+            #"{"type":["string","integer","null"],"description":"that of the request, as it was sent"}"#
         case .id: #"{"type":"string","minLength":1,"description":"1 to 512 bytes of UTF-8, no control characters"}"#
         case .item: #"{"description":"any JSON value"}"#
         case .ids: #"{"type":"array","items":{"type":"string","minLength":1}}"#

@@ -173,13 +173,18 @@ package struct RequestReader: ~Copyable {
         for index in 0..<members.count where members[index].key.equals("id", text) {
             guard found == .absent else { return .invalid }
             let value = members[index].value
-            switch value.kind {
-            case .string, .null: found = .valid(value)
-            case .number: found = value.isInteger(text) ? .valid(value) : .invalid
-            default: found = .invalid
-            }
+            found = Self.isIdentity(value, text) ? .valid(value) : .invalid
         }
         return found
+    }
+
+    /// Whether a value may be the id of a request.
+    private static func isIdentity(_ value: JSONSlice, _ text: Span<UInt8>) -> Bool {
+        switch value.kind {
+        case .string, .null: true
+        case .number: value.isInteger(text)
+        default: false
+        }
     }
 
     private func checkEnvelope(_ identity: Identity, _ text: Span<UInt8>) throws(CRUDError) {
@@ -209,7 +214,13 @@ package struct RequestReader: ~Copyable {
                 throw .invalid(name, "is not a member of this method's `params`")
             }
             let isRemoval = parameter == .ttl && traits.method.takesNullTTL && member.value.kind == .null
-            if !isRemoval { try parameter.check(member.value, text) }
+            if parameter == .id, traits.method == .requestCancel {
+                guard Self.isIdentity(member.value, text) else {
+                    throw parameter.invalid("must be the id of a request: a string, an integer or null")
+                }
+            } else if !isRemoval {
+                try parameter.check(member.value, text)
+            }
             request.set(parameter, member.value)
         }
         if let missing = request.missingParameter { throw .invalid(missing.name.description, "is missing") }

@@ -43,6 +43,9 @@ import Darwin
 /// | sent, writes | ``CRUDError/Code/outcomeUnknown`` | ``CRUDError/Code/outcomeUnknown`` |
 ///
 /// At a deadline the error's ``CRUDError/cause`` is ``DeadlineExceeded``.
+///
+/// Tasks that follow changes leave the others alone: however many wait, calls are executed beside them, and one that is
+/// cancelled occupies the daemon no longer.
 public final class CRUDClient: Sendable {
     /// Where a daemon listens by default.
     public static let defaultPath = "/run/crudd/crudd.sock"
@@ -141,7 +144,8 @@ public final class CRUDClient: Sendable {
                 calls.append(
                     .call(
                         PendingCall(
-                            id: id, method: method, frame: frame, deadline: deadline, continuation: continuation)))
+                            id: id, method: method, frame: frame, deadline: deadline,
+                            isHeldBack: waiting > .zero, continuation: continuation)))
                 // If the task was cancelled before, the handler has referred to a call that was not in the queue yet.
                 if Task.isCancelled { calls.append(.cancellation(id: id)) }
             }

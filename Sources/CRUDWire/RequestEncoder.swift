@@ -1,15 +1,26 @@
 package import CRUDJSON
 
-/// Encodes a client's requests: one frame each, with an integer id.
+/// Encodes a client's requests, one frame each, with an integer id, and its notifications.
 package enum RequestEncoder {
     /// A whole frame, header included.
     ///
     /// - Parameter params: writes the value of `params`.
     package static func frame(id: Int, method: String, params: (inout JSONWriter) -> Void) -> [UInt8] {
+        frame(id as Int?, method, params)
+    }
+
+    /// The frame of a notification, which gets no reply.
+    ///
+    /// - Parameter params: writes the value of `params`.
+    package static func notification(method: String, params: (inout JSONWriter) -> Void) -> [UInt8] {
+        frame(nil, method, params)
+    }
+
+    private static func frame(_ id: Int?, _ method: String, _ params: (inout JSONWriter) -> Void) -> [UInt8] {
         var writer = JSONWriter(into: [UInt8](repeating: 0, count: FrameHeader.size))
         writer.object { request in
             request.member("jsonrpc", "2.0")
-            request.member("id", id)
+            if let id { request.member("id", id) }
             request.member("method", method)
             request.key("params")
             params(&request)

@@ -123,12 +123,17 @@ import Testing
     }
 
     @Test func honoursCancellationAndDeadlines() async throws {
-        let received = Signal()
+        let (received, counted) = (Signal(), Signal())
         let daemon = try ScriptedDaemon { listener in
             let peer = try listener.accept()
-            _ = try peer.request()
+            var requests = [try peer.request()]
             received.send()
-            while let request = try? peer.request() { try? peer.reject(request, Self.unavailable) }
+            // The request of which a deadline is the end waits, too.
+            while let request = try? peer.request() {
+                requests.append(request)
+                if request.method == "record.count" { counted.send() }
+            }
+            return requests
         }
         let client = try await CRUDClient.connect(path: daemon.path)
         let changes = client.repository("things").changes()
@@ -144,8 +149,19 @@ import Testing
             }
             #expect(error?.code == .unavailable)
         }
+        // A call that only reads and is not held back is left to its end.
+        let read = Task { try await client.repository("things").count(.all) }
+        await counted.wait()
+        read.cancel()
+        await #expect(throws: CancellationError.self) { try await read.value }
         await client.close()
-        try await daemon.finish()
+        let requests = try await daemon.finish()
+        let methods = ["collection.changes", "request.cancel", "collection.changes", "request.cancel", "record.count"]
+        #expect(requests.map(\.method) == methods)
+        for index in [1, 3] {
+            #expect(requests[index].id == -1)
+            #expect(requests[index].text.hasSuffix(#""params":{"id":\#(requests[index - 1].id)}}"#))
+        }
     }
 
     @Test func sendsLifetimesInSeconds() async throws {

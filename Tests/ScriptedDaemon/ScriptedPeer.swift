@@ -92,8 +92,9 @@ package final class ScriptedPeer {
     }
 }
 
-/// A request that a ``ScriptedPeer`` has received.
+/// A request, or a notification, that a ``ScriptedPeer`` has received.
 package struct ScriptedRequest: Sendable {
+    /// -1 for a notification.
     package let id: Int
     package let method: String
     /// The text of the whole request.
@@ -103,7 +104,7 @@ package struct ScriptedRequest: Sendable {
 
     init(json: Data) throws {
         guard let request = try JSONSerialization.jsonObject(with: json) as? [String: Any],
-            request["jsonrpc"] as? String == "2.0", let id = request["id"] as? Int,
+            request["jsonrpc"] as? String == "2.0", let id = (request["id"] ?? -1) as? Int,
             let method = request["method"] as? String, let params = request["params"] as? [String: Any]
         else { throw Failure("not a request") }
         self.id = id

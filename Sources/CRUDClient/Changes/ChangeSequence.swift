@@ -9,15 +9,17 @@ import CRUDModel
 ///
 /// It survives lost connections and restarts of the daemon: while the daemon, or the collection's backend, is
 /// unavailable, it retries with pauses that grow from 10 milliseconds to some seconds. It ends by an error, or with the
-/// task: a cancelled task gets a `CancellationError` at once. A deadline of ``CRUDClient/withDeadline(in:_:)`` ends it,
-/// too.
+/// task: a cancelled task gets a `CancellationError` at once, and the daemon is told. A deadline of
+/// ``CRUDClient/withDeadline(in:_:)`` ends it, too.
+///
+/// Any number of tasks may follow through one client. Of those that have nothing to receive, as many wait in the daemon
+/// as its limit `followers_per_session` allows (1024); the others ask again, with the same pauses.
 public struct ChangeSequence<Item: Sendable>: AsyncSequence, Sendable {
     let store: any RecordStore
     let query: Result<ChangeQuery, any Error>
     let decode: @Sendable (EncodedItem) throws -> Item
 
-    /// How long a store holds back its reply while nothing changes. A request whose task was cancelled occupies the
-    /// daemon as long.
+    /// How long a store holds back its reply while nothing changes.
     static var wait: Duration { .seconds(15) }
 
     public func makeAsyncIterator() -> Iterator {
@@ -65,13 +67,13 @@ public struct ChangeSequence<Item: Sendable>: AsyncSequence, Sendable {
             return Change(kind, cursor: query.after)
         }
 
-        /// The next page, retried while the store is unavailable.
+        /// The next page, retried while the store is unavailable, or has no room for another one that waits.
         private static func page(of store: any RecordStore, _ query: ChangeQuery) async throws -> ChangePage {
             var failures = 0
             while true {
                 do {
                     return try await store.changes(query)
-                } catch let error as CRUDError where error.code == .unavailable && !(error.cause is ClientClosed) {
+                } catch let error as CRUDError where Self.isTransient(error) {
                     if let deadline = CRUDClient.deadline, deadline <= .now { throw error }
                     // Random, lest all followers of a daemon that has restarted come back at the same moment.
                     let longest = Duration.milliseconds(10 << Swift.min(failures, 8))
@@ -79,6 +81,14 @@ public struct ChangeSequence<Item: Sendable>: AsyncSequence, Sendable {
                     try await Task.sleep(until: Swift.min(end, CRUDClient.deadline ?? end), clock: .continuous)
                     failures += 1
                 }
+            }
+        }
+
+        private static func isTransient(_ error: CRUDError) -> Bool {
+            switch error.code {
+            case .unavailable: !(error.cause is ClientClosed)
+            case .limitExceeded: ["followers_per_session", "session_bytes"].contains(error.details.limit)
+            default: false
             }
         }
     }

@@ -1,3 +1,4 @@
+import CRUDJSON
 import CRUDModel
 import CRUDWire
 import NIOCore
@@ -9,24 +10,39 @@ import NIOCore
 /// two beyond what the socket holds; the other calls wait.
 ///
 /// A call that was sent and is given up (its task was cancelled, its deadline has passed) fails at once; its id is kept
-/// in `abandoned`, so that a late reply is not mistaken for a protocol violation.
+/// in `abandoned`, so that a late reply is not mistaken for a protocol violation. Where the daemon may hold back the
+/// reply it is told to cancel the request, which would occupy it until then.
 struct CallTable {
     /// In the order in which they will be sent.
     private var waiting: [PendingCall] = []
     private var sent: [Int: PendingCall] = [:]
     private var abandoned: Set<Int> = []
+    /// The ids of those that the daemon is to be told of.
+    private var cancellations: [Int] = []
 
     var hasWaiting: Bool { !waiting.isEmpty }
+
+    /// Whether there is anything to send.
+    var hasUnsent: Bool { hasWaiting || !cancellations.isEmpty }
 
     mutating func add(_ call: PendingCall) {
         waiting.append(call)
     }
 
-    /// Moves waiting calls to `buffer` until it has `targetBytes` bytes, at least one call.
+    /// Moves cancellations and waiting calls to `buffer` until it has `targetBytes` bytes, at least one of them.
     ///
     /// A frame longer than `maximumFrameBytes` is rejected here: the daemon would close the connection because of it.
     mutating func send(into buffer: inout ByteBuffer, targetBytes: Int, maximumFrameBytes: Int) {
         var count = 0
+        while count < cancellations.count, buffer.writerIndex < targetBytes {
+            let frame = RequestEncoder.notification(method: RemoteMethod.cancel.name) { [id = cancellations[count]] in
+                $0.object { $0.member("id", id) }
+            }
+            buffer.writeBytes(frame)
+            count += 1
+        }
+        cancellations.removeFirst(count)
+        count = 0
         while count < waiting.count, buffer.writerIndex < targetBytes {
             let call = waiting[count]
             count += 1
@@ -52,13 +68,27 @@ struct CallTable {
     mutating func cancel(_ id: Int) {
         if let index = waiting.firstIndex(where: { $0.id == id }) {
             waiting.remove(at: index).cancel()
-        } else if let call = sent.removeValue(forKey: id) {
-            abandoned.insert(id)
+        } else if let call = sent[id] {
+            abandon(call)
             switch call.method.effect {
             case .reads: call.cancel()
             case .writes: call.fail(.outcomeUnknown(call, "was cancelled after it had been sent", CancellationError()))
             }
         }
+    }
+
+    /// Expects no reply to a call that was sent, but does not wonder at one.
+    private mutating func abandon(_ call: PendingCall) {
+        sent[call.id] = nil
+        abandoned.insert(call.id)
+        if call.isHeldBack { cancellations.append(call.id) }
+    }
+
+    /// Forgets what was sent: the connection is lost.
+    private mutating func forgetSent() {
+        sent.removeAll(keepingCapacity: true)
+        abandoned.removeAll()
+        cancellations.removeAll()
     }
 
     /// Fails the calls whose deadline has passed.
@@ -84,8 +114,7 @@ struct CallTable {
             }
         }
         for call in overdue {
-            sent[call.id] = nil
-            abandoned.insert(call.id)
+            abandon(call)
             switch call.method.effect {
             case .reads: call.fail(.timedOut(call))
             case .writes: call.fail(.outcomeUnknown(call, "got no reply by its deadline", DeadlineExceeded()))
@@ -104,16 +133,14 @@ struct CallTable {
             }
         }
         waiting.insert(contentsOf: again.sorted { $0.id < $1.id }, at: 0)
-        sent.removeAll(keepingCapacity: true)
-        abandoned.removeAll()
+        forgetSent()
     }
 
     /// The daemon has replied to the calls before a frame that is too long, and has executed none of the others: all of
     /// them will be sent again, those that have become too long excepted.
     mutating func frameRejected() {
         waiting.insert(contentsOf: sent.values.sorted { $0.id < $1.id }, at: 0)
-        sent.removeAll(keepingCapacity: true)
-        abandoned.removeAll()
+        forgetSent()
     }
 
     /// The daemon has violated the protocol: all calls that were sent fail; sending reads again would not help.

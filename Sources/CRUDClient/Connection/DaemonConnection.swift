@@ -246,7 +246,7 @@ final class DaemonConnection {
 
     /// Sends waiting calls as far as the socket takes them; connects if there is no connection.
     func send() {
-        while case .up(let handler) = state, calls.hasWaiting, handler.isWritable {
+        while case .up(let handler) = state, calls.hasUnsent, handler.isWritable {
             var buffer = ByteBuffer()
             calls.send(into: &buffer, targetBytes: Self.burstBytes, maximumFrameBytes: maximumFrameBytes)
             if buffer.readableBytes > 0 { handler.write(buffer) }

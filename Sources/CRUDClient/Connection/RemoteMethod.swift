@@ -39,12 +39,13 @@ struct RemoteMethod: Sendable {
     static let changes = RemoteMethod("collection.changes", .reads)
     static let hello = RemoteMethod("session.hello", .reads)
     static let ping = RemoteMethod("daemon.ping", .reads)
+    static let cancel = RemoteMethod("request.cancel", .reads)
 
     /// All methods of the protocol that change nothing.
     private static let reading =
-        [read, exists, readMany, query, count, listCollections, describeCollection, changes, hello, ping]
+        [read, exists, readMany, query, count, listCollections, describeCollection, changes, hello, ping, cancel]
         + [
             "backend.list", "plugin.list", "session.list", "daemon.status", "daemon.metrics", "daemon.slowLog",
-            "rpc.discover", "session.whoami", "access.check", "request.cancel",
+            "rpc.discover", "session.whoami", "access.check",
         ].map { RemoteMethod($0, .reads) }
 }

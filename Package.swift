@@ -84,6 +84,7 @@ let package = Package(
         module("CRUDClient", ["CRUDJSON", "CRUDModel", "CRUDWire", nio, nioPOSIX]),
         module("CRUDInMemory", ["CRUDJSON", "CRUDModel", "CRUDQuery", "CRUDClient"]),
         module("CRUDPluginKit", ["CRUDJSON", "CRUDModel", "CRUDPluginABI"]),
+        module("CRUDRecordLog", ["CRUDPluginKit", "CLinux"]),
         module("CRUDThreads", ["CLinux"]),
         module("CRUDEventLoop", ["CRUDThreads", "CLinux"]),
         module(
@@ -121,7 +122,7 @@ let package = Package(
             exclude: ["README.md", "run", "servers.sh", "experiments.sh"], swiftSettings: settings),
 
         adapter("FileSystemPlugin", "FileSystem", ["CLinux", "CRUDPluginABI"]),
-        adapter("MemoryPlugin", "Memory", ["CRUDPluginABI"]),
+        adapter("MemoryPlugin", "Memory", ["CRUDRecordLog", "CRUDPluginABI"]),
         adapter("PostgreSQLPlugin", "PostgreSQL", ["CLinux", "CPostgreSQL", "CRUDPluginABI"]),
         adapter("SQLitePlugin", "SQLite", ["CSQLite", "CRUDPluginABI"]),
         adapter("UserDefaultsPlugin", "UserDefaults", ["CLinux", "CRUDPluginABI"]),
@@ -159,6 +160,7 @@ let package = Package(
         tests("CRUDClientTests", ["CRUDClient", "CRUDModel", "CRUDTestSupport", "CRUDWire", "ScriptedDaemon", nio]),
         tests("CRUDInMemoryTests", ["CRUDInMemory", "CRUDClient", "CRUDModel", "CRUDTestSupport"]),
         tests("CRUDPluginKitTests", ["CRUDPluginABI", "CRUDPluginKit", "CRUDPluginTesting"]),
+        tests("CRUDRecordLogTests", ["CRUDRecordLog", "CRUDPluginKit", "CRUDPluginABI", "CRUDTestSupport"]),
         tests("CRUDPluginTestingTests", ["CRUDPluginTesting", "PluginTestSupport", "CRUDTestSupport"]),
         tests("CRUDCtlTests", ["crudctl", "CRUDModel", "CRUDTestSupport", "ScriptedDaemon"]),
         tests(

@@ -4,9 +4,12 @@ import CRUDPluginKit
 struct CollectionDraft {
     private let collection: MemoryCollection
     private var records: RecordSet
+    /// Nil: there is no log.
+    private let changes: Changes?
 
-    init(of collection: MemoryCollection) {
+    init(of collection: MemoryCollection, _ changes: Changes?) {
         self.collection = collection
+        self.changes = changes
         records = collection.snapshot
     }
 
@@ -32,13 +35,14 @@ struct CollectionDraft {
         case .setKeys: new = old?.replacing(keys: keys(of: mutation))
         default:
             new = Record(
-                id: mutation.id, item: mutation.item, revision: mutation.revision, expiresAt: mutation.expiresAt,
-                sequence: mutation.sequence, keys: keys(of: mutation))
+                in: collection.number, id: mutation.id, item: mutation.item, revision: mutation.revision,
+                expiresAt: mutation.expiresAt, sequence: mutation.sequence, keys: keys(of: mutation))
         }
         let growth = (new?.size ?? 0) - (old?.size ?? 0)
         guard usedBytes + growth <= maximumBytes else { return batch.refused(position, .noSpace) }
         usedBytes += growth
         records.replace(old, by: new)
+        if let new { changes?.store(new, replacing: old) }
         let isReplaced = old.map { !batch.call.hasExpired($0.expiresAt) } ?? false
         return batch.applied(position, replacing: mutation.kind == .put && isReplaced)
     }
@@ -46,7 +50,8 @@ struct CollectionDraft {
     /// Removes a record. What is remembered of it is smaller than it.
     private mutating func remove(_ record: Record, sequence: UInt64, at now: Int64, usedBytes: inout Int) {
         usedBytes -= records.size
-        records.remove(record, sequence: sequence, at: now)
+        let removal = records.remove(record, sequence: sequence, at: now)
+        changes?.remove(record, sequence: sequence, rememberedBy: removal)
         usedBytes += records.size
     }
 

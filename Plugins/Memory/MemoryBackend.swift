@@ -1,27 +1,69 @@
 import CRUDPluginKit
+import CRUDRecordLog
 
-/// Records in memory, gone with the backend.
+/// Records in memory; with a log they outlive their process.
 final class MemoryBackend: StorageBackend {
     static let name = "memory"
     static let version = "1.0.0"
     static let capabilities: Capabilities = [
-        .readsConcurrently, .readsFast, .transactions, .indexes, .sequences, .expiry,
+        .readsConcurrently, .readsFast, .transactions, .durable, .indexes, .sequences, .expiry,
     ]
+    static let storageOption: MemoryOptions.Key? = .log
 
+    private let options: MemoryOptions
     private let maximumBytes: Int
     /// What all records count.
     private var usedBytes = 0
     /// Collections by name and then format, as bytes: the host tells texts apart that Swift takes for equal.
     private var collections: [[UInt8]: [[UInt8]: MemoryCollection]] = [:]
+    /// How many collections there ever were.
+    private var collectionsMade: UInt32 = 0
+    /// Nil: there is no log.
+    private var journal: Journal?
+    private let changes: Changes?
 
     init(options: MemoryOptions, host: Host, call: CallContext) throws(StorageFailure) {
+        self.options = options
         maximumBytes = options.maximumBytes ?? .max
+        guard let path = options.log else {
+            changes = nil
+            return
+        }
+        changes = Changes()
+        let directory = try LogDirectory(path, option: "/\(MemoryOptions.Key.log.rawValue)", host: host)
+        var recovery = Recovery()
+        let log = try RecordLog.open(directory, host: host) { (payload, segment) throws(StorageFailure) in
+            try recovery.replay(payload, segment)
+        }
+        collectionsMade = recovery.lastCollection
+        for collection in try recovery.collections(host) {
+            collections[collection.name, default: [:]][collection.format] = collection
+            usedBytes += collection.snapshot.size
+        }
+        journal = Journal(log, live: recovery.live)
     }
 
-    /// Nothing is there when the backend is opened.
-    var lastSequence: UInt64 { 0 }
+    static func capabilities(with options: MemoryOptions) -> Capabilities {
+        options.log == nil ? capabilities.subtracting(.durable) : capabilities
+    }
 
-    func close() {}
+    var capabilities: Capabilities { Self.capabilities(with: options) }
+
+    /// Without a log nothing is there when the backend is opened.
+    var lastSequence: UInt64 { journal?.lastSequence ?? 0 }
+
+    var identity: UInt64 { journal?.identity ?? 0 }
+
+    func close() { journal = nil }
+
+    func idle(_ call: CallContext) { journal?.idle(call) }
+
+    /// Has the log have what was changed.
+    private func commit(_ changes: Changes?) throws(StorageFailure) {
+        guard let changes, let journal else { return }
+        defer { changes.reset() }
+        try journal.commit(changes)
+    }
 
     // MARK: Collections
 
@@ -37,21 +79,31 @@ final class MemoryBackend: StorageBackend {
                 .notFound, "there is no collection \(text) of format \(String(decoding: format, as: UTF8.self))")
         }
         if specification.isAsItIs, let opened { return opened }
-        let collection = opened ?? MemoryCollection()
-        var records = collection.snapshot
+        let collection = opened ?? MemoryCollection(number: collectionsMade + 1, name: name, format: format)
+        let old = collection.snapshot
+        var records = old
         records.setIndexes((0..<specification.indexCount).map { Array(specification.index(at: $0)) })
-        usedBytes -= records.size
         records.hasSequences = specification.keepsSequences
-        usedBytes += records.size
+        changes?.reset()
+        let description = changes?.describe(collection, records)
+        if !records.hasSequences { old.bySequence?.visitRemovals { changes?.forget($0) } }
+        try commit(changes)
+        collection.description = description
+        usedBytes += records.size - old.size
+        collectionsMade = max(collectionsMade, collection.number)
         collection.publish(records)
         collections[name, default: [:]][format] = collection
         return collection
     }
 
     func dropCollection(named name: UnsafeRawBufferPointer, _ call: CallContext) throws(StorageFailure) {
-        guard let dropped = collections.removeValue(forKey: Array(name)) else {
+        guard let dropped = collections[Array(name)] else {
             throw StorageFailure(.notFound, "there is no collection \(String(decoding: name, as: UTF8.self))")
         }
+        changes?.reset()
+        for collection in dropped.values { changes?.drop(collection) }
+        try commit(changes)
+        collections[Array(name)] = nil
         for collection in dropped.values {
             usedBytes -= collection.snapshot.size
             // The kit keeps the collection, but its records may go.
@@ -70,37 +122,77 @@ final class MemoryBackend: StorageBackend {
     }
 
     func write(_ batch: borrowing WriteBatch<MemoryCollection>) throws(StorageFailure) {
+        do throws(StorageFailure) {
+            try write(batch, grows: true)
+        } catch let error where error.status == .noSpace && !batch.isAtomic && batch.removes {
+            // What removes needs no more room than there is.
+            try write(batch, grows: false)
+        }
+    }
+
+    /// - Parameter grows: whether the log has room for what is not a removal.
+    private func write(
+        _ batch: borrowing WriteBatch<MemoryCollection>, grows: Bool
+    ) throws(StorageFailure) {
         var drafts: [ObjectIdentifier: CollectionDraft] = [:]
         var usedBytes = usedBytes
+        changes?.reset()
         for position in 0..<batch.count {
             let mutation = batch[position]
             let collection = mutation.collection
-            let isApplied = drafts[ObjectIdentifier(collection), default: CollectionDraft(of: collection)]
+            if !grows, mutation.kind != .remove {
+                batch.refused(position, .noSpace)
+                continue
+            }
+            let isApplied = drafts[ObjectIdentifier(collection), default: CollectionDraft(of: collection, changes)]
                 .apply(mutation, position, batch, usedBytes: &usedBytes, maximumBytes: maximumBytes)
-            if !isApplied, batch.isAtomic { return }
+            if !isApplied, batch.isAtomic {
+                changes?.reset()
+                return
+            }
         }
+        try commit(changes)
         for draft in drafts.values { draft.publish() }
         self.usedBytes = usedBytes
     }
 
     func removeExpired(_ request: borrowing ExpiryRequest<MemoryCollection>) throws(StorageFailure) -> Int64? {
-        var draft = CollectionDraft(of: request.collection)
+        var draft = CollectionDraft(of: request.collection, changes)
+        var usedBytes = usedBytes
+        changes?.reset()
         let (removed, nextExpiry) = draft.removeExpired(request, usedBytes: &usedBytes)
+        try commit(changes)
         draft.publish()
+        self.usedBytes = usedBytes
         for (index, record) in removed.enumerated() {
-            request.emit(index, id: record.bytes.span.bytes.extracting(record.idRange))
+            record.withSpan { request.emit(index, id: $0.extracting(record.idRange)) }
         }
         return nextExpiry
     }
 
     func trimHistory(_ request: borrowing TrimRequest<MemoryCollection>) throws(StorageFailure) -> History {
-        var records = request.collection.snapshot
-        usedBytes -= records.size
-        defer { usedBytes += records.size }
-        guard let history = records.trimHistory(before: request.before, limit: request.limit) else {
-            throw StorageFailure(.unsupported, "the collection was not opened with sequence numbers")
-        }
-        if history.trimmed > 0 { request.collection.publish(records) }
+        let collection = request.collection
+        let old = collection.snapshot
+        var records = old
+        guard
+            let (history, trimmed) = records.trimHistory(before: request.before, limit: request.limit)
+        else { throw StorageFailure(.unsupported, "the collection was not opened with sequence numbers") }
+        if trimmed.isEmpty { return history }
+        changes?.reset()
+        let description = changes?.describe(collection, records)
+        for removal in trimmed { changes?.forget(removal) }
+        try commit(changes)
+        collection.description = description
+        usedBytes += records.size - old.size
+        collection.publish(records)
         return history
+    }
+}
+
+extension WriteBatch<MemoryCollection> {
+    /// Whether there is a removal in it.
+    fileprivate var removes: Bool {
+        for position in 0..<count where self[position].kind == .remove { return true }
+        return false
     }
 }

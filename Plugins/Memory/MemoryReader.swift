@@ -9,11 +9,12 @@ final class MemoryReader: StorageReader {
         let records = collection.snapshot.byID
         for position in 0..<request.count {
             guard let record = records.element(at: request.id(at: position)) else { continue }
-            let bytes = record.bytes.span.bytes
-            let isWanted = request.emit(
-                position, item: bytes.extracting(request.wantsItems ? record.itemRange : 0..<0),
-                revision: bytes.extracting(record.revisionRange), expiresAt: record.expiresAt,
-                sequence: record.sequence)
+            let isWanted = record.withSpan { bytes in
+                request.emit(
+                    position, item: bytes.extracting(request.wantsItems ? record.itemRange : 0..<0),
+                    revision: bytes.extracting(record.revisionRange), expiresAt: record.expiresAt,
+                    sequence: record.sequence)
+            }
             guard isWanted else { return }
         }
     }
@@ -49,15 +50,16 @@ final class MemoryReader: StorageReader {
             isInterrupted = visits.isMultiple(of: Self.visitsPerInterruptCheck) && request.isInterrupted
             if isInterrupted { return false }
             let record = entry.record
-            let bytes = record.bytes.span.bytes
-            if entry.isRemoved {
-                return request.emitRemoval(id: bytes.extracting(record.idRange), sequence: record.sequence)
+            return record.withSpan { bytes in
+                if entry.isRemoved {
+                    return request.emitRemoval(id: bytes.extracting(record.idRange), sequence: record.sequence)
+                }
+                return request.emit(
+                    id: bytes.extracting(record.idRange),
+                    item: bytes.extracting(request.wantsItems ? record.itemRange : 0..<0),
+                    revision: bytes.extracting(record.revisionRange), expiresAt: record.expiresAt,
+                    sequence: record.sequence)
             }
-            return request.emit(
-                id: bytes.extracting(record.idRange),
-                item: bytes.extracting(request.wantsItems ? record.itemRange : 0..<0),
-                revision: bytes.extracting(record.revisionRange), expiresAt: record.expiresAt,
-                sequence: record.sequence)
         }
         if isInterrupted { throw .interrupted }
     }

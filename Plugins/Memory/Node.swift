@@ -20,6 +20,41 @@ struct Node<Element: TreeElement>: Sendable {
         firstExpiry = leastExpiry
     }
 
+    /// A tree of elements in order, with room in each node.
+    init(sorted elements: ArraySlice<Element>) {
+        var height = 0
+        // How many elements a child has at most.
+        var below = 0
+        while elements.count > (below + 1) * Self.filling - 1 {
+            below = (below + 1) * Self.filling - 1
+            height += 1
+        }
+        self.init(sorted: elements, height: height, below: below)
+    }
+
+    /// How many children a node has at first, at most.
+    private static var filling: Int { capacity / 4 * 3 + 1 }
+
+    private init(sorted elements: ArraySlice<Element>, height: Int, below: Int) {
+        guard height > 0 else {
+            self.init(elements: Array(elements))
+            return
+        }
+        let count = (elements.count + below + 1) / (below + 1)
+        var rest = elements
+        var separators: [Element] = []
+        var children: [Node] = []
+        for number in 0..<count {
+            // Without the elements between the children that are left.
+            let share = (rest.count - (count - number - 1)) / (count - number)
+            children.append(
+                Node(sorted: rest.prefix(share), height: height - 1, below: (below + 1) / Self.filling - 1))
+            rest = rest.dropFirst(share)
+            if let separator = rest.popFirst() { separators.append(separator) }
+        }
+        self.init(elements: separators, children: children)
+    }
+
     private var leastExpiry: Int64 {
         children.reduce(elements.reduce(.max) { min($0, $1.expiry) }) { min($0, $1.firstExpiry) }
     }

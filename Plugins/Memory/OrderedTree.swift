@@ -48,6 +48,21 @@ struct TreeRange<Position: TreePosition> {
 struct OrderedTree<Element: TreeElement>: Sendable {
     private var root = Node<Element>()
 
+    init() {}
+
+    /// - Parameter elements: in any order, no two at one position.
+    init(_ elements: [Element]) {
+        self.init(
+            sorted: elements.sorted { one, other in
+                one.withPosition { position in other.withPosition { position.compare(to: $0) < 0 } }
+            })
+    }
+
+    /// - Parameter elements: in order, no two at one position.
+    init(sorted elements: [Element]) {
+        root = Node(sorted: elements[...])
+    }
+
     func element(at position: Element.Position) -> Element? {
         root.element(at: position)
     }

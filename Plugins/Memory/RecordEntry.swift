@@ -1,5 +1,17 @@
 import Glibc
 
+extension Record {
+    /// What remembers that a record was removed.
+    init(removalOf record: Record, sequence: UInt64, at now: Int64) {
+        let none = UnsafeRawBufferPointer(start: nil, count: 0)
+        self = record.withPosition { id in
+            Record(
+                .removal, in: record.collection, id: id, item: none, revision: none, expiresAt: now,
+                sequence: sequence, keys: [])
+        }
+    }
+}
+
 /// An element of one of the trees of a collection.
 protocol RecordEntry: TreeElement {
     /// Of one that was removed the id alone.
@@ -111,28 +123,23 @@ struct SequencedRecord: RecordEntry {
     /// Of one that was removed the id alone.
     let record: Record
     let sequence: UInt64
-    /// When it was removed, in milliseconds since 1970-01-01 UTC; nil: it is there.
-    let removedAt: Int64?
-
     /// Nil if the record has no sequence number.
     init?(_ record: Record) {
         guard record.sequence != 0 else { return nil }
         self.record = record
         sequence = record.sequence
-        removedAt = nil
     }
 
-    /// The removal of a record.
-    init(removalOf record: Record, sequence: UInt64, at now: Int64) {
-        let none = UnsafeRawBufferPointer(start: nil, count: 0)
-        self.record = record.withPosition { id in
-            Record(id: id, item: none, revision: none, expiresAt: 0, sequence: sequence, keys: [])
-        }
-        self.sequence = sequence
-        removedAt = now
+    /// A removal.
+    init(removal: Record) {
+        record = removal
+        sequence = removal.sequence
     }
 
-    var isRemoved: Bool { removedAt != nil }
+    var isRemoved: Bool { record.kind == .removal }
+
+    /// When it was removed, in milliseconds since 1970-01-01 UTC; nil: it is there.
+    var removedAt: Int64? { isRemoved ? record.expiresAt : nil }
 
     /// What was removed is not counted.
     var expiry: Int64 {

@@ -14,6 +14,19 @@ struct RecordIndex: Sendable {
         unkeyed = records
     }
 
+    /// An index of records as it was.
+    ///
+    /// - Parameters:
+    ///   - name: a property path.
+    ///   - number: what the keys within records name it by.
+    ///   - records: by id.
+    init(name: [UInt8], number: UInt32, of records: [Record]) {
+        self.name = name
+        self.number = number
+        keyed = OrderedTree(records.compactMap { KeyedRecord($0, index: number) })
+        unkeyed = OrderedTree(sorted: records.filter { $0.keyRange(of: number) == nil })
+    }
+
     /// Puts a record into the place of another with the same id. Nil: there was none; there is none any more.
     mutating func replace(_ old: Record?, by new: Record?) {
         let entry = new.flatMap { KeyedRecord($0, index: number) }

@@ -10,10 +10,30 @@ struct RecordSet: Sendable {
     private(set) var bySequence: SequenceOrder?
     /// In the order in which the collection's specification names them.
     private(set) var indexes: [RecordIndex] = []
-    private var indexesMade: UInt32 = 0
+    private(set) var indexesMade: UInt32 = 0
     private var recordSize = 0
     /// What the records, and those that were removed, count towards `max_bytes`.
     var size: Int { recordSize + (bySequence?.size ?? 0) }
+
+    init() {}
+
+    /// The records of a collection as they were.
+    ///
+    /// - Parameters:
+    ///   - records: by id.
+    ///   - removals: those that are remembered.
+    ///   - state: what else is known of the collection.
+    init(_ records: [Record], removals: [Record], _ state: CollectionState) {
+        byID = OrderedTree(sorted: records)
+        byExpiry = OrderedTree(records.compactMap(ExpiringRecord.init))
+        recordSize = records.reduce(0) { $0 + $1.size }
+        indexes = state.indexes.map { RecordIndex(name: $0.name, number: $0.number, of: records) }
+        indexesMade = state.indexesMade
+        if state.historyIdentity != 0 {
+            bySequence = SequenceOrder(
+                of: records, removals: removals, identity: state.historyIdentity, forgotten: state.forgotten)
+        }
+    }
 
     /// Puts a record into the place of another with the same id, in every order. Nil: there was none; there is none any
     /// more.
@@ -51,9 +71,14 @@ struct RecordSet: Sendable {
     // MARK: Expiry and removals
 
     /// Removes a record, and remembers that where there is the order by sequence.
-    mutating func remove(_ record: Record, sequence: UInt64, at now: Int64) {
+    ///
+    /// - Returns: what remembers it; nil: nothing does.
+    mutating func remove(_ record: Record, sequence: UInt64, at now: Int64) -> Record? {
         replace(record, by: nil)
-        bySequence?.remember(SequencedRecord(removalOf: record, sequence: sequence, at: now))
+        guard bySequence != nil else { return nil }
+        let removal = Record(removalOf: record, sequence: sequence, at: now)
+        bySequence?.remember(removal)
+        return removal
     }
 
     /// The records that have expired, those that expired first first.
@@ -78,9 +103,11 @@ struct RecordSet: Sendable {
         return next
     }
 
-    /// Forgets removals, and says what the collection remembers; nil: there is no order by sequence.
-    mutating func trimHistory(before: Int64, limit: Int) -> History? {
+    /// Forgets removals, and says what the collection remembers, and what has remembered them; nil: there is no order
+    /// by sequence.
+    mutating func trimHistory(before: Int64, limit: Int) -> (History, trimmed: [Record])? {
         guard let trimmed = bySequence?.trim(before: before, limit: limit), let order = bySequence else { return nil }
-        return History(identity: order.identity, forgotten: order.forgotten, trimmed: trimmed)
+        let history = History(identity: order.identity, forgotten: order.forgotten, trimmed: trimmed.count)
+        return (history, trimmed)
     }
 }

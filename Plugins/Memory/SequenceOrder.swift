@@ -8,7 +8,7 @@ struct SequenceOrder: Sendable {
     private(set) var unnumbered = OrderedTree<Record>()
     /// What was removed, once more, to be forgotten.
     private var removals = OrderedTree<SequencedRecord>()
-    let identity = History.makeIdentity()
+    let identity: UInt64
     /// The highest number of a removal that was forgotten.
     private(set) var forgotten: UInt64 = 0
     /// What the removals count towards `max_bytes`.
@@ -16,6 +16,7 @@ struct SequenceOrder: Sendable {
 
     /// The order of records; nothing was removed so far.
     init(of records: OrderedTree<Record>) {
+        identity = History.makeIdentity()
         var numbered: [SequencedRecord] = []
         records.visit(TreeRange()) { record in
             if let entry = SequencedRecord(record) { numbered.append(entry) } else { unnumbered.insert(record) }
@@ -23,6 +24,31 @@ struct SequenceOrder: Sendable {
         }
         numbered.sort { $0.sequence < $1.sequence }
         for entry in numbered { entries.insert(entry) }
+    }
+
+    /// The order as it was.
+    ///
+    /// - Parameters:
+    ///   - records: by id.
+    ///   - removals: those that are remembered.
+    ///   - identity: that of the history.
+    ///   - forgotten: the highest number of a removal that was forgotten.
+    init(of records: [Record], removals: [Record], identity: UInt64, forgotten: UInt64) {
+        self.identity = identity
+        self.forgotten = forgotten
+        let removed = removals.map { SequencedRecord(removal: $0) }
+        entries = OrderedTree(records.compactMap { SequencedRecord($0) } + removed)
+        self.removals = OrderedTree(removed)
+        unnumbered = OrderedTree(sorted: records.filter { $0.sequence == 0 })
+        size = removals.reduce(0) { $0 + $1.size }
+    }
+
+    /// Hands over what remembers removals.
+    func visitRemovals(_ body: (Record) -> Void) {
+        removals.visit(TreeRange()) { removal in
+            body(removal.record)
+            return true
+        }
     }
 
     /// Puts a record into the place of another with the same id. Nil: there was none; there is none any more.
@@ -39,16 +65,16 @@ struct SequenceOrder: Sendable {
         }
     }
 
-    mutating func remember(_ removal: SequencedRecord) {
-        entries.insert(removal)
-        removals.insert(removal)
-        size += removal.record.size
+    mutating func remember(_ removal: Record) {
+        entries.insert(SequencedRecord(removal: removal))
+        removals.insert(SequencedRecord(removal: removal))
+        size += removal.size
     }
 
     /// Forgets the first removals, if they were made before a moment.
     ///
-    /// - Returns: how many there were.
-    mutating func trim(before: Int64, limit: Int) -> Int {
+    /// - Returns: what has remembered them.
+    mutating func trim(before: Int64, limit: Int) -> [Record] {
         var old: [SequencedRecord] = []
         if limit > 0 {
             removals.visit(TreeRange()) { removal in
@@ -65,6 +91,6 @@ struct SequenceOrder: Sendable {
             size -= removal.record.size
             forgotten = max(forgotten, removal.sequence)
         }
-        return old.count
+        return old.map(\.record)
     }
 }

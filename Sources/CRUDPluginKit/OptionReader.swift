@@ -39,7 +39,13 @@ public struct OptionReader<Key: RawRepresentable<String> & CaseIterable> {
 
     /// An absolute path that must be given.
     public func absolutePath(_ key: Key) throws(StorageFailure) -> String {
-        let path = try string(key)
+        guard let path = try absolutePathIfPresent(key) else { throw invalid(key, "is missing") }
+        return path
+    }
+
+    /// An absolute path; nil if it is not given.
+    public func absolutePathIfPresent(_ key: Key) throws(StorageFailure) -> String? {
+        guard let path = try stringIfPresent(key) else { return nil }
         guard path.utf8.first == UInt8(ascii: "/"), !path.utf8.contains(0) else {
             throw invalid(key, "must be an absolute path")
         }

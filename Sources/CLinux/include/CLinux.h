@@ -56,4 +56,8 @@ int clinux_die_with(pid_t parent);
 /// Closes every descriptor from `first` on (close_range(2)). 0, or -1 with errno.
 int clinux_close_from(int first);
 
+/// Continues a CRC-32C (Castagnoli, as in iSCSI: RFC 3720, appendix B.4), which begins with 0, with further bytes. It
+/// uses the processor's instruction where there is one.
+uint32_t clinux_crc32c(uint32_t crc, const void *bytes, size_t size);
+
 #endif

@@ -72,6 +72,17 @@ import Testing
         #expect(test.plugin[.collectionsOpened] == 1)
     }
 
+    /// It does not exist, which is no error for anything but what would create it.
+    @Test func collectionThatCannotBeCreatedFailsOncePerBatchAndIsEmpty() throws {
+        let test = try TestBackend.opened()
+        let clients = collection("create:\(CRUDD_NO_SPACE)")
+        let written = try test.backend.write((0..<500).map { .put("\($0)") } + [.remove("0")], in: clients)
+        #expect(written.outcomeTexts == Array(repeating: "refused no_space", count: 500) + ["not found"])
+        // As it is, and to create it; and as it is for the removal.
+        #expect(test.plugin[.collectionsOpened] == 3)
+        #expect(try test.read(["0"], in: clients) == .records([nil]))
+    }
+
     @Test(arguments: [
         CRUDD_UNAVAILABLE, CRUDD_OUTCOME_UNKNOWN, CRUDD_NO_SPACE, CRUDD_CORRUPT, CRUDD_UNSUPPORTED, CRUDD_INTERNAL, 77,
     ])

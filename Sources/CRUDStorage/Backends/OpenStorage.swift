@@ -25,11 +25,9 @@ final class OpenStorage {
     private(set) var feeds: [BackendCollection.Key: ChangeFeed] = [:]
     /// The collections that are to have a feed and cannot have one here.
     private var withoutFeed: Set<BackendCollection.Key> = []
-    /// The collections that could not be opened for a write, and until when that is not tried again.
-    private var refused: [BackendCollection.Key: (error: CRUDError, until: Duration, pause: Duration)] = [:]
-    private static let firstPause = Duration.milliseconds(100)
-    private static let longestPause = Duration.seconds(1)
-    private static let maximumRefused = 1000
+    /// The collections that could not be opened, and those that could not be created.
+    private var openings = FailedOpenings()
+    private var creations = FailedOpenings()
     /// When records expire.
     let expiry = ExpirySchedule()
     private var pluginReaders: [PluginHandle] = []
@@ -226,26 +224,31 @@ final class OpenStorage {
     func openForWriting(_ mutation: Mutation) throws(CRUDError) {
         let collection = mutation.collection
         if collection.isCurrent, collection.isAdmitted { return }
+        if mutation.canCreate, let error = creations.error(for: collection.key, at: MonotonicTime.now) { throw error }
         try openForClients(collection)
-        guard !collection.isOpen, mutation.canCreate else { return }
-        if let refusal = environment.admission(collection, true) { throw refusal }
-        collection.isAdmitted = true
-        try openUnlessRefused(collection, flags: Self.creates)
+        guard mutation.canCreate else { return }
+        if !collection.isOpen {
+            if let refusal = environment.admission(collection, true) { throw refusal }
+            collection.isAdmitted = true
+            do throws(CRUDError) {
+                try open(collection, flags: Self.creates)
+            } catch {
+                creations.note(error, for: collection.key, at: MonotonicTime.now)
+                throw error
+            }
+        }
+        creations.forget(collection.key)
     }
 
-    /// Opens a collection, unless that has failed a moment ago: what waits would only fail alike, each after as long.
-    private func openUnlessRefused(_ collection: BackendCollection, flags: UInt32 = 0) throws(CRUDError) {
-        let known = refused[collection.key]
-        if let known, MonotonicTime.now < known.until { throw known.error }
+    private func openUnlessRefused(_ collection: BackendCollection) throws(CRUDError) {
+        if let error = openings.error(for: collection.key, at: MonotonicTime.now) { throw error }
         do throws(CRUDError) {
-            try open(collection, flags: flags)
-            refused[collection.key] = nil
+            try open(collection)
         } catch {
-            if refused.count >= Self.maximumRefused { refused.removeAll() }
-            let pause = known.map { min($0.pause * 2, Self.longestPause) } ?? Self.firstPause
-            refused[collection.key] = (error, MonotonicTime.now + pause, pause)
+            openings.note(error, for: collection.key, at: MonotonicTime.now)
             throw error
         }
+        openings.forget(collection.key)
     }
 
     /// Opens a collection that clients use, unless it is open. One that has been found, not created, is made known: it

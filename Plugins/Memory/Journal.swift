@@ -4,8 +4,8 @@ import CRUDRecordLog
 /// The log of a backend: what is committed to it is there after a crash.
 ///
 /// The log is a queue (see ``RecordLog``). Everything that is still needed is in a list, in the order of the log. A
-/// commit takes some of its first ones, which the oldest segment has, and appends them to the log and to the list again:
-/// no segment is ever read but when the log is opened.
+/// commit takes some of its first ones, which the oldest segment has, and appends them to the log and to the list
+/// again: no segment is ever read but when the log is opened.
 final class Journal {
     private let log: RecordLog
     private var live: LiveRecords
@@ -67,7 +67,12 @@ final class Journal {
         var next = live.first
         frame.reset()
         let current = UInt32(truncatingIfNeeded: log.currentSegment)
-        while let record = next, record.segment != current, frame.payloadBytes < budget {
+        // What is left of a segment is filled up, as far as records fit.
+        let left = log.leftBytes - (changes?.frame.payloadBytes ?? 0)
+        let limit = left >= next?.loggedBytes ?? 0 ? min(budget, left) : budget
+        while let record = next, record.segment != current,
+            frame.payloadBytes + record.loggedBytes <= limit || budget > 0 && frame.payloadBytes == 0
+        {
             frame.append(record)
             rewritten.append(record)
             next = record.next
@@ -103,7 +108,13 @@ final class Journal {
         lastGarbageBytes = 0
         let last = log.currentSegment
         while !log.hasRoom(for: bytes, .grows) {
-            guard try rewrite(before: last) else {
+            var isRewritten = false
+            do throws(StorageFailure) {
+                isRewritten = try rewrite(before: last)
+            } catch let error where error.status == .noSpace {
+                // There is less than is reserved.
+            }
+            guard isRewritten else {
                 lastGarbageBytes = log.garbageBytes
                 return false
             }

@@ -1,10 +1,10 @@
 import CRUDPluginKit
 
-/// A record in one allocation: a header, then id, revision, keys and item. So are a removal that is remembered, and what
-/// the log has to know of a collection (``Kind``).
+/// A record in one allocation: a header, then id, revision, keys and item. So are a removal that is remembered, and
+/// what the log has to know of a collection (``Kind``).
 ///
-/// Nothing in it ever changes, so that snapshots share it, but for the fields that the log has in it: where the record
-/// stands in the log. The thread that writes has them for itself.
+/// Nothing in it ever changes, so that snapshots share it, but for the fields that the log has in it: where the
+/// record stands in the log. The thread that writes has them for itself.
 // Readers never read what the writer changes.
 struct Record: @unchecked Sendable {
     /// What a record takes beside its bytes, on average: the head of its allocation, its header, and its place in a

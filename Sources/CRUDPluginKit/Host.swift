@@ -1,4 +1,4 @@
-import CRUDPluginABI
+package import CRUDPluginABI
 
 /// The host, as a plugin sees it. It lives as long as the backend and may be used from any thread.
 // The contract says that the functions may be called from any thread while the backend lives.
@@ -6,7 +6,7 @@ public struct Host: @unchecked Sendable {
     /// A function that an older host lacks is nil.
     private let host: crudd_host
 
-    init(_ host: UnsafePointer<crudd_host>) {
+    package init(_ host: UnsafePointer<crudd_host>) {
         self.host = fullStruct(host)
     }
 

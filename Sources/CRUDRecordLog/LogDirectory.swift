@@ -1,5 +1,5 @@
-package import CRUDPluginKit
 import CLinux
+package import CRUDPluginKit
 import Glibc
 
 /// A directory of the file system that a process has for itself, as long as this object lives.

@@ -10,6 +10,14 @@ extension RecordLog {
         var blank: [File] = []
         /// Files whose header is not valid.
         var damaged: [File] = []
+
+        /// A first header that was not written whole leaves a file that is as good as blank.
+        mutating func dismissUnused() throws(StorageFailure) {
+            for file in damaged where try !file.hasFrames() {
+                damaged.removeAll { $0 === file }
+                blank.append(file)
+            }
+        }
     }
 
     /// Opens the log in a directory, and makes it if the host does not expect one there.
@@ -24,7 +32,8 @@ extension RecordLog {
         replay: (UnsafeRawBufferPointer, UInt64) throws(StorageFailure) -> Void
     ) throws(StorageFailure) -> RecordLog {
         let log = RecordLog(files: files, host: host)
-        let found = try log.find()
+        var found = try log.find()
+        if found.segments.isEmpty { try found.dismissUnused() }
         let isEmpty = found.segments.isEmpty && found.damaged.isEmpty
         try host.requireStorage(isEmpty ? nil : found.segments.first?.header.identity ?? 0, in: files.path)
         if isEmpty {
@@ -140,7 +149,8 @@ extension RecordLog {
         let seed = SegmentHeader.seed(identity: identity, serial: newest.serial + 1)
         for file in found.damaged {
             let isUsed = try file.withContent { content in
-                Self.firstFrame(in: content, from: SegmentHeader.blockBytes, numbers: newest.firstCommit..., seed: seed) != nil
+                Self.firstFrame(in: content, from: SegmentHeader.blockBytes, numbers: newest.firstCommit..., seed: seed)
+                    != nil
             }
             if isUsed { throw damage(file, "has a damaged header") }
         }
@@ -250,7 +260,9 @@ extension RecordLog {
     }
 
     private func missing(_ serial: UInt64, _ found: Found) -> StorageFailure {
-        if let file = found.damaged.first { return damage(file, "has a damaged header, and segment \(serial) is missing") }
+        if let file = found.damaged.first {
+            return damage(file, "has a damaged header, and segment \(serial) is missing")
+        }
         return StorageFailure(
             .corrupt, "segment \(serial) of the log is missing: restore \(files.path) from a backup")
     }
@@ -262,6 +274,11 @@ extension RecordLog.File {
             Result { () throws(StorageFailure) in try content.read(buffer, at: 0) }
         }
         return try outcome.get()
+    }
+
+    /// Whether anything stands behind the header.
+    fileprivate func hasFrames() throws(StorageFailure) -> Bool {
+        try withContent { $0.dropFirst(SegmentHeader.blockBytes).contains { $0 != 0 } }
     }
 
     /// Reads the whole file.

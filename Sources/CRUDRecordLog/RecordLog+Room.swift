@@ -42,6 +42,9 @@ extension RecordLog {
     /// Whether what was removed has left less room than is reserved, and rewriting would gain enough to be worth it.
     package var isShortOfRoom: Bool { room < reservedBytes - segmentBytes / 8 && garbageBytes > segmentBytes / 4 }
 
+    /// How many bytes a commit may have that is written to the segment that is being written.
+    package var leftBytes: Int { max(0, current.file.bytes - end - LogFrame.bytes(ofPayload: LogFrame.alignment)) }
+
     /// How many bytes would be gained if nothing was in the log that is not needed.
     package var garbageBytes: Int { usedBytes - liveBytes }
 

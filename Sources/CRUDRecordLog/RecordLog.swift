@@ -4,37 +4,36 @@ package import CRUDPluginKit
 ///
 /// **Layout.** A log is a directory of segments: files `segment-NUMBER` that have been filled with zeros, whose size
 /// never changes, and that are written over again and again, since a sync of what lies on blocks that are there takes
-/// half the time of one that appends. What a file is at the moment is in its header (`SegmentHeader`): segment number n
-/// of the log, which begins with commit number c. Behind it follow frames (`LogFrame`), one for each commit, without
-/// gaps. A commit is one write of one frame, and one sync. When a frame does not fit into what is left of the segment,
-/// another file becomes the next one, by a header that is written together with the frame.
+/// half the time of one that appends. What a file is at the moment is in its header (`SegmentHeader`): segment number
+/// n of the log, which begins with commit number c. Behind it follow frames (`LogFrame`), one for each commit,
+/// without gaps. A commit is one write of one frame, and one sync. When a frame does not fit into what is left of the
+/// segment, another file becomes the next one, by a header that is written together with the frame.
 ///
-/// **What is valid.** The checksum of a frame begins with the identity of the log and the number of the segment, and the
-/// frame has the number that follows that of the one before. So nothing that an earlier use of the file has left is ever
-/// valid, nor what a client has stored that looks like a frame.
+/// **What is valid.** The checksum of a frame begins with the identity of the log and the number of the segment, and
+/// the frame has the number that follows that of the one before. So nothing that an earlier use of the file has left
+/// is ever valid, nor what a client has stored that looks like a frame.
 ///
 /// **Recovery.** Segments are replayed in order, up to the first frame that is not valid. In the last segment that is
-/// the end: a commit that was being written when the process or the machine ended, and that nobody was told of. Unless
-/// a later frame is valid: a commit is only written when the one before is on the disk, so that this one has been
-/// damaged since, which is reported with file and offset instead. So it is with any other segment, which must be valid
-/// up to the commit with which the next one begins. What was found is then made certain: the last frame is written and
-/// synced again, as the kernel may have it in memory only, and what follows it is made invalid.
+/// the end: a commit that was being written when the process or the machine ended, and that nobody was told of.
+/// Unless a later frame is valid: a commit is only written when the one before is on the disk, so that this one has
+/// been damaged since, which is reported with file and offset instead. So it is with any other segment, which must be
+/// valid up to the commit with which the next one begins. What was found is then made certain: the last frame is
+/// written and synced again, as the kernel may have it in memory only, and what follows it is made invalid.
 ///
-/// **Failures.** After a failed write or sync nobody knows what the disk has, and a second sync may succeed without the
-/// disk having anything: so the header of the frame is written over with zeros and synced, before anything else is
-/// committed. If that succeeds, nothing was committed, for certain. If not, the outcome is unknown, and every further
-/// commit is refused until it does succeed.
+/// **Failures.** After a failed write or sync nobody knows what the disk has, and a second sync may succeed without
+/// the disk having anything: so the header of the frame is written over with zeros and synced, before anything else
+/// is committed. If that succeeds, nothing was committed, for certain. If not, the outcome is unknown, and every
+/// further commit is refused until it does succeed.
 ///
-/// **Room.** The log is a queue. Whoever commits appends, with each commit, some of what is still needed of the oldest
-/// segment (``rewriteBudget(for:)`` says how much), and tells with the commit which segment is the oldest that is
-/// needed from then on. The files of those before it are used again. So no commit waits for more than its share, at
-/// most 1.8 bytes are written for each one that is stored if everything else is never changed (1.2 if everything changes
-/// alike), and a note that something was removed needs no care: when it has become the oldest, what it removed is gone.
+/// **Room.** The log is a queue. Whoever commits appends, with each commit, some of what is still needed of the
+/// oldest segment (``rewriteBudget(for:)`` says how much), and tells with the commit which segment is the oldest that
+/// is needed from then on. The files of those before it are used again. So no commit waits for more than its share,
+/// and a note that something was removed needs no care: when it has become the oldest, what it removed is gone.
 ///
-/// **A full disk.** Files are made before they are needed. What needs room (``Purpose/grows``) must leave as much as one
-/// segment and a quarter, which only what frees room may use. That is enough to rewrite any segment, and each rewriting
-/// gains what in it was not needed any more: so whatever is removed makes room for something else, in the files that
-/// are there.
+/// **A full disk.** Files are made before they are needed. What needs room (``Purpose/grows``) must leave as much as
+/// one segment and a quarter, which only what frees room may use. That is enough to rewrite any segment, and each
+/// rewriting gains what in it was not needed any more: so whatever is removed makes room for something else, in the
+/// files that are there.
 package final class RecordLog {
     /// A file of which the log is made.
     final class File {
@@ -115,8 +114,8 @@ package final class RecordLog {
     ///   - frame: what is committed.
     ///   - purpose: whether it may use the room that is reserved.
     ///   - lastSequence: the greatest sequence number in it.
-    ///   - oldestSegment: the oldest one of which something is needed once this is committed; nil: none but the one that
-    ///     this commit is written to.
+    ///   - oldestSegment: the oldest one of which something is needed once this is committed; nil: none but the one
+    ///     that this commit is written to.
     /// - Returns: the number of the segment that has it.
     /// - Throws: ``StorageFailure`` if nothing was committed; `outcomeUnknown` if it may have been.
     package func commit(

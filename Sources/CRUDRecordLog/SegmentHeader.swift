@@ -63,8 +63,8 @@ struct SegmentHeader {
         return block
     }
 
-    /// Where the checksums of a segment's frames begin: what an earlier use of its file has left is not valid in it, nor
-    /// what a client has put into an item.
+    /// Where the checksums of a segment's frames begin: what an earlier use of its file has left is not valid in it,
+    /// nor what a client has put into an item.
     static func seed(identity: UInt64, serial: UInt64) -> UInt32 {
         var seed: UInt32 = 0
         for number in [identity, serial] {

@@ -6,7 +6,8 @@ import Testing
 @Suite(.serialized) struct AdapterTests {
     /// `$DIRECTORY` stands for a directory of its own.
     static let adapters = [
-        ("memory", "{max_bytes: 64MiB}"), ("filesystem", "directory: $DIRECTORY/files"),
+        ("memory", "{max_bytes: 64MiB}"), ("memory", "log: $DIRECTORY/log"),
+        ("filesystem", "directory: $DIRECTORY/files"),
         ("sqlite", "path: $DIRECTORY/main.sqlite"), ("userdefaults", "suite: com.example.check"),
     ]
 

@@ -4,9 +4,10 @@ import Testing
 /// What was acknowledged is there, whatever happens.
 @Suite struct DurabilityTests {
     private static let sqlite = "plugin: sqlite, options: {path: $DIRECTORY/main.sqlite}"
+    private static let log = "plugin: memory, options: {log: $DIRECTORY/log}"
     private static let postgresql = "plugin: postgresql, options: \(PostgreSQLServer.options("main"))"
 
-    @Test(arguments: [(sqlite, 1, 30), (sqlite, 4, 20), (postgresql, 2, 10)])
+    @Test(arguments: [(sqlite, 1, 30), (sqlite, 4, 20), (log, 1, 30), (log, 4, 20), (postgresql, 2, 10)])
     func acknowledgedWritesSurviveKills(backend: String, loops: Int, kills: Int) throws {
         let installation = try Installation(Configuration(backends: "main: {\(backend)}", loops: loops))
         let load = CrashLoad(lanes: 4, seed: 3)

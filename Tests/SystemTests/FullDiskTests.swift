@@ -25,7 +25,7 @@ import Testing
         init(_ adapter: StorageDisk.Adapter, isolation: String) throws {
             clock = try SetClock()
             disk = try StorageDisk(adapter, isolation: isolation, variables: clock.environment)
-            try disk.resize(to: adapter == .sqlite ? "12m" : "2m")
+            try disk.resize(to: adapter == .sqlite ? "12m" : adapter == .memory ? "6m" : "2m")
             connection = try disk.start()
         }
 
@@ -149,7 +149,7 @@ import Testing
     @Test(
         arguments: [
             (StorageDisk.Adapter.sqlite, "inline"), (.sqlite, "process"), (.filesystem, "inline"),
-            (.userdefaults, "inline"),
+            (.userdefaults, "inline"), (.memory, "inline"), (.memory, "process"),
         ], Way.allCases)
     func whatIsDeletedMakesRoom(place: (adapter: StorageDisk.Adapter, isolation: String), way: Way) throws {
         let full = try FullDisk(place.adapter, isolation: place.isolation)

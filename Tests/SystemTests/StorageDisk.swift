@@ -5,7 +5,7 @@ import Glibc
 final class StorageDisk {
     /// What keeps its records on a disk.
     enum Adapter: String, CaseIterable {
-        case sqlite, filesystem, userdefaults
+        case sqlite, filesystem, userdefaults, memory
 
         fileprivate var options: String {
             switch self {
@@ -13,6 +13,7 @@ final class StorageDisk {
             case .sqlite: "{path: $DIRECTORY/disk/main.sqlite, reserve: 2MiB}"
             case .filesystem: "{directory: $DIRECTORY/disk/files}"
             case .userdefaults: "{suite: com.example.test}"
+            case .memory: "{log: $DIRECTORY/disk/log}"
             }
         }
     }

@@ -165,6 +165,7 @@ import Testing
     @Test(arguments: [
         (StorageDisk.Adapter.sqlite, "/disk/"), (.filesystem, "/disk/"), (.filesystem, "/files/c/"),
         (.userdefaults, "/disk/"), (.userdefaults, "test.plist$"), (.userdefaults, "crudd-copy$"),
+        (.memory, "/disk/"), (.memory, "/segment-000001$"),
     ])
     func whatAFailedSyncHasLostIsNotAcknowledged(adapter: StorageDisk.Adapter, files: String) throws {
         let disk = try StorageDisk(adapter)
@@ -234,8 +235,8 @@ import Testing
         try disk.fail("read")
         let errors = try (1..<300).compactMap { try connection.read("c", "\($0)").error?.name }
         #expect(Set(errors).isSubset(of: ["unavailable", "corrupt"]))
-        // A suite is in memory as a whole.
-        #expect(errors.isEmpty == (adapter == .userdefaults))
+        // A suite is in memory as a whole, and so are the records of `memory`.
+        #expect(errors.isEmpty == [.userdefaults, .memory].contains(adapter))
         #expect(try connection.call("daemon.ping").result != nil)
         try disk.heal()
         try ledger.check(connection)
@@ -258,7 +259,7 @@ import Testing
     /// A directory may have been made just before a crash, so that finding it says nothing of the disk.
     @Test(arguments: [
         (StorageDisk.Adapter.sqlite, ["/disk"]), (.filesystem, ["/disk", "/disk/files", "/disk/files/c"]),
-        (.userdefaults, ["/disk", "/disk/.config"]),
+        (.userdefaults, ["/disk", "/disk/.config"]), (.memory, ["/disk"]),
     ])
     func directoriesAreSyncedWhetherTheyAreMadeOrFound(adapter: StorageDisk.Adapter, directories: [String]) throws {
         let disk = try StorageDisk(adapter)

@@ -209,6 +209,11 @@ enum StorageMatrix {
             name: "memory", definition: "plugin: memory",
             capabilities: ["concurrentReads", "fastReads", "transactions", "indexes", "sequences", "expiry"]),
         Adapter(
+            name: "log", definition: "plugin: memory, options: {log: $DIRECTORY/$PLACE}",
+            capabilities: [
+                "concurrentReads", "fastReads", "transactions", "durable", "indexes", "sequences", "expiry",
+            ]),
+        Adapter(
             name: "postgresql", definition: "plugin: postgresql, options: \(PostgreSQLServer.options("$PLACE"))",
             capabilities: ["concurrentReads", "transactions", "durable", "indexes", "sequences", "expiry"]),
         // The examples: a shared object in C, and a program in Python, which is a child always.

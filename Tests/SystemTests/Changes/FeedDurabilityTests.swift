@@ -10,6 +10,7 @@ import Testing
         arguments: [
             "isolation: inline, plugin: sqlite, options: {path: $DISK/main.sqlite}",
             "isolation: process, plugin: sqlite, options: {path: $DISK/main.sqlite}",
+            "plugin: memory, options: {log: $DISK/log}",
             "plugin: postgresql, options: {connection: $SERVER}",
         ])
     func powerIsCut(backend: String) throws {
@@ -71,6 +72,7 @@ import Testing
             "plugin: sqlite, options: {path: $DISK/main.sqlite}",
             "plugin: filesystem, options: {directory: $DISK/files}",
             "plugin: userdefaults, options: {suite: com.example.test}",
+            "plugin: memory, options: {log: $DISK/log}",
             "plugin: postgresql, options: {connection: $SERVER}",
         ])
     func expiryTimesAreThere(adapter: String) throws {

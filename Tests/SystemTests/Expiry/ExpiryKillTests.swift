@@ -9,6 +9,7 @@ import Testing
         "plugin: sqlite, options: {path: $DIRECTORY/main.sqlite}",
         "plugin: filesystem, options: {directory: $DIRECTORY/files}",
         "plugin: userdefaults, options: {suite: com.example.test}",
+        "plugin: memory, options: {log: $DIRECTORY/log}",
         "plugin: postgresql, options: \(PostgreSQLServer.options("main"))",
         "command: [$DIRECTORY/store.py], options: {path: $DIRECTORY/main.db}",
     ]

@@ -21,6 +21,7 @@ import Testing
         Kind(name: "sqlite", definition: "{plugin: sqlite, options: {path: FILE}}"),
         Kind(name: "sqlite in a child", definition: "{plugin: sqlite, isolation: process, options: {path: FILE}}"),
         Kind(name: "filesystem", definition: "{plugin: filesystem, options: {directory: FILE}}"),
+        Kind(name: "memory", definition: "{plugin: memory, options: {log: FILE}}"),
         Kind(name: "store.py", definition: "{command: [$DIRECTORY/store.py], options: {path: FILE}}"),
     ]
 
@@ -105,7 +106,11 @@ import Testing
         // An empty one in its place.
         #expect(try Command.run("rm", ["-r", other]).status == .exited(0))
         #expect(rename(main, "\(main)-kept") == 0)
-        if kind.name == "filesystem" { try Files.makeDirectory(main) } else { try Files.write("", to: main) }
+        if ["filesystem", "memory"].contains(kind.name) {
+            try Files.makeDirectory(main)
+        } else {
+            try Files.write("", to: main)
+        }
         try installation.configure(Self.configuration(kind.backend("main", at: "main")))
         #expect(try installation.startInVain().status == .exited(78))
     }

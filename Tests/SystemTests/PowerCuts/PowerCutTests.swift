@@ -8,6 +8,7 @@ struct PowerCutTests {
         "plugin: sqlite, options: {path: $DISK/main.sqlite}",
         "plugin: filesystem, options: {directory: $DISK/files}",
         "plugin: userdefaults, options: {suite: com.example.test}",
+        "plugin: memory, options: {log: $DISK/log}",
     ]
 
     /// An installation with its records and its state on the disk.

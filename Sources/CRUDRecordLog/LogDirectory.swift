@@ -24,7 +24,7 @@ package final class LogDirectory: LogFiles {
         (descriptor, isNew) = try Self.open(path, option: option, host)
         do {
             // A directory that is there may have been made just before a crash.
-            if isNew || !host.expectsStorage { try Self.syncParent(of: path) }
+            try Self.syncParent(of: path)
             lock = try FileLock(Self.lockName, in: descriptor, shownAs: "\(path)/\(Self.lockName)")
         } catch {
             close(descriptor)

@@ -9,11 +9,11 @@ extension BackendPlan {
     private static let timeout = Duration.seconds(10)
 
     /// An error for each collection whose records may go with a backend that is closed for its new definition: its
-    /// plugin is not durable, as one that keeps them in memory. To be asked while the backends are open and drained.
+    /// storage is not durable, as one in memory. To be asked while the backends are open and drained.
     func volatileRecords(_ current: Service, _ configuration: Configuration) -> [ConfigurationDiagnostic] {
         coming.flatMap { definition -> [ConfigurationDiagnostic] in
             guard let backend = leaving.first(where: { $0.definition.name == definition.name })?.backend,
-                !backend.plugin.capabilities.contains(.durable)
+                !backend.capabilities.contains(.durable)
             else { return [] }
             return current.control.catalog.entries(in: definition.name).compactMap { name, entry in
                 guard let place = entry.placement.authority, place.backend == definition.name,
@@ -23,7 +23,7 @@ extension BackendPlan {
                 return configuration.diagnostic(
                     at: definition.position,
                     "collection \(String(decoding: name, as: UTF8.self)) has \(count) in \(place), which may be lost "
-                        + "when that is closed for its new definition, as its plugin is not durable; --force does it "
+                        + "when that is closed for its new definition, as it is not durable; --force does it "
                         + "all the same")
             }
         }

@@ -49,6 +49,7 @@ AFTER ?= bench-results.json
 FALL ?= 10
 
 DOCUMENTS = README.md CHANGELOG.md LICENSE $(wildcard etc/*.md) etc/crudd.yaml systemd/README.md \
+	Sources/clients/python/README.md Sources/clients/python/crudd.py \
 	Sources/CRUDWire/PROTOCOL.md Sources/CRUDPluginABI/CHILD-PROTOCOL.md Plugins/Examples/memory.c \
 	Plugins/Examples/entries.h Plugins/Examples/removals.h Plugins/Examples/store.py Tests/Bench/README.md \
 	Sources/CRUDPluginABI/include/crudd_plugin.h $(wildcard Sources/CRUDClient/CRUDClient.docc/*.md) \

@@ -1,36 +1,82 @@
 import CRUDPluginKit
 
-/// A collection as a batch will leave it, which no reader sees yet.
+/// What a batch makes of a collection, which no reader sees yet.
+///
+/// It is kept apart from the records until the log has it. Then it is applied to them in place: where no reader is in
+/// the middle of a scan, not a node of a tree is copied.
 struct CollectionDraft {
     private let collection: MemoryCollection
-    private var records: RecordSet
+    private let keepsSequences: Bool
+    private let indexNumbers: [UInt32]
     /// Nil: there is no log.
     private let changes: Changes?
+    private var operations: [Operation] = []
+    /// What the mutations so far have made of the records that they concern; nil: one was removed.
+    private var pending: [PendingID: Record?] = [:]
+
+    private enum Operation {
+        case replace(Record?, by: Record)
+        case remove(Record, rememberedBy: Record?)
+    }
+
+    /// An id in the memory of the host, which is valid until the call returns.
+    private struct PendingID: Hashable {
+        let bytes: UnsafeRawBufferPointer
+
+        static func == (one: PendingID, other: PendingID) -> Bool { one.bytes.compare(to: other.bytes) == 0 }
+
+        func hash(into hasher: inout Hasher) { hasher.combine(bytes: bytes) }
+    }
 
     init(of collection: MemoryCollection, _ changes: Changes?) {
         self.collection = collection
         self.changes = changes
-        records = collection.snapshot
+        (keepsSequences, indexNumbers) = collection.withRecords { ($0.hasSequences, $0.indexes.map(\.number)) }
     }
 
-    func publish() {
-        collection.publish(records)
+    /// How many operations readers wait for at most, where a batch need not be seen at once.
+    private static let operationsAtOnce = 64
+
+    /// Has readers see what the batch has made.
+    ///
+    /// - Parameter isAtomic: whether they see all of it or nothing.
+    func publish(isAtomic: Bool) {
+        var rest = operations[...]
+        while !rest.isEmpty {
+            let part = isAtomic ? rest : rest.prefix(Self.operationsAtOnce)
+            collection.withRecords { records in
+                for operation in part {
+                    switch operation {
+                    case .replace(let old, let new): records.replace(old, by: new)
+                    case .remove(let old, let removal): records.remove(old, rememberedBy: removal)
+                    }
+                }
+            }
+            rest = rest[part.endIndex...]
+        }
     }
 
     /// Applies one mutation and returns whether it took effect.
     ///
-    /// - Parameter usedBytes: what the records of all collections count.
+    /// - Parameters:
+    ///   - mutation: the one at `position`.
+    ///   - position: its place in the batch.
+    ///   - batch: gets the outcome.
+    ///   - usedBytes: what the records of all collections count.
+    ///   - maximumBytes: what they may count.
     mutating func apply(
         _ mutation: Mutation<MemoryCollection>, _ position: Int, _ batch: borrowing WriteBatch<MemoryCollection>,
         usedBytes: inout Int, maximumBytes: Int
     ) -> Bool {
-        let old = records.byID.element(at: mutation.id)
+        let id = PendingID(bytes: mutation.id)
+        let old = pending[id] ?? collection.withRecords { $0.byID.element(at: mutation.id) }
         guard permits(mutation, position, batch, old) else { return false }
         let new: Record?
         switch mutation.kind {
         case .check: return batch.applied(position, replacing: false)
         case .remove:
             if let old { remove(old, sequence: mutation.sequence, at: batch.now, usedBytes: &usedBytes) }
+            if batch.count > 1 { pending[id] = .some(nil) }
             return batch.applied(position, replacing: false)
         case .setKeys: new = old?.replacing(keys: keys(of: mutation))
         default:
@@ -38,34 +84,38 @@ struct CollectionDraft {
                 in: collection.number, id: mutation.id, item: mutation.item, revision: mutation.revision,
                 expiresAt: mutation.expiresAt, sequence: mutation.sequence, keys: keys(of: mutation))
         }
-        let growth = (new?.size ?? 0) - (old?.size ?? 0)
+        // No record: keys were to be set of one that has just gone, which is not permitted.
+        guard let new else { return batch.refused(position, .notFound) }
+        let growth = new.size - (old?.size ?? 0)
         guard usedBytes + growth <= maximumBytes else { return batch.refused(position, .noSpace) }
         usedBytes += growth
-        records.replace(old, by: new)
-        if let new { changes?.store(new, replacing: old) }
+        operations.append(.replace(old, by: new))
+        if batch.count > 1 { pending[id] = new }
+        changes?.store(new, replacing: old)
         let isReplaced = old.map { !batch.call.hasExpired($0.expiresAt) } ?? false
         return batch.applied(position, replacing: mutation.kind == .put && isReplaced)
     }
 
     /// Removes a record. What is remembered of it is smaller than it.
     private mutating func remove(_ record: Record, sequence: UInt64, at now: Int64, usedBytes: inout Int) {
-        usedBytes -= records.size
-        let removal = records.remove(record, sequence: sequence, at: now)
+        let removal = keepsSequences ? Record(removalOf: record, sequence: sequence, at: now) : nil
+        usedBytes += (removal?.size ?? 0) - record.size
+        operations.append(.remove(record, rememberedBy: removal))
         changes?.remove(record, sequence: sequence, rememberedBy: removal)
-        usedBytes += records.size
     }
 
     /// Removes records that have expired.
     ///
-    /// - Returns: these records, and when the next one expires.
+    /// - Returns: these records.
     mutating func removeExpired(
         _ request: borrowing ExpiryRequest<MemoryCollection>, usedBytes: inout Int
-    ) -> (removed: [Record], nextExpiry: Int64?) {
-        let expired = records.expired(at: request.now, limit: request.limit)
+    ) -> [Record] {
+        let (now, limit) = (request.now, request.limit)
+        let expired = collection.withRecords { $0.expired(at: now, limit: limit) }
         for (number, record) in expired.enumerated() {
-            remove(record, sequence: request.firstSequence + UInt64(number), at: request.now, usedBytes: &usedBytes)
+            remove(record, sequence: request.firstSequence + UInt64(number), at: now, usedBytes: &usedBytes)
         }
-        return (expired, records.nextExpiry)
+        return expired
     }
 
     private func permits(
@@ -81,9 +131,10 @@ struct CollectionDraft {
 
     /// The keys that are not empty, with the numbers of their indexes.
     private func keys(of mutation: Mutation<MemoryCollection>) -> [Record.Key] {
-        records.indexes.enumerated().compactMap { position, index in
+        if indexNumbers.isEmpty { return [] }
+        return indexNumbers.enumerated().compactMap { position, number in
             let key = mutation.keys[position]
-            return key.isEmpty ? nil : (index.number, key)
+            return key.isEmpty ? nil : (number, key)
         }
     }
 }

@@ -152,22 +152,27 @@ final class MemoryBackend: StorageBackend {
             }
         }
         try commit(changes)
-        for draft in drafts.values { draft.publish() }
+        publish(drafts, isAtomic: batch.isAtomic)
         self.usedBytes = usedBytes
+    }
+
+    /// Has readers see what a batch has made. An atomic one over several collections is seen at once by a reader of one.
+    private func publish(_ drafts: [ObjectIdentifier: CollectionDraft], isAtomic: Bool) {
+        for draft in drafts.values { draft.publish(isAtomic: isAtomic) }
     }
 
     func removeExpired(_ request: borrowing ExpiryRequest<MemoryCollection>) throws(StorageFailure) -> Int64? {
         var draft = CollectionDraft(of: request.collection, changes)
         var usedBytes = usedBytes
         changes?.reset()
-        let (removed, nextExpiry) = draft.removeExpired(request, usedBytes: &usedBytes)
+        let removed = draft.removeExpired(request, usedBytes: &usedBytes)
         try commit(changes)
-        draft.publish()
+        draft.publish(isAtomic: false)
         self.usedBytes = usedBytes
         for (index, record) in removed.enumerated() {
             record.withSpan { request.emit(index, id: $0.extracting(record.idRange)) }
         }
-        return nextExpiry
+        return request.collection.withRecords { $0.nextExpiry }
     }
 
     func trimHistory(_ request: borrowing TrimRequest<MemoryCollection>) throws(StorageFailure) -> History {

@@ -27,6 +27,11 @@ final class MemoryCollection: Sendable {
         set { described.withLock { $0 = newValue } }
     }
 
+    /// Reads the records, or changes them, while no reader takes a snapshot.
+    func withRecords<Result>(_ body: (inout RecordSet) -> sending Result) -> sending Result {
+        records.withLock { body(&$0) }
+    }
+
     /// Has readers see `records` from now on.
     func publish(_ records: RecordSet) {
         // What this frees is freed when the lock is not held any more.

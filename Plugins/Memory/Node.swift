@@ -6,14 +6,25 @@
 struct Node<Element: TreeElement>: Sendable {
     private static var capacity: Int { 32 }
 
-    private(set) var elements: [Element]
+    private(set) var elements: [Entry]
     private(set) var children: [Node]
     /// How many elements there are here and below.
     private(set) var count = 0
     /// The least ``TreeElement/expiry`` of them.
     private var firstExpiry = Int64.max
 
-    init(elements: [Element] = [], children: [Node] = []) {
+    /// An element, with the beginning of its position.
+    struct Entry: Sendable {
+        let prefix: PositionPrefix
+        let element: Element
+
+        init(_ element: Element) {
+            prefix = element.withPosition { $0.prefix }
+            self.element = element
+        }
+    }
+
+    init(elements: [Entry] = [], children: [Node] = []) {
         self.elements = elements
         self.children = children
         count = children.reduce(elements.count) { $0 + $1.count }
@@ -37,12 +48,12 @@ struct Node<Element: TreeElement>: Sendable {
 
     private init(sorted elements: ArraySlice<Element>, height: Int, below: Int) {
         guard height > 0 else {
-            self.init(elements: Array(elements))
+            self.init(elements: elements.map { Entry($0) })
             return
         }
         let count = (elements.count + below + 1) / (below + 1)
         var rest = elements
-        var separators: [Element] = []
+        var separators: [Entry] = []
         var children: [Node] = []
         for number in 0..<count {
             // Without the elements between the children that are left.
@@ -50,20 +61,20 @@ struct Node<Element: TreeElement>: Sendable {
             children.append(
                 Node(sorted: rest.prefix(share), height: height - 1, below: (below + 1) / Self.filling - 1))
             rest = rest.dropFirst(share)
-            if let separator = rest.popFirst() { separators.append(separator) }
+            if let separator = rest.popFirst() { separators.append(Entry(separator)) }
         }
         self.init(elements: separators, children: children)
     }
 
     private var leastExpiry: Int64 {
-        children.reduce(elements.reduce(.max) { min($0, $1.expiry) }) { min($0, $1.firstExpiry) }
+        children.reduce(elements.reduce(.max) { min($0, $1.element.expiry) }) { min($0, $1.firstExpiry) }
     }
 
     // MARK: Reading
 
     func element(at position: Element.Position) -> Element? {
         let (index, isHere) = find(position)
-        if isHere { return elements[index] }
+        if isHere { return elements[index].element }
         return children.isEmpty ? nil : children[index].element(at: position)
     }
 
@@ -73,12 +84,12 @@ struct Node<Element: TreeElement>: Sendable {
         // The children from `start` to `end` reach into the range, and the elements between them lie in it.
         var index = isReversed ? end : start
         while start <= index, index <= end {
-            if isReversed, index < end, !body(elements[index]) { return false }
+            if isReversed, index < end, !body(elements[index].element) { return false }
             if !children.isEmpty {
                 let part = part(of: range, isFirst: index == start, isLast: index == end)
                 guard children[index].visit(part, isReversed: isReversed, body) else { return false }
             }
-            if !isReversed, index < end, !body(elements[index]) { return false }
+            if !isReversed, index < end, !body(elements[index].element) { return false }
             index += isReversed ? -1 : 1
         }
         return true
@@ -90,7 +101,7 @@ struct Node<Element: TreeElement>: Sendable {
         if isExact, range.lower == nil, range.upper == nil { return count }
         let (start, end) = bounds(of: range)
         guard start <= end else { return 0 }
-        var sum = isExact ? end - start : elements[start..<end].count { $0.expiry > now }
+        var sum = isExact ? end - start : elements[start..<end].count { $0.element.expiry > now }
         if children.isEmpty { return sum }
         for index in start...end {
             sum += children[index].count(part(of: range, isFirst: index == start, isLast: index == end), at: now)
@@ -119,9 +130,11 @@ struct Node<Element: TreeElement>: Sendable {
     /// The index of the first element that does not lie before a position, and whether it lies at it.
     private func find(_ position: Element.Position) -> (index: Int, isHere: Bool) {
         var (lower, upper) = (0, elements.count)
+        let prefix = position.prefix
         while lower < upper {
             let middle = (lower + upper) / 2
-            let order = elements[middle].withPosition { $0.compare(to: position) }
+            var order = elements[middle].prefix.compare(to: prefix)
+            if order == 0 { order = elements[middle].element.withPosition { $0.compare(to: position) } }
             if order == 0 { return (middle, true) }
             if order < 0 { lower = middle + 1 } else { upper = middle }
         }
@@ -133,7 +146,7 @@ struct Node<Element: TreeElement>: Sendable {
     var isOverfull: Bool { elements.count > Self.capacity }
 
     /// The node without its middle element as two nodes, and that element.
-    var halves: (left: Node, middle: Element, right: Node) {
+    var halves: (left: Node, middle: Entry, right: Node) {
         let middle = elements.count / 2
         return (
             Node(elements: Array(elements[..<middle]), children: Array(children.prefix(middle + 1))),
@@ -147,10 +160,10 @@ struct Node<Element: TreeElement>: Sendable {
         let (index, isHere) = find(position)
         var replaced: Element?
         if isHere {
-            replaced = elements[index]
-            elements[index] = element
+            replaced = elements[index].element
+            elements[index] = Entry(element)
         } else if children.isEmpty {
-            elements.insert(element, at: index)
+            elements.insert(Entry(element), at: index)
         } else {
             replaced = children[index].insert(element, at: position)
             if children[index].isOverfull { split(index) }
@@ -181,9 +194,9 @@ struct Node<Element: TreeElement>: Sendable {
         let (index, isHere) = find(position)
         let removed: Element?
         if children.isEmpty {
-            removed = isHere ? elements.remove(at: index) : nil
+            removed = isHere ? elements.remove(at: index).element : nil
         } else if isHere {
-            removed = elements[index]
+            removed = elements[index].element
             elements[index] = children[index].removeLast()
             refill(index)
         } else {
@@ -195,8 +208,8 @@ struct Node<Element: TreeElement>: Sendable {
     }
 
     /// Removes the last element of a node that is not empty.
-    private mutating func removeLast() -> Element {
-        let removed: Element
+    private mutating func removeLast() -> Entry {
+        let removed: Entry
         if children.isEmpty {
             removed = elements.removeLast()
         } else {
@@ -204,7 +217,7 @@ struct Node<Element: TreeElement>: Sendable {
             removed = children[last].removeLast()
             refill(last)
         }
-        update(removed: removed, inserted: nil)
+        update(removed: removed.element, inserted: nil)
         return removed
     }
 

@@ -2,6 +2,43 @@
 protocol TreePosition {
     /// Less than, equal to or greater than 0 as this position lies before, at or behind another.
     func compare(to other: Self) -> Int
+
+    /// A number that is in the same order, but may be the same for several positions.
+    var prefix: PositionPrefix { get }
+}
+
+/// The beginning of a position: what lies in a node beside an element, so that most comparisons need not read the
+/// element, which is elsewhere in memory.
+struct PositionPrefix: BitwiseCopyable, Sendable {
+    let high: UInt64
+    let low: UInt64
+
+    /// - Parameters:
+    ///   - high: what is compared first.
+    ///   - low: what is compared where that is equal.
+    init(_ high: UInt64, _ low: UInt64) {
+        self.high = high
+        self.low = low
+    }
+
+    /// The first 16 bytes, in their order.
+    init(_ bytes: UnsafeRawBufferPointer) {
+        guard bytes.count < 16 else {
+            high = UInt64(bigEndian: bytes.loadUnaligned(as: UInt64.self))
+            low = UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+            return
+        }
+        var words: (UInt64, UInt64) = (0, 0)
+        withUnsafeMutableBytes(of: &words) { $0.copyMemory(from: bytes) }
+        high = UInt64(bigEndian: words.0)
+        low = UInt64(bigEndian: words.1)
+    }
+
+    /// Less than, equal to or greater than 0 as this one lies before, at or behind another.
+    func compare(to other: PositionPrefix) -> Int {
+        if high != other.high { return high < other.high ? -1 : 1 }
+        return low == other.low ? 0 : low < other.low ? -1 : 1
+    }
 }
 
 /// What a tree holds: something that has a position in an order, and may expire.

@@ -44,6 +44,8 @@ extension UnsafeRawBufferPointer: TreePosition {
         let order = unsafe memcmp(start, otherStart, shared)
         return order != 0 ? Int(order) : count - other.count
     }
+
+    var prefix: PositionPrefix { PositionPrefix(self) }
 }
 
 /// A record in an index: ordered by its key there, then by id.
@@ -56,6 +58,8 @@ struct KeyedRecord: RecordEntry {
             let order = key.compare(to: other.key)
             return order != 0 ? order : id.compare(to: other.id)
         }
+
+        var prefix: PositionPrefix { key.prefix }
     }
 
     let record: Record
@@ -92,6 +96,11 @@ struct ExpiringRecord: RecordEntry {
             if expiresAt != other.expiresAt { return expiresAt < other.expiresAt ? -1 : 1 }
             return id.compare(to: other.id)
         }
+
+        /// By the order of unsigned numbers.
+        var prefix: PositionPrefix {
+            PositionPrefix(UInt64(bitPattern: expiresAt) ^ 1 << 63, id.prefix.high)
+        }
     }
 
     let record: Record
@@ -118,22 +127,22 @@ struct SequencedRecord: RecordEntry {
             if sequence != other.sequence { return sequence < other.sequence ? -1 : 1 }
             return id.compare(to: other.id)
         }
+
+        var prefix: PositionPrefix { PositionPrefix(sequence, id.prefix.high) }
     }
 
     /// Of one that was removed the id alone.
     let record: Record
-    let sequence: UInt64
+    var sequence: UInt64 { record.sequence }
     /// Nil if the record has no sequence number.
     init?(_ record: Record) {
         guard record.sequence != 0 else { return nil }
         self.record = record
-        sequence = record.sequence
     }
 
     /// A removal.
     init(removal: Record) {
         record = removal
-        sequence = removal.sequence
     }
 
     var isRemoved: Bool { record.kind == .removal }

@@ -70,15 +70,12 @@ struct RecordSet: Sendable {
 
     // MARK: Expiry and removals
 
-    /// Removes a record, and remembers that where there is the order by sequence.
+    /// Removes a record.
     ///
-    /// - Returns: what remembers it; nil: nothing does.
-    mutating func remove(_ record: Record, sequence: UInt64, at now: Int64) -> Record? {
+    /// - Parameter removal: what remembers it; nil: there is no order by sequence.
+    mutating func remove(_ record: Record, rememberedBy removal: Record?) {
         replace(record, by: nil)
-        guard bySequence != nil else { return nil }
-        let removal = Record(removalOf: record, sequence: sequence, at: now)
-        bySequence?.remember(removal)
-        return removal
+        if let removal { bySequence?.remember(removal) }
     }
 
     /// The records that have expired, those that expired first first.

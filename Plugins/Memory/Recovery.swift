@@ -150,19 +150,11 @@ struct Recovery {
 
     /// Records by id. Most comparisons are between the first bytes, which are beside the record.
     private static func sorted(_ records: Set<ByID>) -> [Record] {
-        let prefixed = records.map { key in (prefix: key.record.withPosition { $0.prefixNumber }, record: key.record) }
+        let prefixed = records.map { key in (prefix: key.record.withPosition { $0.prefix }, record: key.record) }
         return prefixed.sorted { one, other in
-            if one.prefix != other.prefix { return one.prefix < other.prefix }
+            let order = one.prefix.compare(to: other.prefix)
+            if order != 0 { return order < 0 }
             return one.record.withPosition { id in other.record.withPosition { id.compare(to: $0) < 0 } }
         }.map(\.record)
-    }
-}
-
-extension UnsafeRawBufferPointer {
-    /// The first eight bytes as a number that is in the same order.
-    fileprivate var prefixNumber: UInt64 {
-        var number: UInt64 = 0
-        withUnsafeMutableBytes(of: &number) { $0.copyBytes(from: self.prefix(8)) }
-        return UInt64(bigEndian: number)
     }
 }

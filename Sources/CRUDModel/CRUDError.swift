@@ -65,11 +65,13 @@ public struct CRUDError: Error, Sendable {
         public var column: Int?
         /// `outcome_unknown` of `record.deleteMatching`: how many records are known to have been deleted.
         public var deleted: Int?
+        /// `invalid_configuration`: every error of the file, where there are several.
+        public var errors: [String]?
 
         public init(
             member: String? = nil, limit: String? = nil, maximum: Int? = nil, revision: String? = nil,
             index: Int? = nil, path: String? = nil, node: String? = nil, file: String? = nil, line: Int? = nil,
-            column: Int? = nil, deleted: Int? = nil
+            column: Int? = nil, deleted: Int? = nil, errors: [String]? = nil
         ) {
             self.member = member
             self.limit = limit
@@ -82,6 +84,7 @@ public struct CRUDError: Error, Sendable {
             self.line = line
             self.column = column
             self.deleted = deleted
+            self.errors = errors
         }
     }
 }

@@ -89,7 +89,7 @@ package struct Daemon {
         let service = Service(
             configuration: configuration, plugins: plugins.all, backends: backends, control: control, cache: cache,
             loopCount: configuration.loopCount, logger: logger, decoding: try startDecoding(cache),
-            reload: { [reloader] options, completion in reloader.reload(options, completion: completion) })
+            reload: { [reloader] request, completion in reloader.execute(request, completion: completion) })
         service.setLayouts()
         let hasFinished = try serve(service, listening, shutdown)
         service.audit.finish()

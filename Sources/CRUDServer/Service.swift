@@ -25,12 +25,10 @@ final class Service: Sendable {
 
     /// Has the configuration read again; callable on any thread.
     ///
-    /// Its parameters are what to do with records whose place changes, and what is called once, on another thread, with
-    /// what has changed, or with why nothing has: `invalid_configuration` or `unavailable`.
+    /// Its parameters are what is asked for, and what is called once, on another thread, with the result as JSON text;
+    /// or with why nothing has changed: `invalid_configuration` or `unavailable`.
     typealias Reloading =
-        @Sendable (
-            Plan.Options, @escaping @Sendable (Result<ReloadChanges, CRUDError>) -> Void
-        ) -> Void
+        @Sendable (ReloadRequest, @escaping @Sendable (Result<[UInt8], CRUDError>) -> Void) -> Void
 
     init(
         configuration: Configuration, plugins: [Plugin], backends: [Backend], control: PlacementControl,

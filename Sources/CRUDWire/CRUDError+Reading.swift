@@ -30,6 +30,7 @@ extension CRUDError.Details {
             index: members.integer("index", text), path: members.string("path", text),
             node: members.value("node", text)?.verbatim(text), file: members.string("file", text),
             line: members.integer("line", text), column: members.integer("column", text),
-            deleted: members.integer("deleted", text))
+            deleted: members.integer("deleted", text),
+            errors: members.value("errors", text)?.elements(text)?.compactMap { $0.string(text) })
     }
 }

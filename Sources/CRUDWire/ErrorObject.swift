@@ -41,5 +41,6 @@ extension CRUDError.Details {
         number("line", line)
         number("column", column)
         number("deleted", deleted)
+        if let errors { writer.member("errors", strings: errors) }
     }
 }

@@ -16,7 +16,8 @@ struct ErrorReport {
 
     func text(asJSON: Bool) -> String {
         guard asJSON else {
-            return "crudctl: \(error.code.name): \(error.message.withVisibleControls)\n"
+            let lines = error.details.errors ?? [error.message]
+            return lines.map { "crudctl: \(error.code.name): \($0.withVisibleControls)\n" }.joined()
         }
         var writer = JSONWriter()
         error.write(to: &writer)

@@ -124,6 +124,7 @@ import Testing
         (["status"], #"daemon.status","params":{}}"#),
         (["reload"], #"daemon.reload","params":{}}"#),
         (["reload", "--force"], #"daemon.reload","params":{"force":true}}"#),
+        (["reload", "--dry-run", "--move"], #"daemon.reload","params":{"move":true,"dryRun":true}}"#),
         (["reload", "--force", "--move", "--detach"], #"daemon.reload","params":{"force":true,"move":true}}"#),
         (["call", "rpc.discover"], #"rpc.discover","params":{}}"#),
         (["call", "a.b", #"{"x": [1]}"#], #"a.b","params":{"x": [1]}}"#),

@@ -91,7 +91,7 @@ import Testing
         "collection.drop": ["collection", "ifEmpty?", "moved?"], "collection.reindex": ["collection"],
         "backend.list": [], "plugin.list": [], "session.hello": ["client?", "protocol?"], "daemon.ping": [],
         "daemon.status": [], "daemon.metrics": [], "daemon.slowLog": ["limit?"], "session.list": [],
-        "session.close": ["session"], "daemon.reload": ["force?", "move?"], "rpc.discover": [],
+        "session.close": ["session"], "daemon.reload": ["force?", "move?", "dryRun?"], "rpc.discover": [],
         "session.whoami": [], "request.cancel": ["id"], "access.check": ["method", "collection?", "user?"],
     ]
 

@@ -96,6 +96,13 @@ package struct Plan: Sendable {
     }
 }
 
+extension Plan.Question {
+    /// Whether a collection has records where it is, and how many.
+    package init(occupancyOf name: [UInt8], in place: CollectionPlace) {
+        self.init(subject: .occupancy, name: name, place: place, known: [])
+    }
+}
+
 extension CollectionRules {
     /// The names, of those that are given, whose wanted place may differ by other rules: an exact name by lookup, a
     /// glob by matching.

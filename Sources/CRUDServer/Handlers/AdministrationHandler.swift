@@ -101,11 +101,16 @@ final class AdministrationHandler {
 
     func reload(_ call: borrowing Call) {
         let options = Plan.Options(force: call.isTrue(.force), move: call.isTrue(.move))
+        guard !call.isTrue(.dryRun) else {
+            let overdue = CRUDError(.unavailable, "it takes long to find out what a reload would do")
+            let completion = delegated.begin(call, overdue: overdue)
+            return loop.service.reload(.dryRun(options), completion)
+        }
         let words = [options.force ? "force" : nil, options.move ? "move" : nil].compactMap(\.self)
         let completion = delegated.begin(
             call, overdue: CRUDError(.outcomeUnknown, "the reload takes long; the daemon's log will tell its outcome"),
             audit: AuditEntry.Details(subject: words.isEmpty ? nil : "with \(words.joined(separator: " and "))"))
-        loop.service.reload(options) { completion($0.map(\.json)) }
+        loop.service.reload(.reload(options), completion)
     }
 
     /// Executes what concerns all event loops.

@@ -4,6 +4,16 @@ import CRUDPlacement
 import CRUDStorage
 
 extension Plan {
+    /// What a reload makes of the collections that may change by it.
+    init(from current: Service, to configuration: Configuration, _ options: Options) {
+        let catalog = current.control.catalog
+        let names = current.rules.names(
+            placedDifferentlyBy: configuration.collections, among: Array(catalog.entries.keys)
+        ).union(catalog.restless)
+        let entries = Dictionary(uniqueKeysWithValues: names.map { ($0, catalog.entry($0)) })
+        self.init(configuration, entries, current.backends, options)
+    }
+
     /// What a configuration makes of collections, with the facts that this depends on.
     ///
     /// - Parameters:

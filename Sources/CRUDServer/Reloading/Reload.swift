@@ -66,12 +66,7 @@ final class Reload: PlacementChange {
     private static func plan(
         from current: Service, to configuration: Configuration, _ options: Plan.Options
     ) throws(ReloadRefusal) -> Plan {
-        let catalog = current.control.catalog
-        let names = current.rules.names(
-            placedDifferentlyBy: configuration.collections, among: Array(catalog.entries.keys)
-        ).union(catalog.restless)
-        let entries = Dictionary(uniqueKeysWithValues: names.map { ($0, catalog.entry($0)) })
-        let plan = Plan(configuration, entries, current.backends, options)
+        let plan = Plan(from: current, to: configuration, options)
         let diagnostics = configuration.diagnostics(of: plan.refusals)
         if !diagnostics.isEmpty { throw ReloadRefusal(diagnostics) }
         return plan
@@ -79,14 +74,7 @@ final class Reload: PlacementChange {
 
     /// What has changed.
     var changes: ReloadChanges {
-        let changes = former.configuration.changes(to: configuration)
-        let lines = backendPlan.changes + changes + fixed.changes(in: configuration) + plugins.warnings
-        let access = AccessComparison(
-            from: former.configuration.access, to: configuration.access,
-            collections: former.control.catalog.entries.keys)
-        return ReloadChanges(
-            lines: lines, gains: access.gains.map { "access: \($0)" }, moves: plan.moves,
-            cancelled: plan.cancellations)
+        ReloadChanges(from: former, to: configuration, backendPlan, plan, plugins, fixed)
     }
 
     // MARK: PlacementChange

@@ -6,8 +6,10 @@ struct ReloadRefusal: Error {
     let lines: [String]
     let error: CRUDError
 
-    /// How many of the errors a client is told; the log has them all.
+    /// How many of the errors the message has; the log has them all.
     private static let maximumReported = 10
+    /// How many it gets as lines of their own.
+    private static let maximumLines = 1000
 
     /// - Parameter diagnostics: at least one.
     init(_ diagnostics: [ConfigurationDiagnostic]) {
@@ -19,7 +21,9 @@ struct ReloadRefusal: Error {
         error = CRUDError(
             isOfSystem ? .unavailable : .invalidConfiguration,
             omitted > 0 ? "\(reported); and \(omitted) more, see the daemon's log" : reported,
-            details: .init(file: first?.file, line: first?.line, column: first?.column))
+            details: .init(
+                file: first?.file, line: first?.line, column: first?.column,
+                errors: lines.count > 1 ? Array(lines.prefix(Self.maximumLines)) : nil))
     }
 
     /// What prevents it, where that is not the configuration.

@@ -8,8 +8,8 @@ import Synchronization
 
 /// Has the configuration read again where a signal or an administrator asks for it, on the executor's thread.
 final class Reloader: Sendable {
-    /// Gets what has changed; or why nothing has: `invalid_configuration` or `unavailable`.
-    typealias Completion = @Sendable (Result<ReloadChanges, CRUDError>) -> Void
+    /// Gets the result as JSON text, or why there is none: `invalid_configuration` or `unavailable`.
+    typealias Completion = @Sendable (Result<[UInt8], CRUDError>) -> Void
 
     private struct State {
         /// What is served; nil until something is.
@@ -51,14 +51,17 @@ final class Reloader: Sendable {
         service?.control.executor.enqueue("reload") { [self] in reload(Plan.Options(), nil) }
     }
 
-    /// Has the configuration read again; callable on any thread once something is served.
+    /// Executes what an administrator asks for; callable on any thread once something is served.
     ///
-    /// - Parameters:
-    ///   - options: what to do with records whose place changes.
-    ///   - completion: called once, on the executor's thread.
-    func reload(_ options: Plan.Options, completion: @escaping Completion) {
+    /// - Parameter completion: called once, on the executor's thread.
+    func execute(_ request: ReloadRequest, completion: @escaping Completion) {
         let service = state.withLock { $0.service }
-        service?.control.executor.enqueue { [self] in reload(options, completion) }
+        service?.control.executor.enqueue { [self] in
+            switch request {
+            case .reload(let options): reload(options, completion)
+            case .dryRun(let options): completion(Result { () throws(CRUDError) in try dryRun(options) })
+            }
+        }
     }
 
     /// The daemon serves from now on, with these loops.
@@ -96,12 +99,23 @@ final class Reloader: Sendable {
             for line in lines { logger.notice("\(line)") }
             for line in changes.gains { logger.warning("\(line)") }
             manager.ready(service.summary)
-            completion?(.success(changes))
+            completion?(.success(changes.json))
         } catch {
             logger.error("the reload is refused, the old configuration stays in force:")
             for line in error.lines { logger.error("\(line)") }
             manager.ready("\(current.summary); the last reload was refused: \(error.lines[0])")
             completion?(.failure(error.error))
+        }
+    }
+
+    /// What a reload would change, as JSON text.
+    private func dryRun(_ options: Plan.Options) throws(CRUDError) -> [UInt8] {
+        guard case (let current?, let fixed?) = state.withLock({ ($0.service, $0.fixed) }) else { return [] }
+        do throws(ReloadRefusal) {
+            let (configuration, plugins) = try configuration(current)
+            return DryRun(of: configuration, after: current, plugins, fixed, options).json
+        } catch {
+            throw error.error
         }
     }
 

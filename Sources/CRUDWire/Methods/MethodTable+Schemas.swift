@@ -38,6 +38,16 @@ extension MethodTable {
         "index": #"{"type":["string","null"]}"#, "sort": #"{"enum":["id","storage","host"]}"#, "scanned": integer,
     ])
 
+    /// What `daemon.reload` returns beside its changes where it makes none.
+    static let dryRun: KeyValuePairs = [
+        "refusals": array(string),
+        "moving": array(object(["collection": string, "from": place, "to": place], optional: ["records": integer])),
+        "orphaned": array(
+            object(["collection": string, "backend": string, "format": format], optional: ["records": integer])),
+        "indexing": array(object(["collection": string, "property": string], optional: ["records": integer])),
+        "losses": array(string),
+    ]
+
     static let slowRequest = object(
         [
             "at": integer, "method": string, "collection": #"{"type":["string","null"]}"#, "seconds": number,
@@ -64,6 +74,7 @@ extension MethodTable {
         optional: [
             "member": string, "limit": string, "maximum": integer, "revision": string, "index": integer,
             "path": string, "node": "{}", "file": string, "line": integer, "column": integer, "deleted": integer,
+            "errors": array(string),
         ])
 
     static let backend = object(

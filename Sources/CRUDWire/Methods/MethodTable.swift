@@ -128,8 +128,9 @@ package enum MethodTable {
             required: [.id], result: empty),
         MethodDefinition(
             .daemonReload, "daemon.reload", .admin, "Reads the configuration again and returns what has changed.",
-            optional: [.force, .move],
-            result: object(["changes": array(string), "moves": array(string), "cancelled": array(string)]),
+            optional: [.force, .move, .dryRun],
+            result: object(
+                ["changes": array(string), "moves": array(string), "cancelled": array(string)], optional: dryRun),
             errors: ["invalid_configuration"]),
         MethodDefinition(
             .discover, "rpc.discover", .everybody, "Returns this document.", result: document),

@@ -8,7 +8,7 @@ package enum Parameter: Int, CaseIterable, Sendable {
     case filter, prefix, sort, limit, cursor, explain, all, ifEmpty, move, moved
     case session, ttl, expiresAt, after, wait, items
     case method, user
-    case sizes
+    case sizes, dryRun
     case increment, minimum, maximum, append, add, remove
 
     /// The name on the wire.
@@ -46,6 +46,7 @@ package enum Parameter: Int, CaseIterable, Sendable {
         case .method: "method"
         case .user: "user"
         case .sizes: "sizes"
+        case .dryRun: "dryRun"
         case .increment: "increment"
         case .minimum: "minimum"
         case .maximum: "maximum"
@@ -69,7 +70,7 @@ package enum Parameter: Int, CaseIterable, Sendable {
         case .protocolVersion, .limit, .session, .ttl, .expiresAt, .wait: .number
         case .increment, .minimum, .maximum, .append, .add, .remove: .object
         case .item, .patch, .filter, .upsert, .atomic, .explain, .all, .ifEmpty, .force, .move, .moved, .items,
-            .sizes:
+            .sizes, .dryRun:
             nil
         }
     }
@@ -77,7 +78,7 @@ package enum Parameter: Int, CaseIterable, Sendable {
     /// Whether it must be true or false.
     package var isBoolean: Bool {
         switch self {
-        case .upsert, .atomic, .explain, .all, .ifEmpty, .force, .move, .moved, .items, .sizes: true
+        case .upsert, .atomic, .explain, .all, .ifEmpty, .force, .move, .moved, .items, .sizes, .dryRun: true
         default: false
         }
     }
@@ -126,6 +127,7 @@ package enum Parameter: Int, CaseIterable, Sendable {
         case .items: #"{"type":"boolean","default":true,"description":"false: without items"}"#
         case .method: #"{"type":"string","description":"the name of a method"}"#
         case .user: #"{"type":"string","description":"a name or a number"}"#
+        case .dryRun: #"{"type":"boolean","description":"true: nothing is changed"}"#
         case .sizes: #"{"type":"boolean","description":"true: how long ids and items are together"}"#
         case .increment: Self.schema(ofOperands: "number", "what is added to the number at each path")
         case .minimum: Self.schema(ofOperands: "number", "what the number at each path is at most")

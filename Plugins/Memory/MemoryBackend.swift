@@ -156,7 +156,8 @@ final class MemoryBackend: StorageBackend {
         self.usedBytes = usedBytes
     }
 
-    /// Has readers see what a batch has made. An atomic one over several collections is seen at once by a reader of one.
+    /// Has readers see what a batch has made. A reader of one collection sees all that an atomic batch has changed in
+    /// it at once.
     private func publish(_ drafts: [ObjectIdentifier: CollectionDraft], isAtomic: Bool) {
         for draft in drafts.values { draft.publish(isAtomic: isAtomic) }
     }

@@ -160,7 +160,8 @@ let package = Package(
         tests("CRUDClientTests", ["CRUDClient", "CRUDModel", "CRUDTestSupport", "CRUDWire", "ScriptedDaemon", nio]),
         tests("CRUDInMemoryTests", ["CRUDInMemory", "CRUDClient", "CRUDModel", "CRUDTestSupport"]),
         tests("CRUDPluginKitTests", ["CRUDPluginABI", "CRUDPluginKit", "CRUDPluginTesting"]),
-        tests("CRUDRecordLogTests", ["CRUDRecordLog", "CRUDPluginKit", "CRUDPluginABI", "CRUDTestSupport"]),
+        tests(
+            "CRUDRecordLogTests", ["CRUDRecordLog", "CRUDPluginKit", "CRUDPluginABI", "CRUDTestSupport", "CLinux"]),
         tests("CRUDPluginTestingTests", ["CRUDPluginTesting", "PluginTestSupport", "CRUDTestSupport"]),
         tests("CRUDCtlTests", ["crudctl", "CRUDModel", "CRUDTestSupport", "ScriptedDaemon"]),
         tests(

@@ -26,20 +26,25 @@ struct Record: @unchecked Sendable {
     }
 
     fileprivate struct Header: BitwiseCopyable {
-        var expiresAt: Int64
-        var sequence: UInt64
         /// The next record of the log, and the one before; nil: there is none, or the record is in no log.
         var next: UnsafeRawPointer?
         var previous: UnsafeRawPointer?
+        /// What never changes.
+        let fixed: Fixed
         /// The segment that has it.
-        var segment: UInt32
-        var collection: UInt32
-        var keysSize: UInt32
-        var itemSize: UInt32
-        var idSize: UInt16
-        var keyCount: UInt16
-        var revisionSize: UInt8
-        var kind: UInt8
+        var segment: UInt32 = 0
+    }
+
+    fileprivate struct Fixed: BitwiseCopyable {
+        let expiresAt: Int64
+        let sequence: UInt64
+        let collection: UInt32
+        let keysSize: UInt32
+        let itemSize: UInt32
+        let idSize: UInt16
+        let keyCount: UInt16
+        let revisionSize: UInt8
+        let kind: UInt8
     }
 
     /// What stands before the bytes of each key.
@@ -66,8 +71,8 @@ struct Record: @unchecked Sendable {
         revision: UnsafeRawBufferPointer, expiresAt: Int64, sequence: UInt64, keys: [Key]
     ) {
         let keysSize = keys.reduce(0) { $0 + MemoryLayout<KeyHeader>.size + $1.bytes.count }
-        let header = Header(
-            expiresAt: expiresAt, sequence: sequence, segment: 0, collection: collection, keysSize: UInt32(keysSize),
+        let header = Fixed(
+            expiresAt: expiresAt, sequence: sequence, collection: collection, keysSize: UInt32(keysSize),
             itemSize: UInt32(item.count), idSize: UInt16(id.count), keyCount: UInt16(keys.count),
             revisionSize: UInt8(revision.count), kind: kind.rawValue)
         self.init(header) { bytes in
@@ -87,9 +92,9 @@ struct Record: @unchecked Sendable {
         }
     }
 
-    private init(_ header: Header, _ fill: (UnsafeMutableRawBufferPointer) -> Void) {
+    private init(_ header: Fixed, _ fill: (UnsafeMutableRawBufferPointer) -> Void) {
         let size = header.bytesSize
-        storage = Storage.create(minimumCapacity: size) { _ in header }
+        storage = Storage.create(minimumCapacity: size) { _ in Header(fixed: header) }
         storage.withUnsafeMutablePointerToElements { fill(UnsafeMutableRawBufferPointer(start: $0, count: size)) }
     }
 
@@ -106,30 +111,26 @@ struct Record: @unchecked Sendable {
 
     // MARK: Parts
 
-    private var header: Header { storage.withUnsafeMutablePointerToHeader { $0.pointee } }
+    private var header: Fixed { storage.withUnsafeMutablePointerToHeader { $0.pointee.fixed } }
 
-    var expiresAt: Int64 { storage.withUnsafeMutablePointerToHeader { $0.pointee.expiresAt } }
-    var sequence: UInt64 { storage.withUnsafeMutablePointerToHeader { $0.pointee.sequence } }
-    var collection: UInt32 { storage.withUnsafeMutablePointerToHeader { $0.pointee.collection } }
-    var kind: Kind { storage.withUnsafeMutablePointerToHeader { Kind(rawValue: $0.pointee.kind) ?? .record } }
+    var expiresAt: Int64 { header.expiresAt }
+    var sequence: UInt64 { header.sequence }
+    var collection: UInt32 { header.collection }
+    var kind: Kind { Kind(rawValue: header.kind) ?? .record }
 
     /// Where the parts lie in the bytes.
-    var idRange: Range<Int> { 0..<storage.withUnsafeMutablePointerToHeader { Int($0.pointee.idSize) } }
+    var idRange: Range<Int> { 0..<Int(header.idSize) }
     var revisionRange: Range<Int> {
-        storage.withUnsafeMutablePointerToHeader { header in
-            let start = Int(header.pointee.idSize)
-            return start..<start + Int(header.pointee.revisionSize)
-        }
+        let header = header
+        return Int(header.idSize)..<Int(header.idSize) + Int(header.revisionSize)
     }
     private var keysRange: Range<Int> {
         let start = revisionRange.upperBound
         return start..<start + Int(header.keysSize)
     }
     var itemRange: Range<Int> {
-        storage.withUnsafeMutablePointerToHeader { header in
-            let end = header.pointee.bytesSize
-            return end - Int(header.pointee.itemSize)..<end
-        }
+        let header = header
+        return header.bytesSize - Int(header.itemSize)..<header.bytesSize
     }
 
     /// Where the key of an index lies; nil: the record is unkeyed there.
@@ -151,7 +152,7 @@ struct Record: @unchecked Sendable {
     /// Lends id, revision, keys and item.
     func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
         storage.withUnsafeMutablePointers { header, bytes in
-            body(UnsafeRawBufferPointer(start: bytes, count: header.pointee.bytesSize))
+            body(UnsafeRawBufferPointer(start: bytes, count: header.pointee.fixed.bytesSize))
         }
     }
 
@@ -168,7 +169,7 @@ struct Record: @unchecked Sendable {
     }
 }
 
-extension Record.Header {
+extension Record.Fixed {
     var bytesSize: Int { Int(idSize) + Int(revisionSize) + Int(keysSize) + Int(itemSize) }
 }
 
@@ -212,8 +213,8 @@ extension Record {
     /// - Parameter bytes: as many as the header says.
     init(_ logged: LoggedHeader, _ kind: Kind, bytes: UnsafeRawBufferPointer) {
         self.init(
-            Header(
-                expiresAt: logged.expiresAt, sequence: logged.sequence, segment: 0, collection: logged.collection,
+            Fixed(
+                expiresAt: logged.expiresAt, sequence: logged.sequence, collection: logged.collection,
                 keysSize: logged.keysSize, itemSize: logged.itemSize, idSize: logged.idSize,
                 keyCount: logged.keyCount, revisionSize: logged.revisionSize, kind: kind.rawValue)
         ) { $0.copyMemory(from: bytes) }

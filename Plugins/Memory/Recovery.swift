@@ -20,14 +20,24 @@ struct Recovery {
     /// A record that another one with the same id is equal to.
     private struct ByID: Hashable {
         let record: Record
+        /// That of the id, so that the record itself is rarely read.
+        private let idHash: Int
+
+        init(_ record: Record) {
+            self.record = record
+            idHash = record.withPosition { id in
+                var hasher = Hasher()
+                hasher.combine(bytes: id)
+                return hasher.finalize()
+            }
+        }
 
         static func == (one: ByID, other: ByID) -> Bool {
-            one.record.withPosition { id in other.record.withPosition { id.compare(to: $0) == 0 } }
+            one.idHash == other.idHash
+                && one.record.withPosition { id in other.record.withPosition { id.compare(to: $0) == 0 } }
         }
 
-        func hash(into hasher: inout Hasher) {
-            record.withPosition { hasher.combine(bytes: $0) }
-        }
+        func hash(into hasher: inout Hasher) { hasher.combine(idHash) }
     }
 
     /// A removal that another one with the same number and id is equal to.
@@ -35,7 +45,7 @@ struct Recovery {
         let removal: Record
 
         static func == (one: BySequence, other: BySequence) -> Bool {
-            one.removal.sequence == other.removal.sequence && ByID(record: one.removal) == ByID(record: other.removal)
+            one.removal.sequence == other.removal.sequence && ByID(one.removal) == ByID(other.removal)
         }
 
         func hash(into hasher: inout Hasher) {
@@ -88,12 +98,12 @@ struct Recovery {
     }
 
     private mutating func store(_ record: Record, in collection: Recovered, _ segment: UInt64) {
-        if let old = collection.records.update(with: ByID(record: record)) { live.remove(old.record) }
+        if let old = collection.records.update(with: ByID(record)) { live.remove(old.record) }
         live.append(record, segment: segment)
     }
 
     private mutating func remove(_ removal: Record, from collection: Recovered) {
-        if let old = collection.records.remove(ByID(record: removal)) { live.remove(old.record) }
+        if let old = collection.records.remove(ByID(removal)) { live.remove(old.record) }
     }
 
     private mutating func remember(_ removal: Record, in collection: Recovered, _ segment: UInt64) {

@@ -1,3 +1,4 @@
+import CLinux
 import CRUDPluginKit
 import CRUDRecordLog
 import CRUDTestSupport
@@ -54,8 +55,14 @@ import Testing
         return (0..<size).map { byte &+ UInt8(truncatingIfNeeded: $0) }
     }
 
-    @Test func checksAreThoseOfTheStandard() throws {
-        // The header of a segment has one, and so has a frame: a log that is read by another processor is the same.
+    /// The check value of CRC-32C, as a whole and in two parts: a log that is read by another processor is the same.
+    @Test func checksumsAreThoseOfTheStandard() {
+        let digits = Array("123456789".utf8)
+        #expect(clinux_crc32c(0, digits, 9) == 0xE306_9283)
+        #expect(clinux_crc32c(clinux_crc32c(0, digits, 4), Array(digits[4...]), 5) == 0xE306_9283)
+    }
+
+    @Test func isTheSameLogWhenItIsOpenedAgain() throws {
         let files = MemoryFiles(seed: 1)
         var model = try Model(files)
         try model.commit([1, 2, 3])

@@ -156,8 +156,7 @@ final class MemoryBackend: StorageBackend {
         self.usedBytes = usedBytes
     }
 
-    /// Has readers see what a batch has made. A reader of one collection sees all that an atomic batch has changed in
-    /// it at once.
+    /// Has readers see what a batch has made.
     private func publish(_ drafts: [ObjectIdentifier: CollectionDraft], isAtomic: Bool) {
         for draft in drafts.values { draft.publish(isAtomic: isAtomic) }
     }

@@ -59,7 +59,7 @@ public final class CRUDClient: Sendable {
     /// One thread for all clients of the process that have no event loop group of their own.
     private static let eventLoops = MultiThreadedEventLoopGroup(numberOfThreads: 1)
 
-    private let timeout: Duration
+    let timeout: Duration
     private let calls: CallQueue
     private let lastID = Atomic(0)
 

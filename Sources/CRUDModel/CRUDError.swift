@@ -14,6 +14,8 @@ public struct CRUDError: Error, Sendable {
     public var cause: (any Error)?
     /// Whether the message names the collection, and the record if there is one.
     package var namesSubject = false
+    /// Whether the message says what the cause says.
+    package var tellsCause = false
 
     public init(_ code: Code, _ message: String, details: Details = Details(), cause: (any Error)? = nil) {
         self.code = code
@@ -91,7 +93,11 @@ public struct CRUDError: Error, Sendable {
 
 extension CRUDError: CustomStringConvertible {
     /// `record_not_found: there is no record "x"`, followed by the cause.
-    public var description: String {
-        "\(code.name): \(message)" + (cause.map { " (\($0))" } ?? "")
+    public var description: String { "\(code.name): \(text)" }
+
+    /// The message, followed by the cause if it does not tell that.
+    package var text: String {
+        guard let cause, !tellsCause else { return message }
+        return "\(message) (\(cause))"
     }
 }

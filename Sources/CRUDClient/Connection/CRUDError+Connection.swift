@@ -41,14 +41,27 @@ extension CRUDError {
         let message = "cannot connect to the daemon at \(path): \(reason)"
         guard let error = cause as? IOError, error.errnoCode == EACCES else {
             let isAbsent = [ENOENT, ECONNREFUSED].contains((cause as? IOError)?.errnoCode)
-            return CRUDError(.unavailable, message + (isAbsent ? "; is crudd running?" : ""), cause: cause)
+            return CRUDError(.unavailable, message + (isAbsent ? "; is crudd running?" : "")).telling(cause)
         }
         let hint = SocketGroup.name(ofSocketAt: path).map { "; join the group \($0), whose members may" } ?? ""
-        return CRUDError(.permissionDenied, message + hint, cause: cause)
+        return CRUDError(.permissionDenied, message + hint).telling(cause)
     }
 
     static func connectionLost(path: String, _ cause: (any Error)?) -> CRUDError {
-        CRUDError(.unavailable, "the daemon at \(path) closed the connection", cause: cause)
+        let message = "the daemon at \(path) closed the connection"
+        guard let cause else { return CRUDError(.unavailable, message) }
+        // As above.
+        let reason =
+            (cause as? IOError).map { unsafe String(cString: strerror($0.errnoCode)) } ?? String(describing: cause)
+        return CRUDError(.unavailable, "\(message): \(reason)").telling(cause)
+    }
+
+    /// This error with its cause, which the message tells.
+    private func telling(_ cause: any Error) -> CRUDError {
+        var error = self
+        error.cause = cause
+        error.tellsCause = true
+        return error
     }
 
     static func protocolViolation(path: String, _ violation: String) -> CRUDError {

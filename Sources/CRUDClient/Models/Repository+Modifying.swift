@@ -3,9 +3,6 @@ import CRUDModel
 
 /// Changes that depend on the present record.
 extension Repository {
-    /// How long ``modify(id:_:)`` retries.
-    private static var modifyTimeout: Duration { .seconds(30) }
-
     /// Changes a record that others may change concurrently.
     ///
     /// ```swift
@@ -22,15 +19,15 @@ extension Repository {
     ///   - change: is called once for each attempt, in the caller's isolation. It should have no other effects.
     /// - Returns: the new record.
     /// - Throws: ``CRUDError/Code/recordNotFound``; ``CRUDError/Code/unavailable``, with a ``DeadlineExceeded`` as its
-    ///   ``CRUDError/cause``, if there were conflicts for 30 seconds, or until an earlier deadline of
-    ///   ``CRUDClient/withDeadline(in:_:)``: nothing was changed; the errors of `change`; a `DecodingError` if the item
-    ///   is not a `Model`.
+    ///   ``CRUDError/cause``, if there were conflicts until the time of a call was over (``RecordStore/timeout``, or an
+    ///   earlier deadline of ``CRUDClient/withDeadline(in:_:)``): nothing was changed; the errors of `change`; a
+    ///   `DecodingError` if the item is not a `Model`.
     @discardableResult
     public nonisolated(nonsending) func modify(
         id: some RecordIDConvertible, _ change: (inout Model) throws -> Void
     ) async throws -> Model {
         let id = id.recordID
-        return try await CRUDClient.withDeadline(in: Self.modifyTimeout) {
+        return try await CRUDClient.withDeadline(in: store.timeout) {
             var attempts = 0
             while true {
                 let record = try await store.readVersioned(id: id, as: Model.self)

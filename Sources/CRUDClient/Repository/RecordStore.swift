@@ -8,6 +8,10 @@ public protocol RecordStore: CRUDRepository {
     /// The name of the collection.
     var collection: String { get }
 
+    /// How long a call may take unless ``CRUDClient/withDeadline(in:_:)`` says otherwise, and how long
+    /// ``Repository/modify(id:_:)`` retries.
+    var timeout: Duration { get }
+
     /// Stores a new record that expires: from that instant on it is not there, and soon after it is deleted.
     ///
     /// - Parameters:
@@ -236,4 +240,9 @@ extension RecordStore {
             id: id, with: nil, applying: operations, ifRevision: ifRevision, upsert: false, expiry: nil, as: type
         ).item
     }
+}
+
+extension RecordStore {
+    /// 30 seconds.
+    public var timeout: Duration { .seconds(30) }
 }

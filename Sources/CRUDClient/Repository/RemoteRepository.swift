@@ -12,6 +12,9 @@ public struct RemoteRepository: RecordStore {
     /// The collection's name.
     public let collection: String
 
+    /// The client's ``CRUDClient/Options/timeout``.
+    public var timeout: Duration { client.timeout }
+
     @discardableResult
     public func create<Item: Encodable>(id: String, item: Item) async throws -> Revision {
         try await create(id: id, item: item, expiresIn: nil)

@@ -41,12 +41,12 @@ public struct InMemoryRepository: RecordStore {
 
     public func readVersioned<Item: Decodable>(id: String, as type: Item.Type) async throws -> Versioned<Item> {
         try await yield()
-        return try database.record(id, in: collection).versioned()
+        return try database.record(id, in: collection).versioned(in: collection)
     }
 
     public func readVersioned<Item: Decodable>(ids: [String], as type: Item.Type) async throws -> [Versioned<Item>] {
         try await yield()
-        return try database.records(ids, in: collection).map { try $0.versioned() }
+        return try database.records(ids, in: collection).map { try $0.versioned(in: collection) }
     }
 
     public func exists(id: String) async throws -> Bool {
@@ -56,7 +56,7 @@ public struct InMemoryRepository: RecordStore {
 
     public func query<Item: Decodable>(_ query: RecordQuery, as type: Item.Type) async throws -> RecordPage<Item> {
         try await yield()
-        return try RecordPage(json: database.page(query, in: collection), of: query)
+        return try RecordPage(json: database.page(query, in: collection), of: query, in: collection)
     }
 
     public func changes(_ query: ChangeQuery) async throws -> ChangePage {
@@ -139,7 +139,7 @@ public struct InMemoryRepository: RecordStore {
         }
         // The daemon's reply to a patch does not have it either.
         record.expiresAt = nil
-        return try record.versioned()
+        return try record.versioned(in: collection)
     }
 
     @discardableResult

@@ -14,7 +14,8 @@ struct Record {
         Versioned(id: String(decoding: id, as: UTF8.self), item: item, revision: revision, expiresAt: expiresAt)
     }
 
-    func versioned<Item: Decodable>() throws -> Versioned<Item> {
-        try versioned().map { try $0.decoded() }
+    func versioned<Item: Decodable>(in collection: String) throws -> Versioned<Item> {
+        let record = versioned()
+        return try record.map { try $0.decoded(of: record.id, in: collection) }
     }
 }

@@ -18,12 +18,14 @@ public struct ChangeSequence<Item: Sendable>: AsyncSequence, Sendable {
     let store: any RecordStore
     let query: Result<ChangeQuery, any Error>
     let decode: @Sendable (EncodedItem) throws -> Item
+    /// What is told of records that cannot be decoded; nil: they are errors.
+    var report: (@Sendable (UndecodableRecord) -> Void)?
 
     /// How long a store holds back its reply while nothing changes.
     static var wait: Duration { .seconds(15) }
 
     public func makeAsyncIterator() -> Iterator {
-        Iterator(store: store, query: query, decode: decode)
+        Iterator(store: store, query: query, decode: decode, report: report)
     }
 
     public struct Iterator: AsyncIteratorProtocol {
@@ -31,14 +33,17 @@ public struct ChangeSequence<Item: Sendable>: AsyncSequence, Sendable {
         /// For the next page; nil after an error.
         fileprivate var query: Result<ChangeQuery, any Error>?
         fileprivate let decode: @Sendable (EncodedItem) throws -> Item
+        fileprivate let report: (@Sendable (UndecodableRecord) -> Void)?
         /// What is left of the page, and its cursor.
         private var page: ArraySlice<Change<EncodedItem>.Kind> = []
         private var pageCursor: Cursor?
 
         fileprivate init(
             store: any RecordStore, query: Result<ChangeQuery, any Error>,
-            decode: @escaping @Sendable (EncodedItem) throws -> Item
+            decode: @escaping @Sendable (EncodedItem) throws -> Item,
+            report: (@Sendable (UndecodableRecord) -> Void)?
         ) {
+            self.report = report
             self.store = store
             self.query = query
             self.decode = decode
@@ -48,11 +53,16 @@ public struct ChangeSequence<Item: Sendable>: AsyncSequence, Sendable {
         ///
         /// - Throws: ``CRUDError/Code/cursorExpired``: begin again at ``Cursor/start``;
         ///   ``CRUDError/Code/unsupported`` if the collection does not remember its changes;
-        ///   ``CRUDError/Code/invalidQuery``; a `DecodingError` if an item is not an `Item`.
+        ///   ``CRUDError/Code/invalidQuery``; a `DecodingError`, whose description names the record, if an item is not
+        ///   an `Item`, unless that is reported; see ``Repository/reportingUndecodable(_:)``.
         public mutating func next() async throws -> Change<Item>? {
             guard let result = query.take() else { return nil }
             var query = try result.get()
-            while page.isEmpty {
+            while true {
+                if let next = try takeChange(&query) {
+                    self.query = .success(query)
+                    return Change(next, cursor: query.after)
+                }
                 // A `now` that waited and was sent again, after a lost connection, would be a later one.
                 query.wait = query.after.text == Cursor.now.text ? .zero : ChangeSequence.wait
                 let next = try await Self.page(of: store, query)
@@ -60,11 +70,21 @@ public struct ChangeSequence<Item: Sendable>: AsyncSequence, Sendable {
                 pageCursor = next.cursor
                 if page.isEmpty { query.after = next.cursor }
             }
-            let kind = try page.removeFirst().map(decode)
-            // Behind the last change of the page, and only there, none of it would come again.
-            if page.isEmpty, let pageCursor { query.after = pageCursor }
-            self.query = .success(query)
-            return Change(kind, cursor: query.after)
+        }
+
+        /// The next change of the page that is not reported instead; nil if there is none.
+        private mutating func takeChange(_ query: inout ChangeQuery) throws -> Change<Item>.Kind? {
+            while let next = page.popFirst() {
+                // Behind the last change of the page, and only there, none of it would come again.
+                if page.isEmpty, let pageCursor { query.after = pageCursor }
+                do {
+                    return try next.map(decode)
+                } catch {
+                    guard case .saved(let record) = next else { throw error }
+                    try Undecodable.report(error, record.id, record.revision, in: store.collection, to: report)
+                }
+            }
+            return nil
         }
 
         /// The next page, retried while the store is unavailable, or has no room for another one that waits.

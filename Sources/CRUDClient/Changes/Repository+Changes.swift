@@ -33,7 +33,8 @@ extension Repository {
         _ query: Query<Model>, after cursor: Cursor = .start, as type: Part.Type
     ) -> ChangeSequence<Part> {
         ChangeSequence(
-            store: store, query: Result { try query.changeQuery(after: cursor) }, decode: { try $0.decoded() })
+            store: store, query: Result { try query.changeQuery(after: cursor) }, decode: { try $0.decoded() },
+            report: report)
     }
 }
 

@@ -5,17 +5,20 @@ public struct RecordSequence<Model: Decodable & Sendable>: AsyncSequence, Sendab
     let store: any RecordStore
     let query: Result<RecordQuery, any Error>
     let limit: Int?
+    /// What is told of records that cannot be decoded; nil: they are errors.
+    let report: (@Sendable (UndecodableRecord) -> Void)?
 
     public func makeAsyncIterator() -> Iterator {
-        Iterator(store: store, query: query, remaining: limit)
+        Iterator(store: store, query: query, report: report, remaining: limit)
     }
 
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let store: any RecordStore
         fileprivate let query: Result<RecordQuery, any Error>
+        fileprivate let report: (@Sendable (UndecodableRecord) -> Void)?
         /// How many records the query's limit still allows; nil: any number.
         fileprivate var remaining: Int?
-        fileprivate var page: ArraySlice<Versioned<Model>> = []
+        fileprivate var page: ArraySlice<Versioned<DecodedItem<Model>>> = []
         fileprivate var place = Place.start
 
         fileprivate enum Place {
@@ -28,25 +31,38 @@ public struct RecordSequence<Model: Decodable & Sendable>: AsyncSequence, Sendab
         ///
         /// - Throws: the errors of ``Repository/fetch(_:)-(Query<Model>)``.
         public mutating func next() async throws -> Model? {
-            while page.isEmpty {
+            while true {
                 guard remaining != 0 else { return nil }
-                let cursor: Cursor?
-                switch place {
-                case .start: cursor = nil
-                case .after(let next): cursor = next
-                case .end: return nil
+                if page.isEmpty, try await !readPage() { return nil }
+                guard let next = page.popFirst() else { continue }
+                do {
+                    guard let record = try next.decoded(in: store.collection, report) else { continue }
+                    remaining = remaining.map { $0 - 1 }
+                    return record.item
+                } catch {
+                    (page, place) = ([], .end)
+                    throw error
                 }
-                place = .end
-                var request = try query.get()
-                request.cursor = cursor
-                // Without a limit, a page has a thousand records.
-                if let remaining, remaining < DefaultLimits.pageRecords { request.limit = remaining }
-                let result = try await store.page(request, as: Model.self)
-                page = result.records.prefix(remaining ?? .max)
-                remaining = remaining.map { $0 - page.count }
-                place = result.next.map(Place.after) ?? .end
             }
-            return page.removeFirst().item
+        }
+
+        /// Reads the next page; false if there is none.
+        private mutating func readPage() async throws -> Bool {
+            let cursor: Cursor?
+            switch place {
+            case .start: cursor = nil
+            case .after(let next): cursor = next
+            case .end: return false
+            }
+            place = .end
+            var request = try query.get()
+            request.cursor = cursor
+            // Without a limit, a page has a thousand records.
+            if let remaining, remaining < DefaultLimits.pageRecords { request.limit = remaining }
+            let result = try await store.page(request, as: DecodedItem<Model>.self)
+            page = result.records[...]
+            place = result.next.map(Place.after) ?? .end
+            return true
         }
     }
 }

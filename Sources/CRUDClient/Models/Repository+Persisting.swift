@@ -53,6 +53,6 @@ extension Repository {
                 id: try ModelCoding.recordID(of: model))
         }
         var series = PatchSeries(patches, in: store)
-        return try await series.execute().map { try $0.decoded() }
+        return try await zip(patches, series.execute()).map { try $1.decoded(of: $0.id, in: store.collection) }
     }
 }

@@ -9,7 +9,8 @@ extension Repository {
     /// A record whose stored bytes cannot be decoded is left out, here and wherever many records are read;
     /// ``RecordPage/corrupt`` and the daemon's log name it.
     ///
-    /// - Throws: ``CRUDError/Code/invalidQuery``; a `DecodingError` if an item is not a `Model`.
+    /// - Throws: ``CRUDError/Code/invalidQuery``; a `DecodingError`, whose description names the record, if an item is
+    ///   not a `Model`, unless that is reported; see ``reportingUndecodable(_:)``.
     public func fetch(_ query: Query<Model>) async throws -> [Model] {
         try await fetch(query, as: Model.self)
     }
@@ -49,7 +50,7 @@ extension Repository {
 
     /// The records that a query selects, as values of another type, such as one with few of the properties.
     public func records<Part: Decodable & Sendable>(_ query: Query<Model>, as type: Part.Type) -> RecordSequence<Part> {
-        RecordSequence(store: store, query: Result { try query.recordQuery() }, limit: query.limit)
+        RecordSequence(store: store, query: Result { try query.recordQuery() }, limit: query.limit, report: report)
     }
 
     /// How the first page of the records that a query selects is found: by which index, and with how much work.

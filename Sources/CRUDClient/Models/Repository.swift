@@ -19,6 +19,8 @@ import CRUDModel
 public struct Repository<Model: Codable & Sendable>: Sendable {
     /// The store that has the records.
     public let store: any RecordStore
+    /// What is told of records that are not a `Model`; nil: they are errors.
+    var report: (@Sendable (UndecodableRecord) -> Void)?
 
     public init(_ store: any RecordStore) {
         self.store = store
@@ -44,9 +46,11 @@ public struct Repository<Model: Codable & Sendable>: Sendable {
     ///
     /// - Parameter ids: at most as many as the daemon's limit `batch` (1000).
     /// - Returns: the records that exist, in the order of `ids`; a repeated id is read once.
-    /// - Throws: a `DecodingError` if an item is not a `Model`.
+    /// - Throws: a `DecodingError` if an item is not a `Model`, unless that is reported; see
+    ///   ``reportingUndecodable(_:)``.
     public func read(ids: [some RecordIDConvertible]) async throws -> [Model] {
-        try await store.read(ids: ids.map(\.recordID))
+        try await store.readVersioned(ids: ids.map(\.recordID), as: DecodedItem<Model>.self)
+            .compactMap { try $0.decoded(in: store.collection, report)?.item }
     }
 
     /// Returns whether a record exists.

@@ -74,7 +74,7 @@ extension RecordStore {
     ) async throws -> Versioned<Item> {
         let outcome = try await execute(action, id, expiry)
         guard let item = outcome.item, let revision = outcome.revision else { throw CRUDError.malformed(.batch) }
-        return Versioned(id: id, item: try item.decoded(), revision: revision)
+        return Versioned(id: id, item: try item.decoded(of: id, in: collection), revision: revision)
     }
 
     private func write(_ action: RecordOperation.Action, _ id: String, _ expiry: Expiry?) async throws -> Revision {

@@ -33,7 +33,9 @@ extension RemoteRepository {
         guard let item = result.value("item"), let revision = result.string("revision") else {
             throw CRUDError.malformed(.patch)
         }
-        return Versioned(id: id, item: try ItemCoding.item(from: item), revision: Revision(revision))
+        return Versioned(
+            id: id, item: try EncodedItem(bytes: Array(item)).decoded(of: id, in: collection),
+            revision: Revision(revision))
     }
 
     @discardableResult
@@ -59,7 +61,7 @@ extension RemoteRepository {
             if let fields = query.fields { params.member("fields", strings: fields.map(\.text)) }
             if query.explains { params.member("explain", true) }
         }
-        return try RecordPage(result, of: query)
+        return try RecordPage(result, of: query, in: collection)
     }
 
     public func count(_ selection: RecordSelection) async throws -> Int {
@@ -128,20 +130,22 @@ extension RemoteRepository {
 
 extension RecordPage where Item: Decodable {
     /// The page that is the result of a `record.query`.
-    init(_ result: ResultObject, of query: RecordQuery) throws {
+    init(_ result: ResultObject, of query: RecordQuery, in collection: String) throws {
         guard let records = result.elements("records") else { throw CRUDError.malformed(.query) }
         let bareItem = EncodedItem.bare(query.fields)
         self.init(
-            records: try records.map { try Versioned(ResultObject(Array($0)), .query, bareItem: bareItem) },
+            records: try records.map {
+                try Versioned(ResultObject(Array($0)), .query, in: collection, bareItem: bareItem)
+            },
             next: result.string("cursor").map(Cursor.init),
             plan: try result.value("plan").map { try ItemCoding.item(from: $0) },
             corrupt: result.strings("corrupt") ?? [])
     }
 
     /// The page that is the JSON text of the result of a `record.query`.
-    package init(json text: [UInt8], of query: RecordQuery) throws {
+    package init(json text: [UInt8], of query: RecordQuery, in collection: String) throws {
         guard let result = ResultObject(text) else { throw CRUDError.malformed(.query) }
-        try self.init(result, of: query)
+        try self.init(result, of: query, in: collection)
     }
 }
 
@@ -149,13 +153,15 @@ extension Versioned where Item: Decodable {
     /// The record that is the result of a method, or an element of it.
     ///
     /// - Parameter bareItem: the item of a record without one; nil: every record has one.
-    init(_ object: ResultObject?, _ method: RemoteMethod, bareItem: EncodedItem? = nil) throws {
+    init(
+        _ object: ResultObject?, _ method: RemoteMethod, in collection: String, bareItem: EncodedItem? = nil
+    ) throws {
         guard let id = object?.string("id"), let item = object?.value("item") ?? bareItem?.bytes[...],
             let revision = object?.string("revision")
         else { throw CRUDError.malformed(method) }
         self.init(
-            id: id, item: try ItemCoding.item(from: item), revision: Revision(revision),
-            expiresAt: object?.integer("expiresAt"))
+            id: id, item: try EncodedItem(bytes: Array(item)).decoded(of: id, in: collection),
+            revision: Revision(revision), expiresAt: object?.integer("expiresAt"))
     }
 }
 

@@ -31,7 +31,7 @@ public struct RemoteRepository: RecordStore {
     }
 
     public func readVersioned<Item: Decodable>(id: String, as type: Item.Type) async throws -> Versioned<Item> {
-        try Versioned(await call(.read) { $0.member("id", id) }, .read)
+        try Versioned(await call(.read) { $0.member("id", id) }, .read, in: collection)
     }
 
     @discardableResult
@@ -74,7 +74,7 @@ public struct RemoteRepository: RecordStore {
     public func readVersioned<Item: Decodable>(ids: [String], as type: Item.Type) async throws -> [Versioned<Item>] {
         let result = try await call(.readMany) { $0.member("ids", strings: ids) }
         guard let records = result.elements("records") else { throw CRUDError.malformed(.readMany) }
-        return try records.map { try Versioned(ResultObject(Array($0)), .readMany) }
+        return try records.map { try Versioned(ResultObject(Array($0)), .readMany, in: collection) }
     }
 
     /// - Parameter waiting: how long the daemon may hold back its reply.

@@ -24,9 +24,21 @@ package struct Configuration: Sendable {
     /// How long a thread spins for the next request before it sleeps, where that has paid lately; zero: never.
     package let busyPoll: Duration
     package let limits: Limits
-    package let logLevel: LogLevel
+    package private(set) var logLevel: LogLevel
     /// Requests that take longer are logged and kept for `daemon.slowLog`; zero: none are.
     package let slowRequest: Duration
+    /// The whole file.
+    let root: YAMLNode
+    /// Whether ``logLevel`` is another than the file's.
+    private(set) var hasOwnLogLevel = false
+
+    /// The same with another log level.
+    package func logging(at level: LogLevel) -> Configuration {
+        var configuration = self
+        configuration.logLevel = level
+        configuration.hasOwnLogLevel = true
+        return configuration
+    }
 }
 
 extension Configuration {
@@ -59,6 +71,8 @@ extension Configuration {
         package let id: UInt32
     }
 
+    /// Where the state is where neither the file nor systemd says.
+    static let defaultStateDirectory = "/var/lib/crudd"
     /// How much memory the record cache may take where the file does not say.
     static let defaultCacheBytes = 64 << 20
     /// How many microseconds a thread spins where the file does not say.

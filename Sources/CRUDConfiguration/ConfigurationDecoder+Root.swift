@@ -44,7 +44,7 @@ extension ConfigurationDecoder {
             access: AccessPolicy(rules: fields[.access].map { accessRules($0) }, daemonUID: geteuid()),
             loops: loops(fields[.loops]), cacheBytes: cacheBytes(fields[.cache]),
             busyPoll: busyPoll(fields[.busyPoll]), limits: limits(fields[.limits]), logLevel: log.level,
-            slowRequest: log.slow)
+            slowRequest: log.slow, root: root)
     }
 
     private func positions(_ fields: Fields<RootKey>) -> Configuration.Positions {
@@ -59,7 +59,9 @@ extension ConfigurationDecoder {
     private mutating func stateDirectory(_ node: YAMLNode?) -> String {
         if let node { return absolutePath(node) ?? "/" }
         // systemd separates several directories with colons; the first is the daemon's (systemd.exec(5)).
-        guard let path = environment["STATE_DIRECTORY"]?.split(separator: ":").first else { return "/var/lib/crudd" }
+        guard let path = environment["STATE_DIRECTORY"]?.split(separator: ":").first else {
+            return Configuration.defaultStateDirectory
+        }
         if !path.hasPrefix("/") {
             report(.start, "\"state_directory\" is not given, and $STATE_DIRECTORY is not an absolute path")
         }

@@ -34,7 +34,7 @@ struct Crudctl: AsyncParsableCommand {
                 subcommands: [
                     Backends.self, Plugins.self, Ping.self, Status.self, Sessions.self, Slow.self, Metrics.self,
                     Top.self,
-                    Reload.self, Whoami.self, Can.self, CallCommand.self,
+                    Reload.self, Config.self, LogLevel.self, Whoami.self, Can.self, CallCommand.self,
                     CheckConfig.self, CheckPlugin.self,
                 ]),
         ])

@@ -6,7 +6,7 @@ import Testing
 @Suite struct RemoteMethodTests {
     /// The methods of administrators that change something.
     private static let administrativeWrites: Set<Method> = [
-        .collectionDrop, .collectionReindex, .sessionClose, .daemonReload,
+        .collectionDrop, .collectionReindex, .sessionClose, .daemonReload, .daemonLogLevel,
     ]
 
     /// Every method of the protocol is known, and which calls may be sent again.

@@ -126,6 +126,8 @@ import Testing
         (["reload", "--force"], #"daemon.reload","params":{"force":true}}"#),
         (["reload", "--dry-run", "--move"], #"daemon.reload","params":{"move":true,"dryRun":true}}"#),
         (["reload", "--force", "--move", "--detach"], #"daemon.reload","params":{"force":true,"move":true}}"#),
+        (["config"], #"daemon.configuration","params":{}}"#),
+        (["log-level", "debug"], #"daemon.logLevel","params":{"level":"debug"}}"#),
         (["call", "rpc.discover"], #"rpc.discover","params":{}}"#),
         (["call", "a.b", #"{"x": [1]}"#], #"a.b","params":{"x": [1]}}"#),
     ])
@@ -254,7 +256,7 @@ import Testing
         for command in [
             "create", "read", "update", "upsert", "delete", "collections", "backends", "plugins", "ping", "status",
             "reload", "call", "check-config", "check-plugin", "exists", "describe", "drop", "reindex", "batch",
-            "dump", "load", "watch",
+            "dump", "load", "watch", "config", "log-level", "slow",
         ] {
             #expect(help.output.contains("  \(command) "))
             let own = try CrudctlProgram.run([command, "--help"])

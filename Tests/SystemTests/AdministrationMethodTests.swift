@@ -92,6 +92,7 @@ import Testing
         "backend.list": [], "plugin.list": [], "session.hello": ["client?", "protocol?"], "daemon.ping": [],
         "daemon.status": [], "daemon.metrics": [], "daemon.slowLog": ["limit?"], "session.list": [],
         "session.close": ["session"], "daemon.reload": ["force?", "move?", "dryRun?"], "rpc.discover": [],
+        "daemon.configuration": [], "daemon.logLevel": ["level"],
         "session.whoami": [], "request.cancel": ["id"], "access.check": ["method", "collection?", "user?"],
     ]
 

@@ -46,6 +46,6 @@ struct RemoteMethod: Sendable {
         [read, exists, readMany, query, count, listCollections, describeCollection, changes, hello, ping, cancel]
         + [
             "backend.list", "plugin.list", "session.list", "daemon.status", "daemon.metrics", "daemon.slowLog",
-            "rpc.discover", "session.whoami", "access.check",
+            "rpc.discover", "session.whoami", "access.check", "daemon.configuration",
         ].map { RemoteMethod($0, .reads) }
 }

@@ -113,6 +113,22 @@ final class AdministrationHandler {
         loop.service.reload(.reload(options), completion)
     }
 
+    func listSettings(_ call: borrowing Call) {
+        let overdue = CRUDError(.unavailable, "a reload or another change takes long")
+        loop.service.reload(.settings, delegated.begin(call, overdue: overdue))
+    }
+
+    func setLogLevel(_ call: borrowing Call) throws(CRUDError) {
+        let name = call[.level].map { String(decoding: call.decode($0), as: UTF8.self) } ?? ""
+        guard let level = Configuration.LogLevel(rawValue: name) else {
+            let names = Configuration.LogLevel.allCases.map(\.rawValue).joined(separator: ", ")
+            throw Parameter.level.invalid("must be one of \(names)")
+        }
+        let overdue = CRUDError(.outcomeUnknown, "a reload or another change takes long; the log will tell the outcome")
+        let audit = AuditEntry.Details(subject: "to \(level.rawValue)")
+        loop.service.reload(.logLevel(level), delegated.begin(call, overdue: overdue, audit: audit))
+    }
+
     /// Executes what concerns all event loops.
     func inspect(_ request: Inspection.Request, _ call: borrowing Call) {
         let completion = delegated.begin(

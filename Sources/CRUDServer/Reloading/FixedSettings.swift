@@ -9,6 +9,24 @@ struct FixedSettings: Sendable {
     /// Nil for `auto`.
     let loops: Int?
 
+    /// The settings of a configuration as far as they are in force: of these, what they were at the start.
+    func settings(of configuration: Configuration) -> [Configuration.Setting] {
+        var fixed = ["state_directory": stateDirectory, "loops": loops.map(String.init) ?? "auto"]
+        if let socket {
+            fixed["socket.path"] = socket.path
+            fixed["socket.mode"] = "0" + String(socket.mode, radix: 8)
+            fixed["socket.group"] = socket.group?.name ?? "that of the daemon"
+        }
+        var settings = configuration.settings
+        for (index, setting) in settings.enumerated() {
+            guard let value = fixed[setting.key], value != setting.value else { continue }
+            settings[index] = Configuration.Setting(setting.key, value, .start)
+        }
+        guard socket == nil else { return settings }
+        settings.removeAll { $0.key.hasPrefix("socket.") }
+        return [Configuration.Setting("socket", "passed by systemd", .systemd)] + settings
+    }
+
     /// A line for each setting that a new configuration has differently.
     func changes(in new: Configuration) -> [String] {
         var changes: [String] = []

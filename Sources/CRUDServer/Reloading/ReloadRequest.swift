@@ -1,3 +1,4 @@
+import CRUDConfiguration
 import CRUDPlacement
 
 /// What an administrator may ask of the configuration that is in force.
@@ -6,4 +7,8 @@ enum ReloadRequest: Sendable {
     case reload(Plan.Options)
     /// To tell what that would change.
     case dryRun(Plan.Options)
+    /// To list its settings.
+    case settings
+    /// To log this much until it is read again.
+    case logLevel(Configuration.LogLevel)
 }

@@ -1,4 +1,5 @@
 import CRUDConfiguration
+import CRUDJSON
 import CRUDModel
 import CRUDPlacement
 import CRUDStorage
@@ -60,6 +61,8 @@ final class Reloader: Sendable {
             switch request {
             case .reload(let options): reload(options, completion)
             case .dryRun(let options): completion(Result { () throws(CRUDError) in try dryRun(options) })
+            case .settings: completion(.success(settings))
+            case .logLevel(let level): completion(Result { () throws(CRUDError) in try log(at: level) })
             }
         }
     }
@@ -106,6 +109,42 @@ final class Reloader: Sendable {
             manager.ready("\(current.summary); the last reload was refused: \(error.lines[0])")
             completion?(.failure(error.error))
         }
+    }
+
+    /// The settings that are in force, as JSON text.
+    private var settings: [UInt8] {
+        var writer = JSONWriter()
+        writer.object { result in
+            guard case (let service?, let fixed?) = state.withLock({ ($0.service, $0.fixed) }) else { return }
+            result.member("file", service.configuration.file)
+            result.member("settings", objects: fixed.settings(of: service.configuration)) { setting, members in
+                members.member("key", setting.key)
+                members.member("value", setting.value)
+                members.member("source", setting.source.rawValue)
+            }
+        }
+        return writer.bytes
+    }
+
+    /// Has loops and log follow another level until the next reload.
+    private func log(at level: Configuration.LogLevel) throws(CRUDError) -> [UInt8] {
+        guard let current = state.withLock({ $0.service }),
+            let loops = current.control.servingLoops as? LoopGroup
+        else { throw CRUDError(.unavailable, "the daemon is starting") }
+        let former = current.configuration.logLevel
+        let service = Service(
+            after: current, configuration: current.configuration.logging(at: level), plugins: current.plugins,
+            backends: current.backends)
+        loops.serve(service)
+        state.withLock { $0.service = service }
+        threshold.level = Logger.Level(level)
+        logger.notice("log.level: from \(former.rawValue) to \(level.rawValue), until the next reload")
+        var writer = JSONWriter()
+        writer.object { result in
+            result.member("level", level.rawValue)
+            result.member("former", former.rawValue)
+        }
+        return writer.bytes
     }
 
     /// What a reload would change, as JSON text.

@@ -97,8 +97,8 @@ final class Router: CallHandler {
         case .collectionDrop: try descriptions.drop(call, collection)
         case .collectionReindex: descriptions.reindex(call, collection)
         case .recordBatch, .collectionList, .backendList, .pluginList, .sessionHello, .daemonPing, .daemonStatus,
-            .daemonReload, .daemonMetrics, .daemonSlowLog, .sessionList, .sessionClose, .discover, .sessionWhoami,
-            .accessCheck, .requestCancel:
+            .daemonReload, .daemonMetrics, .daemonSlowLog, .daemonConfiguration, .daemonLogLevel, .sessionList,
+            .sessionClose, .discover, .sessionWhoami, .accessCheck, .requestCancel:
             // Their rows of the method table have no collection, or they do not use it.
             throw CRUDError(.internalError, "the method has no collection")
         }
@@ -118,6 +118,8 @@ final class Router: CallHandler {
         case .daemonReload: administration.reload(call)
         case .daemonMetrics: administration.inspect(.metrics, call)
         case .daemonSlowLog: administration.inspect(.slowRequests(limit: try call.limit ?? SlowLog.capacity), call)
+        case .daemonConfiguration: administration.listSettings(call)
+        case .daemonLogLevel: try administration.setLogLevel(call)
         case .sessionList: administration.inspect(.sessions, call)
         case .sessionClose: administration.inspect(.closing(session: administration.session(call)), call)
         case .requestCancel: administration.cancel(call)

@@ -5,6 +5,7 @@ package enum Method: Int, CaseIterable, Sendable {
     case collectionList, collectionDescribe, collectionChanges, collectionDrop, collectionReindex
     case backendList, pluginList
     case sessionHello, sessionWhoami, accessCheck, daemonPing, daemonStatus, daemonMetrics, daemonSlowLog
+    case daemonConfiguration, daemonLogLevel
     case sessionList, sessionClose, requestCancel
     case daemonReload, discover
 

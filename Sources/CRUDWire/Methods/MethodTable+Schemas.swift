@@ -48,6 +48,11 @@ extension MethodTable {
         "losses": array(string),
     ]
 
+    static let setting = object([
+        "key": string, "value": string,
+        "source": #"{"enum":["file","default","environment","systemd","start","logLevel"]}"#,
+    ])
+
     static let slowRequest = object(
         [
             "at": integer, "method": string, "collection": #"{"type":["string","null"]}"#, "seconds": number,

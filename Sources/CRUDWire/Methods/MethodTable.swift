@@ -117,6 +117,12 @@ package enum MethodTable {
             .daemonSlowLog, "daemon.slowLog", .admin, "Lists the latest slow requests, the newest first.",
             optional: [.limit], result: object(["entries": array(slowRequest)])),
         MethodDefinition(
+            .daemonConfiguration, "daemon.configuration", .admin, "Lists the settings that are in force.",
+            result: object(["file": string, "settings": array(setting)])),
+        MethodDefinition(
+            .daemonLogLevel, "daemon.logLevel", .admin, "Sets how much is logged until the next reload.",
+            required: [.level], result: object(["level": string, "former": string])),
+        MethodDefinition(
             .sessionList, "session.list", .admin, "Lists the sessions of all clients.",
             result: object(["sessions": array(session)])),
         MethodDefinition(

@@ -135,7 +135,8 @@ import Testing
         let other = try daemon.connect(as: Peer(user: 65534, group: 65534))
         for (method, params) in [
             ("daemon.metrics", "{}"), ("daemon.slowLog", "{}"), ("session.list", "{}"),
-            ("session.close", #"{"session":1}"#),
+            ("session.close", #"{"session":1}"#), ("daemon.configuration", "{}"),
+            ("daemon.logLevel", #"{"level":"trace"}"#),
         ] {
             #expect(try other.call(method, params).error?.name == "permission_denied", "\(method)")
         }

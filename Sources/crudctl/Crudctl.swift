@@ -20,7 +20,7 @@ struct Crudctl: AsyncParsableCommand {
             CommandGroup(
                 name: "Record",
                 subcommands: [
-                    Create.self, Read.self, Update.self, Upsert.self, Patch.self, Touch.self, Delete.self,
+                    Create.self, Read.self, Update.self, Upsert.self, Edit.self, Patch.self, Touch.self, Delete.self,
                     Exists.self, QueryCommand.self, Count.self, DeleteMatching.self, Batch.self,
                 ]),
             CommandGroup(

@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ["frobnicate"], ["read"], ["read", "c"], ["read", "c", "x", "y"], ["ping", "--unknown"],
+        ["frobnicate"], ["read"], ["read", "c"], ["exists", "c", "x", "y"], ["ping", "--unknown"],
         ["read", "c", "x", "--raw", "--fields", ""],
         ["ping", "-o", "xml"], ["ping", "--timeout", "0"], ["ping", "--timeout", "soon"], ["ping", "--timeout", "-1"],
         ["create", "c", "x", "@/nowhere/item.json"], ["dump"], ["dump", "c", "--all"], ["reload", "--detach"],

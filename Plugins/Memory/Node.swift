@@ -75,7 +75,9 @@ struct Node<Element: TreeElement>: Sendable {
     func element(at position: Element.Position) -> Element? {
         let (index, isHere) = find(position)
         if isHere { return elements[index].element }
-        return children.isEmpty ? nil : children[index].element(at: position)
+        if children.isEmpty { return nil }
+        // The child stays in place until the closure returns; it is not retained.
+        return unsafe children.withUnsafeBufferPointer { unsafe $0[index].element(at: position) }
     }
 
     /// Visits the elements of a range until `body` returns false, and returns whether it never did.

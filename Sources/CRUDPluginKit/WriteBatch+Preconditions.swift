@@ -1,3 +1,5 @@
+import CRUDPluginABI
+
 extension WriteBatch {
     /// Whether a mutation may take effect on what is there. If not, this is its outcome.
     ///
@@ -11,29 +13,29 @@ extension WriteBatch {
     ) -> Bool {
         guard supports(mutation) else { return refused(position, .unsupported) }
         let revision = current.flatMap { call.hasExpired($0.expiresAt) ? nil : $0.revision }
-        let isRemoval = mutation.kind == .remove
-        switch (mutation.precondition, revision) {
-        case (.none, nil), (.absent, nil):
-            return isRemoval ? refused(position, .notFound) : true
-        case (.none, .some), (.present, .some):
-            return true
-        case (.absent, .some):
-            return refused(position, .exists)
-        case (.revision, .some(let revision)):
+        // By the numbers of the contract: this is generic, and each comparison of the values themselves is a call.
+        let precondition = Int(mutation.precondition.rawValue)
+        guard let revision else {
+            let isMet = precondition == CRUDD_IF_ANY || precondition == CRUDD_IF_ABSENT
+            return isMet && Int(mutation.kind.rawValue) != CRUDD_REMOVE || refused(position, .notFound)
+        }
+        switch precondition {
+        case CRUDD_IF_ABSENT: return refused(position, .exists)
+        case CRUDD_IF_REVISION:
             return revision.elementsEqual(mutation.expected) || mismatched(position, current: revision)
-        default:
-            return refused(position, .notFound)
+        default: return true
         }
     }
 
     /// Whether kind and precondition of a mutation are known and fit together.
     private func supports(_ mutation: Mutation<Collection>) -> Bool {
-        guard [.none, .absent, .present, .revision].contains(mutation.precondition) else { return false }
-        switch mutation.kind {
-        case .put: return mutation.expiresAt == 0 || capabilities.contains(.expiry)
-        case .remove: return true
-        case .check: return isAtomic
-        case .setKeys: return mutation.precondition == .revision && capabilities.contains(.indexes)
+        let precondition = Int(mutation.precondition.rawValue)
+        guard precondition <= CRUDD_IF_REVISION else { return false }
+        switch Int(mutation.kind.rawValue) {
+        case CRUDD_PUT: return mutation.expiresAt == 0 || capabilities.contains(.expiry)
+        case CRUDD_REMOVE: return true
+        case CRUDD_CHECK: return isAtomic
+        case CRUDD_SET_KEYS: return precondition == CRUDD_IF_REVISION && capabilities.contains(.indexes)
         default: return false
         }
     }

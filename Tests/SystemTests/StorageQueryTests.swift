@@ -62,7 +62,7 @@ struct QueryCell: Sendable, CustomTestStringConvertible {
     var testDescription: String { collection }
 
     /// Whether the adapter keeps index keys.
-    var canIndex: Bool { ["sqlite", "memory", "c", "postgresql"].contains(backend.prefix { $0 != "-" }) }
+    var canIndex: Bool { ["sqlite", "memory", "log", "c", "postgresql"].contains(backend.prefix { $0 != "-" }) }
 
     static let all = StorageMatrix.cells.filter { $0.format == "json" }.flatMap { place in
         [false, true].map { QueryCell(backend: place.backend, isIndexed: $0) }

@@ -11,6 +11,7 @@ final class IndexedCollection {
         case postgresqlInChild = "postgresql in a child"
 
         var isInChild: Bool { rawValue.hasSuffix("in a child") }
+        var isOnServer: Bool { rawValue.hasPrefix("postgresql") }
         var testDescription: String { rawValue }
     }
 

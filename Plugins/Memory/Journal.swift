@@ -14,7 +14,7 @@ final class Journal {
     /// How much could not be gained when there was no room and everything had been rewritten.
     private var lastGarbageBytes = 0
 
-    /// How many bytes are rewritten at once where nobody waits for anything else.
+    /// How many bytes are rewritten at once where no request waits.
     private static let stepBytes = 256 << 10
     /// How long rewriting may take when there is nothing else to do.
     private static let idleTime = Duration.milliseconds(20)

@@ -60,7 +60,7 @@ package final class LogDirectory: LogFiles {
 
     private static func syncParent(of path: String) throws(StorageFailure) {
         let parent = clinux_open("\(path)/..", O_RDONLY | O_DIRECTORY, 0)
-        // One that may not be read cannot be synced: it was made by somebody else, with the directory.
+        // One that may not be read cannot be synced: it was made by another user, with the directory.
         guard parent >= 0 else { return }
         defer { close(parent) }
         guard fsync(parent) == 0 else { throw StorageFailure("cannot sync the directory of \(path)") }

@@ -23,7 +23,7 @@ extension RecordLog {
     /// Opens the log in a directory, and makes it if the host does not expect one there.
     ///
     /// - Parameters:
-    ///   - files: the directory, which nobody else uses.
+    ///   - files: the directory, which nothing else uses.
     ///   - host: learns of progress, and of what an administrator has to know.
     ///   - replay: gets the payload of each commit, in order, and the number of its segment.
     /// - Throws: `corrupt` where the log is damaged, `notFound` where it is not the one that the host expects.

@@ -1,6 +1,6 @@
 package import CRUDPluginKit
 
-/// An append-only log of commits, from which whoever has made them can make them again after a crash.
+/// An append-only log of commits, from which their author can make them again after a crash.
 ///
 /// **Layout.** A log is a directory of segments: files `segment-NUMBER` that have been filled with zeros, whose size
 /// never changes, and that are written over again and again, since a sync of what lies on blocks that are there takes
@@ -14,18 +14,18 @@ package import CRUDPluginKit
 /// is ever valid, nor what a client has stored that looks like a frame.
 ///
 /// **Recovery.** Segments are replayed in order, up to the first frame that is not valid. In the last segment that is
-/// the end: a commit that was being written when the process or the machine ended, and that nobody was told of.
+/// the end: a commit that was being written when the process or the machine ended, and that no client was told of.
 /// Unless a later frame is valid: a commit is only written when the one before is on the disk, so that this one has
 /// been damaged since, which is reported with file and offset instead. So it is with any other segment, which must be
 /// valid up to the commit with which the next one begins. What was found is then made certain: the last frame is
 /// written and synced again, as the kernel may have it in memory only, and what follows it is made invalid.
 ///
-/// **Failures.** After a failed write or sync nobody knows what the disk has, and a second sync may succeed without
+/// **Failures.** After a failed write or sync it is unknown what the disk has, and a second sync may succeed without
 /// the disk having anything: so the header of the frame is written over with zeros and synced, before anything else
 /// is committed. If that succeeds, nothing was committed, for certain. If not, the outcome is unknown, and every
 /// further commit is refused until it does succeed.
 ///
-/// **Room.** The log is a queue. Whoever commits appends, with each commit, some of what is still needed of the
+/// **Room.** The log is a queue. Its author appends, with each commit, some of what is still needed of the
 /// oldest segment (``rewriteBudget(for:)`` says how much), and tells with the commit which segment is the oldest that
 /// is needed from then on. The files of those before it are used again. So no commit waits for more than its share,
 /// and a note that something was removed needs no care: when it has become the oldest, what it removed is gone.
@@ -64,7 +64,7 @@ package final class RecordLog {
     package internal(set) var identity: UInt64 = 0
     /// The greatest sequence number that a commit has had.
     package internal(set) var lastSequence: UInt64 = 0
-    /// How many bytes of what is in the log are still needed; whoever commits keeps it up to date.
+    /// How many bytes of what is in the log are still needed; the author of the commits keeps it up to date.
     package var liveBytes = 0
 
     /// Those that are needed, the oldest first. The last one is being written. Never empty once the log is open.

@@ -8,7 +8,7 @@ struct PendingCall: Sendable {
     /// The request with its header.
     let frame: [UInt8]
     let deadline: NIODeadline
-    /// Whether the daemon may hold back its reply, and is told when nobody waits for it any more.
+    /// Whether the daemon may hold back its reply, and is told when no task waits for it any more.
     var isHeldBack = false
     let continuation: CheckedContinuation<[UInt8], any Error>
 

@@ -56,7 +56,10 @@ package final class BackendCache: CommitObserver {
         return CacheKey(collection: number, epoch: epoch.load(ordering: .acquiring))
     }
 
-    /// Somebody else has written: neither what is cached nor any snapshot is valid any more.
+    /// Another program has written: neither what is cached nor any snapshot is valid any more.
+    ///
+    /// Where several loops ask for one number, this is called before the lock is released under which that was
+    /// noticed: a loop that then finds nothing new must not find the old epoch either.
     func noteForeignWrite() {
         // First the snapshots, so that nothing old is filled into the new epoch.
         clock.noteForeignWrite()
@@ -75,28 +78,28 @@ package final class BackendCache: CommitObserver {
             state.version = version
             state.counter = counter
             state.expectedCount = counter?.value ?? 0
+            noteForeignWrite()
         }
-        noteForeignWrite()
     }
 
     /// Notes what somebody else has written to such a storage.
     ///
     /// - Returns: false where that cannot be told.
     func followForeignWrites() -> Bool {
-        let (isKnown, isForeign) = state.withLock { state in
+        state.withLock { state in
             if let version = state.version?() {
-                defer { state.lastVersion = version }
-                return (version != 0, version != state.lastVersion)
+                if version != state.lastVersion { noteForeignWrite() }
+                state.lastVersion = version
+                return version != 0
             }
-            guard let count = state.counter?.value else { return (false, false) }
-            if count == state.expectedCount { return (true, false) }
+            guard let count = state.counter?.value else { return false }
+            if count == state.expectedCount { return true }
             // Whose the commit is will be known when the write in progress has ended.
-            if state.isWriting { return (false, false) }
+            if state.isWriting { return false }
+            noteForeignWrite()
             state.expectedCount = count
-            return (true, true)
+            return true
         }
-        if isForeign { noteForeignWrite() }
-        return isKnown
     }
 
     /// Follows another configuration.
@@ -145,14 +148,15 @@ package final class BackendCache: CommitObserver {
     }
 
     package func committed(_ commit: borrowing Commit) {
-        let (epochOfWrite, isForeign) = state.withLock { state in
+        let epochOfWrite = state.withLock { state in
             state.isWriting = false
-            guard let counter = state.counter else { return (state.epochOfWrite, false) }
-            let expected = state.expectedCount &+ (commit.hasChanged ? 1 : 0)
-            state.expectedCount = counter.value ?? expected
-            return (state.epochOfWrite, state.expectedCount != expected)
+            if let counter = state.counter {
+                let expected = state.expectedCount &+ (commit.hasChanged ? 1 : 0)
+                state.expectedCount = counter.value ?? expected
+                if state.expectedCount != expected { noteForeignWrite() }
+            }
+            return state.epochOfWrite
         }
-        if isForeign { noteForeignWrite() }
         let epoch = epoch.load(ordering: .acquiring)
         let isApplied = commit.hasChanged && epoch == epochOfWrite
         forEach(in: commit.mutations) { index, collection, record in

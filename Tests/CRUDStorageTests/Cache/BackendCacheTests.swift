@@ -2,6 +2,9 @@ import CRUDModel
 import CRUDPluginABI
 import CRUDPluginHost
 import CRUDTestSupport
+import CRUDThreads
+import Glibc
+import Synchronization
 import Testing
 
 @testable import CRUDStorage
@@ -164,6 +167,35 @@ import Testing
         #expect(!backend.followForeignWrites())
         backend.open(nil)
         #expect(!backend.followForeignWrites())
+    }
+
+    /// Of several loops one notices the write of another program; none may find the epoch before it any more.
+    @Test func loopsThatFindNothingNewFindTheNewEpoch() throws {
+        let version = Atomic<UInt64>(1)
+        backend.open(nil, version: { version.load(ordering: .acquiring) })
+        let stale = Atomic<Int>(0)
+        let isOver = Atomic<Bool>(false)
+        // By the version, the epoch from before it.
+        let outdated = Mutex<(version: UInt64, epoch: UInt32)>((0, 0))
+        let (backend, clients) = (backend, clients)
+        let threads = try (0..<3).map { number in
+            try Thread(named: "loop \(number)") {
+                while !isOver.load(ordering: .relaxed) {
+                    let old = outdated.withLock(\.self)
+                    guard backend.followForeignWrites(), let key = backend.key(clients) else { continue }
+                    if old.version != 0, key.epoch == old.epoch { stale.add(1, ordering: .relaxed) }
+                }
+            }
+        }
+        for next in UInt64(2)..<50_000 {
+            let epoch = try #require(backend.key(clients)).epoch
+            version.store(next, ordering: .releasing)
+            outdated.withLock { $0 = (next, epoch) }
+            if next % 64 == 0 { sched_yield() }
+        }
+        isOver.store(true, ordering: .relaxed)
+        for thread in threads { thread.join() }
+        #expect(stale.load(ordering: .relaxed) == 0)
     }
 
     @Test func counterThatCannotBeReadIsNone() throws {

@@ -15,9 +15,7 @@ package final class PostgreSQLCluster: Sendable {
         directory = first.directory
         servers = try [first] + (1..<(standbys + 1)).map { try PostgreSQLServer(in: first.directory, port: 5432 + $0) }
         for index in 1...standbys {
-            try servers[index].runTool(
-                "pg_basebackup",
-                ["-d", first.connection, "-D", servers[index].data, "-X", "stream", "-c", "fast", "--no-sync"])
+            try copy(0, to: index)
             try start(index, following: 0)
         }
         guard isSynchronous else { return }
@@ -66,18 +64,43 @@ package final class PostgreSQLCluster: Sendable {
 
     /// Promotes the standby of two that has received most; the other one follows it.
     ///
+    /// - Parameter former: the primary, which is left as it is.
     /// - Returns: the new primary.
     @discardableResult
-    package func promote() throws -> Int {
-        let positions = try [1, 2].map { index in
+    package func promote(insteadOf former: Int = 0) throws -> Int {
+        let standbys = servers.indices.filter { $0 != former }
+        let positions = try standbys.map { index in
             try servers[index].query("SELECT pg_wal_lsn_diff(pg_last_wal_receive_lsn(), '0/0')").flatMap { Double($0) }
                 ?? 0
         }
-        let (winner, other) = positions[0] >= positions[1] ? (1, 2) : (2, 1)
+        let isFirst = positions[0] >= positions[1]
+        let (winner, other) = isFirst ? (standbys[0], standbys[1]) : (standbys[1], standbys[0])
         try servers[other].stop()
         try promote(winner)
         try start(other, following: winner)
         return winner
+    }
+
+    /// Ends a server, and makes it a new standby.
+    package func replace(_ index: Int, following primary: Int) throws {
+        try servers[index].stop()
+        Files.remove(servers[index].data)
+        try copy(primary, to: index)
+        try start(index, following: primary)
+    }
+
+    private func copy(_ primary: Int, to index: Int) throws {
+        try servers[index].runTool(
+            "pg_basebackup",
+            [
+                "-d", servers[primary].connection, "-D", servers[index].data, "-X", "stream", "-c", "fast", "--no-sync",
+            ])
+    }
+
+    /// Waits until both standbys follow a primary.
+    package func awaitStandbys(of primary: Int) throws {
+        try waitFor(
+            primary, "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming'", is: "\(servers.count - 1)")
     }
 
     /// Waits until a query has a result.

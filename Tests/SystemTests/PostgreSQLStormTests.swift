@@ -4,6 +4,40 @@ import Testing
 
 /// Servers, sessions and the daemon that are stopped in any order while clients check what they are told.
 @Suite struct PostgreSQLStormTests {
+    /// For how long faults happen in a random order; ten minutes, say, by the environment, and the seed as well.
+    private static let duration = number("CRUDD_STORM_SECONDS") ?? 20
+    private static let seed = number("CRUDD_STORM_SEED") ?? 1
+
+    private static func number(_ variable: String) -> UInt64? {
+        getenv(variable).flatMap { UInt64(String(cString: $0)) }
+    }
+
+    @Test func nothingIsLostOrStaleInAnyOrder() throws {
+        let storm = try PostgreSQLStorm(seed: Self.seed)
+        let daemon = try Daemon(
+            Configuration(
+                backends: #"main: {plugin: postgresql, options: {connection: "\#(storm.connection)"}}"#,
+                collections: "c: {backend: main, changes: true}"))
+        let clients = try RecordClients(of: daemon)
+        try clients.recover(after: "the start")
+        let follower = try RecordFollower(of: daemon, "c")
+        let deadline = Deadline(.seconds(Int64(Self.duration)))
+        var generator = SeededGenerator(seed: Self.seed)
+        var outages: [PostgreSQLStorm.Fault: Duration] = [:]
+        // Each once, and then at random.
+        var faults = PostgreSQLStorm.Fault.allCases.shuffled(using: &generator)
+        while !deadline.hasPassed {
+            let fault = faults.popLast() ?? PostgreSQLStorm.Fault.allCases.randomElement(using: &generator)!
+            let outage = try storm.happen(fault, daemon, clients)
+            outages[fault] = max(outages[fault] ?? .zero, outage)
+            try #require(follower.failure == nil, "after \(fault)")
+        }
+        print("storm, seed \(Self.seed): \(outages)")
+        #expect(clients.violations() == [])
+        #expect(try follower.differences() == [])
+        #expect(!daemon.log.contains("internal_error"))
+    }
+
     @Test(arguments: ["", "cache: false, "])
     func nothingIsLostOrStale(option: String) throws {
         let cluster = try PostgreSQLCluster()

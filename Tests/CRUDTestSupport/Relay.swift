@@ -1,13 +1,12 @@
 import CLinux
-import CRUDTestSupport
 import Glibc
 import Synchronization
 
 /// Stands between a backend and its server, knows what the backend sends, and can end connections at the moment that a
 /// test wants.
-final class Relay: Sendable {
+package final class Relay: Sendable {
     /// When the connection ends on which it comes about.
-    enum Fault: Sendable {
+    package enum Fault: Sendable {
         /// A transaction has been committed, and its client has not been told.
         case afterCommit
         /// As ``afterCommit``, and on each connection that has raised the number of the lease, until told otherwise.
@@ -16,7 +15,7 @@ final class Relay: Sendable {
         case beforeStatements
     }
 
-    let directory: TemporaryDirectory
+    package let directory: TemporaryDirectory
     private let listener: Descriptor
     private let server: String
     private let fault = Mutex<Fault?>(nil)
@@ -27,11 +26,15 @@ final class Relay: Sendable {
     /// What has been sent and has not arrived.
     private struct Network {
         var isHolding = false
+        /// Whether what is held on connections that are open arrives now.
+        var deliversHeld = false
+        /// Whether all connections end now.
+        var cuts = false
         /// Of connections that their clients have given up.
         var held: [(server: Descriptor, bytes: [UInt8])] = []
     }
 
-    init(to server: PostgreSQLServer) throws {
+    package init(to server: PostgreSQLServer) throws {
         directory = try TemporaryDirectory()
         self.server = "\(server.directory.path)/.s.PGSQL.\(server.port)"
         listener = try Descriptor.listener(at: "\(directory.path)/.s.PGSQL.5432")
@@ -51,21 +54,35 @@ final class Relay: Sendable {
         pthread_detach(thread)
     }
 
-    var connection: String { "host=\(directory.path) dbname=postgres user=crudd" }
+    package var connection: String { "host=\(directory.path) dbname=postgres user=crudd" }
 
     /// Has the next transaction that is committed come to grief; the connections that follow work.
     ///
     /// - Parameter fault: nil: none, also of those that have not come about.
-    func inject(_ fault: Fault?) { self.fault.withLock { $0 = fault } }
+    package func inject(_ fault: Fault?) { self.fault.withLock { $0 = fault } }
 
     /// From now on nothing that is sent arrives.
-    func hold() { network.withLock { $0.isHolding = true } }
+    package func hold() { network.withLock { $0.isHolding = true } }
 
     /// What is sent from now on, on connections of which nothing was held, arrives.
-    func letPass() { network.withLock { $0.isHolding = false } }
+    package func letPass() { network.withLock { $0.isHolding = false } }
+
+    /// What is sent arrives again, and first what was held on connections that are open.
+    package func deliver() {
+        network.withLock { ($0.isHolding, $0.deliversHeld) = (false, true) }
+        wake()
+    }
+
+    /// Ends all connections; later ones work.
+    package func cut() {
+        network.withLock { $0.cuts = true }
+        wake()
+    }
+
+    private func wake() { _ = "x".withCString { send(stop.write.number, $0, 1, Int32(MSG_NOSIGNAL)) } }
 
     /// Has arrive what was held of connections that their clients have given up, and waits until it has been executed.
-    func release() throws {
+    package func release() throws {
         for (server, bytes) in network.withLock({ $0.held }) {
             _ = bytes.withUnsafeBytes { send(server.number, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
             shutdown(server.number, Int32(SHUT_WR))
@@ -80,13 +97,13 @@ final class Relay: Sendable {
     }
 
     /// The texts of all statements so far.
-    var statements: [String] { sent.withLock { $0.texts } }
+    package var statements: [String] { sent.withLock { $0.texts } }
 
     /// How often somebody has waited for the server, apart from the keeper of the lease.
-    var roundTrips: Int { sent.withLock { $0.groups } }
+    package var roundTrips: Int { sent.withLock { $0.groups } }
 
     /// Ends the thread, and all connections.
-    func end() { shutdown(stop.write.number, Int32(SHUT_RDWR)) }
+    package func end() { shutdown(stop.write.number, Int32(SHUT_RDWR)) }
 
     private struct Pair {
         let client: Descriptor
@@ -102,8 +119,9 @@ final class Relay: Sendable {
             let interests =
                 [(stop.read.number, POLLIN), (listener.number, POLLIN)]
                 + pairs.flatMap { [($0.client.number, POLLIN), ($0.server.number, POLLIN)] }
-            guard let events = try? Descriptor.wait(for: interests, until: Deadline(.seconds(60))), events[0] == 0
-            else {
+            guard let events = try? Descriptor.wait(for: interests, until: Deadline(.seconds(60))) else { return }
+            if events[0] != 0 {
+                if obey(&pairs) { continue }
                 return
             }
             if events[1] != 0, let pair = try? accept() { pairs.append(pair) }
@@ -119,13 +137,34 @@ final class Relay: Sendable {
         }
     }
 
+    /// - Returns: false when the thread is to end.
+    private func obey(_ pairs: inout [Pair]) -> Bool {
+        var signals = [UInt8](repeating: 0, count: 64)
+        guard recv(stop.read.number, &signals, signals.count, 0) > 0 else { return false }
+        let (delivers, cuts) = network.withLock { network in
+            defer { (network.deliversHeld, network.cuts) = (false, false) }
+            return (network.deliversHeld, network.cuts)
+        }
+        // With their descriptors they end.
+        if cuts { pairs.removeAll() }
+        if delivers {
+            for index in pairs.indices {
+                note(pairs[index].held[...], &pairs[index])
+                _ = Self.pass(pairs[index].held[...], to: pairs[index].server)
+                pairs[index].held = []
+            }
+        }
+        return true
+    }
+
     private func accept() throws -> Pair {
-        let client = Glibc.accept(listener.number, nil, nil)
-        guard client >= 0 else { throw Failure.system("accept") }
+        let number = Glibc.accept(listener.number, nil, nil)
+        guard number >= 0 else { throw Failure.system("accept") }
+        let client = Descriptor(owning: number)
         let connection = try Descriptor.streamSocket()
         let outcome = try UnixAddress.with(server) { connect(connection.number, $0, $1) }
         guard outcome == 0 else { throw Failure.system("connect") }
-        return Pair(client: Descriptor(owning: client), server: connection)
+        return Pair(client: client, server: connection)
     }
 
     private func note(_ bytes: ArraySlice<UInt8>, _ pair: inout Pair) {
@@ -167,13 +206,18 @@ final class Relay: Sendable {
             }
             return false
         }
-        var rest = bytes[..<count]
+        let rest = bytes[..<count]
         if !isReply, !pair.held.isEmpty || network.withLock({ $0.isHolding }) {
             pair.held += rest
             return true
         }
         if strikes(rest, isReply: isReply, pair) { return false }
         if !isReply { note(rest, &pair) }
+        return Self.pass(rest, to: target)
+    }
+
+    private static func pass(_ bytes: ArraySlice<UInt8>, to target: Descriptor) -> Bool {
+        var rest = bytes
         while !rest.isEmpty {
             let sent = rest.withUnsafeBytes {
                 send(target.number, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))

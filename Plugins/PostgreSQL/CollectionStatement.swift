@@ -31,8 +31,10 @@ enum CollectionStatement: Hashable {
     case nextExpiry
     /// Id, clock, expected revision, keys; likewise.
     case setKeys
-    /// Id and clock: revision and expiry of the record.
-    case examine
+    /// Id: revision and expiry of the record, which may stay as it is until the transaction ends.
+    case examine(locks: Bool)
+    /// See ``IDLocks``: an array of numbers, an x before each that nobody else may have, an s before the others.
+    case lockIDs
     /// Removes the records among an array of ids that have expired by a clock.
     case removeExpired
     /// Id: revision, whether the record was new when it was stored, and expiry.
@@ -91,9 +93,17 @@ enum CollectionStatement: Hashable {
                 SET \(scope.keyColumns.enumerated().map { "\($1) = $\($0 + 4)" }.joined(separator: ", "))
                 WHERE r.id = $1 AND \(Self.isThere("r.", by: 2))
                 """, scope, expected: 3, [.text, .int8], after: scope.indexes.map { _ in .bytea })
-        case .examine:
+        case .examine(let locks):
             StatementDefinition(
-                sql: "SELECT revision, expires_at FROM \(scope.table) WHERE id = $1", parameters: [.text])
+                sql: """
+                    SELECT revision, expires_at FROM \(scope.table) WHERE id = $1\(locks ? " FOR UPDATE" : "")
+                    """, parameters: [.text])
+        case .lockIDs:
+            StatementDefinition(
+                sql: """
+                    SELECT CASE WHEN id LIKE 'x%' THEN pg_advisory_xact_lock(substr(id, 2)::bigint)::text
+                    ELSE pg_advisory_xact_lock_shared(substr(id, 2)::bigint)::text END FROM unnest($1) AS id
+                    """, parameters: [.textArray])
         case .removeExpired:
             StatementDefinition(
                 sql: "DELETE FROM \(scope.table) WHERE id = ANY ($1) AND \(Self.hasExpired(by: 2))",

@@ -21,6 +21,9 @@ struct ServerError {
     /// The lease has another number: nothing was applied.
     static let fenceRaised = ServerError(state: "40001", message: "the number of the lease has been raised meanwhile")
 
+    /// Nothing was applied, as another client has changed a record at the same time.
+    static let overtaken = ServerError(state: "40001", message: "another client has changed a record meanwhile")
+
     private var sqlClass: Substring { state.prefix(2) }
 
     /// Whether the transaction has lost against another one, and may succeed if it is tried again.

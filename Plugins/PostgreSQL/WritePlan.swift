@@ -12,11 +12,54 @@ struct RecordKey: Hashable {
     }
 }
 
+/// Locks of ids, by which daemons that share a schema keep a record absent that an atomic batch has found so.
+///
+/// They are PostgreSQL's advisory locks, which end with the transaction, and are taken in one order. There are
+/// ``perTable`` for each table, so that a batch of any size needs few.
+struct IDLocks {
+    /// By number; whether nobody else may have it at once.
+    private var locks: [Int64: Bool] = [:]
+
+    static let perTable: UInt64 = 64
+
+    var isEmpty: Bool { locks.isEmpty }
+
+    mutating func add(_ mutation: Mutation<PostgreSQLCollection>) {
+        switch (mutation.kind, mutation.precondition) {
+        case (.check, .absent): locks[Self.number(mutation)] = true
+        case (.put, .none), (.put, .absent): locks[Self.number(mutation), default: false] = false
+        default: break
+        }
+    }
+
+    /// The same in every daemon.
+    private static func number(_ mutation: Mutation<PostgreSQLCollection>) -> Int64 {
+        let table = hash(mutation.collection.scope.table.utf8)
+        return Int64(bitPattern: table &+ hash(mutation.id) % perTable)
+    }
+
+    /// FNV-1a (<http://www.isthe.com/chongo/tech/comp/fnv/>).
+    private static func hash(_ bytes: some Sequence<UInt8>) -> UInt64 {
+        bytes.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
+    }
+
+    /// For ``CollectionStatement/lockIDs``.
+    var parameters: Parameters {
+        var parameters = Parameters()
+        parameters.add(array: locks.sorted { $0.key < $1.key }.map { Array("\($1 ? "x" : "s")\($0)".utf8) })
+        return parameters
+    }
+}
+
 /// The statements that apply a part of a batch, in their order.
 ///
 /// Mutations of different records do not depend on each other: puts that may find any record, or none, are gathered and
 /// stored by statements of many rows. A record that occurs again ends that, as its mutations take effect in order (and
 /// PostgreSQL refuses a statement that would store a row twice).
+///
+/// Where several daemons write, all transactions lock records in one order, that of their tables and ids, so that no two
+/// wait for each other; and what an atomic batch checks stays so until it is committed: a record by a lock of its row,
+/// an absent one by a lock of its id, which whoever stores a new record takes as well.
 struct WritePlan {
     /// One statement and the mutations that it applies.
     struct Step {
@@ -26,6 +69,9 @@ struct WritePlan {
     }
 
     private(set) var steps: [Step] = []
+    /// The locks of ids, which come first; empty where one daemon writes.
+    private(set) var idLocks = IDLocks()
+    private let isShared: Bool
     private var groups: [Group] = []
     private var records: Set<RecordKey> = []
 
@@ -39,9 +85,12 @@ struct WritePlan {
         var positions: [Int]
     }
 
-    init(_ batch: borrowing WriteBatch<PostgreSQLCollection>, _ range: Range<Int>) {
-        for position in range {
+    /// - Parameter isShared: whether several daemons write.
+    init(_ batch: borrowing WriteBatch<PostgreSQLCollection>, _ range: Range<Int>, isShared: Bool) {
+        self.isShared = isShared
+        for position in isShared ? Self.inOrderOfLocks(batch, range) : Array(range) {
             let mutation = batch[position]
+            if isShared { idLocks.add(mutation) }
             if range.count > 1 {
                 let key = RecordKey(mutation)
                 if !records.insert(key).inserted {
@@ -52,6 +101,19 @@ struct WritePlan {
             append(mutation, position)
         }
         endGroups()
+    }
+
+    /// Mutations of one record stay in their order.
+    private static func inOrderOfLocks(
+        _ batch: borrowing WriteBatch<PostgreSQLCollection>, _ range: Range<Int>
+    ) -> [Int] {
+        guard range.count > 1 else { return Array(range) }
+        return range.map { (position: $0, table: batch[$0].collection.tableName, id: Array(batch[$0].id)) }
+            .sorted { left, right in
+                if left.table != right.table { return left.table < right.table }
+                if left.id != right.id { return left.id.lexicographicallyPrecedes(right.id) }
+                return left.position < right.position
+            }.map(\.position)
     }
 
     private mutating func append(_ mutation: Mutation<PostgreSQLCollection>, _ position: Int) {
@@ -71,17 +133,23 @@ struct WritePlan {
                 .remove(ifRevision: mutation.precondition == .revision, isRemembered: isRemembered), collection.scope,
                 position)
         case (.setKeys, .revision) where !layout.scope.indexes.isEmpty: add(.setKeys, layout.scope, position)
-        default: add(.examine, collection.scope, position)
+        default: add(.examine(locks: isShared), collection.scope, position)
         }
     }
 
     private mutating func add(_ statement: CollectionStatement, _ scope: StatementScope, _ position: Int) {
+        if isShared { endGroups() }
         steps.append(Step(statement: statement, scope: scope, positions: [position]))
     }
 
     private mutating func join(_ group: Group) {
         let place = groups.firstIndex { $0.layout === group.layout && $0.ifAbsent == group.ifAbsent }
-        if let place { groups[place].positions += group.positions } else { groups.append(group) }
+        if let place {
+            groups[place].positions += group.positions
+        } else {
+            if isShared { endGroups() }
+            groups.append(group)
+        }
     }
 
     private mutating func endGroups() {
@@ -140,8 +208,12 @@ extension WritePlan.Step {
 
     /// Gives the mutations of the statement their outcomes.
     ///
+    /// - Parameter overtaken: gets the position of a mutation that has none, as another client has changed its record in
+    ///   that moment: the statement has waited for that, and knows only what was there before.
     /// - Returns: whether each of them took effect.
-    func judge(_ result: QueryResult, _ batch: borrowing WriteBatch<PostgreSQLCollection>) -> Bool {
+    func judge(
+        _ result: QueryResult, _ batch: borrowing WriteBatch<PostgreSQLCollection>, _ overtaken: inout [Int]
+    ) -> Bool {
         let position = positions[0]
         switch statement {
         case .put(_, let ifAbsent): return judgePuts(result, ifAbsent: ifAbsent, batch)
@@ -151,7 +223,7 @@ extension WritePlan.Step {
         case .update(ifRevision: false), .remove(ifRevision: false, isRemembered: false):
             return result.affectedRows > 0
                 ? batch.applied(position, replacing: batch[position].kind == .put) : batch.refused(position, .notFound)
-        case .update, .remove, .setKeys: return judgeConditional(result, batch)
+        case .update, .remove, .setKeys: return judgeConditional(result, batch, &overtaken)
         case .examine:
             let current = result.rowCount == 0 ? nil : (StoredRecord.known(result.bytes(0, 0)), result.integer(0, 1))
             return batch.permits(batch[position], at: position, current: current)
@@ -192,15 +264,17 @@ extension WritePlan.Step {
     }
 
     private func judgeConditional(
-        _ result: QueryResult, _ batch: borrowing WriteBatch<PostgreSQLCollection>
+        _ result: QueryResult, _ batch: borrowing WriteBatch<PostgreSQLCollection>, _ overtaken: inout [Int]
     ) -> Bool {
         let position = positions[0]
         if result.integer(0, 0) > 0 { return batch.applied(position, replacing: batch[position].kind == .put) }
         if result.isNull(0, 1) { return batch.refused(position, .notFound) }
-        // Where it is the expected one, somebody else has changed the record in that moment.
         let current = StoredRecord.known(result.bytes(0, 1))
-        return current.elementsEqual(batch[position].expected)
-            ? batch.refused(position, .unavailable) : batch.mismatched(position, current: current)
+        guard current.elementsEqual(batch[position].expected) else {
+            return batch.mismatched(position, current: current)
+        }
+        overtaken.append(position)
+        return false
     }
 }
 

@@ -20,7 +20,7 @@ extension Writer {
         if overflows || last > lease.ceiling {
             try reserve(SequenceBlock.last(of: overflows ? .max : last), request.call)
         }
-        var attempts = 0
+        var retries = ConflictRetries(until: request.call.deadline)
         while true {
             var removed: [[UInt8]] = []
             var left: Int64?
@@ -30,8 +30,7 @@ extension Writer {
                 }
                 return left
             }
-            attempts += 1
-            guard error.isConflict, attempts < Self.maximumAttempts else {
+            guard error.isConflict, retries.pause() else {
                 throw error.failure("remove what has expired")
             }
         }

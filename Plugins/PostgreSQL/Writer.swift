@@ -10,8 +10,6 @@ final class Writer {
     private let control: StatementScope
     private var connection: Connection?
 
-    /// How often a transaction that conflicts with others is tried.
-    static let maximumAttempts = 5
     /// How often a change of the schema is tried that collides with those of other daemons.
     private static let maximumSchemaAttempts = 20
 
@@ -187,11 +185,15 @@ final class Writer {
     private func write(
         _ batch: borrowing WriteBatch<PostgreSQLCollection>, _ range: Range<Int>
     ) throws(StorageFailure) -> ServerError? {
-        var attempts = 0
+        var retries = ConflictRetries(until: batch.deadline)
         while true {
-            guard let error = try attempt(batch, range) else { return nil }
-            attempts += 1
-            if error.isConflict, attempts < Self.maximumAttempts { continue }
+            var overtaken: [Int] = []
+            guard let error = try attempt(batch, range, &overtaken) else {
+                // The others have been committed.
+                for position in overtaken { writeAgain(batch, position, &retries) }
+                return nil
+            }
+            if error.isConflict, retries.pause() { continue }
             guard error.concernsRecord, !batch.isAtomic else { return error }
             if range.count == 1 {
                 batch.refused(range.lowerBound, .unsupported)
@@ -208,18 +210,41 @@ final class Writer {
         }
     }
 
+    /// Applies a mutation alone that another client's has overtaken.
+    private func writeAgain(
+        _ batch: borrowing WriteBatch<PostgreSQLCollection>, _ position: Int, _ retries: inout ConflictRetries
+    ) {
+        repeat {
+            do throws(StorageFailure) {
+                var overtaken: [Int] = []
+                let error = try attempt(batch, position..<position + 1, &overtaken)
+                if let error, !error.isConflict {
+                    batch.refused(position, error.concernsRecord ? .unsupported : error.status)
+                    return
+                }
+                if error == nil, overtaken.isEmpty { return }
+            } catch {
+                batch.refused(position, error.status)
+                return
+            }
+        } while retries.pause()
+        batch.refused(position, .unavailable)
+    }
+
     /// Applies a part of a batch in one transaction.
     ///
+    /// - Parameter overtaken: becomes the positions of mutations that another client's have overtaken, and that were not
+    ///   applied, while the others were.
     /// - Returns: why the server has undone it.
     private func attempt(
-        _ batch: borrowing WriteBatch<PostgreSQLCollection>, _ range: Range<Int>
+        _ batch: borrowing WriteBatch<PostgreSQLCollection>, _ range: Range<Int>, _ overtaken: inout [Int]
     ) throws(StorageFailure) -> ServerError? {
         let connection = try connected()
         let wait = Wait(batch.call, availability, isInterruptible: false).on(connection)
-        let plan = WritePlan(batch, range)
+        let plan = WritePlan(batch, range, isShared: isShared)
         var progress = Progress.undecided
         do throws(StorageFailure) {
-            let error = try execute(plan, batch, connection, wait, &progress)
+            let error = try execute(plan, batch, connection, wait, &progress, &overtaken)
             if error != nil { release(connection) }
             return error
         } catch {
@@ -240,32 +265,39 @@ final class Writer {
 
     private func execute(
         _ plan: WritePlan, _ batch: borrowing WriteBatch<PostgreSQLCollection>, _ connection: Connection,
-        _ wait: Wait, _ progress: inout Progress
+        _ wait: Wait, _ progress: inout Progress, _ overtaken: inout [Int]
     ) throws(StorageFailure) -> ServerError? {
         try connection.limitStatements(wait)
         let fence = try begin(connection)
+        if !plan.idLocks.isEmpty { try connection.send(.lockIDs, control, plan.idLocks.parameters) }
         for step in plan.steps { try connection.send(step.statement, step.scope, step.parameters(batch)) }
         connection.hasWarned = false
         if batch.isAtomic { try connection.sync(wait) } else { try commit(connection, wait, &progress) }
         var failure = try receiveBeginning(connection, wait, fence)
+        if !plan.idLocks.isEmpty {
+            let error = try connection.receive(wait).error
+            failure = failure ?? error
+        }
         var isApplied = true
         for step in plan.steps {
             let result = try connection.receive(wait)
             failure = failure ?? result.error
-            if result.error == nil, !step.judge(result, batch) { isApplied = false }
+            if result.error == nil, !step.judge(result, batch, &overtaken) { isApplied = false }
         }
         if !batch.isAtomic {
             let commit = try connection.receive(wait)
             try connection.finish(wait)
-            if failure != nil { progress = .undecided }
-            if let failure { return failure }
+            if let failure {
+                progress = .undecided
+                return failure
+            }
             return try check(commit: commit, connection, &progress)
         }
         try connection.finish(wait)
         if let failure { return failure }
         guard isApplied else {
             connection.recover()
-            return nil
+            return overtaken.isEmpty ? nil : .overtaken
         }
         try commit(connection, wait, &progress)
         let commit = try connection.receive(wait)

@@ -29,7 +29,8 @@ package final class PostgreSQLCluster: Sendable {
     private func name(_ index: Int) -> String { "s\(index)" }
 
     private func settings(_ index: Int, following primary: Int?) -> [String: String] {
-        var settings = ["wal_level": "replica"]
+        // A standby that is away for a while finds the log.
+        var settings = ["wal_level": "replica", "wal_keep_size": "256MB"]
         if isSynchronous {
             settings["synchronous_standby_names"] = "ANY 1 (\(servers.indices.map(name).joined(separator: ", ")))"
         }

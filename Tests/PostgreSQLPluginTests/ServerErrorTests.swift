@@ -64,8 +64,8 @@ import Testing
         Case(state: "40P01", times: 4, fate: .applied), Case(state: "40001", times: 4, fate: .applied),
         Case(state: "40001", times: 4, isAtCommit: true, fate: .applied),
         Case(state: "40P01", times: 4, isAtCommit: true, isShared: true, fate: .applied),
-        Case(state: "40001", times: 99, fate: .failed(CRUDD_UNAVAILABLE)),
-        Case(state: "40001", times: 99, isAtCommit: true, fate: .failed(CRUDD_UNAVAILABLE)),
+        Case(state: "40001", times: 1_000_000, fate: .failed(CRUDD_UNAVAILABLE)),
+        Case(state: "40001", times: 1_000_000, isAtCommit: true, fate: .failed(CRUDD_UNAVAILABLE)),
         // A statement that was cancelled, or took too long.
         Case(state: "57014", fate: .failed(CRUDD_UNAVAILABLE)),
         Case(state: "57014", isAtCommit: true, fate: .failed(CRUDD_UNAVAILABLE)),

@@ -61,11 +61,8 @@ final class PostgreSQLStorm {
             try cluster[standby].kill()
             try clients.recover(after: what)
             try cluster.start(standby, following: primary)
-        case .promotion: try promote(clients, thaw: {})
-        case .promotionBesideFrozenPrimary:
-            let thaw = try cluster[primary].freeze()
-            defer { thaw() }
-            try promote(clients, thaw: thaw)
+        case .promotion: try promote(clients, staysFrozen: false)
+        case .promotionBesideFrozenPrimary: try promote(clients, staysFrozen: true)
         case .cutConnections:
             for _ in 0..<10 {
                 relays[primary].cut()
@@ -106,10 +103,15 @@ final class PostgreSQLStorm {
     }
 
     /// Another server becomes the primary; the old one does not know, and is a standby in the end.
-    private func promote(_ clients: RecordClients, thaw: () -> Void) throws {
+    ///
+    /// - Parameter staysFrozen: whether the old one thaws only when clients write to the new one.
+    private func promote(_ clients: RecordClients, staysFrozen: Bool) throws {
         let former = primary
+        // No standby receives more while it is decided which one has received most.
+        let thaw = try cluster[former].freeze()
+        defer { thaw() }
         primary = try cluster.promote(insteadOf: former)
-        try clients.recover(after: "a promotion of \(primary) instead of \(former)")
+        if staysFrozen { try clients.recover(after: "a promotion of \(primary) instead of \(former)") }
         thaw()
         try clients.recover(after: "the old primary is back")
         try cluster.replace(former, following: primary)

@@ -28,7 +28,8 @@ struct AtomicCommit {
     mutating func execute() {
         defer { batch.finish() }
         let needsDryRun = !batch.refusals.isEmpty || batch.mutations.contains(where: \.needsDryRun)
-        for _ in 0..<GroupCommit.maximumAttempts {
+        for attempt in 1...GroupCommit.maximumAttempts {
+            GroupCommit.pause(before: attempt)
             if needsDryRun, let failure = runDry() { return end(with: failure) }
             do throws(CRUDError) {
                 guard let failure = try write() else { return }

@@ -1,5 +1,6 @@
 import CRUDModel
 import CRUDPluginHost
+import CRUDThreads
 
 /// Mutations of any number of batches as one call of the plugin, which a plugin with transactions makes one commit.
 ///
@@ -23,8 +24,9 @@ struct GroupCommit {
     /// Whether the record has been transformed, of each record of the commit; nil: it has no mutation that needs one.
     private var records: [RecordKey: Bool]?
 
-    /// How often a transformation is tried against another program's writes.
-    static let maximumAttempts = 10
+    /// How often a transformation is tried against another program's writes. Of three daemons that change one record
+    /// all the time each succeeds in every third attempt.
+    static let maximumAttempts = 100
     /// How many bytes transformations may make before those so far are written.
     private static let maximumResolvedBytes = 8 << 20
 
@@ -80,6 +82,12 @@ struct GroupCommit {
         records = nil
     }
 
+    /// Waits a little, in order that daemons that change the same record do not stay in step.
+    static func pause(before attempt: Int) {
+        guard attempt > 3 else { return }
+        Thread.pause(.milliseconds(Int64.random(in: 0...min(1 << min(attempt - 3, 8), 16))))
+    }
+
     private func writeAll() {
         for (entry, outcome) in zip(entries, storage.apply(entries[...])) {
             entry.batch.outcomes[entry.position] = outcome
@@ -95,6 +103,7 @@ struct GroupCommit {
             if pass.isContended { attempt += 1 }
             pending = pass.undecided
             guard attempt <= Self.maximumAttempts else { break }
+            if pass.isContended { Self.pause(before: attempt) }
         }
         for entry in pending { entry.batch.outcomes[entry.position] = .refused(.contended) }
     }

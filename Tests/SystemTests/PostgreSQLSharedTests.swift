@@ -1,0 +1,103 @@
+import CRUDTestSupport
+import CRUDThreads
+import Glibc
+import Synchronization
+import Testing
+
+/// Several daemons that write one schema at once.
+@Suite struct PostgreSQLSharedTests {
+    /// How often each client writes, and how many rounds of batches there are; by the environment more.
+    private static let rounds = getenv("CRUDD_SHARED_ROUNDS").flatMap { Int(String(cString: $0)) } ?? 40
+
+    private static func daemons(_ count: Int, _ schema: String) throws -> [Daemon] {
+        let server = try PostgreSQLServer.shared()
+        let options = #"{connection: "\#(server.connection)", schema: \#(schema), shared: true}"#
+        return try (0..<count).map { _ in
+            try Daemon(Configuration(backends: "main: {plugin: postgresql, options: \(options)}"))
+        }
+    }
+
+    /// What a client does to count by one; false where another client was quicker.
+    enum Increment: CaseIterable {
+        case byRevision, byFieldOperation, byPatch
+
+        func make(_ connection: Connection) throws -> Bool {
+            if self == .byFieldOperation {
+                let reply = try connection.call(
+                    "record.patch", Connection.params("c", "n", more: ["increment": #"{"n":1}"#]))
+                if reply.error != nil { throw Failure("\(reply)") }
+                return true
+            }
+            let current = try connection.read("c", "n")
+            guard let number = current.result?["item"]?["n"]?.integer,
+                let revision = current.result?["revision"]?.string
+            else { throw Failure("\(current)") }
+            let change = #"{"n":\#(number + 1)}"#
+            let reply =
+                self == .byRevision
+                ? try connection.update("c", "n", change, ifRevision: revision)
+                : try connection.call(
+                    "record.patch", Connection.params("c", "n", ifRevision: revision, more: ["patch": change]))
+            switch reply.error?.name {
+            case nil: return true
+            case "revision_mismatch": return false
+            default: throw Failure("\(reply)")
+            }
+        }
+    }
+
+    @Test(arguments: Increment.allCases)
+    func contendedIncrementsAreExact(_ increment: Increment) throws {
+        let daemons = try Self.daemons(3, "shared \(increment)")
+        #expect(try daemons[0].connect().create("c", "n", #"{"n":0}"#).result != nil)
+        let errors = Mutex<[String]>([])
+        let threads = try (0..<6).map { client in
+            try Thread(named: "client") {
+                do {
+                    let connection = try daemons[client % 3].connect()
+                    var done = 0
+                    while done < Self.rounds { done += try increment.make(connection) ? 1 : 0 }
+                } catch {
+                    errors.withLock { $0.append("\(error)") }
+                }
+            }
+        }
+        for thread in threads { thread.join() }
+        #expect(errors.withLock(\.self) == [])
+        for daemon in daemons {
+            #expect(try daemon.connect().item("c", "n") == #"{"n":\#(6 * Self.rounds)}"#)
+        }
+    }
+
+    /// Each of several batches checks a record that the next one changes: one of them must fail.
+    @Test(arguments: [2, 3], [false, true])
+    func noTwoBatchesOvertakeEachOther(count: Int, areAbsent: Bool) throws {
+        let daemons = try Self.daemons(count, "skew \(count) \(areAbsent)")
+        let connections = try daemons.map { try $0.connect() }
+        for round in 0..<Self.rounds {
+            let ids = (0..<count).map { "\(round) \($0)" }
+            var revisions = ids.map { _ in "null" }
+            if !areAbsent {
+                revisions = try ids.map { id in
+                    let reply = try connections[0].create("c", id, "0")
+                    return JSON.quote(try #require(reply.result?["revision"]?.string, "\(reply)"))
+                }
+            }
+            for (index, connection) in connections.enumerated() {
+                let next = (index + 1) % count
+                let check =
+                    #"{"op":"check","collection":"c","id":"\#(ids[next])","ifRevision":\#(revisions[next])}"#
+                let write = #"{"op":"upsert","collection":"c","id":"\#(ids[index])","item":1}"#
+                let operations = round % 2 == 0 ? [check, write] : [write, check]
+                try connection.sendFrame(
+                    Connection.request(
+                        "record.batch", #"{"atomic":true,"operations":[\#(operations.joined(separator: ","))]}"#,
+                        id: "\(round)"))
+            }
+            let replies = try connections.map { try $0.receive() }
+            let names = replies.compactMap(\.error?.name)
+            #expect((1..<count).contains(names.count), "round \(round): \(replies)")
+            #expect(Set(names).isSubset(of: ["revision_mismatch", "record_exists"]), "round \(round): \(replies)")
+        }
+    }
+}

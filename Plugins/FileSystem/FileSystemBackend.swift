@@ -7,6 +7,7 @@ final class FileSystemBackend: StorageBackend {
     static let version = "1.0.0"
     static let capabilities: Capabilities = [.readsConcurrently, .durable, .expiry]
     static let storageOption: FileSystemOptions.Key? = .directory
+    static let backupAdvice: String? = "copy its directory with tar --xattrs"
 
     private let options: FileSystemOptions
     private let host: Host

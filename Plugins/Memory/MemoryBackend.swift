@@ -9,6 +9,7 @@ final class MemoryBackend: StorageBackend {
         .readsConcurrently, .readsFast, .transactions, .durable, .indexes, .sequences, .expiry,
     ]
     static let storageOption: MemoryOptions.Key? = .log
+    static let backupAdvice: String? = "use crudctl dump, or stop the daemon and copy the directory of its log"
 
     private let options: MemoryOptions
     private let maximumBytes: Int

@@ -8,6 +8,7 @@ final class PostgreSQLBackend: StorageBackend {
     static let capabilities: Capabilities = [
         .readsConcurrently, .transactions, .durable, .indexes, .sequences, .expiry,
     ]
+    static let backupAdvice: String? = "use pg_dump, or a base backup of the server"
 
     private let options: PostgreSQLOptions
     private let settings: ConnectionSettings

@@ -9,6 +9,7 @@ final class SQLiteBackend: StorageBackend {
         .readsConcurrently, .readsFast, .transactions, .durable, .indexes, .sequences, .expiry,
     ]
     static let storageOption: SQLiteOptions.Key? = .path
+    static let makesBackups = true
 
     private let options: SQLiteOptions
     private let host: Host
@@ -188,6 +189,10 @@ final class SQLiteBackend: StorageBackend {
 
     func trimHistory(_ request: borrowing TrimRequest<SQLiteCollection>) throws(StorageFailure) -> History {
         try writer.trimHistory(request)
+    }
+
+    func beginBackup(to path: String, _ call: CallContext) throws(StorageFailure) -> any StorageBackup {
+        try DatabaseBackup(of: options.path, to: path)
     }
 
     func idle(_ call: CallContext) {

@@ -6,6 +6,7 @@ final class UserDefaultsBackend: StorageBackend {
     static let version = "1.0.0"
     static let capabilities: Capabilities = [.transactions, .durable, .expiry]
     static let storageOption: UserDefaultsOptions.Key? = .suite
+    static let backupAdvice: String? = "copy its property list"
 
     private let suite: Suite
     /// Open collections by name and then format, as bytes: the host tells texts apart that Swift takes for equal.

@@ -63,6 +63,25 @@ final class ReaderHandle {
     }
 }
 
+/// What a `crudd_backup *` points to.
+final class BackupHandle {
+    let backup: any StorageBackup
+
+    init(_ backup: any StorageBackup) {
+        self.backup = backup
+    }
+
+    /// The pointer for the host; it owns the handle until `end_backup`.
+    func pointer() -> OpaquePointer {
+        OpaquePointer(Unmanaged.passRetained(self).toOpaque())
+    }
+
+    static func of(_ pointer: OpaquePointer?) -> BackupHandle {
+        // The host hands over what `begin_backup` gave it, and not after `end_backup`.
+        unsafe Unmanaged<BackupHandle>.fromOpaque(UnsafeRawPointer(pointer!)).takeUnretainedValue()
+    }
+}
+
 // Each opens an existential, so that the rest of a call knows its types.
 
 extension StorageBackend {

@@ -42,6 +42,8 @@ public enum PluginTable {
         table.pointee.setBackendFunctions()
         table.pointee.setCollectionFunctions()
         table.pointee.setReaderFunctions()
+        if backend.makesBackups { table.pointee.setBackupFunctions() }
+        table.pointee.backup_advice = backend.backupAdvice.map { UnsafePointer(strdup($0)) }
         return UnsafePointer(table)
     }
 }
@@ -111,6 +113,30 @@ extension crudd_plugin {
                     unsafe name.withUnsafeBytes { emit!(context, crudd_bytes($0)) }
                 }
             }
+        }
+    }
+
+    fileprivate mutating func setBackupFunctions() {
+        begin_backup = { backend, call, path, backup, failure in
+            status(failure) { () throws(StorageFailure) in
+                let path = String(decoding: UnsafeRawBufferPointer(path), as: UTF8.self)
+                let begun = try BackendHandle.of(backend).backend.beginBackup(to: path, CallContext(call!))
+                backup!.pointee = BackupHandle(begun).pointer()
+            }
+        }
+        step_backup = { backup, call, progress, failure in
+            status(failure) { () throws(StorageFailure) in
+                let step = try BackupHandle.of(backup).backup.step(CallContext(call!))
+                // The host has made it as large as it says, and knows these fields.
+                progress!.pointee.is_complete = step.isComplete ? 1 : 0
+                progress!.pointee.bytes = step.bytes
+                progress!.pointee.total_bytes = step.totalBytes
+            }
+        }
+        end_backup = { backup in
+            // The host hands the pointer back for the last time.
+            let handle = unsafe Unmanaged<BackupHandle>.fromOpaque(UnsafeRawPointer(backup!))
+            handle.takeRetainedValue().backup.end()
         }
     }
 

@@ -100,6 +100,21 @@ public protocol StorageBackend: AnyObject {
     /// ``Capabilities/sequences``.
     func trimHistory(_ request: borrowing TrimRequest<Collection>) throws(StorageFailure) -> History
 
+    /// Whether ``beginBackup(to:_:)`` makes copies. By default false.
+    static var makesBackups: Bool { get }
+
+    /// What an administrator uses instead where it makes none, such as "use pg_dump": the end of a sentence. By default
+    /// nil.
+    static var backupAdvice: String? { get }
+
+    /// Begins a copy of the storage as of this moment, which is made while the storage is used: opened by the options
+    /// with its path in the place of the storage's, it has the same identity and records.
+    ///
+    /// - Parameters:
+    ///   - path: of an empty file of the host's, into which the copy is written, and nothing beside it.
+    ///   - call: the context of the call.
+    func beginBackup(to path: String, _ call: CallContext) throws(StorageFailure) -> any StorageBackup
+
     /// Maintenance while nothing is queued, called between writes. By default nothing.
     func idle(_ call: CallContext)
 }
@@ -111,7 +126,13 @@ extension StorageBackend {
     public var preferredReaders: Int { 1 }
     public var identity: UInt64 { 0 }
     public var commitCounter: CommitCounter? { nil }
+    public static var makesBackups: Bool { false }
+    public static var backupAdvice: String? { nil }
     public func idle(_ call: CallContext) {}
+
+    public func beginBackup(to path: String, _ call: CallContext) throws(StorageFailure) -> any StorageBackup {
+        throw StorageFailure(.unsupported, "this plugin makes no backups")
+    }
 
     public func removeExpired(_ request: borrowing ExpiryRequest<Collection>) throws(StorageFailure) -> Int64? {
         throw StorageFailure(.unsupported, "this plugin does not remove what has expired")

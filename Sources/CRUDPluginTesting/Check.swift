@@ -41,6 +41,7 @@ package struct Check: Sendable {
         Check(.backend, "deadlines", BackendChecks.deadlines),
         Check(.backend, "interrupts", InterruptChecks.scans),
         Check(.backend, "data version", BackendChecks.dataVersion),
+        Check(.backend, "backups", BackupChecks.copies),
 
         Check(.records, "collections", CollectionChecks.lifeCycle),
         Check(.records, "odd names of collections", CollectionChecks.oddNames),

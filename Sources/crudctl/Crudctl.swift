@@ -32,7 +32,8 @@ struct Crudctl: AsyncParsableCommand {
             CommandGroup(
                 name: "Daemon",
                 subcommands: [
-                    Backends.self, Plugins.self, Ping.self, Status.self, Sessions.self, Slow.self, Metrics.self,
+                    Backends.self, Backup.self, Plugins.self, Ping.self, Status.self, Sessions.self, Slow.self,
+                    Metrics.self,
                     Top.self,
                     Reload.self, Config.self, LogLevel.self, Whoami.self, Can.self, CallCommand.self,
                     CheckConfig.self, CheckPlugin.self,

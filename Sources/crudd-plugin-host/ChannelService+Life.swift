@@ -33,6 +33,7 @@ extension ChannelService {
         reply.raw(",")
         write(storage.plugin.capabilities.names + ["queries"])
         if let option = storage.plugin.storageOption { reply.raw(#","storageOption":"#, option) }
+        if let advice = storage.plugin.backupAdvice { reply.raw(#","backupAdvice":"#, advice) }
     }
 
     func checkOptions(_ request: inout FrameReader) throws(PluginFailure) {

@@ -16,6 +16,7 @@ final class Storage: Sendable {
         var collections: [Int: BackendCollection] = [:]
         var searches: [Int: Search] = [:]
         var maximumItemBytes = Int.max
+        var backup: PluginHandle?
     }
 
     init(_ plugin: Plugin) {
@@ -37,6 +38,7 @@ final class Storage: Sendable {
 
     /// Closes the storage; all readers are closed by then.
     func close() {
+        if let backup = takeBackup() { table.pointee.end_backup(backup.pointer) }
         if let opened { table.pointee.close(opened.storage) }
     }
 
@@ -63,6 +65,17 @@ final class Storage: Sendable {
     func removeCollections(named name: String) {
         state.withLock { $0.collections = $0.collections.filter { !$0.value.name.elementsEqual(name.utf8) } }
     }
+
+    // MARK: Backups
+
+    /// The backup that is being made. The daemon makes one call at a time for it.
+    var backup: PluginHandle? { state.withLock { $0.backup } }
+
+    /// Keeps a backup that has begun.
+    func keep(_ backup: PluginHandle) { state.withLock { $0.backup = backup } }
+
+    /// Takes the backup, to end it.
+    func takeBackup() -> PluginHandle? { state.withLock { $0.backup.take() } }
 
     // MARK: Searches
 

@@ -7,6 +7,7 @@ import Testing
     /// The methods of administrators that change something.
     private static let administrativeWrites: Set<Method> = [
         .collectionDrop, .collectionReindex, .sessionClose, .daemonReload, .daemonLogLevel,
+        .backendBackup,
     ]
 
     /// Every method of the protocol is known, and which calls may be sent again.

@@ -119,6 +119,7 @@ import Testing
         (["drop", "c", "--moved", "--yes"], #"collection.drop","params":{"collection":"c","moved":true}}"#),
         (["collections"], #"collection.list","params":{}}"#),
         (["backends"], #"backend.list","params":{}}"#),
+        (["backup", "main", "/b"], #"backend.backup","params":{"backend":"main","directory":"/b"}}"#),
         (["plugins"], #"plugin.list","params":{}}"#),
         (["ping"], #"daemon.ping","params":{}}"#),
         (["status"], #"daemon.status","params":{}}"#),

@@ -13,7 +13,7 @@ import Testing
         ("TAKES_ATOMIC", "refusal of what is not declared"), ("TAKES_KEYS", "refusal of what is not declared"),
         ("STRICT_SIZES", "structs of another size"), ("OWN_OUTCOME_SIZE", "structs of another size"),
         ("WRONG_CLOCK", "deadlines"), ("IGNORES_INTERRUPTS", "interrupts"), ("CHANGES_VERSION", "data version"),
-        ("MISSES_CHANGES", "data version"), ("ALWAYS_CREATES", "collections"),
+        ("MISSES_CHANGES", "data version"), ("COPIES_NOTHING", "backups"), ("ALWAYS_CREATES", "collections"),
         ("CHANGES_WHAT_IT_LOOKS_AT", "collections as they are"), ("LISTS_TWICE", "collections"),
         ("NEVER_DROPS", "collections"), ("FOLDS_NAMES", "odd names of collections"),
         ("IGNORES_FORMAT", "formats apart"), ("UNTERMINATED_TEXT", "failures"), ("OVERRUNS_FAILURE", "failures"),

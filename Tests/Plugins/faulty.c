@@ -28,7 +28,7 @@ enum {
     FORGETS_LAST_SEQUENCE, LOSES_WRITES, STARTS_AGAIN, CRASHES, LISTS_SEQUENCED, FORGETS_REMOVALS, COUNTS_REMOVALS,
     CHANGES_IDENTITY, KEEPS_IDENTITY, FORGETS_FORGOTTEN, TRIMS_ALL, EXPIRES_EARLY, IGNORES_EXPIRY_LIMIT,
     SKIPS_EXPIRY_NUMBERS, HIDES_NEXT_EXPIRY, NUMBERS_EXPIRY_TWICE, CHANGES_WHAT_IT_LOOKS_AT, CHANGES_STORAGE_IDENTITY,
-    IGNORES_EXPECTED_STORAGE,
+    IGNORES_EXPECTED_STORAGE, COPIES_NOTHING,
 };
 
 static const crudd_plugin *real;
@@ -389,6 +389,15 @@ static crudd_status trim_history(crudd_backend *backend, const crudd_call *call,
     return status;
 }
 
+// MARK: Backups
+
+static crudd_status step_backup(crudd_backup *backup, const crudd_call *call, crudd_backup_progress *progress,
+                                crudd_failure *failure) {
+    if (FAULT != COPIES_NOTHING) return real->step_backup(backup, call, progress, failure);
+    progress->is_complete = 1;
+    return CRUDD_OK;
+}
+
 // MARK: The table
 
 const crudd_plugin *crudd_plugin_entry(void) {
@@ -409,6 +418,7 @@ const crudd_plugin *crudd_plugin_entry(void) {
     plugin->data_version = data_version;
     plugin->remove_expired = remove_expired;
     plugin->trim_history = trim_history;
+    plugin->step_backup = step_backup;
     table.unknown = abort;
     if (FAULT == SHORT_TABLE) {
         plugin->struct_size = offsetof(crudd_plugin, end_snapshot);

@@ -50,7 +50,8 @@ import Testing
         let connection = try Daemon(on: installation).connect()
         let methods = try #require(try connection.call("rpc.discover").result?["methods"]?.elements)
         var called: Set<String> = []
-        for (name, params) in Self.calls {
+        let backup = ("backend.backup", #"{"backend":"main","directory":"\#(installation.path)"}"#)
+        for (name, params) in Self.calls + [backup] {
             let method = try #require(methods.first { $0["name"]?.string == name })
             let schema = try Schema(try #require(method["result"]?["schema"]))
             if let result = try connection.call(name, params).result {

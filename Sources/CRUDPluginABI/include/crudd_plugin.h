@@ -126,6 +126,7 @@ typedef struct crudd_call {
 typedef struct crudd_backend crudd_backend;
 typedef struct crudd_collection crudd_collection;
 typedef struct crudd_reader crudd_reader;
+typedef struct crudd_backup crudd_backup;
 
 /// What a backend says of itself once it is open. The host has zeroed it, but for `capabilities`.
 typedef struct crudd_opened {
@@ -389,6 +390,16 @@ typedef struct crudd_history {
     uint64_t trimmed;  ///< how many removals this call has forgotten
 } crudd_history;
 
+// MARK: Backups
+
+/// How far a backup has come. The host has zeroed it.
+typedef struct crudd_backup_progress {
+    uint32_t struct_size;
+    uint32_t is_complete;  ///< 1: the file has the whole copy; there are no more steps
+    uint64_t bytes;        ///< how many have been copied
+    uint64_t total_bytes;  ///< how many there will be; 0: that is not known
+} crudd_backup_progress;
+
 // MARK: The plugin
 
 /// Receives a name.
@@ -466,6 +477,25 @@ typedef struct crudd_plugin {
     /// Two backends of the plugin for which it has the same value would write to the same storage, which is an error of
     /// the configuration. An absolute path is resolved first, if there is something: what counts is where it leads to.
     const char *storage_option;
+
+    /// Optional, all three or none: a copy of the storage as of one moment, which is made while the storage is used.
+    ///
+    /// `begin_backup` is a call of the backend. `path` is absolute and leads to an empty file of the host's, into which
+    /// the copy is written and nothing beside it; the host gives it its final name, and syncs it, when the copy is
+    /// complete. The moment is that of `begin_backup`: what was written before is in the copy, what is written later is
+    /// not, and the storage's identity is. One backup at a time for each backend.
+    crudd_status (*begin_backup)(crudd_backend *backend, const crudd_call *call, crudd_bytes path,
+                                 crudd_backup **backup, crudd_failure *failure);
+    /// Copies on for some milliseconds. One call at a time for each backup; with CRUDD_CAN_READ_CONCURRENTLY at the
+    /// same time as any other call. After a failure only `end_backup` follows.
+    crudd_status (*step_backup)(crudd_backup *backup, const crudd_call *call, crudd_backup_progress *progress,
+                                crudd_failure *failure);
+    /// Ends a backup, complete or not. The file stays, and is the host's. All backups are ended before `close`.
+    void (*end_backup)(crudd_backup *backup);
+
+    /// Optional (may be NULL). What an administrator uses in the place of `begin_backup` where there is none, such as
+    /// "use pg_dump": the end of a sentence.
+    const char *backup_advice;
 } crudd_plugin;
 
 /// The one symbol that a plugin exports. The table that it returns lives as long as the process.

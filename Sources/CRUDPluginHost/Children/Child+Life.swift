@@ -22,6 +22,7 @@ extension Child {
                 case "version": greeting.version = try reader.text()
                 case "capabilities": (greeting.capabilities, greeting.canSearch) = try reader.capabilities()
                 case "storageOption": greeting.storageOption = try reader.text()
+                case "backupAdvice": greeting.backupAdvice = try reader.text()
                 default: try reader.skip()
                 }
             }

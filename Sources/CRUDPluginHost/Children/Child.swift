@@ -45,6 +45,8 @@ package final class Child: Sendable {
         var canSearch = false
         /// A JSON pointer to the option that says where its storage is.
         var storageOption: String?
+        /// What an administrator uses where it makes no backups.
+        var backupAdvice: String?
     }
 
     /// The methods that a child need not have.

@@ -13,6 +13,7 @@ enum ChildTable {
         table.setBackendFunctions()
         table.setCollectionFunctions()
         table.setReaderFunctions()
+        table.setBackupFunctions()
         return PluginTable.keep(table)
     }()
 
@@ -97,6 +98,26 @@ extension crudd_plugin {
                 try ChildTable.child(backend).listCollections { emit!(context, $0) }
             }
         }
+    }
+
+    fileprivate mutating func setBackupFunctions() {
+        begin_backup = { backend, _, path, backup, failure in
+            ChildTable.status(failure) { () throws(PluginFailure) in
+                try ChildTable.child(backend).beginBackup(to: path.buffer)
+                // The child has one at a time.
+                backup!.pointee = backend
+            }
+        }
+        step_backup = { backup, _, progress, failure in
+            ChildTable.status(failure) { () throws(PluginFailure) in
+                let step = try ChildTable.child(backup).stepBackup()
+                // The host has made it as large as it says.
+                progress!.pointee.is_complete = step.is_complete
+                progress!.pointee.bytes = step.bytes
+                progress!.pointee.total_bytes = step.total_bytes
+            }
+        }
+        end_backup = { backup in ChildTable.child(backup).endBackup() }
     }
 
     fileprivate mutating func setReaderFunctions() {

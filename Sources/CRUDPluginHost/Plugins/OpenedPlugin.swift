@@ -49,14 +49,15 @@ extension Plugin {
             return (
                 Plugin(
                     file, version: greeting.version, capabilities: greeting.capabilities,
-                    storageOption: greeting.storageOption, table: ChildTable.table, command: command), check
+                    storageOption: greeting.storageOption, backupAdvice: greeting.backupAdvice,
+                    table: ChildTable.table, command: command), check
             )
         } catch {
             if error.isFinal { throw error }
             return (
                 Plugin(
-                    file, version: "", capabilities: [], storageOption: nil, table: ChildTable.table,
-                    command: command),
+                    file, version: "", capabilities: [], storageOption: nil, backupAdvice: nil,
+                    table: ChildTable.table, command: command),
                 OptionCheck(doubt: error)
             )
         }

@@ -22,6 +22,8 @@ package struct Plugin: @unchecked Sendable {
     package let capabilities: Capabilities
     /// A JSON pointer to the option that says where the storage is; nil where there is none.
     package let storageOption: String?
+    /// What an administrator uses where it makes no backups; nil where it does not say.
+    package let backupAdvice: String?
     /// The function table, all of it: functions that the plugin lacks are NULL.
     package let table: UnsafePointer<crudd_plugin>
     /// How a child is started; nil for a plugin that was loaded.
@@ -39,13 +41,14 @@ package struct Plugin: @unchecked Sendable {
 
     init(
         _ file: PluginFile, version: String, capabilities: Capabilities, storageOption: String?,
-        table: UnsafePointer<crudd_plugin>, command: ChildCommand?
+        backupAdvice: String?, table: UnsafePointer<crudd_plugin>, command: ChildCommand?
     ) {
         name = file.name
         path = file.path
         self.version = version
         self.capabilities = capabilities.intersection(.known)
         self.storageOption = storageOption
+        self.backupAdvice = backupAdvice
         self.table = table
         self.command = command
     }
@@ -90,7 +93,8 @@ package struct Plugin: @unchecked Sendable {
         }
         self.init(
             file, version: String(cString: table.pointee.version), capabilities: capabilities,
-            storageOption: table.pointee.storage_option.map { String(cString: $0) }, table: table, command: nil)
+            storageOption: table.pointee.storage_option.map { String(cString: $0) },
+            backupAdvice: table.pointee.backup_advice.map { String(cString: $0) }, table: table, command: nil)
     }
 
     /// The table that a shared object exports.

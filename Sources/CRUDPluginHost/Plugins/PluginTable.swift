@@ -28,6 +28,7 @@ enum PluginTable {
         if copy.remove_expired == nil { capabilities.remove(.expiry) }
         if copy.trim_history == nil { capabilities.remove(.sequences) }
         copy.capabilities = capabilities.rawValue
+        if copy.step_backup == nil || copy.end_backup == nil { copy.begin_backup = nil }
         return keep(copy)
     }
 

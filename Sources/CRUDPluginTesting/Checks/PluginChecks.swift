@@ -63,7 +63,7 @@ enum PluginChecks {
     // MARK: Paths
 
     /// The strings among the options that look like paths, and their directories.
-    private static func absolutePaths(in options: String) -> [String] {
+    static func absolutePaths(in options: String) -> [String] {
         let text = Array(options.utf8)
         var scanner = JSONScanner()
         var paths: [String] = []

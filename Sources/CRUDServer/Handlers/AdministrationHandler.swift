@@ -113,6 +113,19 @@ final class AdministrationHandler {
         loop.service.reload(.reload(options), completion)
     }
 
+    /// Writes a backup on a thread of its own, however long that takes.
+    func backUp(_ call: borrowing Call) throws(CRUDError) {
+        let name = call[.backend].map { String(decoding: call.decode($0), as: UTF8.self) } ?? ""
+        let directory = call[.directory].map { String(decoding: call.decode($0), as: UTF8.self) } ?? ""
+        guard let backend = loop.service.backends.first(where: { $0.name == name }) else {
+            throw Parameter.backend.invalid("must be the name of a backend")
+        }
+        let cancellation = BackupCancellation()
+        let audit = AuditEntry.Details(subject: "of backend \(backend.name) in \(quoted(directory.utf8))")
+        let completion = delegated.begin(call, cancellation, audit: audit)
+        BackupTask(of: backend, in: directory, within: loop.limits.requestTimeout, cancellation, completion).start()
+    }
+
     func listSettings(_ call: borrowing Call) {
         let overdue = CRUDError(.unavailable, "a reload or another change takes long")
         loop.service.reload(.settings, delegated.begin(call, overdue: overdue))

@@ -11,6 +11,14 @@ enum BackendList {
         writer.object { result in
             result.member("backends", objects: backends) { backend, description in
                 backend.describe(to: &description)
+                if let backup = backend.backup {
+                    description.key("backup")
+                    description.object { members in
+                        members.member("path", backup.path)
+                        members.member("bytes", backup.bytes)
+                        if backup.totalBytes > 0 { members.member("totalBytes", backup.totalBytes) }
+                    }
+                }
                 guard let path = backend.path else { return }
                 description.member("path", path)
                 if let bytes = usage[path]?.bytes { description.member("bytes", bytes) }

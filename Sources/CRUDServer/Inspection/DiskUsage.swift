@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// What storage takes on its disk, and what is free there.

@@ -268,6 +268,7 @@ final class ServiceLoop: IterationHandler, LoopContext {
         guard !state.isDraining else { return }
         state.isDraining = true
         state.followers.endAll()
+        delegated.drain()
         for listener in listeners { listener.close() }
         drainDeadline = now + max(state.limits.requestTimeout, Self.readTimeout)
         drainTimer.schedule(after: Self.readTimeout)
@@ -289,7 +290,7 @@ final class ServiceLoop: IterationHandler, LoopContext {
             state.service.logger.critical("backend \(client.backend.name) has not finished its requests in time")
         }
         // Everybody gets a reply; this iteration sends it.
-        expire(at: .seconds(Int64.max))
+        expire(at: DelegatedCalls.end)
         eventLoop.stop()
     }
 }

@@ -27,9 +27,33 @@ final class DelegatedCalls {
         let number = count
         count += 1
         let request = PendingDelegation(call, overdue: overdue, audit)
+        return start(request, number)
+    }
+
+    /// Begins a call that takes as long as it does, unless its session ends.
+    ///
+    /// - Parameters:
+    ///   - cancellation: is told that nobody waits any more; the other thread still calls what is returned.
+    ///   - audit: what the audit trail says of it.
+    /// - Returns: what the other thread is to call in the end.
+    func begin(
+        _ call: borrowing Call, _ cancellation: BackupCancellation, audit: AuditEntry.Details
+    ) -> Completion {
+        let number = count
+        count += 1
+        let overdue = CRUDError(.unavailable, "the daemon is shutting down")
+        return start(PendingDelegation(call, overdue: overdue, audit, cancellation), number)
+    }
+
+    private func start(_ request: PendingDelegation, _ number: UInt64) -> Completion {
         pending[number] = request
         request.start()
         return { [mailbox] in mailbox.post(.delegated(number, $0)) }
+    }
+
+    /// The daemon is about to end: cancels what may take long.
+    func drain() {
+        for request in pending.values { request.cancellation?.cancel("the daemon is shutting down") }
     }
 
     /// Takes the outcome of a call.
@@ -37,24 +61,39 @@ final class DelegatedCalls {
         pending.removeValue(forKey: number)?.finish(outcome)
     }
 
+    /// The time on the loop's clock at which everything is overdue.
+    static let end = Duration.seconds(Int64.max)
+
     /// Whether any is in flight.
     var hasPending: Bool { !pending.isEmpty }
 
     /// Fails those that have waited too long.
     func expire(at now: Duration) {
-        for (number, request) in pending where request.deadline <= now { finish(number, .failure(request.overdue)) }
+        for (number, request) in pending {
+            if let cancellation = request.cancellation, now != Self.end {
+                if !request.isWanted { cancellation.cancel("its connection has gone") }
+            } else if request.deadline <= now {
+                finish(number, .failure(request.overdue))
+            }
+        }
     }
 }
 
 /// A call that another thread executes.
 private final class PendingDelegation: PendingRequest {
     let overdue: CRUDError
+    /// Nil for a call that has a deadline.
+    let cancellation: BackupCancellation?
     private let details: AuditEntry.Details?
     override var audit: AuditEntry.Details? { details }
     private var text: [UInt8] = []
 
-    init(_ call: borrowing Call, overdue: CRUDError, _ details: AuditEntry.Details?) {
+    init(
+        _ call: borrowing Call, overdue: CRUDError, _ details: AuditEntry.Details?,
+        _ cancellation: BackupCancellation? = nil
+    ) {
         self.overdue = overdue
+        self.cancellation = cancellation
         self.details = details
         super.init(call, .read, on: nil)
     }

@@ -96,8 +96,9 @@ final class Router: CallHandler {
         case .collectionChanges: try changes.changes(call, collection)
         case .collectionDrop: try descriptions.drop(call, collection)
         case .collectionReindex: descriptions.reindex(call, collection)
-        case .recordBatch, .collectionList, .backendList, .pluginList, .sessionHello, .daemonPing, .daemonStatus,
-            .daemonReload, .daemonMetrics, .daemonSlowLog, .daemonConfiguration, .daemonLogLevel, .sessionList,
+        case .recordBatch, .collectionList, .backendList, .backendBackup, .pluginList, .sessionHello, .daemonPing,
+            .daemonStatus, .daemonReload, .daemonMetrics, .daemonSlowLog, .daemonConfiguration, .daemonLogLevel,
+            .sessionList,
             .sessionClose, .discover, .sessionWhoami, .accessCheck, .requestCancel:
             // Their rows of the method table have no collection, or they do not use it.
             throw CRUDError(.internalError, "the method has no collection")
@@ -111,6 +112,7 @@ final class Router: CallHandler {
         switch call.method {
         case .collectionList: descriptions.list(call)
         case .backendList: administration.inspect(.backends, call)
+        case .backendBackup: try administration.backUp(call)
         case .pluginList: administration.listPlugins(call)
         case .sessionHello: administration.hello(call)
         case .daemonPing: administration.ping(call)

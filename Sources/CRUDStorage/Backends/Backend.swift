@@ -47,6 +47,7 @@ package final class Backend: Sendable {
         var loopReaders: [PluginHandle] = []
         var readQueues: [ReadQueue] = []
         var notice: String?
+        var backup: BackupStatus?
     }
 
     /// - Parameters:
@@ -113,6 +114,12 @@ package final class Backend: Sendable {
                 state: isStorageDown && $0.state == .ready ? .down : $0.state, lastError: failures.lastError,
                 notice: $0.notice, restarts: $0.restarts, pid: $0.child?.pid)
         }
+    }
+
+    /// The backup that is being made.
+    package var backup: BackupStatus? {
+        get { condition.withLock { $0.backup } }
+        set { condition.withLock { $0.backup = newValue } }
     }
 
     /// What it can do: what its plugin can, less what its options take away.

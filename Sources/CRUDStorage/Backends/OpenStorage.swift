@@ -31,6 +31,8 @@ final class OpenStorage {
     /// When records expire.
     let expiry = ExpirySchedule()
     private var pluginReaders: [PluginHandle] = []
+    /// The last backup; it may have ended.
+    var backup: RunningBackup?
     /// What this thread reads with; made when it first reads.
     private var ownReader: SnapshotReader?
     /// Called when a collection has been opened or has another layout, and when its indexes are to be built again.
@@ -84,6 +86,7 @@ final class OpenStorage {
     func close() {
         // Its owner holds the storage.
         openedCollection = { _ in }
+        backup?.end()
         for collection in collections.values.joined() { close(collection) }
         probes.close()
         for set in indexSets.values { set.replace() }

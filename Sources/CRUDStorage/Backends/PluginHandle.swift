@@ -1,7 +1,7 @@
 /// A handle that a plugin has made. Who may use it when is said where it is kept.
 package struct PluginHandle: @unchecked Sendable {
     // @unchecked: an address; the host follows the contract's rules on threads.
-    let pointer: OpaquePointer
+    package let pointer: OpaquePointer
 
     package init(pointer: OpaquePointer) {
         self.pointer = pointer

@@ -3,7 +3,7 @@ package enum Method: Int, CaseIterable, Sendable {
     case recordCreate, recordRead, recordUpdate, recordDelete, recordUpsert, recordPatch, recordTouch
     case recordExists, recordReadMany, recordQuery, recordCount, recordDeleteMatching, recordBatch
     case collectionList, collectionDescribe, collectionChanges, collectionDrop, collectionReindex
-    case backendList, pluginList
+    case backendList, backendBackup, pluginList
     case sessionHello, sessionWhoami, accessCheck, daemonPing, daemonStatus, daemonMetrics, daemonSlowLog
     case daemonConfiguration, daemonLogLevel
     case sessionList, sessionClose, requestCancel

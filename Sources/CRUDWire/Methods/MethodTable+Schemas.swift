@@ -91,6 +91,7 @@ extension MethodTable {
             "plugin": string, "command": string, "path": string, "bytes": integer, "freeBytes": integer,
             "restarts": integer, "pid": integer, "notice": string,
             "lastError": string,
+            "backup": object(["path": string, "bytes": integer], optional: ["totalBytes": integer]),
         ])
     private static let state = #"{"enum":["opening","ready","down","closed"]}"#
 

@@ -89,6 +89,11 @@ package enum MethodTable {
             .backendList, "backend.list", .admin, "Lists the backends and their states.",
             result: object(["backends": array(backend)])),
         MethodDefinition(
+            .backendBackup, "backend.backup", .admin, "Writes a copy of a backend's storage while it serves.",
+            required: [.backend, .directory],
+            result: object(["path": string, "bytes": integer, "at": integer, "seconds": number]),
+            errors: ["unsupported", "no_space"]),
+        MethodDefinition(
             .pluginList, "plugin.list", .admin, "Lists the loaded plugins.",
             result: object(["plugins": array(plugin)])),
         MethodDefinition(

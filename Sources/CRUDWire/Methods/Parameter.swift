@@ -8,7 +8,7 @@ package enum Parameter: Int, CaseIterable, Sendable {
     case filter, prefix, sort, limit, cursor, explain, all, ifEmpty, move, moved
     case session, ttl, expiresAt, after, wait, items
     case method, user
-    case sizes, dryRun, level
+    case sizes, dryRun, level, backend, directory
     case increment, minimum, maximum, append, add, remove
 
     /// The name on the wire.
@@ -48,6 +48,8 @@ package enum Parameter: Int, CaseIterable, Sendable {
         case .sizes: "sizes"
         case .dryRun: "dryRun"
         case .level: "level"
+        case .backend: "backend"
+        case .directory: "directory"
         case .increment: "increment"
         case .minimum: "minimum"
         case .maximum: "maximum"
@@ -66,7 +68,9 @@ package enum Parameter: Int, CaseIterable, Sendable {
     /// The kind of JSON value that it must be; nil for any, and for a boolean.
     package var kind: JSONKind? {
         switch self {
-        case .collection, .id, .ifRevision, .client, .prefix, .cursor, .after, .method, .user, .level: .string
+        case .collection, .id, .ifRevision, .client, .prefix, .cursor, .after, .method, .user, .level, .backend,
+            .directory:
+            .string
         case .ids, .fields, .operations, .sort: .array
         case .protocolVersion, .limit, .session, .ttl, .expiresAt, .wait: .number
         case .increment, .minimum, .maximum, .append, .add, .remove: .object
@@ -129,6 +133,8 @@ package enum Parameter: Int, CaseIterable, Sendable {
         case .method: #"{"type":"string","description":"the name of a method"}"#
         case .user: #"{"type":"string","description":"a name or a number"}"#
         case .level: #"{"enum":["trace","debug","info","notice","warning","error","critical"]}"#
+        case .backend: #"{"type":"string","description":"the name of a backend"}"#
+        case .directory: #"{"type":"string","description":"the absolute path of a directory on the daemon's machine"}"#
         case .dryRun: #"{"type":"boolean","description":"true: nothing is changed"}"#
         case .sizes: #"{"type":"boolean","description":"true: how long ids and items are together"}"#
         case .increment: Self.schema(ofOperands: "number", "what is added to the number at each path")

@@ -28,6 +28,12 @@ struct ProgressLine {
         unit = "MiB"
     }
 
+    init(name: String, phase: String, bytes: Int, of total: Int?) {
+        self.init(name: name, phase: phase, mebibytes: bytes >> 20)
+        self.total = total.map { $0 >> 20 }
+        fraction = total.map { $0 > 0 ? min(1, max(0, Double(bytes) / Double($0))) : 1 }
+    }
+
     private static let gap = "  "
     private static let widestBar = 30
     private static let narrowestBar = 6

@@ -137,6 +137,7 @@ import Testing
             ("daemon.metrics", "{}"), ("daemon.slowLog", "{}"), ("session.list", "{}"),
             ("session.close", #"{"session":1}"#), ("daemon.configuration", "{}"),
             ("daemon.logLevel", #"{"level":"trace"}"#),
+            ("backend.backup", #"{"backend":"main","directory":"/tmp"}"#),
         ] {
             #expect(try other.call(method, params).error?.name == "permission_denied", "\(method)")
         }

@@ -26,7 +26,7 @@ struct Crudctl: AsyncParsableCommand {
             CommandGroup(
                 name: "Collection",
                 subcommands: [
-                    Collections.self, Describe.self, Watch.self, Dump.self, Load.self, Drop.self,
+                    Collections.self, Describe.self, Watch.self, Dump.self, Load.self, Import.self, Drop.self,
                     Reindex.self,
                 ]),
             CommandGroup(

@@ -16,11 +16,12 @@ struct DumpInput {
 
     /// - Parameters:
     ///   - path: the file; `-` for standard input.
+    ///   - content: what it has, for whoever is to type it.
     ///   - progress: is called with the number of bytes that have been copied.
-    init(_ path: String, progress: (Int) -> Void) throws {
+    init(_ path: String, holding content: String = "a dump", progress: (Int) -> Void) throws {
         name = path == "-" ? "standard input" : path
         if path == "-", isatty(STDIN_FILENO) == 1 {
-            StandardError.write("crudctl: reading a dump from the terminal; end it with Ctrl-D\n")
+            StandardError.write("crudctl: reading \(content) from the terminal; end it with Ctrl-D\n")
         }
         let number = path == "-" ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC)
         guard number >= 0 else { throw Self.cannotRead(name) }
@@ -32,6 +33,14 @@ struct DumpInput {
         } else {
             (file, size) = try Self.copy(source, name, progress)
         }
+    }
+
+    /// A file of this size that has been written.
+    fileprivate init(_ file: OpenFile, size: Int) {
+        name = "a temporary file"
+        self.file = file
+        start = 0
+        self.size = size
     }
 
     /// The bytes at an offset, at least one unless the input ends there.
@@ -52,32 +61,50 @@ struct DumpInput {
     private static func copy(
         _ source: OpenFile, _ name: String, _ progress: (Int) -> Void
     ) throws -> (file: OpenFile, size: Int) {
-        // The value is copied here, before anything else can change the environment.
-        let variable = unsafe getenv("TMPDIR").map { unsafe String(cString: $0) } ?? ""
-        // /tmp may be in memory.
-        let directory = variable.isEmpty ? "/var/tmp" : variable
-        var path = Array("\(directory)/crudctl.XXXXXX".utf8CString)
-        let number = unsafe mkstemp(&path)
-        guard number >= 0 else { throw ErrorNumber.cannotWrite("a temporary file in \(directory)") }
-        let copy = OpenFile(number)
-        unsafe unlink(path)
-        var size = 0
+        var copy = try TemporaryDump()
         var chunk = [UInt8](repeating: 0, count: 256 << 10)
         while true {
             let count = FileInput.read(source.number, into: &chunk)
             guard count >= 0 else { throw cannotRead(name) }
-            guard count > 0 else { return (copy, size) }
-            guard FileOutput.write(chunk[..<count], to: number) else {
-                throw ErrorNumber.cannotWrite("a temporary file in \(directory)")
-            }
-            size += count
-            progress(size)
+            guard count > 0 else { return (copy.file, copy.size) }
+            try copy.write(chunk[..<count])
+            progress(copy.size)
         }
     }
 
     private static func cannotRead(_ name: String) -> ValidationError {
         ValidationError("cannot read \(name): \(ErrorNumber.message)")
     }
+}
+
+/// A temporary file that has no name any more, so that nothing of it is left behind.
+struct TemporaryDump {
+    fileprivate let file: OpenFile
+    private let directory: String
+    fileprivate private(set) var size = 0
+
+    init() throws {
+        // The value is copied here, before anything else can change the environment.
+        let variable = unsafe getenv("TMPDIR").map { unsafe String(cString: $0) } ?? ""
+        // /tmp may be in memory.
+        directory = variable.isEmpty ? "/var/tmp" : variable
+        var path = Array("\(directory)/crudctl.XXXXXX".utf8CString)
+        let number = unsafe mkstemp(&path)
+        guard number >= 0 else { throw ErrorNumber.cannotWrite("a temporary file in \(directory)") }
+        file = OpenFile(number)
+        unsafe unlink(path)
+    }
+
+    /// Appends bytes.
+    mutating func write(_ bytes: some RandomAccessCollection<UInt8>) throws {
+        guard FileOutput.write(ArraySlice(bytes), to: file.number) else {
+            throw ErrorNumber.cannotWrite("a temporary file in \(directory)")
+        }
+        size += bytes.count
+    }
+
+    /// What has been written, to be read.
+    func input() -> DumpInput { DumpInput(file, size: size) }
 }
 
 /// A descriptor that is closed with its last reference.

@@ -85,9 +85,9 @@ struct DumpReader {
 
 extension CRUDError {
     /// This error, with the line of the input to which it belongs.
-    func inLine(_ line: Int) -> CRUDError {
+    func inLine(_ line: Int, _ source: LoadSource = .dump) -> CRUDError {
         var error = self
-        error.message = "line \(line): \(message)"
+        error.message = "\(source.rawValue) \(line): \(message)"
         error.details.line = line
         return error
     }

@@ -37,5 +37,7 @@ struct LoadBatch {
     }
 
     /// The `params` of `record.batch`.
-    var params: [UInt8] { Array(#"{"operations":["#.utf8) + operations + Array("]}".utf8) }
+    func params(isAtomic: Bool) -> [UInt8] {
+        Array(#"{"operations":["#.utf8) + operations + Array((isAtomic ? #"],"atomic":true}"# : "]}").utf8)
+    }
 }

@@ -12,8 +12,12 @@ struct LoadRun {
     let limits: DaemonLimits
     let mode: LoadMode
     let display: ProgressDisplay?
+    /// What is loaded.
+    let source: LoadSource
     /// How many records the dump has.
     let total: Int
+    /// Whether each batch is written as a whole or not at all.
+    var isAtomic = false
 
     /// The records written so far, by collection.
     private var counts: [(collection: String, written: Int)] = []
@@ -23,10 +27,14 @@ struct LoadRun {
     private var unknown = 0
     private var expired = 0
 
-    init(_ client: Client, _ limits: DaemonLimits, _ mode: LoadMode, total: Int, display: ProgressDisplay?) {
+    init(
+        _ client: Client, _ limits: DaemonLimits, _ mode: LoadMode, of source: LoadSource = .dump, total: Int,
+        display: ProgressDisplay?
+    ) {
         self.client = client
         self.limits = limits
         self.mode = mode
+        self.source = source
         self.total = total
         self.display = display
     }
@@ -79,7 +87,7 @@ struct LoadRun {
             return
         }
         let lines = batch.lines
-        let params = batch.params
+        let params = batch.params(isAtomic: isAtomic)
         batch = LoadBatch()
         let reply: [UInt8]
         do {
@@ -88,11 +96,11 @@ struct LoadRun {
             if error.code == .outcomeUnknown { unknown += lines.count }
             // The daemon tells which operation of a batch is to blame, if it is one.
             let line = error.details.index.flatMap { lines.indices.contains($0) ? lines[$0] : nil }
-            throw line.map(error.inLine) ?? error.inLines(first, last)
+            throw line.map { error.inLine($0, source) } ?? error.inLines(first, last, source)
         }
         guard let results = ResultObject(reply)?.elements("results"), results.count == lines.count else {
             unknown += lines.count
-            throw CRUDError(.internalError, "the reply to record.batch is not one").inLines(first, last)
+            throw CRUDError(.internalError, "the reply to record.batch is not one").inLines(first, last, source)
         }
         var failure: CRUDError?
         for (line, result) in zip(lines, results) {
@@ -102,7 +110,7 @@ struct LoadRun {
             }
             let error = CRUDError(errorObject: Array(object)) ?? CRUDError(.internalError, "the error is not one")
             if error.code == .outcomeUnknown { unknown += 1 }
-            failure = failure ?? error.inLine(line)
+            failure = failure ?? error.inLine(line, source)
         }
         if let failure { throw failure }
         done += lines.count
@@ -115,7 +123,7 @@ struct LoadRun {
         let written = counts.reduce(0) { $0 + $1.written }
         guard written + unknown > 0 else { return "nothing was written" }
         let others = unknown > 0 ? ", and \(unknown) more may have been" : ""
-        return "\(written) of \(total) records were written\(others); load the dump again with --upsert to continue"
+        return "\(written) of \(total) records were written\(others); \(source.again) with --upsert to continue"
     }
 
     private var result: [UInt8] {
@@ -135,12 +143,26 @@ struct LoadRun {
     }
 }
 
+/// What the lines of a dump were made from; the raw value is what one of them is called.
+enum LoadSource: String {
+    case dump = "line"
+    case table = "row"
+
+    /// How it is loaded again.
+    var again: String {
+        switch self {
+        case .dump: "load the dump again"
+        case .table: "import the table again"
+        }
+    }
+}
+
 extension CRUDError {
     /// This error, with the lines of the input to which it belongs.
-    fileprivate func inLines(_ first: Int, _ last: Int) -> CRUDError {
-        guard first < last else { return inLine(first) }
+    fileprivate func inLines(_ first: Int, _ last: Int, _ source: LoadSource) -> CRUDError {
+        guard first < last else { return inLine(first, source) }
         var error = self
-        error.message = "lines \(first) to \(last): \(message)"
+        error.message = "\(source.rawValue)s \(first) to \(last): \(message)"
         return error
     }
 }

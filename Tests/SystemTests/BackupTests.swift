@@ -106,6 +106,7 @@ import Testing
             ("backups", "absolute path"), ("\(directory)/../backups", #"without ".."#), ("", "absolute path"),
             ("\(directory)/none", "finds no directory"), (link, "symbolic link"), ("\(link)/x", "symbolic link"),
             (daemon.installation.configurationFile, "no directory"), (shared, "others may write"),
+            ("\(shared)/.", "others may write"), ("\(link)/.", "symbolic link"),
             (innermost, "others may write"), ("\(directory)\\u0000", "absolute path"),
         ]
         for (path, reason) in refused {

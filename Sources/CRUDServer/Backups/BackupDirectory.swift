@@ -5,9 +5,10 @@ import Glibc
 
 /// A directory in which nobody but root and the daemon's own user can make, replace or remove files.
 ///
-/// It is found from `/` on, each name in the open directory before it, and no symbolic link is followed. Every directory
-/// on the way belongs to one of the two, and nobody else may write to it but where it is sticky, as `/tmp` is; to the
-/// last one nobody else may write at all. So a path below it means the same file for as long as a backup is made.
+/// It is found from `/` on, each name in the open directory before it, and no symbolic link is followed. Every
+/// directory on the way belongs to one of the two, and nobody else may write to it but where it is sticky, as `/tmp`
+/// is; to the last one nobody else may write at all. So a path below it means the same file for as long as a backup is
+/// made.
 struct BackupDirectory: ~Copyable {
     let path: String
     /// O_PATH: names are looked up in it.
@@ -15,28 +16,28 @@ struct BackupDirectory: ~Copyable {
 
     /// - Throws: `invalid_params` that names the parameter `directory`.
     init(_ path: String) throws(CRUDError) {
-        let names = path.split(separator: "/").map(String.init)
+        let names = path.split(separator: "/").filter { $0 != "." }.map(String.init)
         guard path.utf8.first == UInt8(ascii: "/"), !path.utf8.contains(0), !names.contains("..") else {
             throw Parameter.directory.invalid("must be an absolute path without \"..\"")
         }
         var descriptor = clinux_open_directory(AT_FDCWD, "/")
-        var walked = "/"
+        var checked = "/"
         do throws(CRUDError) {
-            try Self.check(descriptor, walked, isLast: names.isEmpty)
-            for (position, name) in names.enumerated() where name != "." {
+            try Self.check(descriptor, checked, isLast: names.isEmpty)
+            for (position, name) in names.enumerated() {
                 let next = clinux_open_directory(descriptor, name)
                 let code = errno
-                walked += (walked == "/" ? "" : "/") + name
-                guard next >= 0 else { throw Self.unusable(walked, code) }
+                checked += (checked == "/" ? "" : "/") + name
+                guard next >= 0 else { throw Self.unusable(checked, code) }
                 close(descriptor)
                 descriptor = next
-                try Self.check(descriptor, walked, isLast: position == names.count - 1)
+                try Self.check(descriptor, checked, isLast: position == names.count - 1)
             }
         } catch {
             if descriptor >= 0 { close(descriptor) }
             throw error
         }
-        self.path = walked
+        self.path = checked
         self.descriptor = descriptor
     }
 

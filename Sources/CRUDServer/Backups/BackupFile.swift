@@ -16,8 +16,8 @@ struct BackupFile: ~Copyable {
     /// - Parameters:
     ///   - name: the name that it gets in the end.
     ///   - directory: where it is made.
-    /// - Throws: `invalid_params` where the daemon cannot make it, `no_space`, or `unavailable` where one of these names
-    ///   exists.
+    /// - Throws: `invalid_params` where the daemon cannot make it, `no_space`, or `unavailable` where one of these
+    ///   names exists.
     init(named name: String, in directory: consuming BackupDirectory) throws(CRUDError) {
         var status = stat()
         guard fstatat(directory.descriptor, name, &status, AT_SYMLINK_NOFOLLOW) != 0 else {

@@ -18,7 +18,7 @@ struct Backup: DaemonCommand {
     @Argument(help: "Where the daemon writes the copy.", completion: .directory) var directory: String
 
     /// As long as it takes, unless there is `--timeout`.
-    private static let patience = Duration.seconds(30 * 86_400)
+    private static let longestCall = Duration.seconds(30 * 86_400)
 
     func run() async throws {
         var params = JSONWriter()
@@ -27,7 +27,7 @@ struct Backup: DaemonCommand {
             params.member("directory", absoluteDirectory)
         }
         let json = params.bytes
-        let waiting = options.timeout == nil ? Self.patience : .zero
+        let waiting = options.timeout == nil ? Self.longestCall : .zero
         let result = try await withClient { client in
             // It is cancelled when the call returns.
             async let _ = BackupFollowing.run(backend, client)

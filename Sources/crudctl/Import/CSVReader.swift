@@ -1,10 +1,11 @@
 import CRUDModel
 
-/// Reads a table as comma-separated values (RFC 4180), row by row. Only one row, and a piece of the file, are in memory.
+/// Reads a table as comma-separated values (RFC 4180), row by row. Only one row, and a piece of the file, are in
+/// memory.
 ///
-/// A row ends with CR LF or LF; the end of the last one, or its LF, may be missing. A field that begins with a quotation mark ends
-/// with one, and has two in the place of each that it contains; commas and line ends may stand in it. Anywhere else a
-/// quotation mark is an error. A byte order mark at the start is passed over.
+/// A row ends with CR LF or LF; the end of the last one, or its LF, may be missing. A field that begins with a
+/// quotation mark ends with one, and has two in the place of each that it contains; commas and line ends may stand in
+/// it. Anywhere else a quotation mark is an error. A byte order mark at the start is passed over.
 struct CSVReader {
     /// One field of a row.
     struct Field: Equatable {

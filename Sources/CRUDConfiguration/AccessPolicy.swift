@@ -25,6 +25,16 @@ package struct Permissions: OptionSet, Sendable, Hashable {
     package var list: String { words.joined(separator: " and ") }
 }
 
+/// What each user that a rule applies to may take.
+package struct UserLimits: Sendable, Equatable {
+    /// Requests per second, over all connections; nil: any number.
+    package var requestsPerSecond: Int?
+
+    package init(requestsPerSecond: Int? = nil) {
+        self.requestsPerSecond = requestsPerSecond
+    }
+}
+
 /// One rule of `access`.
 package struct AccessRule: Sendable, Equatable {
     /// User ids; nil where the rule does not say.
@@ -35,6 +45,8 @@ package struct AccessRule: Sendable, Equatable {
     package let collections: [CollectionPattern]?
     /// What the peers that this rule applies to may do.
     package let allow: Permissions
+    /// What each user that it applies to may take; nil: the rule does not say.
+    package let limits: UserLimits?
 
     /// Whether the rule applies to this peer: its user or one of its groups is listed, or neither list is given.
     func applies(uid: UInt32, groups: [UInt32]) -> Bool {
@@ -93,6 +105,13 @@ package struct AccessPolicy: Sendable {
         if let permissions = permissionsWithoutRules(uid: uid) { return [(nil, permissions)] }
         return (rules ?? []).filter { $0.applies(uid: uid, groups: groups) && !$0.allow.isEmpty }
             .map { ($0.collections, $0.allow) }
+    }
+
+    /// What a peer's user may take, whatever it asks for: as the first rule with limits says that applies to the peer.
+    package func limits(uid: UInt32, groups: [UInt32]) -> UserLimits {
+        if uid == 0 || uid == daemonUID { return UserLimits() }
+        return (rules ?? []).lazy.filter { $0.applies(uid: uid, groups: groups) }.compactMap(\.limits).first
+            ?? UserLimits()
     }
 
     /// The permissions of peers that no rule applies to; nil where the rules decide.

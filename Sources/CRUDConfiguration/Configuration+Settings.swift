@@ -116,6 +116,7 @@ private struct SettingList {
                 members.append("collections: \(Self.text(collections.map(\.text)))")
             }
             members.append("allow: \(Self.text(rule.allow.words))")
+            if let rate = rule.limits?.requestsPerSecond { members.append("limits: {requests_per_second: \(rate)}") }
             append(["access", String(index)], "{\(members.joined(separator: ", "))}")
         }
     }

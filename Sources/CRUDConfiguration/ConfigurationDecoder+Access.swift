@@ -2,8 +2,14 @@ import CRUDModel
 
 extension ConfigurationDecoder {
     private enum AccessKey: String, CaseIterable {
-        case users, groups, collections, allow
+        case users, groups, collections, allow, limits
     }
+
+    private enum UserLimitsKey: String, CaseIterable {
+        case requestsPerSecond = "requests_per_second"
+    }
+
+    private static let requestsPerSecond = 1...10_000_000
 
     /// The rules. An empty list is valid: only root and the daemon's own user may do anything.
     mutating func accessRules(_ node: YAMLNode) -> [AccessRule] {
@@ -14,8 +20,16 @@ extension ConfigurationDecoder {
             let groups = fields[.groups].flatMap { accounts($0, "group", lookUp: Accounts.group) }
             let collections = fields[.collections].flatMap { patterns($0) }
             let allow = required(.allow, in: fields, of: "an access rule").map { permissions($0) }
-            return AccessRule(users: users, groups: groups, collections: collections, allow: allow ?? [])
+            return AccessRule(
+                users: users, groups: groups, collections: collections, allow: allow ?? [],
+                limits: fields[.limits].map { userLimits($0) })
         }
+    }
+
+    private mutating func userLimits(_ node: YAMLNode) -> UserLimits {
+        guard let fields = fields(node, UserLimitsKey.self) else { return UserLimits() }
+        return UserLimits(
+            requestsPerSecond: quantity(fields[.requestsPerSecond], .count, in: Self.requestsPerSecond))
     }
 
     private mutating func accounts(

@@ -15,6 +15,7 @@ final class Service: Sendable {
     let control: PlacementControl
     let cache: RecordCache
     let sessions: SessionLimiter
+    let rates: RequestRates
     let decoding: DecodingThread
     let slowLog: SlowLog
     let audit: AuditTrail
@@ -47,6 +48,7 @@ final class Service: Sendable {
         self.logger = logger
         started = .now
         sessions = SessionLimiter(limits: configuration.limits)
+        rates = RequestRates()
     }
 
     /// What comes after `service`: another configuration, the same daemon.
@@ -57,6 +59,7 @@ final class Service: Sendable {
         control = service.control
         cache = service.cache
         sessions = service.sessions
+        rates = service.rates
         decoding = service.decoding
         slowLog = service.slowLog
         audit = service.audit

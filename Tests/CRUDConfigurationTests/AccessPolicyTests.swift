@@ -34,6 +34,26 @@ import Testing
         #expect(permissions(policy, Self.stranger, [0], "x") == [])
     }
 
+    /// Those of the first rule that has some and applies to the peer, whatever its collections.
+    @Test func limitsAreThoseOfTheFirstRuleThatHasSome() throws {
+        let policy = try policy(
+            """
+              - {users: [54001], collections: [a], allow: [read]}
+              - {groups: [54002], collections: [b], allow: [], limits: {requests_per_second: 7}}
+              - {users: [54001], allow: [read], limits: {}}
+              - {allow: [read], limits: {requests_per_second: 9}}
+            """)
+        #expect(policy.limits(uid: 54_001, groups: [54_002]).requestsPerSecond == 7)
+        #expect(policy.limits(uid: 54_001, groups: []).requestsPerSecond == nil)
+        #expect(policy.limits(uid: Self.stranger, groups: []).requestsPerSecond == 9)
+        for uid in [0, geteuid()] { #expect(policy.limits(uid: uid, groups: [54_002]).requestsPerSecond == nil) }
+    }
+
+    @Test(arguments: ["{requests_per_second: 0}", "{requests_per_second: many}", "{requests: 7}", "[7]"])
+    func refusesOtherLimits(limits: String) throws {
+        #expect(throws: (any Error).self) { try policy("  - {allow: [], limits: \(limits)}") }
+    }
+
     struct Question: Sendable {
         let uid: UInt32
         let groups: [UInt32]

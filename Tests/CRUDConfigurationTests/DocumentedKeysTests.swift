@@ -41,6 +41,7 @@ import Testing
         ("## The file", "socket", "\(minimal)socket: 3"), ("## The file", "plugins", "\(minimal)plugins: 3"),
         ("## The file", "cache", "\(minimal)cache: 3"), ("## The file", "log", "\(minimal)log: 3"),
         ("## Backends", "limits", "backends: {main: {plugin: x, isolation: process, limits: 3}}"),
+        ("## Access", "limits", "\(minimal)access: [{allow: [], limits: 3}]"),
     ])
     func areInTheRowOfTheirSection(heading: String, section: String, yaml: String) throws {
         let row = try #require(try table(heading).first { $0.hasPrefix("`\(section)`") })

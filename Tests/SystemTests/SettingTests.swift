@@ -25,7 +25,7 @@ import Testing
               "*": {backend: main, indexes: [a.b, "x y"], changes: true}
             access:
               - {users: [0], allow: [read, write, admin]}
-              - {collections: ["c*"], allow: [read]}
+              - {collections: ["c*"], allow: [read], limits: {requests_per_second: 1000}}
             loops: 2
             limits: {frame_bytes: 1MiB}
             log: {level: notice}
@@ -46,7 +46,9 @@ import Testing
             "collections.*.indexes": [#"[a.b, "x y"]"#, "file"], "collections.*.move": ["false", "default"],
             "collections.*.changes": ["{retention: 7d}", "file"],
             "access.0": ["{users: [0], allow: [read, write, admin]}", "file"],
-            "access.1": [#"{collections: ["c*"], allow: [read]}"#, "file"],
+            "access.1": [
+                #"{collections: ["c*"], allow: [read], limits: {requests_per_second: 1000}}"#, "file",
+            ],
             "loops": ["2", "file"], "cache.bytes": ["64MiB", "default"], "busy_poll": ["200us", "default"],
             "limits.frame_bytes": ["1MiB", "file"], "limits.item_bytes": ["512KiB", "default"],
             "limits.idle_timeout": ["0s", "default"], "log.level": ["notice", "file"],

@@ -65,6 +65,10 @@ enum MetricsText {
         writer.single(
             "crudd_sessions_refused", .counter, sessions.refused,
             "Connections that were refused by a limit or for lack of resources.")
+        writer.begin(
+            "crudd_user_refused_requests", .counter,
+            "Requests that were refused because their user has made more per second than its rule of `access` allows.")
+        for rate in service.rates.all { writer.sample(rate.refusedCount, [Label("uid", "\(rate.uid)")]) }
         writer.single(
             "crudd_changes_followers", .gauge, loops.followers,
             "Requests that are held back until a collection changes.")

@@ -5,6 +5,8 @@ import CRUDStorage
 struct Authority {
     /// Whether the peer may manage the daemon.
     let isAdmin: Bool
+    /// How many requests per second its user may make; nil: any number.
+    let rate: RequestRate?
     private let peer: Peer
     private let access: AccessPolicy
     /// For collections that the peer has named lately: a few, since it may name any number.
@@ -12,9 +14,11 @@ struct Authority {
 
     private static let maximumKnown = 32
 
-    init(of peer: Peer, by access: AccessPolicy) {
+    init(of peer: Peer, by access: AccessPolicy, _ rates: RequestRates) {
         self.peer = peer
         self.access = access
+        let limits = access.limits(uid: peer.uid, groups: peer.groups)
+        rate = rates.rate(of: peer.uid, maximum: limits.requestsPerSecond)
         isAdmin = access.permissions(uid: peer.uid, groups: peer.groups).contains(.admin)
     }
 

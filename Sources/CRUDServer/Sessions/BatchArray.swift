@@ -19,6 +19,8 @@ final class BatchArray {
     let deadline: Duration
     /// The first element that has not been started.
     var next = 0
+    /// How many elements have been counted for the rate of their user.
+    var meteredCount = 0
     /// How many elements have been started and have no reply yet.
     private(set) var inFlight = 0
     /// The backend that all elements in flight write to; nil if they do anything else.

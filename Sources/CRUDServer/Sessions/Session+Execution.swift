@@ -27,6 +27,8 @@ extension Session {
                         call.fail(error)
                     } else if loop.isDraining, waiting == nil {
                         call.fail(.draining)
+                    } else if waiting == nil, let excess = state.authority.rate?.refusal(at: loop.now) {
+                        call.fail(excess)
                     } else if case .mustWait(let wait) = sessions.handler.handle(call) {
                         let text = waiting?.text ?? Array(text)
                         enqueue(
@@ -106,7 +108,10 @@ extension Session {
                 // The array has been charged.
                 chargedBytes: 0, hasWaited: false, operations: array.operations.take())
             var isStarted = true
-            if let error {
+            // An element that has waited is not counted again.
+            let isNew = array.meteredCount <= array.next
+            array.meteredCount = max(array.meteredCount, array.next + 1)
+            if let error = error ?? (isNew ? state.authority.rate?.refusal(at: loop.now) : nil) {
                 call.fail(error)
             } else if case .mustWaitForArray(let operations) = sessions.handler.handle(call) {
                 array.operations = operations

@@ -129,7 +129,8 @@ final class Session: StreamHandler {
         SessionDescription(
             number: number, uid: peer.uid, client: client, connectedAt: connectedAt, inflight: state.requestsInFlight,
             followers: state.followers, requests: state.requestCount, receivedBytes: state.stream?.receivedBytes ?? 0,
-            sentBytes: state.stream?.sentBytes ?? 0, heldBytes: account.held)
+            sentBytes: state.stream?.sentBytes ?? 0, heldBytes: account.held,
+            rate: state.authority.rate)
     }
 
     // MARK: Logging

@@ -15,6 +15,8 @@ struct SessionDescription: Sendable {
     let receivedBytes: UInt64
     let sentBytes: UInt64
     let heldBytes: Int
+    /// How many requests per second its user may make; nil: any number.
+    let rate: RequestRate?
 
     func describe(to description: inout JSONWriter, user: String) {
         description.member("id", number)
@@ -28,5 +30,8 @@ struct SessionDescription: Sendable {
         description.member("receivedBytes", receivedBytes)
         description.member("sentBytes", sentBytes)
         description.member("heldBytes", heldBytes)
+        guard let rate else { return }
+        description.member("requestsPerSecond", rate.maximum)
+        description.member("refusedRequests", rate.refusedCount)
     }
 }

@@ -58,7 +58,7 @@ final class SessionSet {
         buffers.maximum = loop.bufferBytes
         parser.serve(loop.limits)
         for session in sessions.values {
-            session.authority = Authority(of: session.peer, by: service.configuration.access)
+            session.authority = Authority(of: session.peer, by: service.configuration.access, service.rates)
         }
         resumeQuiesced()
     }
@@ -75,7 +75,7 @@ final class SessionSet {
         guard let peer = Peer(of: descriptor) else {
             return reject(descriptor, CRUDError(.permissionDenied, "the kernel does not say who you are"))
         }
-        let authority = Authority(of: peer, by: loop.service.configuration.access)
+        let authority = Authority(of: peer, by: loop.service.configuration.access, loop.service.rates)
         let number: Int
         do throws(CRUDError) {
             number = try loop.service.sessions.enter(uid: peer.uid, isAdmin: authority.isAdmin)

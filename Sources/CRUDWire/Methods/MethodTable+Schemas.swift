@@ -131,10 +131,13 @@ extension MethodTable {
     ])
     private static let anyObject = #"{"type":"object","additionalProperties":true}"#
 
-    static let session = object([
-        "id": integer, "uid": integer, "user": string, "client": string, "connectedAt": integer, "inflight": integer,
-        "followers": integer, "requests": integer, "receivedBytes": integer, "sentBytes": integer, "heldBytes": integer,
-    ])
+    static let session = object(
+        [
+            "id": integer, "uid": integer, "user": string, "client": string, "connectedAt": integer,
+            "inflight": integer,
+            "followers": integer, "requests": integer, "receivedBytes": integer, "sentBytes": integer,
+            "heldBytes": integer,
+        ], optional: ["requestsPerSecond": integer, "refusedRequests": integer])
 
     static func collection(
         and members: KeyValuePairs<String, String> = [:], optional: KeyValuePairs<String, String> = [:]

@@ -1,0 +1,87 @@
+import CRUDModel
+import Glibc
+import Synchronization
+
+/// How many requests per second one user may make, on all event loops together.
+///
+/// It is the generic cell rate algorithm (ITU-T I.371, annex A), a token bucket as one number: the time at which the
+/// requests so far would be over if they had come evenly. One that comes more than ``tolerance`` before that is
+/// refused. So a user gets its rate, and a tenth of a second of it at once after a pause.
+final class RequestRate: Sendable {
+    /// In nanoseconds.
+    private static let tolerance: Int64 = 100_000_000
+    private static let second: Int64 = 1_000_000_000
+
+    let uid: uid_t
+    /// Requests per second; 0: any number.
+    private let rate: Atomic<Int>
+    /// When the next request would come by an even rate, in nanoseconds of the loops' clock.
+    private let due = Atomic<Int64>(0)
+    private let refused = Atomic<Int>(0)
+
+    fileprivate init(of uid: uid_t, _ rate: Int) {
+        self.uid = uid
+        self.rate = Atomic(rate)
+    }
+
+    /// The rate, which a reload may change.
+    fileprivate(set) var maximum: Int {
+        get { rate.load(ordering: .relaxed) }
+        set { rate.store(newValue, ordering: .relaxed) }
+    }
+
+    /// How many requests were refused.
+    var refusedCount: Int { refused.load(ordering: .relaxed) }
+
+    /// Counts a request.
+    ///
+    /// - Parameter now: on the loops' clock.
+    /// - Returns: why it is refused; nil: it is not.
+    func refusal(at now: Duration) -> CRUDError? {
+        let rate = maximum
+        guard rate > 0 else { return nil }
+        let (seconds, attoseconds) = now.components
+        let now = seconds * Self.second + attoseconds / Self.second
+        // Rounded up, lest a high rate come out higher.
+        let interval = (Self.second + Int64(rate) - 1) / Int64(rate)
+        var known = due.load(ordering: .relaxed)
+        while true {
+            let start = max(known, now)
+            guard start - now <= Self.tolerance else {
+                refused.add(1, ordering: .relaxed)
+                return .limit(
+                    "requests_per_second", rate,
+                    "user \(uid) may make \(rate) requests per second, and has made more; try again later")
+            }
+            let (exchanged, original) = due.weakCompareExchange(
+                expected: known, desired: start + interval, ordering: .relaxed)
+            if exchanged { return nil }
+            known = original
+        }
+    }
+}
+
+/// The rates of all users that have a limit, or had one since the daemon was started.
+final class RequestRates: Sendable {
+    private let rates = Mutex<[uid_t: RequestRate]>([:])
+
+    /// The rate of a user.
+    ///
+    /// - Parameter maximum: requests per second; nil: any number.
+    /// - Returns: nil where there is nothing to count.
+    func rate(of uid: uid_t, maximum: Int?) -> RequestRate? {
+        rates.withLock { rates in
+            if let rate = rates[uid] {
+                rate.maximum = maximum ?? 0
+                return maximum == nil ? nil : rate
+            }
+            guard let maximum else { return nil }
+            let rate = RequestRate(of: uid, maximum)
+            rates[uid] = rate
+            return rate
+        }
+    }
+
+    /// All of them, by user.
+    var all: [RequestRate] { rates.withLock { $0.values.sorted { $0.uid < $1.uid } } }
+}

@@ -35,7 +35,7 @@ SWIFT_NEEDED = 6.3
 PACKAGES = python3 libpq-dev libsqlite3-dev libyaml-dev pkg-config patchelf binutils git ca-certificates
 PACKAGE_TEST_PACKAGES = iproute2 lintian man-db mandoc postgresql sqlite3 systemd systemd-container
 TEST_PACKAGES = etcd-server haproxy iproute2 patroni pgbouncer postgresql procps python3-etcd \
-	python3-prometheus-client tmux util-linux
+	python3-prometheus-client sqlite3 tmux util-linux
 BENCH_PACKAGES = redis-server postgresql
 
 # Sizes of the bench; a quick one: `make bench RECORDS=10000 SECONDS=1 ROUNDS=1`.
@@ -56,6 +56,7 @@ DOCUMENTS = README.md CHANGELOG.md LICENSE $(wildcard etc/*.md) etc/crudd.yaml s
 	$(wildcard Sources/*/README.md Plugins/*/README.md systemd/examples/*)
 
 .PHONY: help toolchain deps deps-test deps-bench build demo docs man test test-quick test-allocations test-asan \
+	test-litestream \
 	test-cluster test-fail-over test-package test-bare fuzz check lint bench bench-compare install deb uninstall clean
 
 help: ## List the targets
@@ -121,6 +122,11 @@ test-fail-over: deps-test ## Of these tests those that CI runs: a switch-over an
 test-allocations: deps ## Count the heap allocations of reads in an optimised build
 	swift build --build-tests
 	Tests/Allocations/run
+
+test-litestream: deps ## Kill a daemon beside Litestream, which is downloaded, and compare what that restores
+	@$(call apt_install,python3-pip)
+	swift build --build-tests
+	Tests/Litestream/run .build/debug
 
 test-asan: deps ## Run system tests on a build with AddressSanitizer
 	swift build --build-tests

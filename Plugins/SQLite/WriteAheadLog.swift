@@ -121,7 +121,7 @@ final class WriteAheadLog {
         let code = sqlite3_wal_checkpoint_v2(connection.handle, nil, SQLITE_CHECKPOINT_PASSIVE, &total, &copied)
         guard code == SQLITE_OK else { throw connection.failure(code, "cannot checkpoint") }
         guard copied == total else {
-            warn("another process may hold a read transaction")
+            warn("a backup, Litestream or another process reads an older state of the database")
             return false
         }
         readers.releaseSnapshots()

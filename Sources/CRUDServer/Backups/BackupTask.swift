@@ -17,6 +17,8 @@ final class BackupTask: Sendable {
     /// So much is written before the disk has to have it: what waits to be written would slow down other writes, and
     /// the end.
     private static let bytesBetweenSyncs = 16 << 20
+    /// What is added to the nice value: threads that serve have ten times as much of a processor.
+    private static let niceness: Int32 = 10
 
     /// - Parameters:
     ///   - directory: the path of a directory, as the caller gave it.
@@ -37,6 +39,7 @@ final class BackupTask: Sendable {
     func start() {
         do throws(ThreadFailure) {
             try Thread(named: "backup") { [self] in
+                Thread.lowerPriority(by: Self.niceness)
                 completion(Result { () throws(CRUDError) in try run() })
             }.detach()
         } catch {

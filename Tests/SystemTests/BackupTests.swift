@@ -10,6 +10,9 @@ import Testing
                 backends: """
                     main: {plugin: sqlite, isolation: \(isolation), options: {path: $DIRECTORY/main.sqlite}}
                     memory: {plugin: memory}
+                    child: {plugin: memory, isolation: process}
+                    files: {plugin: filesystem, options: {directory: $DIRECTORY/files}}
+                    script: {command: [$DIRECTORY/store.py], options: {path: $DIRECTORY/store.db}}
                     """,
                 collections: """
                     "m*": {backend: memory}
@@ -117,10 +120,15 @@ import Testing
         }
         let missing = try #require(try connection.call("backend.backup", Self.params(directory, backend: "x")).error)
         #expect(missing.details?["member"]?.string == "backend")
-        let memory = try #require(
-            try connection.call("backend.backup", Self.params(directory, backend: "memory")).error)
-        #expect(memory.name == "unsupported")
-        #expect(memory.message.contains("use crudctl dump"))
+        let advice = [
+            ("memory", "use crudctl dump, or stop"), ("child", "use crudctl dump, or stop"),
+            ("files", "copy its directory"), ("script", "makes no backups: use crudctl dump"),
+        ]
+        for (backend, text) in advice {
+            let params = Self.params(directory, backend: backend)
+            let error = try #require(try connection.call("backend.backup", params).error)
+            #expect(error.name == "unsupported" && error.message.contains(text), "\(error.message)")
+        }
         #expect(try Files.names(in: directory) == [])
         // Others may write to the directory above, which is sticky.
         #expect(try connection.call("backend.backup", Self.params(inner)).result != nil)

@@ -22,7 +22,7 @@ import Testing
     }
 
     @Test(arguments: Shell.all)
-    func completesTheNameOfACollection(_ shell: Shell) throws {
+    func completesNamesOfCollectionsAndBackends(_ shell: Shell) throws {
         let daemon = try Daemon()
         for name in ["completed", "other"] { _ = try daemon.connect().create(name, "a", "\"\(name)\"") }
         let crudctl = try BuildProducts.path(of: "crudctl")
@@ -38,5 +38,8 @@ import Testing
         // The shell has completed the word: what follows is the next one.
         try terminal.enter("a")
         try terminal.wait(for: "the record") { $0.contains(#""completed""#) }
+        try terminal.press("crudctl backup ma")
+        try terminal.press("Tab")
+        try terminal.wait(for: "the backend") { $0.contains { $0.contains("crudctl backup main") } }
     }
 }

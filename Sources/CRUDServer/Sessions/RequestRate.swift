@@ -40,10 +40,7 @@ final class RequestRate: Sendable {
     func refusal(at now: Duration) -> CRUDError? {
         let rate = maximum
         guard rate > 0 else { return nil }
-        let (seconds, attoseconds) = now.components
-        let now = seconds * Self.second + attoseconds / Self.second
-        // Rounded up, lest a high rate come out higher.
-        let interval = (Self.second + Int64(rate) - 1) / Int64(rate)
+        let (now, interval) = (Self.nanoseconds(now), Self.interval(rate))
         var known = due.load(ordering: .relaxed)
         while true {
             let start = max(known, now)
@@ -59,6 +56,32 @@ final class RequestRate: Sendable {
             known = original
         }
     }
+
+    /// Counts what a request that was not refused does beside one: requests that follow wait for it.
+    ///
+    /// - Parameters:
+    ///   - count: of requests.
+    ///   - now: on the loops' clock.
+    func charge(_ count: Int, at now: Duration) {
+        let rate = maximum
+        guard rate > 0, count > 0 else { return }
+        let (now, time) = (Self.nanoseconds(now), Self.interval(rate) * Int64(count))
+        var known = due.load(ordering: .relaxed)
+        while true {
+            let (exchanged, original) = due.weakCompareExchange(
+                expected: known, desired: max(known, now) + time, ordering: .relaxed)
+            if exchanged { return }
+            known = original
+        }
+    }
+
+    private static func nanoseconds(_ time: Duration) -> Int64 {
+        let (seconds, attoseconds) = time.components
+        return seconds * second + attoseconds / second
+    }
+
+    /// How far requests are apart; rounded up, lest a high rate come out higher.
+    private static func interval(_ rate: Int) -> Int64 { (second + Int64(rate) - 1) / Int64(rate) }
 }
 
 /// The rates of all users that have a limit, or had one since the daemon was started.

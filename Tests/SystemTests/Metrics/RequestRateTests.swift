@@ -51,6 +51,20 @@ import Testing
         #expect(samples[#"crudd_user_refused_requests_total{uid="65534"}"#] == Double(refused))
     }
 
+    @Test func operationsOfABatchCountOneByOne() throws {
+        let daemon = try Daemon(Self.configuration("{requests_per_second: 10}"))
+        let client = try daemon.connect(as: Self.nobody)
+        let operations = (0..<1000).map { #"{"op":"create","collection":"c","id":"\#($0)","item":1}"# }
+        let params = #"{"operations":[\#(operations.joined(separator: ","))]}"#
+        #expect(try client.call("record.batch", params).result != nil)
+        // They take a hundred seconds of the rate.
+        let other = try daemon.connect(as: Self.nobody)
+        #expect(try client.call("daemon.ping").error?.details?["limit"]?.string == "requests_per_second")
+        #expect(try other.call("daemon.ping").error?.details?["limit"]?.string == "requests_per_second")
+        let admin = try daemon.connect()
+        #expect(try admin.call("record.count", #"{"collection":"c"}"#).result?["count"]?.text == "1000")
+    }
+
     /// One request per second, and none in advance.
     @Test func nothingOfARefusedRequestIsApplied() throws {
         let daemon = try Daemon(Self.configuration("{requests_per_second: 1}"))

@@ -36,10 +36,12 @@ package final class RecordFollower: Sendable {
     deinit { end() }
 
     private func end() {
-        guard !state.state.withLock({ state in
-            defer { state.isOver = true }
-            return state.isOver
-        }) else { return }
+        guard
+            !state.state.withLock({ state in
+                defer { state.isOver = true }
+                return state.isOver
+            })
+        else { return }
         thread.join()
     }
 
@@ -84,9 +86,10 @@ package final class RecordFollower: Sendable {
         }
         end()
         let (followed, failure) = state.state.withLock { ($0.items, $0.failure) }
-        return [failure].compactMap(\.self) + Set(followed.keys).union(stored.keys).sorted().compactMap { id in
-            followed[id] == stored[id]
-                ? nil : "\(id): \(followed[id] ?? "none") was told, \(stored[id] ?? "none") is stored"
-        }
+        return [failure].compactMap(\.self)
+            + Set(followed.keys).union(stored.keys).sorted().compactMap { id in
+                followed[id] == stored[id]
+                    ? nil : "\(id): \(followed[id] ?? "none") was told, \(stored[id] ?? "none") is stored"
+            }
     }
 }

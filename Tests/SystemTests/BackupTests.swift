@@ -17,7 +17,7 @@ import Testing
                 collections: """
                     "m*": {backend: memory}
                     "*": {backend: main, changes: true}
-                    """))
+                    """, loops: 1))
     }
 
     private static func params(_ directory: String, backend: String = "main") -> String {
@@ -198,6 +198,37 @@ import Testing
         #expect(try admin.create("c", "a", "1").result != nil)
         try daemon.stop()
         #expect(daemon.log.contains("unavailable"))
+    }
+
+    /// The child is stopped while the daemon is asked to end, so that there is a backup then.
+    @Test func aDaemonThatEndsCancelsIt() throws {
+        let daemon = try Self.daemon(isolation: "process")
+        let connection = try daemon.connect()
+        try Self.fill(connection, 10_000)
+        let directory = try Self.makeDirectory(of: daemon)
+        let list = try #require(try connection.call("backend.list").result?["backends"]?.elements)
+        let main = try #require(list.first { $0["name"]?.string == "main" })
+        let text = try #require(main["pid"]?.text)
+        let child = try #require(pid_t(text))
+        #expect(Glibc.kill(child, SIGSTOP) == 0)
+        try connection.sendFrame(Connection.request("backend.backup", Self.params(directory), id: "1"))
+        let deadline = Deadline()
+        while try Files.names(in: directory).isEmpty {
+            try #require(!deadline.hasPassed)
+            usleep(1000)
+        }
+        let probe = try daemon.connect()
+        #expect(try probe.isUsable())
+        daemon.process.signal(SIGTERM)
+        while try probe.call("daemon.ping").result != nil {
+            try #require(!deadline.hasPassed)
+            usleep(1000)
+        }
+        #expect(Glibc.kill(child, SIGCONT) == 0)
+        let error = try #require(try connection.receive().error)
+        #expect(error.name == "unavailable" && error.message.contains("shutting down"), "\(error.message)")
+        #expect(try daemon.process.waitForExit() == .exited(0))
+        #expect(try Files.names(in: directory) == [])
     }
 
     @Test func aKilledDaemonLeavesNothingUnderTheFinalName() throws {

@@ -57,9 +57,9 @@ struct IDLocks {
 /// stored by statements of many rows. A record that occurs again ends that, as its mutations take effect in order (and
 /// PostgreSQL refuses a statement that would store a row twice).
 ///
-/// Where several daemons write, all transactions lock records in one order, that of their tables and ids, so that no two
-/// wait for each other; and what an atomic batch checks stays so until it is committed: a record by a lock of its row,
-/// an absent one by a lock of its id, which whoever stores a new record takes as well.
+/// Where several daemons write, all transactions lock records in one order, that of their tables and ids, so that no
+/// two wait for each other; and what an atomic batch checks stays so until it is committed: a record by a lock of its
+/// row, an absent one by a lock of its id, which whoever stores a new record takes as well.
 struct WritePlan {
     /// One statement and the mutations that it applies.
     struct Step {
@@ -208,8 +208,8 @@ extension WritePlan.Step {
 
     /// Gives the mutations of the statement their outcomes.
     ///
-    /// - Parameter overtaken: gets the position of a mutation that has none, as another client has changed its record in
-    ///   that moment: the statement has waited for that, and knows only what was there before.
+    /// - Parameter overtaken: gets the position of a mutation that has none, as another client has changed its record
+    ///   in that moment: the statement has waited for that, and knows only what was there before.
     /// - Returns: whether each of them took effect.
     func judge(
         _ result: QueryResult, _ batch: borrowing WriteBatch<PostgreSQLCollection>, _ overtaken: inout [Int]

@@ -233,8 +233,8 @@ final class Writer {
 
     /// Applies a part of a batch in one transaction.
     ///
-    /// - Parameter overtaken: becomes the positions of mutations that another client's have overtaken, and that were not
-    ///   applied, while the others were.
+    /// - Parameter overtaken: becomes the positions of mutations that another client's have overtaken, and that were
+    ///   not applied, while the others were.
     /// - Returns: why the server has undone it.
     private func attempt(
         _ batch: borrowing WriteBatch<PostgreSQLCollection>, _ range: Range<Int>, _ overtaken: inout [Int]

@@ -44,8 +44,12 @@ func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 
 let nio: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
 let nioPOSIX: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
-let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
-let argumentParser: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
+
+/// A package that depends on this one without the trait resolves neither of these: no library that it can use has them.
+let onlyForDaemon: TargetDependencyCondition? = .when(traits: ["Daemon"])
+let logging: Target.Dependency = .product(name: "Logging", package: "swift-log", condition: onlyForDaemon)
+let argumentParser: Target.Dependency = .product(
+    name: "ArgumentParser", package: "swift-argument-parser", condition: onlyForDaemon)
 
 let package = Package(
     name: "crudd",
@@ -64,15 +68,22 @@ let package = Package(
         .executable(name: "crudd-plugin-host", targets: ["crudd-plugin-host"]),
         .executable(name: "crudctl", targets: ["crudctl"]),
     ],
+    traits: [
+        .trait(
+            name: "Daemon",
+            description: "What the daemon and crudctl depend on; a package that uses a library only turns it off."),
+        .default(enabledTraits: ["Daemon"]),
+    ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-log.git", from: "1.16.2"),
     ],
     targets: [
-        .systemLibrary(name: "CPostgreSQL", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
-        .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
-        .systemLibrary(name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
+        // Without pkgConfig: SwiftPM would warn packages that depend on this one of libraries that they do not use.
+        .systemLibrary(name: "CPostgreSQL", providers: [.apt(["libpq-dev"])]),
+        .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
+        .systemLibrary(name: "CYAML", providers: [.apt(["libyaml-dev"])]),
         .target(name: "CLinux", cSettings: cSettings),
         .target(name: "CRUDPluginABI", exclude: ["README.md", "CHILD-PROTOCOL.md"], cSettings: cSettings),
 

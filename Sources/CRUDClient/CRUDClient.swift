@@ -7,6 +7,10 @@ import Synchronization
 
 #if canImport(Glibc)
 import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Android)
+import Android
 #else
 import Darwin
 #endif
@@ -20,7 +24,9 @@ import Darwin
 /// ```
 ///
 /// One client is one connection, which any number of tasks may share: calls are pipelined, and no call waits for the
-/// reply to another.
+/// reply to another. With ``Options/connections`` it has several, for an application that keeps more than one of the
+/// daemon's threads busy. ``Options/maximumPendingCalls`` bounds what it holds in memory while the daemon is slow or
+/// away.
 ///
 /// ### When the connection is lost
 /// The client reconnects automatically, with pauses that grow from 10 milliseconds to a second while that fails. New
@@ -38,15 +44,15 @@ import Darwin
 ///
 /// | | at the deadline | cancelled |
 /// | --- | --- | --- |
-/// | not sent | ``CRUDError/Code/unavailable`` | `CancellationError`; it will not be sent |
-/// | sent, only reads | ``CRUDError/Code/unavailable`` | `CancellationError` |
+/// | not sent | ``CRUDError/Code/timedOut`` | `CancellationError`; it will not be sent |
+/// | sent, only reads | ``CRUDError/Code/timedOut`` | `CancellationError` |
 /// | sent, writes | ``CRUDError/Code/outcomeUnknown`` | ``CRUDError/Code/outcomeUnknown`` |
 ///
 /// At a deadline the error's ``CRUDError/cause`` is ``DeadlineExceeded``.
 ///
 /// Tasks that follow changes leave the others alone: however many wait, calls are executed beside them, and one that is
 /// cancelled occupies the daemon no longer.
-public final class CRUDClient: Sendable {
+public final class CRUDClient: RecordDatabase {
     /// Where a daemon listens by default.
     public static let defaultPath = "/run/crudd/crudd.sock"
 
@@ -60,20 +66,28 @@ public final class CRUDClient: Sendable {
     private static let eventLoops = MultiThreadedEventLoopGroup(numberOfThreads: 1)
 
     let timeout: Duration
-    private let calls: CallQueue
+    /// One for each connection.
+    private let queues: [CallQueue]
+    private let limit: PendingCallLimit
+    /// The requests for changes that wait in the daemon.
+    let polls = SharedPolls()
     private let lastID = Atomic(0)
 
     private init(path: String, options: Options) {
         self.path = path
         timeout = options.timeout
-        calls = CallQueue(
-            connection: DaemonConnection(
-                path: path, name: options.name, timeout: TimeAmount(options.timeout),
-                eventLoop: (options.eventLoopGroup ?? Self.eventLoops).next()))
+        let eventLoops: any EventLoopGroup = options.eventLoopGroup ?? Self.eventLoops
+        queues = (0..<max(1, options.connections)).map { _ in
+            CallQueue(
+                connection: DaemonConnection(
+                    path: path, name: options.name, timeout: TimeAmount(options.timeout),
+                    eventLoop: eventLoops.next()))
+        }
+        limit = PendingCallLimit(maximum: options.maximumPendingCalls, eventLoop: eventLoops.next())
     }
 
     deinit {
-        calls.append(.closing(nil))
+        for queue in queues { queue.append(.closing(nil)) }
     }
 
     /// Connects to the daemon at `path`.
@@ -81,7 +95,8 @@ public final class CRUDClient: Sendable {
     /// - Parameters:
     ///   - path: the daemon's socket; nil: `$CRUDD_SOCKET`, or ``defaultPath`` if that is not set.
     ///   - options: the timeout of calls and the like.
-    /// - Throws: ``CRUDError/Code/unavailable``, at once and with the path in the message, if no daemon replies;
+    /// - Throws: ``CRUDError/Code/unavailable``, at once and with the path in the message, if there is no daemon;
+    ///   ``CRUDError/Code/timedOut`` if it does not reply by the deadline;
     ///   ``CRUDError/Code/permissionDenied`` if the socket may not be opened: the message names the group to join;
     ///   ``CRUDError/Code/limitExceeded`` if it has its maximum number of sessions;
     ///   ``CRUDError/Code/unsupported`` if it does not speak version 1 of the protocol.
@@ -122,23 +137,39 @@ public final class CRUDClient: Sendable {
     ///
     /// A client that is not referenced any more closes itself.
     public func close() async {
-        await withCheckedContinuation { calls.append(.closing($0)) }
+        for queue in queues {
+            await withCheckedContinuation { queue.append(.closing($0)) }
+        }
     }
 
     /// Makes a call and waits for its result.
     ///
     /// - Parameters:
     ///   - waiting: how long the daemon may hold back its reply, in addition to the timeout.
-    ///   - params: writes the value of the request's `params`.
+    ///   - params: writes the value of the request's `params`. It is called when the call is admitted.
     /// - Returns: the result as JSON text.
     func call(
         _ method: RemoteMethod, waiting: Duration = .zero,
-        _ params: (inout JSONWriter) -> Void = { $0.object { _ in } }
+        _ params: (inout JSONWriter) throws -> Void = { $0.object { _ in } }
     ) async throws -> [UInt8] {
         try Task.checkCancellation()
-        let id = lastID.add(1, ordering: .relaxed).newValue
-        let frame = RequestEncoder.frame(id: id, method: method.name, params: params)
         let deadline = NIODeadline.now() + remainingTime(waiting)
+        guard waiting == .zero else { return try await send(method, waiting: waiting, deadline, params) }
+        try await limit.enter(method, deadline: deadline)
+        defer { limit.leave() }
+        return try await send(method, waiting: waiting, deadline, params)
+    }
+
+    private func send(
+        _ method: RemoteMethod, waiting: Duration, _ deadline: NIODeadline, _ params: (inout JSONWriter) throws -> Void
+    ) async throws -> [UInt8] {
+        let id = lastID.add(1, ordering: .relaxed).newValue
+        var failure: (any Error)?
+        let frame = RequestEncoder.frame(id: id, method: method.name) { writer in
+            do { try params(&writer) } catch { failure = error }
+        }
+        if let failure { throw failure }
+        let calls = queues[id % queues.count]
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 calls.append(
@@ -157,6 +188,7 @@ public final class CRUDClient: Sendable {
     private func open() async throws {
         try Task.checkCancellation()
         let deadline = NIODeadline.now() + remainingTime()
+        let calls = queues[0]
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 calls.append(.opening(continuation, deadline: deadline))
@@ -190,14 +222,25 @@ extension CRUDClient {
         /// The group whose event loop serves the connection; it must outlive the client. Nil: one thread that all such
         /// clients of the process share.
         public var eventLoopGroup: (any EventLoopGroup)?
+        /// How many calls may be pending, at least 1: others wait, before their items are encoded, until one of these
+        /// has ended. They honour their deadlines and cancellation as if they were sent. Requests for changes that wait
+        /// for them do not count.
+        public var maximumPendingCalls: Int
+        /// How many connections the client has, at least 1; each but the first is made when it is needed.
+        ///
+        /// Calls are sent over all of them in turn. Only calls that follow each other, because one task awaits the
+        /// first, are executed in their order then; with one connection those of concurrent tasks are, too.
+        public var connections: Int
 
         public init(
             timeout: Duration = .seconds(30), name: String = "CRUDClient/\(CRUDVersion.current)",
-            eventLoopGroup: (any EventLoopGroup)? = nil
+            eventLoopGroup: (any EventLoopGroup)? = nil, maximumPendingCalls: Int = 4096, connections: Int = 1
         ) {
             self.timeout = timeout
             self.name = name
             self.eventLoopGroup = eventLoopGroup
+            self.maximumPendingCalls = maximumPendingCalls
+            self.connections = connections
         }
     }
 }

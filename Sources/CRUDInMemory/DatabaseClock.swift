@@ -19,6 +19,16 @@ struct DatabaseClock: Sendable {
         }
     }
 
+    /// Waits until the time `end` or the deadline has come.
+    func wait(until end: Int, deadline: ContinuousClock.Instant?) async throws {
+        try await withThrowingTaskGroup { group in
+            group.addTask { try await sleep(end) }
+            if let deadline { group.addTask { try await Task.sleep(until: deadline, clock: .continuous) } }
+            try await group.next()
+            group.cancelAll()
+        }
+    }
+
     /// Waits until `event` has returned, which honours cancellation, or the time `end` or the deadline has come.
     func race(
         until end: Int, deadline: ContinuousClock.Instant?, _ event: @escaping @Sendable () async -> Void

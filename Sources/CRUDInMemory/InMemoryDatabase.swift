@@ -11,12 +11,13 @@ import Synchronization
 /// let orders = database.repository("orders", of: Order.self)
 /// ```
 ///
-/// It stands in for a ``CRUDClient``: repositories with one name have the same records, and a transaction may cover
-/// several collections.
-public final class InMemoryDatabase: Sendable {
+/// It stands in for a ``CRUDClient``, as a ``RecordDatabase``: repositories with one name have the same records, and a
+/// transaction may cover several collections. ``inject(_:times:in:)`` makes calls fail as those of a daemon may.
+public final class InMemoryDatabase: RecordDatabase {
     private let tables = Mutex(Tables())
     private let clock: DatabaseClock
     private let signal = ChangeSignal()
+    let faults = FaultList()
 
     /// A database without records.
     ///
@@ -34,13 +35,6 @@ public final class InMemoryDatabase: Sendable {
         InMemoryRepository(database: self, collection: name)
     }
 
-    /// The records of the collection `name` as values of one type.
-    ///
-    /// - Parameter name: 1 to 128 bytes of UTF-8 without control characters; spaces are legal.
-    public func repository<Model>(_ name: String, of type: Model.Type) -> Repository<Model> {
-        Repository(repository(name))
-    }
-
     // MARK: Reading
 
     /// - Throws: `record_not_found`.
@@ -56,7 +50,6 @@ public final class InMemoryDatabase: Sendable {
     /// - Parameter member: what the protocol calls the parameter.
     func records(_ ids: [String], in collection: String, _ member: String = "ids") throws -> [Record] {
         try RequestCheck.collection(collection)
-        try RequestCheck.count(ids.count, member)
         for id in ids { try RequestCheck.id(id, member) }
         var seen: Set<[UInt8]> = []
         return access { tables in
@@ -151,6 +144,12 @@ public final class InMemoryDatabase: Sendable {
     }
 
     // MARK: Time and changes
+
+    /// Waits so long by the database's clock, but not past the deadline of the task's calls.
+    func sleep(for duration: Duration) async throws {
+        try await clock.wait(
+            until: clock.now() + (duration.wholeMilliseconds ?? 0), deadline: CRUDClient.deadline)
+    }
 
     /// Calls `body` with the records as they are now: those that have expired are gone.
     func access<Value, Failure: Error>(_ body: (inout Tables) throws(Failure) -> Value) throws(Failure) -> Value {

@@ -13,8 +13,9 @@
 /// Everything that the daemon does to records it does as well, with the same outcomes and errors: queries are executed
 /// and patches applied by the same code, items are kept as JSON text, names and limits are checked. Writes are atomic,
 /// and so are transactions; every call lets other tasks run first, so that they interleave as they do with a daemon.
-/// Nothing outlives the process. No call fails with ``CRUDError/Code/outcomeUnknown``, and with
-/// ``CRUDError/Code/unavailable`` only after a deadline that `CRUDClient.withDeadline` has set.
+/// Nothing outlives the process. Calls fail with ``CRUDError/Code/unavailable`` and ``CRUDError/Code/outcomeUnknown``
+/// only if ``InMemoryDatabase/inject(_:times:in:)`` makes them, and with ``CRUDError/Code/timedOut`` only after a
+/// deadline that `CRUDClient.withDeadline` has set.
 ///
 /// Copies share their records. For several collections in one place, and transactions over them, see
 /// ``InMemoryDatabase``.
@@ -40,33 +41,43 @@ public struct InMemoryRepository: RecordStore {
     // MARK: Reading
 
     public func readVersioned<Item: Decodable>(id: String, as type: Item.Type) async throws -> Versioned<Item> {
-        try await yield()
-        return try database.record(id, in: collection).versioned(in: collection)
+        try await database.call(.reads, in: collection) {
+            try database.record(id, in: collection).versioned(in: collection)
+        }
     }
 
     public func readVersioned<Item: Decodable>(ids: [String], as type: Item.Type) async throws -> [Versioned<Item>] {
-        try await yield()
-        return try database.records(ids, in: collection).map { try $0.versioned(in: collection) }
+        var rest = ids[...]
+        var records: [Record] = []
+        var seen: Set<[UInt8]> = []
+        // In the parts in which a client asks the daemon, which need not be of one moment.
+        repeat {
+            let part = Array(rest.prefix(DefaultLimits.batch))
+            rest = rest.dropFirst(part.count)
+            let found = try await database.call(.reads, in: collection) { try database.records(part, in: collection) }
+            records += found.filter { seen.insert($0.id).inserted }
+        } while !rest.isEmpty
+        return try records.map { try $0.versioned(in: collection) }
     }
 
     public func exists(id: String) async throws -> Bool {
-        try await yield()
-        return try !database.records([id], in: collection, "id").isEmpty
+        try await database.call(.reads, in: collection) {
+            try !database.records([id], in: collection, "id").isEmpty
+        }
     }
 
     public func query<Item: Decodable>(_ query: RecordQuery, as type: Item.Type) async throws -> RecordPage<Item> {
-        try await yield()
-        return try RecordPage(json: database.page(query, in: collection), of: query, in: collection)
+        try await database.call(.reads, in: collection) {
+            try RecordPage(json: database.page(query, in: collection), of: query, in: collection)
+        }
     }
 
     public func changes(_ query: ChangeQuery) async throws -> ChangePage {
-        try await yield()
-        return try await database.changes(query, in: collection)
+        try await database.call(.reads, in: collection) { try await database.changes(query, in: collection) }
     }
 
     public func count(_ selection: RecordSelection) async throws -> Int {
-        try await yield()
-        return try database.count(selection, in: collection)
+        try await database.call(.reads, in: collection) { try database.count(selection, in: collection) }
     }
 
     // MARK: Writing
@@ -106,9 +117,10 @@ public struct InMemoryRepository: RecordStore {
     }
 
     public func delete(id: String, ifRevision: Revision?) async throws {
-        try await yield()
-        try database.write(id, in: collection) { tables throws(CRUDError) in
-            try tables.delete(id, collection, ifRevision: ifRevision)
+        try await database.call(.writes, in: collection) {
+            try database.write(id, in: collection) { tables throws(CRUDError) in
+                try tables.delete(id, collection, ifRevision: ifRevision)
+            }
         }
     }
 
@@ -131,11 +143,12 @@ public struct InMemoryRepository: RecordStore {
         upsert: Bool, expiry: Expiry?, as type: Item.Type
     ) async throws -> Versioned<Item> {
         let texts = try operations.texts()
-        try await yield()
-        _ = try RequestCheck.fieldPatch(texts)
         let precondition: Tables.Precondition = upsert ? .unchanged(ifRevision) : .present(ifRevision)
-        var record = try database.write(id, in: collection, patch, expiry) { tables throws(CRUDError) in
-            try tables.patch(patch, texts, id, collection, if: precondition, expiry)
+        var record = try await database.call(.writes, in: collection) {
+            _ = try RequestCheck.fieldPatch(texts)
+            return try database.write(id, in: collection, patch, expiry) { tables throws(CRUDError) in
+                try tables.patch(patch, texts, id, collection, if: precondition, expiry)
+            }
         }
         // The daemon's reply to a patch does not have it either.
         record.expiresAt = nil
@@ -144,20 +157,17 @@ public struct InMemoryRepository: RecordStore {
 
     @discardableResult
     public func deleteMatching(_ selection: RecordSelection) async throws -> Int {
-        try await yield()
-        return try database.delete(selection, in: collection)
+        try await database.call(.writes, in: collection) { try database.delete(selection, in: collection) }
     }
 
     @discardableResult
     public func batch(_ operations: [RecordOperation]) async throws -> [Result<RecordOutcome, CRUDError>] {
-        try await yield()
-        return try database.batch(operations, in: collection)
+        try await database.call(.writes, in: collection) { try database.batch(operations, in: collection) }
     }
 
     @discardableResult
     public func transaction(_ operations: [RecordOperation]) async throws -> [RecordOutcome] {
-        try await yield()
-        return try database.transaction(operations, in: collection)
+        try await database.call(.writes, in: collection) { try database.transaction(operations, in: collection) }
     }
 
     private func put(
@@ -165,15 +175,10 @@ public struct InMemoryRepository: RecordStore {
     ) async throws -> Revision {
         let item = try EncodedItem(item)
         let expiry = expiresIn.map(Expiry.after)
-        try await yield()
-        return try database.write(id, in: collection, item, expiry) { tables throws(CRUDError) in
-            try tables.put(item, id, collection, if: precondition, expiry).revision
+        return try await database.call(.writes, in: collection) {
+            try database.write(id, in: collection, item, expiry) { tables throws(CRUDError) in
+                try tables.put(item, id, collection, if: precondition, expiry).revision
+            }
         }
-    }
-
-    /// Lets other tasks run, as every call does first.
-    private func yield() async throws {
-        try RequestCheck.task()
-        await Task.yield()
     }
 }

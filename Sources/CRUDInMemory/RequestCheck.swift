@@ -6,11 +6,11 @@ import CRUDModel
 enum RequestCheck {
     /// That the task may make a call.
     ///
-    /// - Throws: `unavailable` if its deadline has passed.
+    /// - Throws: `timed_out` if its deadline has passed.
     static func task() throws {
         try Task.checkCancellation()
         guard let deadline = CRUDClient.deadline, deadline <= .now else { return }
-        throw CRUDError(.unavailable, "the deadline has passed", cause: DeadlineExceeded())
+        throw CRUDError(.timedOut, "the deadline has passed", cause: DeadlineExceeded())
     }
 
     /// Whether the task's calls are over: they are asked that while they take long.

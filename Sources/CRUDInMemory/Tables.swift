@@ -146,8 +146,10 @@ struct Tables {
                 revision: try touch(id, collection, if: .present(revision), expiry ?? .never).revision)
         case .delete(let revision):
             try delete(id, collection, ifRevision: revision)
-        case .check(let revision):
-            guard self[id, collection]?.revision == revision else { throw mismatch(id, collection) }
+        case .check(let revision?):
+            try expect(.present(revision), id, collection)
+        case .check(nil):
+            guard self[id, collection] == nil else { throw mismatch(id, collection) }
         }
         return RecordOutcome()
     }

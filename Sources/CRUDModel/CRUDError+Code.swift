@@ -31,7 +31,8 @@ extension CRUDError {
         public static let unsupported = Code(rawValue: -32006)
         /// More than the configuration allows; see ``Details/limit`` and ``Details/maximum``.
         public static let limitExceeded = Code(rawValue: -32007)
-        /// The backend or the daemon is down, draining or overloaded. Nothing was applied.
+        /// The backend or the daemon is down, draining or overloaded. Nothing was applied. A call that has no time left
+        /// is ``timedOut``.
         public static let unavailable = Code(rawValue: -32008)
         /// The outcome of a write is unknown: it may or may not have been applied.
         public static let outcomeUnknown = Code(rawValue: -32009)
@@ -46,7 +47,13 @@ extension CRUDError {
         /// What has changed since that cursor is not remembered any more: begin again at the start.
         public static let cursorExpired = Code(rawValue: -32014)
 
-        /// Every code of protocol version 1 with its name on the wire, in the order of the protocol's table.
+        /// The time of a call was over. Nothing was applied: a write that may have been applied is ``outcomeUnknown``.
+        ///
+        /// The daemon never sends it; the client has it for its own deadlines.
+        public static let timedOut = Code(rawValue: -32015)
+
+        /// Every code of protocol version 1 that a daemon sends, with its name on the wire, in the order of the
+        /// protocol's table.
         public static let all: [(code: Code, name: String)] = [
             (.parseError, "parse_error"), (.invalidRequest, "invalid_request"),
             (.methodNotFound, "method_not_found"), (.invalidParams, "invalid_params"),
@@ -61,10 +68,10 @@ extension CRUDError {
 
         /// The name on the wire, `data.name`; `error_CODE` for a code that this version does not know.
         public var name: String {
-            Self.all.first { $0.code == self }?.name ?? "error_\(rawValue)"
+            self == .timedOut ? "timed_out" : Self.all.first { $0.code == self }?.name ?? "error_\(rawValue)"
         }
 
-        /// Whether the protocol guarantees that nothing was applied.
-        public var isRetryable: Bool { self == .unavailable || self == .noSpace }
+        /// Whether it is certain that nothing was applied.
+        public var isRetryable: Bool { self == .unavailable || self == .noSpace || self == .timedOut }
     }
 }

@@ -40,7 +40,7 @@ public struct CRUDError: Error, Sendable {
         return error
     }
 
-    /// Whether the protocol guarantees that nothing was applied, so that the same call may be made again.
+    /// Whether it is certain that nothing was applied, so that the same call may be made again.
     public var isRetryable: Bool { code.isRetryable }
 
     /// Facts about an error; those that its code does not define are nil.

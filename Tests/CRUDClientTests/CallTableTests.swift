@@ -43,7 +43,7 @@ import Testing
                 let none = table.expire(at: .uptimeNanoseconds(5), obstacle: nil)
                 #expect(none == nil)
             }
-            #expect(overdue == .failed(.unavailable, isOverdue: true))
+            #expect(overdue == .failed(.timedOut, isOverdue: true))
             let closed = try await ending(of: method) { $0.close(.closed()) }
             #expect(closed == .failed(.unavailable, isOverdue: false))
         }
@@ -64,7 +64,7 @@ import Testing
                 let isExpected = table.expectsLateReply(to: 1)
                 #expect(isExpected)
             }
-            #expect(overdue == .failed(isWrite ? .outcomeUnknown : .unavailable, isOverdue: true))
+            #expect(overdue == .failed(isWrite ? .outcomeUnknown : .timedOut, isOverdue: true))
             let closed = try await ending(of: method) { table in
                 table.sendAll()
                 table.close(.closed())

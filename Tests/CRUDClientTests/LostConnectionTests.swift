@@ -94,7 +94,7 @@ import Testing
             let error = await #expect(throws: CRUDError.self) {
                 try await CRUDClient.withDeadline(in: .milliseconds(50)) { try await client.ping() }
             }
-            #expect(error?.code == .unavailable)
+            #expect(error?.code == .timedOut)
             if error?.message.contains("cannot connect to the daemon") == true { return client }
         }
     }
@@ -136,7 +136,7 @@ import Testing
                 try await client.repository("things").create(id: "x", item: 1)
             }
         }
-        #expect(error?.code == .unavailable)
+        #expect(error?.code == .timedOut)
         #expect(error?.cause is DeadlineExceeded)
         #expect(error?.message.contains(daemon.path) == true)
     }
@@ -207,7 +207,7 @@ import Testing
             let read = Task { try await repository.exists(id: "x") }
             let write = Task { try await repository.create(id: "x", item: 1) }
             let readError = await #expect(throws: CRUDError.self) { try await read.value }
-            #expect(readError?.code == .unavailable)
+            #expect(readError?.code == .timedOut)
             #expect(readError?.cause is DeadlineExceeded)
             let writeError = await #expect(throws: CRUDError.self) { try await write.value }
             #expect(writeError?.code == .outcomeUnknown)
@@ -240,7 +240,7 @@ import Testing
         let error = await #expect(throws: CRUDError.self) {
             try await CRUDClient.withDeadline(in: .zero) { try await client.repository("x").delete(id: "x") }
         }
-        #expect(error?.code == .unavailable)
+        #expect(error?.code == .timedOut)
         await client.close()
         try await daemon.finish()
     }

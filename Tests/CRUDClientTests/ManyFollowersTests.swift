@@ -80,15 +80,52 @@ import Testing
         #expect(try await things.count(.all) == 11)
     }
 
+    /// Before, each of them occupied the daemon.
+    @Test func thoseAtTheSamePlaceShareOneRequest() async throws {
+        let daemon = try Self.daemon()
+        let client = try await CRUDClient.connect(path: daemon.socketPath)
+        let things = client.repository("things")
+        let page = try await things.changes(ChangeQuery(after: .now))
+        func follow() -> Task<[String], any Error> {
+            Task {
+                var ids: [String] = []
+                for try await change in things.changes(after: page.cursor) {
+                    ids.append(change.id)
+                    if ids.count == 50 { break }
+                }
+                return ids
+            }
+        }
+        let (tasks, cancelled) = ((0..<200).map { _ in follow() }, (0..<200).map { _ in follow() })
+        try await Self.awaitFollowers(1, client)
+        for task in cancelled { task.cancel() }
+        for task in cancelled { await #expect(throws: CancellationError.self) { try await task.value } }
+        // Another query, and one with a deadline of its own, have requests of their own.
+        let other = Task { for try await _ in things.changes(after: page.cursor, fields: []) {} }
+        let limited = Task {
+            try await CRUDClient.withDeadline(in: .seconds(60)) {
+                for try await _ in things.changes(after: page.cursor) {}
+            }
+        }
+        try await Self.awaitFollowers(3, client)
+        other.cancel()
+        limited.cancel()
+        try await Self.awaitFollowers(1, client)
+        for number in 0..<50 { try await things.create(id: "\(number)", item: number) }
+        for task in tasks { #expect(try await task.value == (0..<50).map(String.init)) }
+        try await Self.awaitFollowers(0, client)
+    }
+
     /// Those for which the daemon has no room ask again, and miss nothing.
     @Test func moreThanMayWaitReceiveEverything() async throws {
         let daemon = try Self.daemon("followers_per_session: 10")
         let client = try await CRUDClient.connect(path: daemon.socketPath)
         let things = client.repository("things")
         try await things.create(id: "a", item: 0)
-        let page = try await things.changes(ChangeQuery(after: .now))
         try await withThrowingTaskGroup { group in
             for _ in 0..<40 {
+                // Two cursors are never equal, so that no follower shares the request of another one.
+                let page = try await things.changes(ChangeQuery(after: .now))
                 group.addTask {
                     for try await change in things.changes(after: page.cursor) where change.id == "last" { return }
                 }

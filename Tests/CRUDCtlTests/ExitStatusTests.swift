@@ -51,7 +51,7 @@ import Testing
         }
         let run = try CrudctlProgram.run(["ping", "--timeout", "1", "--socket", daemon.path])
         #expect(run.status == .exited(75))
-        #expect(run.errors == "crudctl: unavailable: daemon.ping got no reply by its deadline\n")
+        #expect(run.errors == "crudctl: timed_out: daemon.ping got no reply by its deadline\n")
         try await daemon.finish()
     }
 

@@ -11,13 +11,11 @@ enum Backing: CaseIterable {
     func open(changes: Bool = false) async throws -> Collections {
         switch self {
         case .inMemory:
-            let database = InMemoryDatabase()
-            return Collections(keeper: nil) { database.repository($0) }
+            return Collections(keeper: nil, InMemoryDatabase())
         case .daemon:
             let collections = "\"*\": {backend: main\(changes ? ", changes: true" : "")}"
             let daemon = try Daemon(Configuration(collections: collections))
-            let client = try await CRUDClient.connect(path: daemon.socketPath)
-            return Collections(keeper: daemon) { client.repository($0) }
+            return Collections(keeper: daemon, try await CRUDClient.connect(path: daemon.socketPath))
         }
     }
 }
@@ -27,10 +25,19 @@ struct Collections: Sendable {
     /// The daemon, if there is one.
     let keeper: Daemon?
     let store: @Sendable (String) -> any RecordStore
+    /// What has the collections; nil where one store is all of them.
+    let database: (any RecordDatabase)?
+
+    init(keeper: Daemon?, _ database: any RecordDatabase) {
+        self.keeper = keeper
+        self.database = database
+        store = { database.repository($0) }
+    }
 
     init(keeper: Daemon?, _ store: @escaping @Sendable (String) -> any RecordStore) {
         self.keeper = keeper
         self.store = store
+        database = nil
     }
 
     func repository<Model>(_ name: String, of type: Model.Type) -> Repository<Model> {

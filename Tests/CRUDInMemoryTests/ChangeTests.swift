@@ -69,7 +69,7 @@ import Testing
     func endsAtTheDeadline(_ backing: Backing) async throws {
         let collections = try await backing.open(changes: true)
         let store = collections.store("c")
-        let error = await expectError(.unavailable) {
+        let error = await expectError(.timedOut) {
             try await CRUDClient.withDeadline(in: .milliseconds(50)) {
                 for try await _ in store.changes() {}
             }
@@ -99,6 +99,59 @@ import Testing
         try await users.delete(id: "b/eve")
         try await users.delete(id: "a/bob")
         #expect(try await names.next()?.text == "-a/bob")
+    }
+
+    /// A view that applies a page and its cursor in one transaction, and is stopped anywhere, equals its collection.
+    @Test(arguments: Backing.allCases)
+    func aViewAppliesAPageAndItsCursorAtOnce(_ backing: Backing) async throws {
+        let collections = try await backing.open(changes: true)
+        let users = collections.repository("users", of: User.self)
+        let view = collections.repository("names", of: String.self)
+        func follow(until end: String) async throws {
+            var cursor = Cursor.start
+            if try await view.exists(id: "cursor") { cursor = Cursor(try await view.read(id: "cursor")) }
+            for try await page in users.changePages(after: cursor, limit: 3) {
+                #expect(page.changes.count <= 3)
+                try await view.transaction { view in
+                    for change in page.changes {
+                        switch change {
+                        case .saved(let user): try view.upsert(user.item.name, id: "user/\(user.id)")
+                        case .removed(let id), .unmatched(let id): try view.upsert("", id: "user/\(id)")
+                        }
+                    }
+                    try view.upsert(page.cursor.text, id: "cursor")
+                }
+                if page.changes.contains(where: { $0.id == end }) { return }
+            }
+        }
+        for number in 0..<10 { try await users.create(User(id: "\(number)", name: "n\(number)", age: number)) }
+        try await follow(until: "4")
+        try await users.delete(id: "2")
+        try await users.modify(id: "3") { $0.name = "III" }
+        try await users.create(User(id: "end", name: "end", age: 0))
+        try await follow(until: "end")
+        let names = try await view.fetchVersioned(Query().withIDs(startingWith: "user/"))
+        #expect(names.first { $0.id == "user/2" }?.item == "" && names.first { $0.id == "user/3" }?.item == "III")
+        let expected = try await users.fetchAll().map(\.name)
+        #expect(names.map(\.item).filter { !$0.isEmpty }.sorted() == expected.sorted())
+    }
+
+    @Test(arguments: Backing.allCases)
+    func theFirstPageComesAtOnce(_ backing: Backing) async throws {
+        let collections = try await backing.open(changes: true)
+        let users = collections.repository("users", of: User.self)
+        var pages = users.changePages(after: .start).makeAsyncIterator()
+        let empty = try await pages.next()
+        #expect(empty?.changes.isEmpty == true && empty?.hasMore == false)
+        let next = Task { [pages] in
+            var pages = pages
+            return try await pages.next()
+        }
+        try await users.create(User(id: "ada", name: "", age: 1))
+        #expect(try await next.value?.changes.map(\.id) == ["ada"])
+        var invalid = users.changePages(Query().limited(to: 1)).makeAsyncIterator()
+        await expectError(.invalidQuery) { try await invalid.next() }
+        #expect(try await invalid.next() == nil)
     }
 
     @Test(arguments: Backing.allCases)

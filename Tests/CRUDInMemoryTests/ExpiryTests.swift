@@ -144,7 +144,7 @@ import Testing
         await expectError(.recordNotFound) { try await users.update(User(id: "ada", name: "", age: 0)) }
         await expectError(.recordNotFound) { try await users.delete(id: "ada", ifRevision: first) }
         await expectError(.recordNotFound) { try await users.patch(id: "ada", with: ["age": 1]) }
-        await expectError(.revisionMismatch) {
+        await expectError(.recordNotFound) {
             try await users.transaction { $0.check(id: "ada", revision: first) }
         }
         #expect(try await users.create(User(id: "ada", name: "Ada", age: 1)) != first)

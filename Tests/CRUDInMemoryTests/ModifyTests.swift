@@ -139,7 +139,7 @@ import Testing
         let store = InMemoryRepository()
         let counters = Repository<Counter>(RivalledStore(base: store))
         try await counters.create(Counter(), id: "x")
-        let error = await expectError(.unavailable) {
+        let error = await expectError(.timedOut) {
             try await CRUDClient.withDeadline(in: .milliseconds(30)) {
                 try await counters.modify(id: "x") { $0.count += 1 }
             }

@@ -101,10 +101,44 @@ import Testing
     func aRecordThatIsNoModelLeavesTheOthersAlone(_ backing: Backing) async throws {
         let collections = try await backing.open()
         let members = collections.repository("members", of: Member.self)
+        try await members.persist((100..<300).map { Member(team: "t", number: $0) })
         // They store no number, which a Member has.
         let forms = (0..<300).map { NameForm(team: "t", number: $0, typed: "n") }
         await #expect(throws: DecodingError.self) { try await members.persist(forms) }
-        #expect(try await members.count() == 300)
+        #expect(try await members.count() == 200)
+        #expect(try await members.fetchAll().allSatisfy { $0.name == "n" })
+        // In their order, and the first error is that of the first of them.
+        let series = ["a", "b", "c"].map { NameForm(team: "t", number: 100, typed: $0) }
+        #expect(try await members.persist(series).map(\.name) == ["a", "b", "c"])
+        let error = await expectError(.invalidParams) {
+            try await members.persist([series[2], NameForm(team: "\u{0}", number: 1, typed: "n"), forms[0]])
+        }
+        #expect(error?.details.index == 1)
+    }
+
+    /// Before, it was stored first, and the collection could not be read any more.
+    @Test(arguments: Backing.allCases)
+    func nothingIsStoredThatIsNoModel(_ backing: Backing) async throws {
+        let collections = try await backing.open()
+        let members = collections.repository("members", of: Member.self)
+        let form = NameForm(team: "t", number: 1, typed: "n")
+        let error = await #expect(throws: DecodingError.self) { try await members.persist(form) }
+        #expect("\(String(describing: error))".contains("t:1"))
+        #expect(try await members.fetchAll() == [])
+        await #expect(throws: DecodingError.self) { try await members.persist(form, expiresIn: .seconds(60)) }
+        #expect(try await members.count() == 0)
+
+        // Together with what is there it is one.
+        try await members.create(Member(team: "t", number: 1, visits: 3), id: "t:1", expiresIn: .seconds(1000))
+        #expect(try await members.persist(form) == Member(team: "t", number: 1, name: "n", visits: 3))
+        #expect(try await members.readVersioned(id: "t:1").expiresAt != nil)
+        #expect(try await members.persist(form, expiresIn: nil).name == "n")
+        #expect(try await members.readVersioned(id: "t:1").expiresAt == nil)
+
+        // A form that has all of a Part, which is thus stored where nothing was.
+        struct Part: Codable, Equatable { var name: String }
+        let parts = collections.repository("parts", of: Part.self)
+        #expect(try await parts.persist(form) == Part(name: "n"))
     }
 
     /// Neither the request nor the reply, which has the whole records, is as long as all of them.

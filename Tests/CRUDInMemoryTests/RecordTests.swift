@@ -1,4 +1,5 @@
 import CRUDInMemory
+import CRUDTestSupport
 import Foundation
 import Testing
 
@@ -38,7 +39,7 @@ import Testing
     func doesNothingAfterTheDeadline(_ backing: Backing) async throws {
         let collections = try await backing.open()
         let store = collections.store("c")
-        let error = await expectError(.unavailable) {
+        let error = await expectError(.timedOut) {
             try await CRUDClient.withDeadline(in: .zero) { try await store.create(id: "x", item: 1) }
         }
         #expect(error?.cause is DeadlineExceeded)
@@ -101,6 +102,34 @@ import Testing
         #expect(try await store.read(ids: [], as: Int.self) == [])
     }
 
+    /// Before, more than a thousand were an error.
+    @Test(arguments: Backing.allCases)
+    func readsMoreThanABatch(_ backing: Backing) async throws {
+        let collections = try await backing.open()
+        let store = collections.store("c")
+        for part in [0..<1000, 1000..<2000, 2000..<2500] {
+            try await store.batch(part.map { RecordOperation(.create(try EncodedItem($0)), id: "\($0)") })
+        }
+        // In an order of its own, with records that are not there, and some twice, in one part and in two.
+        let numbers = (0..<2600).reversed() + [7, 2400, 7]
+        let records = try await store.readVersioned(ids: numbers.map(String.init), as: Int.self)
+        #expect(records.map(\.item) == (0..<2500).reversed())
+        #expect(records.map(\.id) == (0..<2500).reversed().map(String.init))
+        let invalid = await expectError(.invalidParams) {
+            try await store.read(ids: (0..<1500).map(String.init) + [""], as: Int.self)
+        }
+        #expect(invalid?.details.member == "ids")
+    }
+
+    /// Neither the number of ids nor the records fit into what the daemon allows.
+    @Test func readsMoreThanTheDaemonAllows() async throws {
+        let daemon = try Daemon(Configuration(limits: "{batch: 10, frame_bytes: 256KiB}"))
+        let store = try await CRUDClient.connect(path: daemon.socketPath).repository("c")
+        for number in 0..<25 { try await store.create(id: "\(number)", item: String(repeating: "x", count: 60 << 10)) }
+        let records = try await store.readVersioned(ids: (0..<30).map(String.init) + ["3"], as: String.self)
+        #expect(records.map(\.id) == (0..<25).map(String.init))
+    }
+
     @Test(arguments: Backing.allCases)
     func refusesWhatTheProtocolRefuses(_ backing: Backing) async throws {
         let collections = try await backing.open()
@@ -116,11 +145,6 @@ import Testing
             let error = await expectError(.invalidParams) { try await collections.store(name).exists(id: "x") }
             #expect(error?.details.member == "collection")
         }
-        let ids = await expectError(.limitExceeded) {
-            try await store.read(ids: (0...1000).map(String.init), as: Int.self)
-        }
-        #expect(ids?.details.limit == "batch")
-        #expect(ids?.details.maximum == 1000)
         let item = await expectError(.limitExceeded) {
             try await store.create(id: "long", item: String(repeating: "x", count: 4 << 20))
         }
@@ -172,6 +196,122 @@ import Testing
         try await users.delete(id: "ada")
         #expect(try await users.exists(id: "ada") == false)
         await expectError(.revisionMismatch) { try await users.delete(id: "bob", ifRevision: second) }
+    }
+
+    struct Product: Codable, Equatable, Identifiable, Queryable {
+        var id: UUID
+        var name = ""
+
+        struct Properties {
+            let name = Property(\Product.name, CodingKeys.name)
+        }
+        static let properties = Properties()
+    }
+
+    struct Note: Codable, Equatable, Identifiable {
+        var id: Int
+        var text = ""
+    }
+
+    /// Before, a `uuidString` was another id than its `UUID`, and any text was one of a model with numbers as ids.
+    @Test(arguments: Backing.allCases)
+    func idsHaveTheTypeOfTheModel(_ backing: Backing) async throws {
+        let collections = try await backing.open()
+        let products = collections.repository("products", of: Product.self)
+        let product = Product(id: UUID())
+        try await products.create(product)
+        for text in [product.id.uuidString, product.id.uuidString.lowercased()] {
+            #expect(try await products.read(id: text) == product)
+            #expect(try await products.readVersioned(id: text).id == product.id.recordID)
+            #expect(try await products.read(ids: [text]) == [product])
+            #expect(try await products.exists(id: text))
+            try await products.update(product, id: text)
+            try await products.upsert(product, id: text)
+            #expect(try await products.apply(id: text, upsert: true) { _ in } == product)
+            try await products.touch(id: text, expiresIn: nil)
+            #expect(try await products.patch(id: text, with: ["name": ""]) == product)
+            try await products.modify(id: text) { $0.name = "" }
+            try await products.transaction { products in
+                try products.patch(id: text, with: ["name": ""])
+                products.apply(id: text) { _ in }
+                products.delete(id: text)
+                products.check(id: text, revision: nil)
+                try products.create(product, id: text)
+            }
+        }
+        #expect(try await products.count() == 1)
+        try await products.delete(id: product.id.uuidString)
+
+        let notes = collections.repository("notes", of: Note.self)
+        try await notes.create(Note(id: 3))
+        #expect(try await notes.read(id: "3") == Note(id: 3))
+        #expect(try await notes.read(id: UInt8(3)) == Note(id: 3))
+        let calls: [() async throws -> Void] = [
+            { _ = try await notes.read(id: "abc") }, { _ = try await products.read(id: "abc") },
+            { _ = try await notes.exists(id: UUID()) }, { try await notes.create(Note(id: 4), id: "four") },
+            { try await notes.modify(id: "abc") { $0.text = "" } }, { try await notes.delete(id: "3 ") },
+            { _ = try await notes.read(ids: ["3", "abc"]) },
+        ]
+        for call in calls {
+            let error = await expectError(.invalidParams) { try await call() }
+            #expect(error?.details.member == "id")
+        }
+        let error = await expectError(.invalidParams) {
+            try await notes.transaction { notes in
+                notes.delete(id: 3)
+                notes.collection("products", of: Product.self) { $0.check(id: "x", revision: nil) }
+            }
+        }
+        #expect(error?.details.index == 1)
+        #expect(error?.message.contains("UUID") == true)
+        #expect(try await notes.fetchAll() == [Note(id: 3)])
+    }
+
+    /// Before, record 3 had the id 33 in its item afterwards.
+    @Test(arguments: Backing.allCases)
+    func aModificationLeavesTheIDAlone(_ backing: Backing) async throws {
+        let collections = try await backing.open()
+        let notes = collections.repository("notes", of: Note.self)
+        let revision = try await notes.create(Note(id: 3))
+        let error = await expectError(.invalidParams) {
+            try await notes.modify(id: 3) { note in
+                note.id = 33
+                note.text = "x"
+            }
+        }
+        #expect(error?.details.member == "id")
+        #expect(try await notes.readVersioned(id: 3).revision == revision)
+        #expect(try await notes.fetchAll() == [Note(id: 3)])
+    }
+
+    /// A model whose id has a text of its own.
+    struct Order: Codable, Equatable, Identifiable {
+        struct Number: Codable, Hashable, LosslessStringConvertible, RecordIDConvertible {
+            var value: Int
+
+            init(value: Int) { self.value = value }
+
+            init?(_ description: String) {
+                guard description.hasPrefix("A"), let value = Int(description.dropFirst()) else { return nil }
+                self.value = value
+            }
+
+            var description: String { "A\(value)" }
+            var recordID: String { "order/\(value)" }
+        }
+
+        var id: Number
+    }
+
+    @Test(arguments: Backing.allCases)
+    func anIDHasTheTextOfItsType(_ backing: Backing) async throws {
+        let collections = try await backing.open()
+        let orders = collections.repository("orders", of: Order.self)
+        let order = Order(id: Order.Number(value: 7))
+        try await orders.create(order)
+        #expect(try await orders.read(id: order.id) == order)
+        #expect(try await orders.read(id: "order/7") == order)
+        #expect(try await orders.read(id: "A7") == order)
     }
 
     @Test(arguments: Backing.allCases)

@@ -43,6 +43,7 @@ import Testing
             (.revisionMismatch, { try $0.upsert(Account(id: 4, balance: 9), ifRevision: one) }),
             (.revisionMismatch, { $0.check(id: 2, revision: one) }),
             (.revisionMismatch, { $0.check(id: 2, revision: nil) }),
+            (.recordNotFound, { $0.check(id: 4, revision: one) }),
             (.invalidParams, { $0.delete(id: "") }),
         ]
         let before = try await accounts.fetchAll()

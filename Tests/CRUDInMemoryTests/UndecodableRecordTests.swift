@@ -102,6 +102,13 @@ import Testing
         let next = try await changes.next()
         #expect(next?.id == "d" && reports.ids == ["b", "c", "d", "d"])
         try await writer.value
+        // The same page by page.
+        var pages = lenient.changePages(limit: 3).makeAsyncIterator()
+        let page = try await pages.next()
+        #expect(page?.changes.map(\.id) == ["a"] && reports.ids.suffix(2) == ["b", "c"])
+        var strict = people.changePages().makeAsyncIterator()
+        await #expect(throws: DecodingError.self) { try await strict.next() }
+        reports.all.withLock { $0.removeLast(2) }
         var again = lenient.changes(after: try #require(last?.cursor)).makeAsyncIterator()
         #expect(try await again.next()?.id == "d")
         #expect(reports.ids.count == 4)

@@ -17,6 +17,13 @@ import Testing
         #expect(!CRUDError(.outcomeUnknown, "lost").isRetryable)
     }
 
+    /// A client's own code, which no daemon sends.
+    @Test func aTimeOutHasACodeOfItsOwn() {
+        #expect(CRUDError.Code.timedOut.name == "timed_out")
+        #expect(CRUDError.Code.timedOut.isRetryable)
+        #expect(!CRUDError.Code.all.contains { $0.code == .timedOut || $0.name == "timed_out" })
+    }
+
     @Test func aCodeOfALaterVersionIsKept() {
         let code = CRUDError.Code(rawValue: -32099)
         #expect(code.name == "error_-32099")

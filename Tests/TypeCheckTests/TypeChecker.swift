@@ -3,11 +3,14 @@ import CRUDTestSupport
 /// Compiles programs that use the modules of this package.
 enum TypeChecker {
     /// The compiler's errors in a program.
-    static func errors(in program: String) throws -> [String] {
+    ///
+    /// - Parameter options: further options of the compiler.
+    static func errors(in program: String, _ options: [String] = []) throws -> [String] {
         let directory = try TemporaryDirectory()
         let file = "\(directory.path)/main.swift"
         try Files.write(program, to: file)
-        let outcome = try Command.run("swiftc", ["-typecheck", "-swift-version", "6"] + searchPaths() + [file])
+        let arguments = ["-typecheck", "-swift-version", "6"] + options
+        let outcome = try Command.run("swiftc", arguments + searchPaths() + [file])
         let errors = outcome.errorLines.compactMap { line -> String? in
             guard let start = line.firstRange(of: " error: "), !line.hasPrefix(" ") else { return nil }
             return String(line[start.upperBound...])

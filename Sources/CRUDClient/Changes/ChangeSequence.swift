@@ -21,9 +21,6 @@ public struct ChangeSequence<Item: Sendable>: AsyncSequence, Sendable {
     /// What is told of records that cannot be decoded; nil: they are errors.
     var report: (@Sendable (UndecodableRecord) -> Void)?
 
-    /// How long a store holds back its reply while nothing changes.
-    static var wait: Duration { .seconds(15) }
-
     public func makeAsyncIterator() -> Iterator {
         Iterator(store: store, query: query, decode: decode, report: report)
     }
@@ -63,9 +60,7 @@ public struct ChangeSequence<Item: Sendable>: AsyncSequence, Sendable {
                     self.query = .success(query)
                     return Change(next, cursor: query.after)
                 }
-                // A `now` that waited and was sent again, after a lost connection, would be a later one.
-                query.wait = query.after.text == Cursor.now.text ? .zero : ChangeSequence.wait
-                let next = try await Self.page(of: store, query)
+                let next = try await ChangePoll.page(of: store, query)
                 page = next.changes[...]
                 pageCursor = next.cursor
                 if page.isEmpty { query.after = next.cursor }
@@ -85,31 +80,6 @@ public struct ChangeSequence<Item: Sendable>: AsyncSequence, Sendable {
                 }
             }
             return nil
-        }
-
-        /// The next page, retried while the store is unavailable, or has no room for another one that waits.
-        private static func page(of store: any RecordStore, _ query: ChangeQuery) async throws -> ChangePage {
-            var failures = 0
-            while true {
-                do {
-                    return try await store.changes(query)
-                } catch let error as CRUDError where Self.isTransient(error) {
-                    if let deadline = CRUDClient.deadline, deadline <= .now { throw error }
-                    // Random, lest all followers of a daemon that has restarted come back at the same moment.
-                    let longest = Duration.milliseconds(10 << Swift.min(failures, 8))
-                    let end = ContinuousClock.now + longest * Double.random(in: 0.5...1)
-                    try await Task.sleep(until: Swift.min(end, CRUDClient.deadline ?? end), clock: .continuous)
-                    failures += 1
-                }
-            }
-        }
-
-        private static func isTransient(_ error: CRUDError) -> Bool {
-            switch error.code {
-            case .unavailable: !(error.cause is ClientClosed)
-            case .limitExceeded: ["followers_per_session", "session_bytes"].contains(error.details.limit)
-            default: false
-            }
         }
     }
 }

@@ -4,16 +4,21 @@ import CRUDWire
 
 extension RemoteRepository {
     public func changes(_ query: ChangeQuery) async throws -> ChangePage {
-        let result = try await call(.changes, waiting: query.wait) { params in
-            params.member("after", query.after.text)
-            params.selection(query.selection)
-            if let fields = query.fields { params.member("fields", strings: fields.map(\.text)) }
-            if let limit = query.limit { params.member("limit", limit) }
-            if query.wait != .zero {
-                params.key("wait")
-                params.raw(query.wait.secondsText.utf8)
-            }
+        // A deadline is one task's own, and from "now" on each task sees its own moment.
+        guard query.wait != .zero, query.after.text != Cursor.now.text, CRUDClient.deadline == nil else {
+            return try await page(query)
         }
+        var params = JSONWriter()
+        params.object { params in
+            params.member("collection", collection)
+            Self.write(query, to: &params)
+        }
+        // The client outlives its requests by the tasks that wait for them.
+        return try await client.polls.page(of: params.bytes) { try await page(query) }
+    }
+
+    private func page(_ query: ChangeQuery) async throws -> ChangePage {
+        let result = try await call(.changes, waiting: query.wait) { Self.write(query, to: &$0) }
         guard let changes = result.elements("changes"), let cursor = result.string("cursor") else {
             throw CRUDError.malformed(.changes)
         }
@@ -21,6 +26,17 @@ extension RemoteRepository {
         return ChangePage(
             changes: try changes.map { try Change.Kind(ResultObject(Array($0)), bareItem: bareItem) },
             cursor: Cursor(cursor), hasMore: result.bool("more") ?? false, corrupt: result.strings("corrupt") ?? [])
+    }
+
+    private static func write(_ query: ChangeQuery, to params: inout JSONWriter) {
+        params.member("after", query.after.text)
+        params.selection(query.selection)
+        if let fields = query.fields { params.member("fields", strings: fields.map(\.text)) }
+        if let limit = query.limit { params.member("limit", limit) }
+        if query.wait != .zero {
+            params.key("wait")
+            params.raw(query.wait.secondsText.utf8)
+        }
     }
 }
 

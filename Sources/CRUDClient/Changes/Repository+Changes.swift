@@ -38,6 +38,37 @@ extension Repository {
     }
 }
 
+/// Following changes page by page.
+extension Repository {
+    /// The changes of the records in pages, for a view that stores what a page leads to and its cursor in one
+    /// transaction.
+    ///
+    /// ```swift
+    /// for try await page in orders.changePages(after: cursor) {
+    ///     try await totals.transaction { totals in
+    ///         for change in page.changes { try apply(change, to: &totals) }
+    ///         try totals.collection("cursors", of: String.self) { try $0.upsert(page.cursor.text, id: "totals") }
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - query: which records; it must have neither an order nor a limit.
+    ///   - cursor: ``ChangePageSequence/Page/cursor`` of the last page that was applied, ``Cursor/start`` or
+    ///     ``Cursor/now``.
+    ///   - limit: the most changes of a page, from 1 to the daemon's limit `query_limit` (10000); nil: 1000.
+    public func changePages(
+        _ query: Query<Model> = Query(), after cursor: Cursor = .start, limit: Int? = nil
+    ) -> ChangePageSequence<Model> {
+        let query = Result {
+            var query = try query.changeQuery(after: cursor)
+            query.limit = limit
+            return query
+        }
+        return ChangePageSequence(store: store, query: query, decode: { try $0.decoded() }, report: report)
+    }
+}
+
 extension Repository where Model: Queryable {
     /// The changes of the records for which a condition is true; see ``changes(_:after:)``. The closure is called at
     /// once, in the caller's isolation.

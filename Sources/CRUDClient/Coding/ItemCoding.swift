@@ -49,6 +49,7 @@ package enum ItemCoding {
     package static func item<Item: Decodable>(as type: Item.Type = Item.self, from text: some Sequence<UInt8>) throws
         -> Item
     {
-        try decoder.decode(type, from: Data(text))
+        if type == ItemText.self, let text = ItemText(bytes: Array(text)) as? Item { return text }
+        return try decoder.decode(type, from: Data(text))
     }
 }

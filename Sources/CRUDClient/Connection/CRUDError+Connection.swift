@@ -3,6 +3,10 @@ import NIOCore
 
 #if canImport(Glibc)
 import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Android)
+import Android
 #else
 import Darwin
 #endif
@@ -20,13 +24,20 @@ extension CRUDError {
     }
 
     static func timedOut(_ call: PendingCall) -> CRUDError {
-        CRUDError(.unavailable, "\(call.method.name) got no reply by its deadline", cause: DeadlineExceeded())
+        CRUDError(.timedOut, "\(call.method.name) got no reply by its deadline", cause: DeadlineExceeded())
+    }
+
+    /// - Parameter maximum: the client's ``CRUDClient/Options/maximumPendingCalls``.
+    static func neverAdmitted(_ method: RemoteMethod, maximum: Int) -> CRUDError {
+        let others = "\(maximum) other calls of the client (`maximumPendingCalls`) were pending"
+        return CRUDError(
+            .timedOut, "\(method.name) could not be sent by its deadline: \(others)", cause: DeadlineExceeded())
     }
 
     static func neverSent(_ call: PendingCall, _ obstacle: CRUDError?) -> CRUDError {
         let reason = obstacle.map { ": \($0.message)" } ?? ""
         return CRUDError(
-            .unavailable, "\(call.method.name) could not be sent by its deadline\(reason)", cause: DeadlineExceeded())
+            .timedOut, "\(call.method.name) could not be sent by its deadline\(reason)", cause: DeadlineExceeded())
     }
 
     static func notConnected(path: String, _ cause: any Error) -> CRUDError {
@@ -41,7 +52,8 @@ extension CRUDError {
         let message = "cannot connect to the daemon at \(path): \(reason)"
         guard let error = cause as? IOError, error.errnoCode == EACCES else {
             let isAbsent = [ENOENT, ECONNREFUSED].contains((cause as? IOError)?.errnoCode)
-            return CRUDError(.unavailable, message + (isAbsent ? "; is crudd running?" : "")).telling(cause)
+            let code = cause is DeadlineExceeded ? CRUDError.Code.timedOut : .unavailable
+            return CRUDError(code, message + (isAbsent ? "; is crudd running?" : "")).telling(cause)
         }
         let hint = SocketGroup.name(ofSocketAt: path).map { "; join the group \($0), whose members may" } ?? ""
         return CRUDError(.permissionDenied, message + hint).telling(cause)

@@ -31,6 +31,11 @@ public struct RecordSequence<Model: Decodable & Sendable>: AsyncSequence, Sendab
         ///
         /// - Throws: the errors of ``Repository/fetch(_:)-(Query<Model>)``.
         public mutating func next() async throws -> Model? {
+            try await nextVersioned()?.item
+        }
+
+        /// The next record with its revision.
+        mutating func nextVersioned() async throws -> Versioned<Model>? {
             while true {
                 guard remaining != 0 else { return nil }
                 if page.isEmpty, try await !readPage() { return nil }
@@ -38,7 +43,7 @@ public struct RecordSequence<Model: Decodable & Sendable>: AsyncSequence, Sendab
                 do {
                     guard let record = try next.decoded(in: store.collection, report) else { continue }
                     remaining = remaining.map { $0 - 1 }
-                    return record.item
+                    return record
                 } catch {
                     (page, place) = ([], .end)
                     throw error

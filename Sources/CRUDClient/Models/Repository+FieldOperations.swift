@@ -32,7 +32,7 @@ extension Repository {
         var patch = ModelPatch<Model>()
         try operations(&patch)
         return try await store.patch(
-            id: id.recordID, with: nil, applying: patch.operations, ifRevision: ifRevision, upsert: upsert,
+            id: recordID(id), with: nil, applying: patch.operations, ifRevision: ifRevision, upsert: upsert,
             expiry: expiry, as: Model.self
         ).item
     }
@@ -54,7 +54,7 @@ extension Repository {
         upsert: Bool = false, expiry: Expiry? = nil
     ) async throws -> Model {
         try await store.patch(
-            id: id.recordID, with: nil, applying: operations, ifRevision: ifRevision, upsert: upsert, expiry: expiry,
+            id: recordID(id), with: nil, applying: operations, ifRevision: ifRevision, upsert: upsert, expiry: expiry,
             as: Model.self
         ).item
     }
@@ -78,6 +78,6 @@ extension Transaction {
         _ operations: FieldOperations, id: some RecordIDConvertible, ifRevision: Revision? = nil,
         upsert: Bool = false, expiry: Expiry? = nil
     ) {
-        add(.apply(operations, ifRevision: ifRevision, upsert: upsert), id.recordID, expiry)
+        add(.apply(operations, ifRevision: ifRevision, upsert: upsert), id: id, expiry)
     }
 }

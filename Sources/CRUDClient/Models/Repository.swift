@@ -15,6 +15,10 @@ import CRUDModel
 /// A model that is `Identifiable` or ``Persistable`` determines its record's id; for others, every method that stores
 /// has a variant with an `id`.
 ///
+/// The ids of an `Identifiable` model have its type. An `id` of another type is taken for the equal value of that type,
+/// so that a `UUID` and its `uuidString` are one id; what is none, "abc" for a model with numbers as ids, throws
+/// ``CRUDError/Code/invalidParams``. A ``Persistable`` model accepts any text.
+///
 /// Besides the errors that a method names, all of them throw those of ``CRUDRepository``.
 public struct Repository<Model: Codable & Sendable>: Sendable {
     /// The store that has the records.
@@ -32,30 +36,31 @@ public struct Repository<Model: Codable & Sendable>: Sendable {
     ///
     /// - Throws: ``CRUDError/Code/recordNotFound``; a `DecodingError` if the item is not a `Model`.
     public func read(id: some RecordIDConvertible) async throws -> Model {
-        try await store.read(id: id.recordID)
+        try await store.read(id: recordID(id))
     }
 
     /// Reads a record with its revision, which makes a later write conditional.
     ///
     /// - Throws: ``CRUDError/Code/recordNotFound``; a `DecodingError` if the item is not a `Model`.
     public func readVersioned(id: some RecordIDConvertible) async throws -> Versioned<Model> {
-        try await store.readVersioned(id: id.recordID, as: Model.self)
+        try await store.readVersioned(id: recordID(id), as: Model.self)
     }
 
     /// Reads several records. Those whose stored bytes cannot be decoded are left out.
     ///
-    /// - Parameter ids: at most as many as the daemon's limit `batch` (1000).
+    /// - Parameter ids: any number. More than the daemon's limit `batch` (1000) are read in parts, which need not be of
+    ///   one moment.
     /// - Returns: the records that exist, in the order of `ids`; a repeated id is read once.
     /// - Throws: a `DecodingError` if an item is not a `Model`, unless that is reported; see
     ///   ``reportingUndecodable(_:)``.
     public func read(ids: [some RecordIDConvertible]) async throws -> [Model] {
-        try await store.readVersioned(ids: ids.map(\.recordID), as: DecodedItem<Model>.self)
+        try await store.readVersioned(ids: ids.map { try recordID($0) }, as: DecodedItem<Model>.self)
             .compactMap { try $0.decoded(in: store.collection, report)?.item }
     }
 
     /// Returns whether a record exists.
     public func exists(id: some RecordIDConvertible) async throws -> Bool {
-        try await store.exists(id: id.recordID)
+        try await store.exists(id: recordID(id))
     }
 
     // MARK: Writing
@@ -72,7 +77,7 @@ public struct Repository<Model: Codable & Sendable>: Sendable {
     public func create(
         _ model: Model, id: some RecordIDConvertible, expiresIn: Duration? = nil
     ) async throws -> Revision {
-        try await store.create(id: id.recordID, item: ModelCoding.storedValue(of: model), expiresIn: expiresIn)
+        try await store.create(id: recordID(id), item: ModelCoding.storedValue(of: model), expiresIn: expiresIn)
     }
 
     /// Replaces the record with an id. Nothing of the previous item is kept.
@@ -90,7 +95,7 @@ public struct Repository<Model: Codable & Sendable>: Sendable {
         _ model: Model, id: some RecordIDConvertible, ifRevision: Revision? = nil, expiresIn: Duration? = nil
     ) async throws -> Revision {
         let item = try ModelCoding.storedValue(of: model)
-        return try await store.update(id: id.recordID, item: item, ifRevision: ifRevision, expiresIn: expiresIn)
+        return try await store.update(id: recordID(id), item: item, ifRevision: ifRevision, expiresIn: expiresIn)
     }
 
     /// Stores a record under an id, whether it exists or not. Nothing of the previous item is kept.
@@ -109,7 +114,7 @@ public struct Repository<Model: Codable & Sendable>: Sendable {
         _ model: Model, id: some RecordIDConvertible, ifRevision: Revision? = nil, expiresIn: Duration? = nil
     ) async throws -> Revision {
         let item = try ModelCoding.storedValue(of: model)
-        return try await store.upsert(id: id.recordID, item: item, ifRevision: ifRevision, expiresIn: expiresIn)
+        return try await store.upsert(id: recordID(id), item: item, ifRevision: ifRevision, expiresIn: expiresIn)
     }
 
     /// Deletes a record.
@@ -120,7 +125,7 @@ public struct Repository<Model: Codable & Sendable>: Sendable {
     /// - Throws: ``CRUDError/Code/recordNotFound``; ``CRUDError/Code/revisionMismatch``, with the
     ///   record's revision in ``CRUDError/Details/revision``.
     public func delete(id: some RecordIDConvertible, ifRevision: Revision? = nil) async throws {
-        try await store.delete(id: id.recordID, ifRevision: ifRevision)
+        try await store.delete(id: recordID(id), ifRevision: ifRevision)
     }
 
     /// Changes some members of a record, atomically: those that the encoding of `change` lacks are kept, null removes a
@@ -134,7 +139,7 @@ public struct Repository<Model: Codable & Sendable>: Sendable {
     public func patch(
         id: some RecordIDConvertible, with change: some Encodable, ifRevision: Revision? = nil
     ) async throws -> Model {
-        try await store.patch(id: id.recordID, with: change, ifRevision: ifRevision)
+        try await store.patch(id: recordID(id), with: change, ifRevision: ifRevision)
     }
 
     /// Changes some members of a record as ``patch(id:with:ifRevision:)`` does, which keeps its expiry, and determines
@@ -149,7 +154,7 @@ public struct Repository<Model: Codable & Sendable>: Sendable {
     public func patch(
         id: some RecordIDConvertible, with change: some Encodable, ifRevision: Revision? = nil, expiresIn: Duration?
     ) async throws -> Model {
-        try await store.patch(id: id.recordID, with: change, ifRevision: ifRevision, expiresIn: expiresIn)
+        try await store.patch(id: recordID(id), with: change, ifRevision: ifRevision, expiresIn: expiresIn)
     }
 }
 
@@ -172,7 +177,7 @@ extension Repository {
     public func touch(
         id: some RecordIDConvertible, expiresIn: Duration?, ifRevision: Revision? = nil
     ) async throws -> Revision {
-        try await store.touch(id: id.recordID, expiry: Expiry(expiresIn: expiresIn), ifRevision: ifRevision)
+        try await store.touch(id: recordID(id), expiry: Expiry(expiresIn: expiresIn), ifRevision: ifRevision)
     }
 }
 
@@ -221,18 +226,5 @@ extension Repository where Model: Identifiable {
         _ model: Model, ifRevision: Revision? = nil, expiresIn: Duration? = nil
     ) async throws -> Revision {
         try await upsert(model, id: ModelCoding.recordID(of: model), ifRevision: ifRevision, expiresIn: expiresIn)
-    }
-}
-
-extension CRUDClient {
-    /// The records of the collection `name` as values of one type.
-    ///
-    /// Nothing is sent yet: the first call fails if the daemon does not know the collection.
-    ///
-    /// - Parameters:
-    ///   - name: 1 to 128 bytes of UTF-8 without control characters; spaces are legal.
-    ///   - type: the model.
-    public func repository<Model>(_ name: String, of type: Model.Type) -> Repository<Model> {
-        Repository(repository(name))
     }
 }

@@ -7,6 +7,8 @@ import CRUDModel
 public struct Transaction<Model: Codable & Sendable> {
     /// In the order in which they are executed.
     private(set) var operations: [RecordOperation] = []
+    /// The error of the first id that is none of the model's; the transaction throws it.
+    private var failure: CRUDError?
     private let collection: String?
 
     init(collection: String? = nil) {
@@ -15,7 +17,7 @@ public struct Transaction<Model: Codable & Sendable> {
 
     /// Stores a new record under an id. If it exists, the transaction fails: ``CRUDError/Code/recordExists``.
     public mutating func create(_ model: Model, id: some RecordIDConvertible, expiresIn: Duration? = nil) throws {
-        add(.create(try item(of: model)), id.recordID, Expiry(expiresIn: expiresIn))
+        add(.create(try item(of: model)), id: id, Expiry(expiresIn: expiresIn))
     }
 
     /// Replaces the record with an id. If there is none, or it has another revision, the transaction fails:
@@ -23,14 +25,14 @@ public struct Transaction<Model: Codable & Sendable> {
     public mutating func update(
         _ model: Model, id: some RecordIDConvertible, ifRevision: Revision? = nil, expiresIn: Duration? = nil
     ) throws {
-        add(.update(try item(of: model), ifRevision: ifRevision), id.recordID, Expiry(expiresIn: expiresIn))
+        add(.update(try item(of: model), ifRevision: ifRevision), id: id, Expiry(expiresIn: expiresIn))
     }
 
     /// Stores a record under an id, whether it exists or not.
     public mutating func upsert(
         _ model: Model, id: some RecordIDConvertible, ifRevision: Revision? = nil, expiresIn: Duration? = nil
     ) throws {
-        add(.upsert(try item(of: model), ifRevision: ifRevision), id.recordID, Expiry(expiresIn: expiresIn))
+        add(.upsert(try item(of: model), ifRevision: ifRevision), id: id, Expiry(expiresIn: expiresIn))
     }
 
     /// Changes some members of a record, as ``Repository/patch(id:with:ifRevision:)`` does. If there is none, or it has
@@ -38,7 +40,7 @@ public struct Transaction<Model: Codable & Sendable> {
     public mutating func patch(
         id: some RecordIDConvertible, with change: some Encodable, ifRevision: Revision? = nil
     ) throws {
-        add(.patch(try EncodedItem(change), ifRevision: ifRevision), id.recordID)
+        add(.patch(try EncodedItem(change), ifRevision: ifRevision), id: id)
     }
 
     /// Changes some members of a record, and determines when it expires, as
@@ -46,7 +48,7 @@ public struct Transaction<Model: Codable & Sendable> {
     public mutating func patch(
         id: some RecordIDConvertible, with change: some Encodable, ifRevision: Revision? = nil, expiresIn: Duration?
     ) throws {
-        add(.patch(try EncodedItem(change), ifRevision: ifRevision), id.recordID, Expiry(expiresIn: expiresIn))
+        add(.patch(try EncodedItem(change), ifRevision: ifRevision), id: id, Expiry(expiresIn: expiresIn))
     }
 
     /// Stores the members of a model, as ``Repository/persist(_:)->Model`` does.
@@ -69,7 +71,7 @@ public struct Transaction<Model: Codable & Sendable> {
     /// Deletes a record. If there is none, or it has another revision, the transaction fails:
     /// ``CRUDError/Code/recordNotFound``, ``CRUDError/Code/revisionMismatch``.
     public mutating func delete(id: some RecordIDConvertible, ifRevision: Revision? = nil) {
-        add(.delete(ifRevision: ifRevision), id.recordID)
+        add(.delete(ifRevision: ifRevision), id: id)
     }
 
     /// Makes the transaction depend on the revision of a record that is not changed.
@@ -77,9 +79,9 @@ public struct Transaction<Model: Codable & Sendable> {
     /// - Parameters:
     ///   - id: the record's id.
     ///   - revision: the one that the record must have; nil: there must be no record. Else the transaction fails:
-    ///     ``CRUDError/Code/revisionMismatch``.
+    ///     ``CRUDError/Code/revisionMismatch``, ``CRUDError/Code/recordNotFound``.
     public mutating func check(id: some RecordIDConvertible, revision: Revision?) {
-        add(.check(revision), id.recordID)
+        add(.check(revision), id: id)
     }
 
     /// Adds operations on another collection, which must belong to the same backend.
@@ -95,10 +97,24 @@ public struct Transaction<Model: Codable & Sendable> {
     ) rethrows {
         var transaction = Transaction<Other>(collection: name)
         try operations(&transaction)
+        failure = failure ?? transaction.failure.map { $0.at(self.operations.count + ($0.details.index ?? 0)) }
         self.operations += transaction.operations
     }
 
-    mutating func add(_ action: RecordOperation.Action, _ id: String, _ expiry: Expiry? = nil) {
+    /// - Throws: the error of the first id that was none of the model's.
+    func checkIDs() throws {
+        if let failure { throw failure }
+    }
+
+    mutating func add(_ action: RecordOperation.Action, id: some RecordIDConvertible, _ expiry: Expiry? = nil) {
+        do throws(CRUDError) {
+            add(action, try ModelID.text(id, of: Model.self), expiry)
+        } catch {
+            failure = failure ?? error.at(operations.count)
+        }
+    }
+
+    private mutating func add(_ action: RecordOperation.Action, _ id: String, _ expiry: Expiry? = nil) {
         operations.append(RecordOperation(action, id: id, in: collection, expiry: expiry))
     }
 
@@ -147,6 +163,7 @@ extension Repository {
     {
         var transaction = Transaction<Model>()
         try operations(&transaction)
+        try transaction.checkIDs()
         guard !transaction.operations.isEmpty else { return [] }
         return try await store.transaction(transaction.operations).map(\.revision)
     }

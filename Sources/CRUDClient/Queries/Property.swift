@@ -108,9 +108,31 @@ extension Property where Value: QueryValue, Value.Comparand == String {
     /// True if the text matches a pattern: `%` matches any run of characters, `_` one code point, and `\` escapes `%`,
     /// `_` and `\`. Case-sensitive.
     ///
-    /// A `\` before anything else makes the query throw ``CRUDError/Code/invalidQuery``.
+    /// A `\` before anything else makes the query throw ``CRUDError/Code/invalidQuery``. A pattern has at most 1024
+    /// bytes. ``hasPrefix(_:)``, ``hasSuffix(_:)`` and ``contains(_:)-(String)`` take text as it is.
     public func like(_ pattern: String) -> Condition<Model> {
         Condition(.like(path, pattern: pattern))
+    }
+
+    /// True if the text begins with another one, compared by code point.
+    ///
+    /// - Parameter prefix: any text, at most about 1000 bytes; nothing in it has a special meaning.
+    public func hasPrefix(_ prefix: String) -> Condition<Model> {
+        like(prefix.escapedForLike + "%")
+    }
+
+    /// True if the text ends with another one, compared by code point.
+    ///
+    /// - Parameter suffix: any text, at most about 1000 bytes; nothing in it has a special meaning.
+    public func hasSuffix(_ suffix: String) -> Condition<Model> {
+        like("%" + suffix.escapedForLike)
+    }
+
+    /// True if another text occurs in the text, compared by code point.
+    ///
+    /// - Parameter text: any text, at most about 1000 bytes; nothing in it has a special meaning.
+    public func contains(_ text: String) -> Condition<Model> {
+        like("%" + text.escapedForLike + "%")
     }
 }
 
@@ -124,4 +146,34 @@ extension Property where Value: QueryList {
     public func contains(all values: some Sequence<Value.ListElement.Comparand>) -> Condition<Model> {
         Condition { .arrayContains(path, try values.map { try Literal(coding: $0) }) }
     }
+}
+
+extension String {
+    /// As a part of a pattern that matches nothing but this text.
+    fileprivate var escapedForLike: String {
+        // By code point: one that is combined with a wildcard does not hide it.
+        var text = String.UnicodeScalarView()
+        for scalar in unicodeScalars {
+            if ["%", "_", "\\"].contains(scalar) { text.append("\\") }
+            text.append(scalar)
+        }
+        return String(text)
+    }
+}
+
+// MARK: What does not exist
+
+/// What is written by mistake, with a hint.
+extension Property {
+    @available(*, unavailable, message: "only a text has a prefix; compare this property with ==, < or >=")
+    public func hasPrefix(_ prefix: String) -> Condition<Model> { isNull }
+
+    @available(*, unavailable, message: "only a text has a suffix; compare this property with ==, < or >=")
+    public func hasSuffix(_ suffix: String) -> Condition<Model> { isNull }
+
+    @available(*, unavailable, message: "pass the values as one list: in([first, second])")
+    public func `in`<Other>(_ first: Other, _ second: Other, _ others: Other...) -> Condition<Model> { isNull }
+
+    @available(*, unavailable, message: "filters regard case; store a copy of the text in lower case and compare that")
+    public func lowercased() -> Property { self }
 }

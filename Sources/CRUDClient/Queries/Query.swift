@@ -19,7 +19,7 @@ public struct Query<Model>: Sendable {
         case descending
     }
 
-    private let filter: Result<Filter, any Error>?
+    private var condition: Condition<Model>?
     private var sort = SortOrder()
     private var prefix: String?
     private var fields: [PropertyPath]?
@@ -28,19 +28,38 @@ public struct Query<Model>: Sendable {
 
     /// Every record, by id.
     public init() {
-        filter = nil
+        condition = nil
     }
 
     /// The records for which a condition is true.
     ///
     /// - Parameter condition: gets the properties of the model.
     public init(_ condition: (Model.Properties) -> Condition<Model>) where Model: Queryable {
-        filter = condition(Model.properties).filter
+        self.condition = condition(Model.properties)
     }
 
     /// The records for which a condition is true.
     public init(_ condition: Condition<Model>) {
-        filter = condition.filter
+        self.condition = condition
+    }
+
+    /// Those of the records for which another condition is true, too.
+    ///
+    /// ```swift
+    /// var query = Query<User>().sorted(by: \.name)
+    /// if let city { query = query.filter { $0.address.city == city } }
+    /// ```
+    ///
+    /// - Parameter condition: gets the properties of the model.
+    public func filter(_ condition: (Model.Properties) -> Condition<Model>) -> Query where Model: Queryable {
+        filter(condition(Model.properties))
+    }
+
+    /// Those of the records for which another condition is true, too.
+    public func filter(_ condition: Condition<Model>) -> Query {
+        var query = self
+        query.condition = query.condition.map { $0 && condition } ?? condition
+        return query
     }
 
     /// The same records, sorted by a property if the earlier ones tie, and by id if all of them do.
@@ -85,6 +104,6 @@ public struct Query<Model>: Sendable {
     ///
     /// - Throws: the error of a value that cannot be compared.
     func recordQuery() throws -> RecordQuery {
-        RecordQuery(RecordSelection(filter: try filter?.get(), prefix: prefix), sort: sort, fields: fields)
+        RecordQuery(RecordSelection(filter: try condition?.filter.get(), prefix: prefix), sort: sort, fields: fields)
     }
 }

@@ -12,8 +12,8 @@ public struct RecordOperation: Sendable {
         /// Determines when the record expires, and changes nothing else.
         case touch(ifRevision: Revision? = nil)
         case delete(ifRevision: Revision? = nil)
-        /// Changes nothing; fails with ``CRUDError/Code/revisionMismatch`` unless the record has that revision; nil:
-        /// unless there is no record.
+        /// Changes nothing; fails with ``CRUDError/Code/revisionMismatch`` if the record has another revision, and with
+        /// ``CRUDError/Code/recordNotFound`` if there is none; nil: there must be none.
         case check(Revision?)
     }
 

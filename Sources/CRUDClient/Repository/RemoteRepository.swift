@@ -22,10 +22,9 @@ public struct RemoteRepository: RecordStore {
 
     @discardableResult
     public func create<Item: Encodable>(id: String, item: Item, expiresIn: Duration?) async throws -> Revision {
-        let item = try ItemCoding.text(of: item)
-        return try await write(.create) { params in
+        try await write(.create) { params in
             params.member("id", id)
-            params.member("item", json: item)
+            params.member("item", json: try ItemCoding.text(of: item))
             params.timeToLive(expiresIn)
         }
     }
@@ -72,6 +71,38 @@ public struct RemoteRepository: RecordStore {
     }
 
     public func readVersioned<Item: Decodable>(ids: [String], as type: Item.Type) async throws -> [Versioned<Item>] {
+        // By bytes: String's own equality takes canonically equivalent ids for one.
+        var seen: Set<[UInt8]> = []
+        let ids = ids.filter { seen.insert(Array($0.utf8)).inserted }
+        return try await readParts(ids[...], DefaultLimits.batch, as: type)
+    }
+
+    /// Reads records in requests of at most `count` each, fewer where the daemon allows no more.
+    private func readParts<Item: Decodable>(
+        _ ids: ArraySlice<String>, _ count: Int, as type: Item.Type
+    ) async throws -> [Versioned<Item>] {
+        var (rest, count) = (ids, max(1, count))
+        var records: [Versioned<Item>] = []
+        repeat {
+            do {
+                records += try await readPart(rest.prefix(count), as: type)
+                rest = rest.dropFirst(count)
+            } catch let error as CRUDError where error.code == .limitExceeded && min(count, rest.count) > 1 {
+                let tried = min(count, rest.count)
+                switch error.details.limit {
+                case "batch": count = min(error.details.maximum ?? 1, tried - 1)
+                // The request, or the reply to it, is too long.
+                case "frame_bytes": count = tried / 2
+                default: throw error
+                }
+            }
+        } while !rest.isEmpty
+        return records
+    }
+
+    private func readPart<Item: Decodable>(
+        _ ids: ArraySlice<String>, as type: Item.Type
+    ) async throws -> [Versioned<Item>] {
         let result = try await call(.readMany) { $0.member("ids", strings: ids) }
         guard let records = result.elements("records") else { throw CRUDError.malformed(.readMany) }
         return try records.map { try Versioned(ResultObject(Array($0)), .readMany, in: collection) }
@@ -79,13 +110,15 @@ public struct RemoteRepository: RecordStore {
 
     /// - Parameter waiting: how long the daemon may hold back its reply.
     func call(
-        _ method: RemoteMethod, waiting: Duration = .zero, _ members: (inout JSONWriter) -> Void
+        _ method: RemoteMethod, waiting: Duration = .zero, _ members: (inout JSONWriter) throws -> Void
     ) async throws -> ResultObject {
         let text = try await client.call(method, waiting: waiting) { request in
+            var failure: (any Error)?
             request.object { params in
                 params.member("collection", collection)
-                members(&params)
+                do { try members(&params) } catch { failure = error }
             }
+            if let failure { throw failure }
         }
         guard let result = ResultObject(text) else { throw CRUDError.malformed(method) }
         return result
@@ -94,16 +127,17 @@ public struct RemoteRepository: RecordStore {
     private func replace(
         _ method: RemoteMethod, _ id: String, _ item: some Encodable, _ ifRevision: Revision?, _ expiresIn: Duration?
     ) async throws -> Revision {
-        let item = try ItemCoding.text(of: item)
-        return try await write(method) { params in
+        try await write(method) { params in
             params.member("id", id)
-            params.member("item", json: item)
+            params.member("item", json: try ItemCoding.text(of: item))
             if let ifRevision { params.member("ifRevision", ifRevision.text) }
             params.timeToLive(expiresIn)
         }
     }
 
-    private func write(_ method: RemoteMethod, _ members: (inout JSONWriter) -> Void) async throws -> Revision {
+    private func write(
+        _ method: RemoteMethod, _ members: (inout JSONWriter) throws -> Void
+    ) async throws -> Revision {
         guard let revision = try await call(method, members).string("revision") else {
             throw CRUDError.malformed(method)
         }

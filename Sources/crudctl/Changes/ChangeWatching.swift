@@ -62,7 +62,7 @@ struct ChangeWatching {
                     throw CRUDError(.internalError, "the daemon's reply is not an object")
                 }
                 return page
-            } catch let error as CRUDError where error.code == .unavailable {
+            } catch let error as CRUDError where error.code == .unavailable || error.code == .timedOut {
                 if pause == Self.pauses.lowerBound {
                     StandardError.write("crudctl: \(error.message.withVisibleControls); trying again\n")
                 }

@@ -1,0 +1,127 @@
+import CRUDClient
+import CRUDTestSupport
+import ScriptedDaemon
+import Synchronization
+import Testing
+
+/// How many calls a client has pending, and those that wait for that.
+@Suite(.timeLimit(.minutes(1))) struct PendingCallTests {
+    /// An item that counts how often one is encoded.
+    private struct Counted: Encodable {
+        let counter: Counter
+
+        func encode(to encoder: any Encoder) throws {
+            counter.encoded.add(1, ordering: .relaxed)
+            var container = encoder.singleValueContainer()
+            try container.encode(String(repeating: "x", count: 4096))
+        }
+    }
+
+    private final class Counter: Sendable {
+        let encoded = Atomic(0)
+        let ended = Atomic(0)
+    }
+
+    /// Before, every one of them was encoded, and kept until its deadline: 8 KiB each.
+    @Test func callsOfAStoppedDaemonAreBounded() async throws {
+        let daemon = try ScriptedDaemon { listener in
+            let peer = try listener.accept()
+            _ = try peer.request()
+            try peer.drain()
+        }
+        let client = try await CRUDClient.connect(
+            path: daemon.path, options: .init(timeout: .seconds(1), maximumPendingCalls: 100))
+        let things = client.repository("things")
+        let counter = Counter()
+        await withTaskGroup { group in
+            for number in 0..<20_000 {
+                group.addTask {
+                    let error = await #expect(throws: CRUDError.self) {
+                        try await things.create(id: "\(number)", item: Counted(counter: counter))
+                    }
+                    #expect(error?.code == .timedOut || error?.code == .outcomeUnknown)
+                    #expect(error?.cause is DeadlineExceeded)
+                    counter.ended.add(1, ordering: .relaxed)
+                }
+            }
+        }
+        #expect(counter.ended.load(ordering: .relaxed) == 20_000)
+        // The first ones, and those that were admitted when these had ended by their deadline.
+        #expect(counter.encoded.load(ordering: .relaxed) < 10_000)
+        await client.close()
+        try await daemon.finish()
+    }
+
+    @Test func thoseThatWaitAreAdmittedInTheirOrder() async throws {
+        let gate = Gate()
+        let daemon = try ScriptedDaemon { listener in
+            let peer = try listener.accept()
+            let first = try peer.request()
+            try gate.pass()
+            var methods: [String] = []
+            try peer.reply(to: first, #"{"exists":true}"#)
+            for _ in 0..<3 {
+                let request = try peer.request()
+                methods.append(request.strings["id"] ?? "")
+                try peer.reply(to: request, #"{"exists":true}"#)
+            }
+            try peer.awaitClosing()
+            return methods
+        }
+        let client = try await CRUDClient.connect(path: daemon.path, options: .init(maximumPendingCalls: 1))
+        let things = client.repository("things")
+        let occupied = Signal()
+        let first = Task {
+            occupied.send()
+            return try await things.exists(id: "first")
+        }
+        await occupied.wait()
+        var tasks: [Task<Bool, any Error>] = []
+        for id in ["a", "b", "cancelled", "c"] {
+            let begun = Signal()
+            tasks.append(
+                Task {
+                    begun.send()
+                    return try await things.exists(id: id)
+                })
+            await begun.wait()
+            try await Task.sleep(for: .milliseconds(20))
+        }
+        tasks[2].cancel()
+        await #expect(throws: CancellationError.self) { try await tasks[2].value }
+        let error = await #expect(throws: CRUDError.self) {
+            try await CRUDClient.withDeadline(in: .milliseconds(30)) { try await things.exists(id: "late") }
+        }
+        #expect(error?.code == .timedOut && error?.message.contains("maximumPendingCalls") == true)
+        gate.open()
+        for index in [0, 1, 3] { #expect(try await tasks[index].value) }
+        #expect(try await first.value)
+        await client.close()
+        #expect(try await daemon.finish() == ["a", "b", "c"])
+    }
+
+    /// Calls use all connections, each of which has sessions and limits of its own.
+    @Test func aClientMayHaveSeveralConnections() async throws {
+        let daemon = try Daemon(Configuration(collections: "\"*\": {backend: main, changes: true}"))
+        let client = try await CRUDClient.connect(
+            path: daemon.socketPath, options: .init(name: "several", connections: 3))
+        let things = client.repository("things")
+        try await withThrowingTaskGroup { group in
+            for number in 0..<300 {
+                group.addTask {
+                    try await things.create(id: "\(number)", item: number)
+                    #expect(try await things.read(id: "\(number)") == number)
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(try await things.count(.all) == 300)
+        let sessions = try JSON(parsing: await client.call("session.list"))["sessions"]?.elements ?? []
+        #expect(sessions.filter { $0["client"]?.string == "several" }.count == 3)
+        var changes = things.changes(after: .start).makeAsyncIterator()
+        #expect(try await changes.next() != nil)
+        await client.close()
+        let error = await #expect(throws: CRUDError.self) { try await things.count(.all) }
+        #expect(error?.code == .unavailable)
+    }
+}

@@ -85,16 +85,18 @@ build: deps ## Build everything, optimised
 demo: build ## Start a daemon, run the demo application, show what it has stored, move that to another database
 	@Sources/demo-app/run $(BUILD)
 
-docs: build ## Build the documentation of the Swift client into .build/docs
+docs: build ## Build the documentation of the Swift client and CRUDInMemory into .build/docs
 	@rm -rf .build/docs && mkdir -p .build/docs/graphs
 	maps=()
 	for map in $(BUILD)/*.build/module.modulemap .build/checkouts/*/Sources/*/include/module.modulemap; do
 	    maps+=(-Xcc "-fmodule-map-file=$$PWD/$$map")
 	done
 	# CRUDClient re-exports CRUDModel: errors, filters and the like belong to its documentation.
-	swift symbolgraph-extract -module-name CRUDClient -experimental-allowed-reexported-modules=CRUDModel \
-	    -target "$$(swiftc -print-target-info | sed -nE 's/.*"unversionedTriple": "(.*)".*/\1/p')" \
-	    -I $(BUILD)/Modules "$${maps[@]}" -skip-synthesized-members -output-dir .build/docs/graphs
+	for module in "CRUDClient -experimental-allowed-reexported-modules=CRUDModel" CRUDInMemory; do
+	    swift symbolgraph-extract -module-name $$module \
+	        -target "$$(swiftc -print-target-info | sed -nE 's/.*"unversionedTriple": "(.*)".*/\1/p')" \
+	        -I $(BUILD)/Modules "$${maps[@]}" -skip-synthesized-members -output-dir .build/docs/graphs
+	done
 	docc convert Sources/CRUDClient/CRUDClient.docc --additional-symbol-graph-dir .build/docs/graphs \
 	    --fallback-display-name CRUDClient --fallback-bundle-identifier CRUDClient \
 	    --transform-for-static-hosting --warnings-as-errors --output-path .build/docs/CRUDClient

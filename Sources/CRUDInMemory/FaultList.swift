@@ -78,7 +78,8 @@ extension InMemoryDatabase {
         do {
             try await sleep(for: delay)
             try RequestCheck.task()
-        } catch where effect == .writes {
+        } catch {
+            guard effect == .writes else { throw error }
             let cause: any Error = (error as? CRUDError)?.cause ?? error
             throw Self.outcomeUnknown("was slow", cause: cause)
         }

@@ -11,7 +11,7 @@ import Synchronization
 /// let orders = database.repository("orders", of: Order.self)
 /// ```
 ///
-/// It stands in for a ``CRUDClient``, as a ``RecordDatabase``: repositories with one name have the same records, and a
+/// It stands in for a `CRUDClient`, as a `RecordDatabase`: repositories with one name have the same records, and a
 /// transaction may cover several collections. ``inject(_:times:in:)`` makes calls fail as those of a daemon may.
 public final class InMemoryDatabase: RecordDatabase {
     private let tables = Mutex(Tables())
@@ -30,7 +30,7 @@ public final class InMemoryDatabase: RecordDatabase {
     /// The records of the collection `name`.
     ///
     /// - Parameter name: 1 to 128 bytes of UTF-8 without control characters; spaces are legal. Every method of the
-    ///   repository throws ``CRUDError/Code/invalidParams`` for another.
+    ///   repository throws `CRUDError.Code.invalidParams` for another.
     public func repository(_ name: String) -> InMemoryRepository {
         InMemoryRepository(database: self, collection: name)
     }

@@ -13,8 +13,8 @@
 /// Everything that the daemon does to records it does as well, with the same outcomes and errors: queries are executed
 /// and patches applied by the same code, items are kept as JSON text, names and limits are checked. Writes are atomic,
 /// and so are transactions; every call lets other tasks run first, so that they interleave as they do with a daemon.
-/// Nothing outlives the process. Calls fail with ``CRUDError/Code/unavailable`` and ``CRUDError/Code/outcomeUnknown``
-/// only if ``InMemoryDatabase/inject(_:times:in:)`` makes them, and with ``CRUDError/Code/timedOut`` only after a
+/// Nothing outlives the process. Calls fail with `CRUDError.Code.unavailable` and `CRUDError.Code.outcomeUnknown`
+/// only if ``InMemoryDatabase/inject(_:times:in:)`` makes them, and with `CRUDError.Code.timedOut` only after a
 /// deadline that `CRUDClient.withDeadline` has set.
 ///
 /// Copies share their records. For several collections in one place, and transactions over them, see

@@ -2,8 +2,8 @@ import CRUDModel
 
 /// The changes of a collection in pages, without an end: what a view applies together with its cursor.
 ///
-/// It behaves as a ``ChangeSequence`` does, except that an element is a page. The first one comes at once, even if it is
-/// empty; later ones that say nothing are left out.
+/// It behaves as a ``ChangeSequence`` does, except that an element is a page. Pages that say nothing are left out, but
+/// the first one comes even if it is empty.
 public struct ChangePageSequence<Item: Sendable>: AsyncSequence, Sendable {
     let store: any RecordStore
     let query: Result<ChangeQuery, any Error>

@@ -66,9 +66,8 @@ public final class DatabaseTransaction {
 
     func add(_ new: [RecordOperation], in collection: String) {
         for operation in new {
-            if case .check = operation.action {} else {
-                written.insert(RecordKey(operation.id, operation.collection ?? collection))
-            }
+            if case .check = operation.action { continue }
+            written.insert(RecordKey(operation.id, operation.collection ?? collection))
         }
         operations += new
     }

@@ -26,8 +26,8 @@ extension Repository {
     /// - Parameters:
     ///   - query: which records, in which order; it must not have a limit of its own.
     ///   - cursor: ``RecordPage/next`` of the previous page of the same query; nil: the first page.
-    ///   - limit: the most records of the page, at least 1; nil: 1000. The store may allow fewer. A page may be shorter,
-    ///     and even empty: only the last one has no ``RecordPage/next``.
+    ///   - limit: the most records of the page, at least 1; nil: 1000. The store may allow fewer. Any page may be
+    ///     shorter, and even empty: only the last one has no ``RecordPage/next``.
     /// - Throws: ``CRUDError/Code/invalidQuery``, also for a cursor of another query; a `DecodingError` if an item is
     ///   not a `Model`, unless that is reported; see ``reportingUndecodable(_:)``.
     public func page(

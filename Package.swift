@@ -48,6 +48,8 @@ let nioPOSIX: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio
 /// A package that depends on this one without the trait resolves neither of these: no library that it can use has them.
 let onlyForDaemon: TargetDependencyCondition? = .when(traits: ["Daemon"])
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log", condition: onlyForDaemon)
+let clientLogging: Target.Dependency = .product(
+    name: "Logging", package: "swift-log", condition: .when(traits: ["Logging"]))
 let argumentParser: Target.Dependency = .product(
     name: "ArgumentParser", package: "swift-argument-parser", condition: onlyForDaemon)
 
@@ -72,6 +74,7 @@ let package = Package(
         .trait(
             name: "Daemon",
             description: "What the daemon and crudctl depend on; a package that uses a library only turns it off."),
+        .trait(name: "Logging", description: "CRUDClient.Options has a logger of swift-log."),
         .default(enabledTraits: ["Daemon"]),
     ],
     dependencies: [
@@ -92,7 +95,7 @@ let package = Package(
         module("CRUDQuery", ["CRUDJSON", "CRUDModel"]),
         module("CRUDFormats", ["CRUDJSON", "CRUDModel"]),
         module("CRUDWire", ["CRUDJSON", "CRUDModel"], exclude: ["PROTOCOL.md"]),
-        module("CRUDClient", ["CRUDJSON", "CRUDModel", "CRUDWire", nio, nioPOSIX]),
+        module("CRUDClient", ["CRUDJSON", "CRUDModel", "CRUDWire", nio, nioPOSIX, clientLogging]),
         module("CRUDInMemory", ["CRUDJSON", "CRUDModel", "CRUDQuery", "CRUDClient"]),
         module("CRUDPluginKit", ["CRUDJSON", "CRUDModel", "CRUDPluginABI"]),
         module("CRUDRecordLog", ["CRUDPluginKit", "CLinux"]),

@@ -5,6 +5,10 @@ public import NIOCore
 import NIOPosix
 import Synchronization
 
+#if Logging
+public import Logging
+#endif
+
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
@@ -80,7 +84,7 @@ public final class CRUDClient: RecordDatabase {
         queues = (0..<max(1, options.connections)).map { _ in
             CallQueue(
                 connection: DaemonConnection(
-                    path: path, name: options.name, timeout: TimeAmount(options.timeout),
+                    path: path, name: options.name, timeout: TimeAmount(options.timeout), log: options.log,
                     eventLoop: eventLoops.next()))
         }
         limit = PendingCallLimit(maximum: options.maximumPendingCalls, eventLoop: eventLoops.next())
@@ -231,6 +235,16 @@ extension CRUDClient {
         /// Calls are sent over all of them in turn. Only calls that follow each other, because one task awaits the
         /// first, are executed in their order then; with one connection those of concurrent tasks are, too.
         public var connections: Int
+        #if Logging
+        /// Where the client logs that its connection was lost, cannot be made, or was made again: a warning for the
+        /// beginning of an outage and a notice for its end. It logs no ids and no items. Nil: nowhere.
+        ///
+        /// It exists if the package is used with the trait `Logging`.
+        public var logger: Logger?
+        var log: ConnectionLog { ConnectionLog(logger: logger) }
+        #else
+        var log: ConnectionLog { ConnectionLog() }
+        #endif
 
         public init(
             timeout: Duration = .seconds(30), name: String = "CRUDClient/\(CRUDVersion.current)",

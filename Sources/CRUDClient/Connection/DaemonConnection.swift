@@ -34,6 +34,7 @@ final class DaemonConnection {
     private let name: String
     /// How long an attempt to connect may take.
     private let timeout: TimeAmount
+    private let log: ConnectionLog
 
     private var state = State.down
     private var calls = CallTable()
@@ -43,6 +44,8 @@ final class DaemonConnection {
     /// The caller that waits for the first connection, and its deadline.
     private var opening: (continuation: CheckedContinuation<Void, any Error>, deadline: NIODeadline)?
 
+    /// Whether the daemon has replied to a hello, or an attempt to connect has failed.
+    private var hasHistory = false
     /// How many attempts in a row have led to no reply to a call.
     private var failures = 0
     private var lastError: CRUDError?
@@ -52,7 +55,8 @@ final class DaemonConnection {
     private var alarm: Scheduled<Void>?
     private var alarmTime = NIODeadline.distantFuture
 
-    init(path: String, name: String, timeout: TimeAmount, eventLoop: any EventLoop) {
+    init(path: String, name: String, timeout: TimeAmount, log: ConnectionLog, eventLoop: any EventLoop) {
+        self.log = log
         self.path = path
         self.name = name
         self.timeout = timeout
@@ -141,6 +145,8 @@ final class DaemonConnection {
     }
 
     private func failAttempt(_ error: CRUDError) {
+        log.note(.failed(error, count: failures + 1), path: path)
+        hasHistory = true
         handler?.detach()
         if let opening, !Self.isTransient(error) || opening.deadline <= .now() {
             close(error)
@@ -201,6 +207,8 @@ final class DaemonConnection {
         }
         maximumFrameBytes = hello.object("limits")?.integer("frame_bytes") ?? DefaultLimits.frameBytes
         state = .up(handler)
+        log.note(.connected(isAgain: hasHistory), path: path)
+        hasHistory = true
         opening?.continuation.resume()
         opening = nil
         send()
@@ -221,6 +229,7 @@ final class DaemonConnection {
     func protocolViolated(_ violation: String) {
         let error = CRUDError.protocolViolation(path: path, violation)
         if case .connecting = state { return failAttempt(error) }
+        log.note(.violated(error), path: path)
         handler?.detach()
         calls.protocolViolated(error)
         disconnect(error)
@@ -230,6 +239,7 @@ final class DaemonConnection {
     func channelClosed(_ cause: (any Error)?) {
         let error = CRUDError.connectionLost(path: path, cause)
         if case .connecting = state { return failAttempt(error) }
+        log.note(.lost(error), path: path)
         handler?.detach()
         calls.connectionLost(error)
         disconnect(error)

@@ -127,6 +127,39 @@ import Testing
         }
     }
 
+    /// Limits that make no sense lead to smaller requests, and to an end.
+    @Test(arguments: [0, -7, 3, 1_000_000])
+    func readsManyWhateverLimitTheDaemonTells(_ maximum: Int) async throws {
+        let daemon = try ScriptedDaemon { listener in
+            let peer = try listener.accept()
+            var lengths: [Int] = []
+            while true {
+                let request = try peer.request()
+                guard request.method == "record.readMany" else {
+                    try peer.reply(to: request, "{}")
+                    try peer.awaitClosing()
+                    return lengths
+                }
+                let length = request.text.split(separator: "\"id-").count - 1
+                lengths.append(length)
+                if length > 3 {
+                    let details = #"{"limit":"batch","maximum":\#(maximum)}"#
+                    try peer.reject(
+                        request, #"{"code":-32007,"message":"","data":{"name":"limit_exceeded","details":\#(details)}}"#)
+                } else {
+                    try peer.reply(to: request, #"{"records":[],"missing":[]}"#)
+                }
+            }
+        }
+        let client = try await CRUDClient.connect(path: daemon.path)
+        let records = try await client.repository("c").readVersioned(ids: (0..<7).map { "id-\($0)" }, as: Int.self)
+        #expect(records.isEmpty)
+        try await client.ping()
+        await client.close()
+        let lengths = try await daemon.finish()
+        #expect(lengths.filter { $0 <= 3 }.reduce(0, +) == 7, "\(lengths)")
+    }
+
     @Test func sendsIDsByteForByte() async throws {
         let ids = ["é", "e\u{301}", "../../etc/passwd", "'; DROP TABLE clients; --", "\"\\", "😀"]
         let daemon = try ScriptedDaemon { listener in

@@ -90,7 +90,7 @@ public struct RemoteRepository: RecordStore {
             } catch let error as CRUDError where error.code == .limitExceeded && min(count, rest.count) > 1 {
                 let tried = min(count, rest.count)
                 switch error.details.limit {
-                case "batch": count = min(error.details.maximum ?? 1, tried - 1)
+                case "batch": count = max(1, min(error.details.maximum ?? 1, tried - 1))
                 // The request, or the reply to it, is too long.
                 case "frame_bytes": count = tried / 2
                 default: throw error

@@ -8,7 +8,7 @@ import Testing
     private static let unknown = CRUDError(.outcomeUnknown, "lost")
 
     /// What the attempts have led to, and what the write as a whole is; nil: it has succeeded.
-    @Test(arguments: [
+    private static let endings: [(attempts: [CRUDError.Code?], end: CRUDError.Code?)] = [
         ([nil], nil),
         ([.revisionMismatch], .revisionMismatch),
         ([.unavailable], .unavailable),
@@ -20,7 +20,9 @@ import Testing
         ([.outcomeUnknown, .timedOut], .outcomeUnknown),
         ([.outcomeUnknown, .unavailable, .unavailable, nil], nil),
         ([.outcomeUnknown, .unavailable, .revisionMismatch], .outcomeUnknown),
-    ] as [([CRUDError.Code?], CRUDError.Code?)])
+    ]
+
+    @Test(arguments: endings)
     func endsAs(_ attempts: [CRUDError.Code?], _ end: CRUDError.Code?) async throws {
         var count = 0
         var code: CRUDError.Code?

@@ -143,9 +143,9 @@ import Testing
                 let length = request.text.split(separator: "\"id-").count - 1
                 lengths.append(length)
                 if length > 3 {
-                    let details = #"{"limit":"batch","maximum":\#(maximum)}"#
-                    try peer.reject(
-                        request, #"{"code":-32007,"message":"","data":{"name":"limit_exceeded","details":\#(details)}}"#)
+                    let details = #""details":{"limit":"batch","maximum":\#(maximum)}"#
+                    let data = #"{"name":"limit_exceeded",\#(details)}"#
+                    try peer.reject(request, #"{"code":-32007,"message":"","data":\#(data)}"#)
                 } else {
                     try peer.reply(to: request, #"{"records":[],"missing":[]}"#)
                 }

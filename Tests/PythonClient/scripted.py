@@ -220,6 +220,7 @@ class ScriptedTests(unittest.TestCase):
         with self.assertRaises(crudd.TimedOut) as caught:
             things.read("a")
         self.assertTrue(caught.exception.retryable)
+        self.assertEqual((caught.exception.code, caught.exception.name), (-32015, "timed_out"))
         with self.assertRaises(crudd.OutcomeUnknown):
             things.update("a", 1)
         with client.deadline(0.2), self.assertRaises(crudd.OutcomeUnknown):
@@ -337,6 +338,8 @@ class ScriptedTests(unittest.TestCase):
         known = [error for error in vars(crudd).values()
                  if isinstance(error, type) and issubclass(error, crudd.CruddError) and "code" in vars(error)]
         known.remove(crudd.CruddError)
+        # The client's own, which no daemon sends.
+        known.remove(crudd.TimedOut)
         self.assertEqual(len(known), 19)
 
         def script():

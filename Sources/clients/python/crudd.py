@@ -171,6 +171,8 @@ _CLASSES = {error.code: error for error in CruddError.__subclasses__()}
 class TimedOut(Unavailable):
     """The time of a call was over, and nothing was applied: it only reads, or could not be sent."""
 
+    code, name = -32015, "timed_out"
+
 
 class Closed(Unavailable):
     """The application has closed the client."""

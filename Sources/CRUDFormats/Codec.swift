@@ -60,6 +60,19 @@ package struct Codec: Sendable {
         }
     }
 
+    /// Whether the text of a stored item is longer than that although the item is not: a binary property list stores
+    /// equal strings once.
+    package func isText(ofStored stored: Span<UInt8>, longerThan maximumBytes: Int) -> Bool {
+        guard format == .plist else { return false }
+        var text: [UInt8] = []
+        do throws(CRUDError) {
+            try decode(stored: stored, into: &text, maximumBytes: maximumBytes)
+            return false
+        } catch {
+            return error.code == .limitExceeded
+        }
+    }
+
     /// Decodes a stored item and appends its JSON text.
     ///
     /// - Parameter maximumBytes: the longest text; a small binary property list can represent an enormous item.

@@ -187,7 +187,7 @@ import Testing
         client.flush()
         try test.plugin.wait(for: .writeBegan)
         clients.write(.put("b"), for: TestCompletion())
-        weak let batch = client.pendingMutations
+        weak let batch = client.pendingMutations(of: 0, transforms: false)
         client.flush()
         #expect(test.backend.queueLength == 1)
         client.expire(at: .seconds(10))

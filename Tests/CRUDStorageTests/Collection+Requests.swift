@@ -24,8 +24,8 @@ extension Collection {
     }
 
     func write(_ changes: Change..., for completion: TestCompletion) {
-        let batch = client.pendingMutations
-        client.append(changes.map { batch.mutation($0, in: stored) }, for: completion)
+        let batch = client.pendingMutations(of: 0, transforms: false)
+        client.append(changes.map { batch.mutation($0, in: stored) }, to: batch, for: completion)
     }
 
     func write(atomic changes: Change..., for completion: TestCompletion) {

@@ -21,7 +21,8 @@ import Testing
     /// Appends a text to an item, and takes as long as the test wants.
     private final class Appending: ItemTransformation {
         private let text: String
-        let takesLong: Bool
+        private let waits: Bool
+        var byteCount: Int { waits ? LongItem.leastBytes : 0 }
         /// Gets a value at each attempt, which then waits for its turn.
         let begun: Inbox<Void>
         private let turns: Inbox<Void>
@@ -29,7 +30,7 @@ import Testing
         /// - Parameter turns: how many attempts need not wait.
         init(_ text: String, takesLong: Bool = true, turns: Int = 0) throws {
             self.text = text
-            self.takesLong = takesLong
+            waits = takesLong
             begun = try Inbox()
             self.turns = try Inbox()
             for _ in 0..<turns { pass() }
@@ -40,7 +41,7 @@ import Testing
         func transform(_ item: [UInt8]?) throws(CRUDError) -> TransformedItem {
             begun.put(())
             do {
-                if takesLong { try turns.take() }
+                if waits { try turns.take() }
             } catch {
                 throw CRUDError(.internalError, "the test has not let it continue")
             }
@@ -49,12 +50,12 @@ import Testing
         }
     }
 
-    private func submit(_ changes: (Change, Appending?)..., for completion: TestCompletion) {
-        let batch = MutationBatch { _ in }
+    private func submit(_ changes: (Change, Appending?)..., of session: Int = 1, for completion: TestCompletion) {
+        let batch = client.pendingMutations(of: session, transforms: true)
         let mutations = changes.map { change, transformation in
             batch.mutation(change, in: clients, transformation: transformation)
         }
-        client.submit(long: batch, mutations, in: clients, for: completion)
+        client.append(mutations, to: batch, for: completion)
         client.flush()
     }
 
@@ -118,7 +119,7 @@ import Testing
         let (firstCompletion, secondCompletion) = (TestCompletion(), TestCompletion())
         submit((.put("a", "", "r2"), first), for: firstCompletion)
         _ = try first.begun.take()
-        submit((.put("b", "", "r3"), second), for: secondCompletion)
+        submit((.put("b", "", "r3"), second), of: 2, for: secondCompletion)
         try loop.complete(by: client)
         #expect(firstCompletion.events.isEmpty && secondCompletion.events == ["applied", "ended"])
         first.pass()

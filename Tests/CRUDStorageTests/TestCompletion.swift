@@ -24,7 +24,6 @@ final class TestCompletion: RequestCompletion {
     func complete(with item: WorkItem, _ range: Range<Int>) {
         switch item {
         case let batch as MutationBatch: add(batch.outcomes[range].map(\.text).joined(separator: ", "))
-        case let write as LongWrite: add(write.batch.outcomes[range].map(\.text).joined(separator: ", "))
         case let batch as ReadBatch:
             switch try? FoundTexts(batch, at: range.lowerBound) {
             case .records(let records): add(records.map { $0 ?? "none" }.joined(separator: ", "))

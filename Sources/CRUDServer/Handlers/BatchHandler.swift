@@ -222,9 +222,12 @@ final class BatchHandler {
         _ results: BatchResults, _ budget: ReplyBudget, now: Int64, chargedBytes: Int
     ) {
         let client = collections[0].client
+        let session = call.session.number
         let batch =
-            results.isAtomic || kind == .slicedWrite
-            ? MutationBatch(isAtomic: results.isAtomic, deliver: client.deliver) : client.pendingMutations
+            results.isAtomic
+            ? MutationBatch(isAtomic: true, of: session, deliver: client.deliver)
+            : client.pendingMutations(
+                of: session, transforms: kind == .slicedWrite || assignments.contains { $0.operation.transforms })
         var positions: [Int] = []
         var mutations: [Mutation] = []
         var chargedBytes = chargedBytes
@@ -241,10 +244,8 @@ final class BatchHandler {
         pending.start()
         if results.isAtomic {
             client.submit(atomic: batch, mutations, for: pending)
-        } else if kind == .slicedWrite {
-            client.submit(long: batch, mutations, in: collections[0].stored, for: pending)
         } else {
-            client.append(mutations, for: pending)
+            client.append(mutations, to: batch, for: pending)
         }
     }
 }

@@ -24,7 +24,7 @@ final class PendingOperations: PendingRequest {
     }
 
     override func reply(with item: WorkItem, _ range: Range<Int>) {
-        guard let batch = item.mutationBatch, let collection else { return }
+        guard let batch = item as? MutationBatch, let collection else { return }
         for (position, index) in zip(positions, range) {
             results.outcomes[position] = .executed(batch, index, collection.backend)
         }

@@ -23,7 +23,8 @@ final class RecordWriteHandler {
         let item = try encoder.prepare(operation, call, for: collection)
         let client = collection.client
         let isLong = collection.takesLong(isPatch: operation.kind == .patch, contentBytes: operation.contentBytes)
-        let batch = isLong ? MutationBatch(deliver: client.deliver) : client.pendingMutations
+        let batch = client.pendingMutations(
+            of: call.session.number, transforms: isLong || operation.transforms)
         let mutation = encoder.mutation(
             operation, item, call, in: collection, batch, now: encoder.now(for: operation), call.budget(loop.limits))
         let pending = PendingWrite(
@@ -31,11 +32,7 @@ final class RecordWriteHandler {
             replyBytes: operation.kind == .patch ? loop.limits.itemBytes : 0,
             otherBytes: item.count + (isLong ? loop.limits.longWriteBytes : 0))
         pending.start()
-        if isLong {
-            client.submit(long: batch, CollectionOfOne(mutation), in: collection.stored, for: pending)
-        } else {
-            client.append(mutation, for: pending)
-        }
+        client.append(mutation, to: batch, for: pending)
     }
 }
 
@@ -53,7 +50,7 @@ private final class PendingWrite: PendingRequest {
     }
 
     override func reply(with item: WorkItem, _ range: Range<Int>) {
-        guard let batch = item.mutationBatch, let collection else { return }
+        guard let batch = item as? MutationBatch, let collection else { return }
         reply { output throws(CRUDError) in
             try result.append(range.lowerBound, of: batch, collection.backend, to: &output)
         }

@@ -143,7 +143,7 @@ class PendingRequest: RequestCompletion {
 
     final func fail(_ error: CRUDError, of item: WorkItem, _ range: Range<Int>, isOverdue: Bool) {
         begun = item.begun
-        guard let batch = item.mutationBatch, range.count == 1, let mutation = batch.mutations[range].first else {
+        guard let batch = item as? MutationBatch, range.count == 1, let mutation = batch.mutations[range].first else {
             return fail(error, isOverdue: isOverdue)
         }
         let error = error.about(batch.arena.bytes(mutation.id), in: mutation.collection.name)

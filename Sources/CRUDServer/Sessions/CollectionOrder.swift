@@ -9,8 +9,8 @@ enum RequestKind {
     /// Looks for records, or counts them, which takes another way to the backend than reads.
     case scan
     case write
-    /// Deletes slice by slice, makes long items, or rebuilds indexes: it begins behind the writes before it, and
-    /// everything behind it waits for its end.
+    /// Deletes slice by slice, makes long items, or rebuilds indexes: it waits for the writes before it, and everything
+    /// behind it waits for its end.
     case slicedWrite
     /// Waits for what others write: no request waits for it.
     case follow
@@ -48,7 +48,8 @@ struct CollectionOrder {
                 admitsUnfinishedRead(in: iteration) && unfinishedReads == 0 && scans == 0 && writes == 0
                     && slicedWrites == 0
             case .scan: !hasReads && scans == 0 && writes == 0 && slicedWrites == 0
-            case .write, .slicedWrite: !hasReads && scans == 0 && slicedWrites == 0
+            case .write: !hasReads && scans == 0 && slicedWrites == 0
+            case .slicedWrite: !hasReads && scans == 0 && slicedWrites == 0 && writes == 0
             case .follow: true
             }
         }

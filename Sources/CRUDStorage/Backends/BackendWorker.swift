@@ -12,6 +12,9 @@ final class BackendWorker {
     private let background: [any BackgroundWork]
     private var searches = RoundRobin<ReadTask>()
     private var writing = RoundRobin<WriteTask>()
+    /// The long writes among them, by session.
+    private var longWrites: [Int: LongWrite] = [:]
+    private let longItems = LongItemSchedule()
     private var readerThreads: [(thread: Thread, queue: ReadQueue)] = []
 
     /// How long nothing must have come before the plugin is told that it is idle, and told again. The first is longer
@@ -121,7 +124,7 @@ final class BackendWorker {
             if !searches.isEmpty, let reader = try? storage.reader() {
                 searches.advance { $0.advance(with: reader, child: storage.opened.child, backend.failures) }
             }
-            writing.advance { $0.advance(with: storage) }
+            writing.advance(advance)
             for work in background { work.advanceIfDue() }
         }
     }
@@ -164,6 +167,13 @@ final class BackendWorker {
     private func endTasks() {
         searches.end()
         writing.end()
+        longWrites.removeAll()
+    }
+
+    private func advance(_ task: WriteTask) -> Bool {
+        let isDone = task.advance(with: storage)
+        if isDone, let write = task as? LongWrite { longWrites[write.session] = nil }
+        return isDone
     }
 
     // MARK: Executing
@@ -175,24 +185,27 @@ final class BackendWorker {
         for item in items {
             if let batch = item as? MutationBatch {
                 execute(&reads)
+                if batch.isAtomic { execute(&commit) }
+                if let write = batch.session.flatMap({ longWrites[$0] }) {
+                    write.append(batch)
+                    continue
+                }
                 guard batch.claim() else { continue }
-                batch.openCollections(of: batch.mutations.indices, with: storage.openForWriting)
                 if batch.isAtomic {
-                    commit.execute()
-                    var atomic = AtomicCommit(batch, storage)
-                    atomic.execute()
+                    execute(atomic: batch)
                 } else {
+                    batch.openCollections(of: batch.mutations.indices, with: storage.openForWriting)
                     commit.append(batch)
                 }
             } else if let batch = item as? ReadBatch {
-                commit.execute()
+                execute(&commit)
                 reads.append(batch)
             } else if let task = item as? SlicedTask {
-                commit.execute()
+                execute(&commit)
                 execute(&reads)
                 begin(task)
             } else if item is ReindexRequest || item is StorageCall || item is ReadCall {
-                commit.execute()
+                execute(&commit)
                 execute(&reads)
                 guard item.claim() else { continue }
                 if let request = item as? ReindexRequest { builder.rebuild(request) }
@@ -200,9 +213,34 @@ final class BackendWorker {
                 if let call = item as? ReadCall { execute(call) }
             }
         }
-        commit.execute()
+        execute(&commit)
         execute(&reads)
         storage.releaseSnapshot()
+    }
+
+    private func execute(_ commit: inout GroupCommit) {
+        commit.execute()
+        for batch in commit.takeDeferred() { longWrite(of: batch)?.append(deferred: batch) }
+    }
+
+    /// Executes an atomic batch, or begins with it where that takes long.
+    private func execute(atomic batch: MutationBatch) {
+        var commit = AtomicCommit(batch, storage)
+        switch commit.advance() {
+        case .done: batch.finish()
+        // It begins again when it is its turn.
+        case .pauses, .needs: longWrite(of: batch)?.append(AtomicCommit(batch, storage), of: batch)
+        }
+    }
+
+    /// The long write that a session's mutations join from now on.
+    private func longWrite(of batch: MutationBatch) -> LongWrite? {
+        guard let session = batch.session else { return nil }
+        if let write = longWrites[session] { return write }
+        let write = LongWrite(batch, of: session, longItems)
+        longWrites[session] = write
+        writing.append(write)
+        return write
     }
 
     private func execute(_ call: StorageCall) {
@@ -219,7 +257,7 @@ final class BackendWorker {
     /// Begins a sliced task, or passes it on to a thread that reads.
     private func begin(_ task: SlicedTask) {
         do throws(CRUDError) {
-            if !(task is LongWrite) { try storage.openForClients(task.collection) }
+            try storage.openForClients(task.collection)
             task.isPrepared = true
             task.isAbsent = !task.collection.isOpen
             if task is ReadTask, !backend.hasReadQueues { _ = try storage.reader() }

@@ -13,6 +13,11 @@ package final class BackendClient {
     package private(set) lazy var store = makeStore()
     // Used by the loop's thread alone, at no time by two functions.
     @exclusivity(unchecked) private var mutations: MutationBatch?
+    /// The batches of this iteration that belong to single sessions. Those sessions' mutations in ``mutations`` are
+    /// before them.
+    private var ownMutations: [MutationBatch] = []
+    /// How many batches of its own a session has, in flight and of this iteration.
+    private var ownBatches: [Int: Int] = [:]
     /// What comes before the batch of mutations that is being gathered.
     private var pending: [WorkItem] = []
     private var inFlight: [WorkItem] = []
@@ -31,24 +36,42 @@ package final class BackendClient {
 
     // MARK: Submitting
 
-    /// The batch of mutations of this iteration, to copy bytes into.
-    package var pendingMutations: MutationBatch {
+    /// The batch that mutations of a session join in this iteration, to copy bytes into.
+    ///
+    /// A session's mutations are in batches of its own from the first that has a transformation until all those are
+    /// done: the backend may take longer for them than for others', and executes them in their order.
+    ///
+    /// - Parameter transforms: whether one of the mutations has a transformation.
+    package func pendingMutations(of session: Int, transforms: Bool) -> MutationBatch {
+        guard transforms || (!ownBatches.isEmpty && ownBatches[session] != nil) else { return sharedMutations }
+        if let batch = ownMutations.last(where: { $0.session == session }) { return batch }
+        let batch = MutationBatch(of: session, deliver: deliver)
+        ownMutations.append(batch)
+        ownBatches[session, default: 0] += 1
+        return batch
+    }
+
+    private var sharedMutations: MutationBatch {
         if let mutations { return mutations }
         let batch = MutationBatch(deliver: deliver)
         mutations = batch
         return batch
     }
 
-    /// Adds the mutation of a request, whose bytes stand in ``pendingMutations``.
-    package func append(_ mutation: Mutation, for completion: any RequestCompletion) {
-        let batch = pendingMutations
+    /// Adds the mutation of a request.
+    ///
+    /// - Parameter batch: has its bytes, see ``pendingMutations(of:transforms:)``.
+    package func append(_ mutation: Mutation, to batch: MutationBatch, for completion: any RequestCompletion) {
         batch.append(mutation)
         batch.append(completion, batch.mutations.count - 1..<batch.mutations.count)
     }
 
-    /// Adds mutations of one request, whose bytes stand in ``pendingMutations``; they take effect in order.
-    package func append(_ mutations: some Sequence<Mutation>, for completion: any RequestCompletion) {
-        let batch = pendingMutations
+    /// Adds mutations of one request; they take effect in order.
+    ///
+    /// - Parameter batch: has their bytes, see ``pendingMutations(of:transforms:)``.
+    package func append(
+        _ mutations: some Sequence<Mutation>, to batch: MutationBatch, for completion: any RequestCompletion
+    ) {
         let start = batch.mutations.count
         for mutation in mutations { batch.append(mutation) }
         batch.append(completion, start..<batch.mutations.count)
@@ -60,22 +83,8 @@ package final class BackendClient {
     ) {
         for mutation in mutations { batch.append(mutation) }
         batch.append(completion, 0..<batch.mutations.count)
+        if let session = batch.session { ownBatches[session, default: 0] += 1 }
         append(batch)
-    }
-
-    /// Submits mutations of one request some of whose items take long to make, behind those that have been added.
-    ///
-    /// - Parameters:
-    ///   - batch: holds their bytes.
-    ///   - collection: of the first.
-    package func submit(
-        long batch: MutationBatch, _ mutations: some Sequence<Mutation>, in collection: BackendCollection,
-        for completion: any RequestCompletion
-    ) {
-        for mutation in mutations { batch.append(mutation) }
-        let write = LongWrite(batch, in: collection, deliver: deliver)
-        write.append(completion, 0..<batch.mutations.count)
-        append(write)
     }
 
     /// Submits work of one request alone, behind the mutations that have been added: a search, a bulk delete or a
@@ -92,6 +101,9 @@ package final class BackendClient {
 
     private func closeMutations() {
         if let mutations = mutations.take() { pending.append(mutations) }
+        guard !ownMutations.isEmpty else { return }
+        pending += ownMutations
+        ownMutations.removeAll(keepingCapacity: true)
     }
 
     /// Hands the backend what has been gathered; called at the end of an iteration.
@@ -106,7 +118,9 @@ package final class BackendClient {
     }
 
     /// Whether nothing has been gathered or is in flight.
-    package var isIdle: Bool { mutations == nil && pending.isEmpty && inFlight.isEmpty && !store.hasPendingReads }
+    package var isIdle: Bool {
+        mutations == nil && ownMutations.isEmpty && pending.isEmpty && inFlight.isEmpty && !store.hasPendingReads
+    }
 
     func begin(_ item: WorkItem) {
         inFlight.append(item)
@@ -128,6 +142,7 @@ package final class BackendClient {
     package func complete(_ item: WorkItem) {
         guard let index = inFlight.firstIndex(where: { $0 === item }) else { return }
         inFlight.remove(at: index)
+        noteEnd(of: item)
         // A thread of the backend may have seen a write that has not been acknowledged yet; whoever is told of it must
         // not be shown an older state by the loop.
         store.releaseSnapshot()
@@ -138,8 +153,14 @@ package final class BackendClient {
     package func expire(at now: Duration) {
         for item in inFlight where item.expireWaiters(at: now, backend: backend.name) {
             inFlight.removeAll { $0 === item }
+            noteEnd(of: item)
             backend.remove(item)
         }
+    }
+
+    private func noteEnd(of item: WorkItem) {
+        guard let session = item.owner, let count = ownBatches[session] else { return }
+        ownBatches[session] = count > 1 ? count - 1 : nil
     }
 
     /// Fails the requests that search, as if their time were over.

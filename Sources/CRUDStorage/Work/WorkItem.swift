@@ -47,6 +47,8 @@ package class WorkItem: QueueItem, @unchecked Sendable {
     package var byteCount: Int { 0 }
     /// Whether it changes records, so that the outcome is unknown where it was begun and did not end in time.
     var isWrite: Bool { false }
+    /// The session that has it for itself, whose later mutations must not overtake it; nil: no such one.
+    var owner: Int? { nil }
     /// Nobody waits for it any more.
     func waitersHaveLeft() {}
     /// What a waiter is told whose time is over while a worker is busy with the item.

@@ -9,7 +9,20 @@ import CRUDPluginHost
 /// order, each on the records as those before it leave them, until one fails. The plugin then checks every precondition
 /// once more inside its transaction, so that somebody else who writes the same storage can make the call fail, in which
 /// case it is retried, but not break the promise.
+///
+/// A dry run pauses where an item takes long to make, which another thread does then, and where it has taken long
+/// itself. Other writes may come between. The plugin notices that, as above; and a dry run that fails fails for certain
+/// only if no record that it has read has another revision by then. After some attempts there are no pauses.
 struct AtomicCommit {
+    /// What has come of a step.
+    enum Step {
+        /// The batch has its outcomes.
+        case done
+        case pauses
+        /// The item is to be made, and given to ``made``, before the next step.
+        case needs(LongWriteItem)
+    }
+
     private let batch: MutationBatch
     private let storage: OpenStorage
     /// The records that mutations have touched so far; nil in it: removed.
@@ -18,29 +31,54 @@ struct AtomicCommit {
     private var known: [CurrentRecordReader.Record??] = []
     /// What transformations have made, by the position of their mutation.
     private var resolved: [Int: ResolvedPut] = [:]
+    private var attempt = 1
+    /// The next mutation of the dry run; nil: it has to be begun.
+    private var position: Int?
+    /// The handles of the mutations' collections when the dry run was begun.
+    private var handles: [OpaquePointer?] = []
+    /// The mutations for which a record was read, each with the revision of that.
+    private var revisions: [(position: Int, revision: [UInt8]?)] = []
+    private var hasPaused = false
+    /// How many bytes have been transformed since the dry run began or paused.
+    private var transformedBytes = 0
+    /// How many bytes the batch had before the dry run.
+    private var firstByte = 0
+    /// The item that a step needs.
+    var made: LongWriteItem?
+
+    /// How many bytes are transformed without a pause: some 8 ms.
+    private static let bytesWithoutPause = 256 << 10
 
     init(_ batch: MutationBatch, _ storage: OpenStorage) {
         self.batch = batch
         self.storage = storage
     }
 
-    /// Has the plugin apply the batch and delivers it.
-    mutating func execute() {
-        defer { batch.finish() }
-        let needsDryRun = !batch.refusals.isEmpty || batch.mutations.contains(where: \.needsDryRun)
-        for attempt in 1...GroupCommit.maximumAttempts {
-            GroupCommit.pause(before: attempt)
-            if needsDryRun, let failure = runDry() { return end(with: failure) }
-            do throws(CRUDError) {
-                guard let failure = try write() else { return }
-                guard needsDryRun, failure.outcome.isRefusal else { return end(with: failure) }
-            } catch {
-                batch.failure = error
-                return
+    /// Has the plugin apply the batch, or takes the next step to that.
+    mutating func advance() -> Step {
+        while attempt <= GroupCommit.maximumAttempts {
+            if position == nil { begin() }
+            if needsDryRun {
+                switch runDry() {
+                case .paused(let item):
+                    hasPaused = true
+                    transformedBytes = 0
+                    return item.map { .needs($0) } ?? .pauses
+                case .failed(let failure) where !hasPaused || isUpToDate:
+                    end(with: failure)
+                    return .done
+                case .failed: restart()
+                case .succeeded: if write(needsDryRun: true) { return .done } else { restart() }
+                }
+            } else if write(needsDryRun: false) {
+                return .done
             }
         }
         batch.failure = .contended
+        return .done
     }
+
+    private var needsDryRun: Bool { !batch.refusals.isEmpty || batch.mutations.contains(where: \.needsDryRun) }
 
     /// A mutation that fails, and how.
     private struct Failure {
@@ -55,53 +93,140 @@ struct AtomicCommit {
 
     // MARK: The dry run
 
-    /// Evaluates the mutations in order.
-    ///
-    /// - Returns: the first that fails.
-    private mutating func runDry() -> Failure? {
+    private enum DryRun {
+        case succeeded
+        /// The first mutation that fails.
+        case failed(Failure)
+        /// It continues with the item, if there is one.
+        case paused(LongWriteItem?)
+    }
+
+    private mutating func begin() {
+        batch.refusals.removeAll()
+        batch.openCollections(of: batch.mutations.indices, with: storage.openForWriting)
+        handles = batch.mutations.map(\.collection.handle)
         records.removeAll()
         resolved.removeAll()
-        known = storage.currentRecords(of: batch.pluginMutations)
-        for position in batch.mutations.indices {
+        revisions.removeAll()
+        hasPaused = false
+        transformedBytes = 0
+        firstByte = batch.byteCount
+        known = needsDryRun ? storage.currentRecords(of: batch.pluginMutations) : []
+        position = 0
+    }
+
+    /// Another write has come between.
+    private mutating func restart() {
+        attempt += 1
+        GroupCommit.pause(before: attempt)
+        (position, made) = (nil, nil)
+        resolved.removeAll()
+        batch.removeBytes(from: firstByte)
+    }
+
+    /// Whether nothing that has been read has changed since.
+    private var isUpToDate: Bool {
+        guard handles == batch.mutations.map(\.collection.handle) else { return false }
+        do throws(CRUDError) {
+            for (position, revision) in revisions {
+                let mutation = batch.mutations[position]
+                let record = try storage.currentRecord(of: mutation, in: batch, nil, withItem: false)
+                guard record?.revision == revision else { return false }
+            }
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    /// Evaluates the mutations in order.
+    private mutating func runDry() -> DryRun {
+        // A collection may have been dropped, or dropped and created.
+        guard !hasPaused || handles == batch.mutations.map(\.collection.handle) else {
+            return .failed(Failure(position: 0, outcome: .notFound))
+        }
+        while let position, position < batch.mutations.count {
+            guard mayBlock || transformedBytes < Self.bytesWithoutPause else { return .paused(nil) }
             do throws(CRUDError) {
-                if let outcome = try runDry(at: position) { return Failure(position: position, outcome: outcome) }
+                let result = try runDry(at: position)
+                if case .needs(let item) = result { return .paused(item) }
+                if case .fails(let outcome) = result {
+                    return .failed(Failure(position: position, outcome: outcome))
+                }
             } catch {
                 storage.noteIfCorrupt(batch.mutations[position], in: batch, error)
-                return Failure(position: position, outcome: .refused(error))
+                return .failed(Failure(position: position, outcome: .refused(error)))
             }
+            self.position = position + 1
         }
-        return nil
+        return .succeeded
+    }
+
+    /// Whether items that take long are made here.
+    private var mayBlock: Bool { batch.session == nil || attempt > LongWrite.attemptsElsewhere }
+
+    private enum Evaluation {
+        case succeeds
+        case fails(MutationOutcome)
+        case needs(LongWriteItem)
     }
 
     /// Evaluates a mutation.
-    ///
-    /// - Returns: its outcome if it fails.
-    private mutating func runDry(at position: Int) throws(CRUDError) -> MutationOutcome? {
+    private mutating func runDry(at position: Int) throws(CRUDError) -> Evaluation {
         if let refusal = batch.refusals[position] { throw refusal }
         let mutation = batch.mutations[position]
         let key = RecordKey(mutation, in: batch)
         let record: CurrentRecordReader.Record?
-        if let touched = records[key] {
+        if let made {
+            record = made.record
+        } else if let touched = records[key] {
             record = touched
         } else {
             record = try storage.currentRecord(of: mutation, in: batch, known[position])
+            revisions.append((position, record?.revision))
         }
-        if let refusal = mutation.refusal(current: record?.revision, in: batch) { return refusal }
+        if let refusal = mutation.refusal(current: record?.revision, in: batch) { return .fails(refusal) }
         switch mutation.kind {
-        case .check, .setKeys: return nil
+        case .check, .setKeys: break
         case .remove:
-            if record == nil { return .notFound }
+            if record == nil { return .fails(.notFound) }
             records[key] = .some(nil)
         case .put:
             if let transformation = mutation.transformation {
-                resolved[position] = try batch.resolve(mutation, by: transformation, of: record, at: position)
+                guard let item = try item(by: transformation, of: record) else {
+                    return .needs(LongWriteItem(of: record, by: transformation))
+                }
+                resolved[position] = batch.resolve(mutation, as: item, of: record, at: position)
             }
             records[key] = batch.record(after: mutation, resolved[position])
         }
-        return nil
+        return .succeeds
+    }
+
+    /// The item of a put; nil: it is to be made elsewhere.
+    private mutating func item(
+        by transformation: any ItemTransformation, of record: CurrentRecordReader.Record?
+    ) throws(CRUDError) -> TransformedItem? {
+        if let made = made.take() { return try made.made() }
+        guard mayBlock || !transformation.takesLong(of: record?.item) else { return nil }
+        transformedBytes += transformation.byteCount + (record?.item.count ?? 0)
+        return try transformation.transform(record?.item)
     }
 
     // MARK: The call
+
+    /// Has the plugin apply the batch, whose outcomes are then known; false if it has to be evaluated again.
+    private func write(needsDryRun: Bool) -> Bool {
+        do throws(CRUDError) {
+            if let failure = try write() {
+                guard !needsDryRun || !failure.outcome.isRefusal else { return false }
+                end(with: failure)
+            }
+        } catch {
+            batch.failure = error
+        }
+        return true
+    }
 
     /// Calls the plugin.
     ///

@@ -16,6 +16,9 @@ import CRUDThreads
 ///
 /// Any other mutation of a record that the commit has transformed, and a transformation of one that it has changed
 /// otherwise, begin the next commit.
+///
+/// **What takes long** is deferred: a transformation of a long item, one for which the commit has no time left, and all
+/// later mutations of the same session. A ``LongWrite`` executes those.
 struct GroupCommit {
     private let storage: OpenStorage
     private var entries: [PluginMutation] = []
@@ -23,6 +26,9 @@ struct GroupCommit {
     private var batches: [MutationBatch] = []
     /// Whether the record has been transformed, of each record of the commit; nil: it has no mutation that needs one.
     private var records: [RecordKey: Bool]?
+    private var deferral = Deferral()
+    /// Batches with mutations that are deferred, in order.
+    private var deferredBatches: [MutationBatch] = []
 
     /// How often a transformation is tried against another program's writes. Of three daemons that change one record
     /// all the time each succeeds in every third attempt.
@@ -45,18 +51,26 @@ struct GroupCommit {
 
     /// Adds some of a batch's mutations, whose outcomes are `notFound` so far. The batch is not delivered.
     mutating func append(_ batch: MutationBatch, _ positions: Range<Int>) {
-        for position in positions {
-            if let refusal = batch.refusals[position] {
-                batch.outcomes[position] = .refused(refusal)
-            } else if batch.mutations[position].collection.isOpen {
-                append(PluginMutation(batch: batch, position: position))
-            } else if batch.mutations[position].isCheckForAbsence {
-                batch.outcomes[position] = .applied(replaced: false)
-            }
+        for position in positions { append(batch, position) }
+    }
+
+    /// Adds some of a batch's mutations, by their positions in order; as of ``append(_:_:)``.
+    mutating func append(_ batch: MutationBatch, at positions: ArraySlice<Int>) {
+        for position in positions { append(batch, position) }
+    }
+
+    private mutating func append(_ batch: MutationBatch, _ position: Int) {
+        if let refusal = batch.refusals[position] {
+            batch.outcomes[position] = .refused(refusal)
+        } else if batch.mutations[position].collection.isOpen {
+            append(PluginMutation(batch: batch, position: position))
+        } else if batch.mutations[position].isCheckForAbsence {
+            batch.outcomes[position] = .applied(replaced: false)
         }
     }
 
     private mutating func append(_ entry: PluginMutation) {
+        guard !deferral.defers(entry, hasJoined: false) else { return }
         guard records != nil || entry.mutation.needsRecord else { return entries.append(entry) }
         let key = RecordKey(entry)
         let transforms = entry.mutation.transformation != nil
@@ -76,7 +90,9 @@ struct GroupCommit {
     /// Has the plugin apply what has joined, and delivers the batches that are complete.
     mutating func execute() {
         if records == nil { writeAll() } else { resolveAndWriteAll() }
-        for batch in batches { batch.finish() }
+        for batch in batches {
+            if batch.deferred.isEmpty { batch.finish() } else { deferredBatches.append(batch) }
+        }
         entries.removeAll(keepingCapacity: true)
         batches.removeAll(keepingCapacity: true)
         records = nil
@@ -88,24 +104,89 @@ struct GroupCommit {
         Thread.pause(.milliseconds(Int64.random(in: 0...min(1 << min(attempt - 3, 8), 16))))
     }
 
+    /// Takes out the batches that are not complete, with their deferred mutations, in order.
+    mutating func takeDeferred() -> [MutationBatch] {
+        defer {
+            deferredBatches.removeAll()
+            deferral.forgetSessions()
+        }
+        return deferredBatches
+    }
+
     private func writeAll() {
         for (entry, outcome) in zip(entries, storage.apply(entries[...])) {
             entry.batch.outcomes[entry.position] = outcome
         }
     }
 
-    private func resolveAndWriteAll() {
+    private mutating func resolveAndWriteAll() {
         var pending = entries
         var attempt = 1
         while !pending.isEmpty {
-            var pass = GroupCommitPass(pending, storage, maximumResolvedBytes: Self.maximumResolvedBytes)
+            var pass = GroupCommitPass(pending, storage, deferral, maximumResolvedBytes: Self.maximumResolvedBytes)
             pass.execute()
+            deferral = pass.deferral
             if pass.isContended { attempt += 1 }
             pending = pass.undecided
             guard attempt <= Self.maximumAttempts else { break }
             if pass.isContended { Self.pause(before: attempt) }
         }
         for entry in pending { entry.batch.outcomes[entry.position] = .refused(.contended) }
+    }
+}
+
+/// Which mutations of a commit are deferred.
+private struct Deferral {
+    /// Sessions with mutations that are: what they add is, too.
+    private var sessions: Set<Int> = []
+    /// Those of them with mutations that have joined the commit and are deferred all the same, so that all that have
+    /// joined behind those are, too.
+    private var joinedSessions: Set<Int> = []
+    /// How many bytes have been transformed so far.
+    private var transformedBytes = 0
+
+    /// How many bytes a commit transforms: some 30 ms.
+    private static let maximumTransformedBytes = 1 << 20
+    /// A record that is only read takes so much less time than one that is transformed.
+    private static let readsPerTransformation = 8
+
+    /// Defers a mutation that is behind such a one of its session, or takes long whatever the current item is.
+    ///
+    /// - Parameter hasJoined: whether it has joined the commit.
+    mutating func defers(_ entry: PluginMutation, hasJoined: Bool) -> Bool {
+        guard let session = entry.batch.session else { return false }
+        var isLong = false
+        if !(hasJoined ? joinedSessions : sessions).contains(session) {
+            guard let transformation = entry.mutation.transformation else { return false }
+            isLong = transformation.takesLong(of: nil)
+            guard isLong || transformedBytes > Self.maximumTransformedBytes else { return false }
+        }
+        append(entry, of: session, isLong: isLong)
+        if hasJoined { joinedSessions.insert(session) }
+        return true
+    }
+
+    /// Defers a transformation that takes long with the current item, else counts it.
+    mutating func defers(_ entry: PluginMutation, _ transformation: any ItemTransformation, of item: [UInt8]?) -> Bool {
+        guard let session = entry.batch.session else { return false }
+        let isLong = transformation.takesLong(of: item)
+        transformedBytes += (transformation.byteCount + (item?.count ?? 0)) / (isLong ? Self.readsPerTransformation : 1)
+        if isLong {
+            append(entry, of: session, isLong: true)
+            joinedSessions.insert(session)
+        }
+        return isLong
+    }
+
+    mutating func forgetSessions() {
+        sessions.removeAll()
+        joinedSessions.removeAll()
+    }
+
+    private mutating func append(_ entry: PluginMutation, of session: Int, isLong: Bool) {
+        if isLong { entry.batch.longPosition = entry.position }
+        sessions.insert(session)
+        entry.batch.deferred.append(entry.position)
     }
 }
 
@@ -124,6 +205,7 @@ private struct GroupCommitPass {
     private let entries: [PluginMutation]
     private let storage: OpenStorage
     private let maximumResolvedBytes: Int
+    private(set) var deferral: Deferral
     private var states: [RecordKey: RecordState] = [:]
     /// Those that have to be evaluated again, by position in `entries`.
     private var isUndecided: [Bool]
@@ -133,9 +215,12 @@ private struct GroupCommitPass {
     /// Whether a record was changed by another program after it was read.
     private(set) var isContended = false
 
-    init(_ entries: [PluginMutation], _ storage: OpenStorage, maximumResolvedBytes: Int) {
+    init(
+        _ entries: [PluginMutation], _ storage: OpenStorage, _ deferral: Deferral, maximumResolvedBytes: Int
+    ) {
         self.entries = entries
         self.storage = storage
+        self.deferral = deferral
         self.maximumResolvedBytes = maximumResolvedBytes
         isUndecided = Array(repeating: false, count: entries.count)
     }
@@ -148,7 +233,7 @@ private struct GroupCommitPass {
         var seen: Set<RecordKey> = []
         let found = storage.currentRecords(
             of: zip(entries, keys).map { entry, key in key.map { seen.insert($0).inserted } == true ? entry : nil })
-        for position in entries.indices {
+        for position in entries.indices where !deferral.defers(entries[position], hasJoined: true) {
             guard let key = keys[position] else {
                 unwritten.append((position, entries[position]))
                 continue
@@ -177,6 +262,9 @@ private struct GroupCommitPass {
             case nil:
                 record = try storage.currentRecord(of: mutation, in: batch, found)
                 states[key] = .read(record)
+            }
+            if let transformation = mutation.transformation, deferral.defers(entry, transformation, of: record?.item) {
+                return
             }
             if let refusal = mutation.refusal(current: record?.revision, in: batch) {
                 decide(position, key, refusal, isCertain)

@@ -1,3 +1,4 @@
+import CRUDFormats
 package import CRUDModel
 
 /// Makes the item that a mutation stores from the current one: a patch, say.
@@ -12,13 +13,32 @@ package protocol ItemTransformation: AnyObject, Sendable {
     /// Whether a record that is there expires when it did before; else the mutation says when.
     var keepsExpiry: Bool { get }
 
-    /// Whether it takes more than a millisecond, however short the current item is.
-    var takesLong: Bool { get }
+    /// How many bytes it works on beside the current item.
+    var byteCount: Int { get }
+
+    /// Whether it takes more than a millisecond or two: another thread does it then.
+    ///
+    /// - Parameter item: the stored bytes of the current item; nil: there is none, or it is not known.
+    func takesLong(of item: [UInt8]?) -> Bool
 }
 
 extension ItemTransformation {
     package var keepsExpiry: Bool { true }
-    package var takesLong: Bool { false }
+    package var byteCount: Int { 0 }
+    package func takesLong(of item: [UInt8]?) -> Bool { byteCount + (item?.count ?? 0) >= LongItem.leastBytes }
+}
+
+extension BackendCollection {
+    /// Whether a transformation takes long.
+    ///
+    /// - Parameters:
+    ///   - item: the stored bytes of the current item.
+    ///   - byteCount: on how many bytes it works beside that.
+    func takesLong(of item: [UInt8]?, _ byteCount: Int) -> Bool {
+        let least = LongItem.leastBytes - byteCount
+        guard let item else { return least <= 0 }
+        return item.count >= least || codec.isText(ofStored: item.span, longerThan: least)
+    }
 }
 
 /// What an ``ItemTransformation`` has made.

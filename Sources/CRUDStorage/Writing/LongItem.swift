@@ -17,7 +17,7 @@ package final class LongItem: ItemTransformation {
     }
 
     package var keepsExpiry: Bool { false }
-    package var takesLong: Bool { true }
+    package var byteCount: Int { text.count }
 
     /// - Throws: `unsupported` where the format cannot hold the item.
     package func transform(_ item: [UInt8]?) throws(CRUDError) -> TransformedItem {

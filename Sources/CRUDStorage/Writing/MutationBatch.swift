@@ -1,5 +1,6 @@
 package import CRUDModel
 package import CRUDPluginHost
+import Synchronization
 
 /// Mutations for one backend, which take effect in order: those that one event loop has gathered in one iteration, or
 /// those of one atomic request.
@@ -12,6 +13,15 @@ package final class MutationBatch: WorkItem, @unchecked Sendable {
     @exclusivity(unchecked) package internal(set) var outcomes: [MutationOutcome] = []
     /// Whether all mutations take effect or none does.
     package let isAtomic: Bool
+    /// The session whose mutations these are; nil: those of several, none of which has a transformation, and none of
+    /// their sessions has a batch of its own in flight.
+    package let session: Int?
+    /// The positions of the mutations that ``LongWrite`` executes, for their items take long to make, or such ones are
+    /// before them.
+    var deferred: [Int] = []
+    /// The first of those whose item is known to take long.
+    var longPosition: Int?
+    private let abandoned = Atomic(false)
     /// Why single mutations cannot be made, by their position: their collection could not be opened.
     var refusals: [Int: CRUDError] = [:]
     @exclusivity(unchecked) package private(set) var arena = ByteArena()
@@ -20,13 +30,21 @@ package final class MutationBatch: WorkItem, @unchecked Sendable {
     /// The items that transformations have made, as clients see them, by the position of their mutation.
     private var shown: [Int: ByteArena.Place] = [:]
 
-    package init(isAtomic: Bool = false, deliver: @escaping @Sendable (WorkItem) -> Void) {
+    package init(
+        isAtomic: Bool = false, of session: Int? = nil, deliver: @escaping @Sendable (WorkItem) -> Void
+    ) {
         self.isAtomic = isAtomic
+        self.session = session
         super.init(deliver: deliver)
     }
 
     package override var byteCount: Int { arena.count }
     override var isWrite: Bool { true }
+    override var owner: Int? { session }
+    override func waitersHaveLeft() { abandoned.store(true, ordering: .relaxed) }
+
+    /// Whether no request waits for it any more.
+    var isAbandoned: Bool { abandoned.load(ordering: .relaxed) }
 
     /// Copies bytes that a mutation is going to refer to.
     package func store(_ bytes: Span<UInt8>) -> ByteArena.Place { arena.append(bytes) }

@@ -10,12 +10,15 @@ extension OpenStorage {
 
     /// The record that a mutation depends on.
     ///
-    /// - Parameter known: the record, nil in it where there is none; nil: it has to be read.
+    /// - Parameters:
+    ///   - known: the record, nil in it where there is none; nil: it has to be read.
+    ///   - withItem: whether the item is wanted, where the mutation depends on that.
     func currentRecord(
-        of mutation: Mutation, in batch: MutationBatch, _ known: CurrentRecordReader.Record??
+        of mutation: Mutation, in batch: MutationBatch, _ known: CurrentRecordReader.Record??, withItem: Bool = true
     ) throws(CRUDError) -> CurrentRecordReader.Record? {
         if let known { return known }
-        return try currentRecords().record(of: mutation, in: batch, withItem: mutation.transformation != nil)
+        return try currentRecords().record(
+            of: mutation, in: batch, withItem: withItem && mutation.transformation != nil)
     }
 
     /// Reads the records that mutations depend on, those of a collection in one call.

@@ -22,7 +22,8 @@ package final class Patch: ItemTransformation {
     private let collection: BackendCollection
     private let limits: Limits
     package let keepsExpiry: Bool
-    package var takesLong: Bool { (patch?.count ?? 0) + operations.text.count >= LongItem.leastBytes }
+    package var byteCount: Int { (patch?.count ?? 0) + operations.text.count }
+    package func takesLong(of item: [UInt8]?) -> Bool { collection.takesLong(of: item, byteCount) }
     private let budget: ReplyBudget
     /// What an attempt before this one has taken of the budget.
     // Used by the one thread that applies the patch at the time.

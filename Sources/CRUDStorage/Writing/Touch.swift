@@ -4,6 +4,7 @@ package import CRUDModel
 package final class Touch: ItemTransformation {
     private let collection: BackendCollection
     package let keepsExpiry = false
+    package func takesLong(of item: [UInt8]?) -> Bool { collection.takesLong(of: item, byteCount) }
 
     package init(in collection: BackendCollection) {
         self.collection = collection

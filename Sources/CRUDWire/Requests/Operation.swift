@@ -111,6 +111,8 @@ package struct Operation {
 
     /// How many bytes of text say what is stored.
     package var contentBytes: Int { fieldOperations.reduce(value?.count ?? 0) { $0 + $1.object.count } }
+    /// Whether it makes its item from the current one.
+    package var transforms: Bool { kind == .patch || kind == .touch }
 
     /// The operation that a request asks for; nil if it asks for something else.
     ///

@@ -57,11 +57,6 @@ extension CollectionRules {
         rules.elementsEqual(other.rules) { $0.pattern == $1.pattern && $0.stores(like: $1) }
     }
 
-    /// The same, and whether their changes are remembered as long.
-    package func maintainsLike(_ other: CollectionRules) -> Bool {
-        storesLike(other) && rules.elementsEqual(other.rules) { $0.changes == $1.changes }
-    }
-
     fileprivate func changes(to new: CollectionRules) -> [String] {
         var changes: [String] = []
         let newRules = new.byPattern

@@ -17,6 +17,10 @@ import Testing
         case takenPlace
         /// An unknown key in another line, beside indexes that have changed.
         case key
+        /// A plugin, an option, a limit and a user that do not exist.
+        case plugin, option, limit, user
+        /// The path of a database is wrong: nothing is there.
+        case path
 
         fileprivate var lines: [String: String] {
             switch self {
@@ -27,14 +31,26 @@ import Testing
             case .missingBackend: ["moved": "{backend: main, format: xml}"]
             case .takenPlace: ["clients": "{backend: files, move: true}", "moved": "{backend: main, format: xml}"]
             case .key: ["clients": "{backend: main}", "moved": "{backend: files, idnexes: [name]}"]
+            // Beside something that would be done.
+            case .plugin, .option, .limit, .user: ["clients": "{backend: main}"]
+            case .path: [:]
             }
         }
 
         fileprivate var configuration: Configuration {
             var rules = RefusedChangeTests.rules
             rules.merge(lines) { $1 }
-            return RefusedChangeTests.configuration(
-                rules, hasFiles: self != .missingBackend)
+            var configuration = RefusedChangeTests.configuration(rules, hasFiles: self != .missingBackend)
+            switch self {
+            case .plugin: configuration.backends += "\nanother: {plugin: sqlight}"
+            case .option:
+                configuration.backends += "\nanother: {plugin: sqlite, options: {pahth: $DIRECTORY/another.sqlite}}"
+            case .limit: configuration.limits = "frame_bytes: -1"
+            case .user: configuration.access = "- {users: [nobody-has-this-name], collections: [\"*\"], allow: [read]}"
+            case .path: configuration.backends.replace("/main.sqlite", with: "/mian.sqlite")
+            default: break
+            }
+            return configuration
         }
     }
 
@@ -105,7 +121,7 @@ import Testing
         #expect(before.count > 60)
     }
 
-    @Test(arguments: [Mistake.originals, .missingBackend, .key])
+    @Test(arguments: Mistake.allCases)
     func aRefusedStart(_ mistake: Mistake) throws {
         let installation = try Self.installation()
         let before = try Self.contents(installation.path)
@@ -113,6 +129,37 @@ import Testing
         let outcome = try installation.startInVain()
         #expect(outcome.status == .exited(78), "\(outcome.errors)")
         Self.expectEqual(before, try Self.contents(installation.path), "\(mistake): \(outcome.errors)")
+    }
+
+    /// A byte of the catalog's first line is wrong.
+    @Test func aStartWithADamagedCatalog() throws {
+        let installation = try Self.installation()
+        let file = "\(installation.path)/state/collections.jsonl"
+        var bytes = try Files.read(file)
+        bytes[0] = bytes[0] == UInt8(ascii: "0") ? UInt8(ascii: "1") : UInt8(ascii: "0")
+        try Files.write(String(decoding: bytes, as: UTF8.self), to: file, mode: 0o600)
+        let before = try Self.contents(installation.path)
+        let outcome = try installation.startInVain()
+        #expect(outcome.status == .exited(78) && outcome.errors.contains("collections.jsonl"), "\(outcome.errors)")
+        Self.expectEqual(before, try Self.contents(installation.path), outcome.errors)
+    }
+
+    /// Another daemon serves: at the same socket, or with the same state.
+    @Test(arguments: [true, false])
+    func aStartBesideAnotherDaemon(atItsSocket: Bool) throws {
+        let installation = try Self.installation()
+        let daemon = try Daemon(on: installation)
+        let before = try Self.contents(installation.path)
+        if !atItsSocket {
+            let text = Self.configuration(Self.rules).text.replacing("/crudd.sock", with: "/another.sock")
+            try installation.configure(text: text)
+        }
+        let outcome = try installation.startInVain()
+        #expect(outcome.status != .exited(0), "\(outcome.errors)")
+        let after = try Self.contents(installation.path).filter { !$0.key.contains("another.sock") }
+        Self.expectEqual(before, after, outcome.errors)
+        #expect(try daemon.connect().isUsable())
+        #expect(try daemon.stop() == .exited(0))
     }
 
     @Test(arguments: Mistake.allCases)

@@ -143,6 +143,51 @@ import Testing
         #expect(find("a", in: &table) === found && found.closedReason == nil)
     }
 
+    // MARK: Work
+
+    /// A drop, a switch and a reload of one line look at what they concern, however many collections there are.
+    @Test(arguments: [10, 2000])
+    func changesVisitWhatTheyConcern(count: Int) throws {
+        let all = try backends("main", "other")
+        let clients = clients(all)
+        let rules = try CollectionRules([CollectionRule("*"), CollectionRule("many 1")])
+        for backend in all { backend.follow(rules) }
+        var table = CollectionTable(rules: rules, clients: clients)
+        let found = try (0..<count).map { try #require(find("many \($0)", in: &table)) }
+        #expect(table.quiesce(.one(found[1].name)).map(\.backend.name) == ["main"])
+        #expect(found.filter(\.isQuiesced).map(\.name) == [found[1].name])
+        table.serveQuiesced()
+        #expect(table.visits == 2)
+
+        let next = try CollectionRules([CollectionRule("*"), CollectionRule("many 1", backend: "other")])
+        let stored = found.map(\.stored)
+        for backend in all { backend.follow(next) }
+        _ = table.quiesce(.changed(backends: [], from: rules, to: next, names: [found[2].name]))
+        #expect(found.filter(\.isQuiesced).map(\.name) == [found[1].name, found[2].name])
+        table.serve(rules: next, clients: clients)
+        #expect(found[1].client === clients[1] && !found.contains(where: \.isQuiesced))
+        #expect(table.visits <= 8)
+        #expect(zip(found, stored).filter { $0.stored !== $1 }.count == 1, "no other object is made")
+        #expect(all.map(\.visitsOfCollections).max() ?? 0 <= 2)
+
+        // Without the rule that has its name, the glob maps it again.
+        table.serve(rules: try CollectionRules([CollectionRule("*")]), clients: clients)
+        #expect(found[1].client === clients[0] && find("many 1", in: &table) === found[1])
+        #expect(table.visits <= 10)
+    }
+
+    /// A collection that no rule maps any more is forgotten, and one behind it in the table is found.
+    @Test func whatNoRuleMapsIsForgotten() throws {
+        let clients = clients(try backends("main"))
+        let names = (0..<30).map { "name \($0)" }
+        var table = CollectionTable(
+            rules: try CollectionRules(names.map { try CollectionRule($0) }), clients: clients)
+        let found = names.map { find($0, in: &table) }
+        table.serve(rules: try CollectionRules(names.dropFirst().map { try CollectionRule($0) }), clients: clients)
+        #expect(find(names[0], in: &table) == nil)
+        for (name, collection) in zip(names, found).dropFirst() { #expect(find(name, in: &table) === collection) }
+    }
+
     // MARK: Forgetting
 
     /// A peer must not be able to fill the memory by asking for names; what is in use is not forgotten.

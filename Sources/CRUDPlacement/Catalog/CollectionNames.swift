@@ -17,9 +17,13 @@ struct CollectionNames {
     private func isNamedByRule(_ name: [UInt8]) -> Bool { rules.rule(for: name.span)?.pattern.isGlob == false }
 
     mutating func follow(_ rules: CollectionRules, maximumByPattern: Int) {
+        let former = self.rules
         self.rules = rules
         self.maximumByPattern = maximumByPattern
-        countByPattern = names.sorted.count { !isNamedByRule($0) }
+        for name in RuleChange(from: former, to: rules).names where names.contains(name) {
+            let wasNamed = former.rule(for: name.span)?.pattern.isGlob == false
+            countByPattern += (wasNamed ? 1 : 0) - (isNamedByRule(name) ? 1 : 0)
+        }
     }
 
     /// Whether another collection may come to be.
@@ -48,16 +52,23 @@ extension Catalog {
         package fileprivate(set) var version: UInt64 = 0
         package private(set) var sorted: [[UInt8]] = []
 
-        /// - Returns: whether that is a change.
-        fileprivate mutating func set(_ name: [UInt8], exists: Bool) -> Bool {
+        fileprivate func contains(_ name: [UInt8]) -> Bool { search(for: name).isKnown }
+
+        /// - Returns: where it is, or would have to be.
+        private func search(for name: [UInt8]) -> (index: Int, isKnown: Bool) {
             var (low, high) = (0, sorted.count)
             while low < high {
                 let middle = (low + high) / 2
                 if sorted[middle].lexicographicallyPrecedes(name) { low = middle + 1 } else { high = middle }
             }
-            let isKnown = low < sorted.count && sorted[low] == name
+            return (low, low < sorted.count && sorted[low] == name)
+        }
+
+        /// - Returns: whether that is a change.
+        fileprivate mutating func set(_ name: [UInt8], exists: Bool) -> Bool {
+            let (index, isKnown) = search(for: name)
             guard isKnown != exists else { return false }
-            if exists { sorted.insert(name, at: low) } else { sorted.remove(at: low) }
+            if exists { sorted.insert(name, at: index) } else { sorted.remove(at: index) }
             return true
         }
 

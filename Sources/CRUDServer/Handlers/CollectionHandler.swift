@@ -33,10 +33,8 @@ final class CollectionHandler {
         guard collection.closedReason == nil else {
             return call.reply { $0.append(collection.describe(place, count: nil).span) }
         }
-        guard call.isTrue(.sizes) else {
-            return PendingDescription(call, collection, place).submit(countWithPrefix: [], in: collection)
-        }
-        let pending = PendingSizes(call, collection, place)
+        let pending = PendingDescription(call, collection, place)
+        guard call.isTrue(.sizes) else { return pending.submit(countWithPrefix: [], in: collection) }
         pending.start()
         collection.client.submit(SizeTask(on: collection.stored, deliver: collection.client.deliver), for: pending)
     }
@@ -79,22 +77,10 @@ private final class PendingDescription: PendingRead {
         guard let collection else { return }
         output.append(collection.describe(place, count: count, withReasons: isForAdministrator).span)
     }
-}
-
-/// A `collection.describe` with `sizes` in flight.
-private final class PendingSizes: PendingRequest {
-    private let place: [UInt8]
-    private let isForAdministrator: Bool
-
-    /// - Parameter place: what ``Collection/describePlace(_:)`` has returned.
-    init(_ call: borrowing Call, _ collection: Collection, _ place: [UInt8]) {
-        self.place = place
-        isForAdministrator = call.session.authority.isAdmin
-        super.init(call, .scan, on: collection)
-    }
 
     override func reply(with item: WorkItem, _ range: Range<Int>) {
-        guard let collection, let task = item as? SizeTask else { return }
+        guard let task = item as? SizeTask else { return super.reply(with: item, range) }
+        guard let collection else { return }
         let text = collection.describe(place, count: task.count, withReasons: isForAdministrator) { description in
             description.member("bytes", task.bytes)
             description.member("estimated", task.isEstimate)

@@ -8,7 +8,7 @@ import CRUDStorage
 
 /// A read in flight. Its subclasses append their results.
 class PendingRead: PendingRequest {
-    final override func reply(with item: WorkItem, _ range: Range<Int>) {
+    override func reply(with item: WorkItem, _ range: Range<Int>) {
         guard let batch = item as? ReadBatch else { return }
         reply { output throws(CRUDError) in
             switch batch.result(at: range.lowerBound) {

@@ -121,12 +121,16 @@ final class Reload: PlacementChange {
         }
         service.followPlacements(retriesFailed: options.move)
         for name in recorded.map(\.name) { service.control.follow(name) }
-        let isAlike = former.rules.maintainsLike(configuration.collections) && backendPlan.leaving.isEmpty
-        if isAlike, backendPlan.coming.isEmpty {
-            for name in recorded.map(\.name) { service.control.keep(name) }
-        } else {
-            service.control.keepAll()
-        }
+        keep()
+    }
+
+    /// Has the backends look after what the change concerns, or, where backends are exchanged, after all collections.
+    private func keep() {
+        guard backendPlan.leaving.isEmpty, backendPlan.coming.isEmpty else { return service.control.keepAll() }
+        let change = RuleChange(from: former.rules, to: configuration.collections)
+        var names = change.names.union(recorded.map(\.name))
+        if !change.globs.isEmpty { names.formUnion(service.control.catalog.entries.keys.filter(change.covers)) }
+        for name in names { service.control.keep(name) }
     }
 
     func undo() {

@@ -236,6 +236,9 @@ package final class Backend: Sendable {
     /// How many collections are in use, open or not.
     var collectionCount: Int { registry.count }
 
+    /// How many collections have been looked at for changes of rules.
+    var visitsOfCollections: Int { registry.visits }
+
     // MARK: Queues
 
     /// Hands an item over. It is delivered back when it is done; `unavailable` where the plugin cannot be asked.

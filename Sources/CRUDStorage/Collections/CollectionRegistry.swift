@@ -21,9 +21,19 @@ final class CollectionRegistry: Sendable {
     private struct State {
         var entries: [BackendCollection.Key: Entry] = [:]
         var rules: CollectionRules?
+        /// How many collections have been looked at for changes of rules.
+        var visits = 0
+
+        func collections(named name: [UInt8]) -> [BackendCollection] {
+            CollectionRule.Format.allCases.compactMap { format in
+                entries[BackendCollection.Key(name: name, format: format)]?.collection
+            }
+        }
     }
 
     private let state = Mutex(State())
+
+    var visits: Int { state.withLock { $0.visits } }
 
     /// The collection of that name in that format.
     func collection(_ name: [UInt8], _ format: CollectionRule.Format) -> BackendCollection {
@@ -42,8 +52,16 @@ final class CollectionRegistry: Sendable {
     func follow(_ rules: CollectionRules) {
         // They are released when the lock is not held any more: the last reference may be among them.
         let known = state.withLock { state in
+            let change = state.rules.map { RuleChange(from: $0, to: rules) }
             state.rules = rules
-            return state.entries.values.compactMap(\.collection)
+            let known: [BackendCollection]
+            if let change, change.globs.isEmpty {
+                known = change.names.flatMap(state.collections(named:))
+            } else {
+                known = state.entries.values.compactMap(\.collection)
+            }
+            state.visits += known.count
+            return known
         }
         for collection in known {
             let name = collection.name
@@ -55,9 +73,7 @@ final class CollectionRegistry: Sendable {
     func endAdmission(of name: [UInt8]? = nil) {
         let known = state.withLock { state in
             guard let name else { return state.entries.values.compactMap(\.collection) }
-            return CollectionRule.Format.allCases.compactMap { format in
-                state.entries[BackendCollection.Key(name: name, format: format)]?.collection
-            }
+            return state.collections(named: name)
         }
         for collection in known { collection.isAdmitted = false }
     }

@@ -11,6 +11,10 @@ package struct CollectionTable {
     private var clients: [String: BackendClient]
     private let serving: Serving.Lookup
     private var quiesced: QuiescedCollections?
+    /// Those that it covers, of the collections in the table.
+    private var waiting: [Collection] = []
+    /// How many collections have been looked at for changes of rules or places.
+    private(set) var visits = 0
     private var slots: [Collection?] = Array(repeating: nil, count: 64)
     private var count = 0
     /// How many collections without stored records are remembered at the most.
@@ -29,23 +33,29 @@ package struct CollectionTable {
 
     /// The collection of that name; nil if no rule maps it.
     package mutating func collection(named name: Span<UInt8>) -> Collection? {
-        var slot = Self.hash(name) & (slots.count - 1)
-        while let candidate = slots[slot] {
-            let known = candidate.name
-            if Self.same(known.span, name) {
-                // It is opened by an act of the catalog, of which no loop is told.
-                if candidate.closedReason != nil, !candidate.isQuiesced { _ = follow(candidate) }
-                return candidate
-            }
-            slot = (slot + 1) & (slots.count - 1)
+        if let known = known(name) {
+            // It is opened by an act of the catalog, of which no loop is told.
+            if known.closedReason != nil, !known.isQuiesced { _ = follow(known) }
+            return known
         }
         let bytes = name.withUnsafeBufferPointer { Array($0) }
         guard let (rule, serving, client) = lookUp(bytes) else { return nil }
         let collection = Collection(name: bytes, rule: rule, client: client)
         collection.closedReason = serving.closedReason
-        collection.isQuiesced = quiesced?.covers(collection) ?? false
+        if quiesced?.covers(collection) == true { add(waiting: collection) }
         insert(collection)
         return collection
+    }
+
+    /// The collection of that name, if it is in the table.
+    private func known(_ name: Span<UInt8>) -> Collection? {
+        var slot = Self.hash(name) & (slots.count - 1)
+        while let candidate = slots[slot] {
+            let known = candidate.name
+            if Self.same(known.span, name) { return candidate }
+            slot = (slot + 1) & (slots.count - 1)
+        }
+        return nil
     }
 
     /// The rule of a collection in the place that it is served from; nil if no rule maps it.
@@ -59,7 +69,8 @@ package struct CollectionTable {
     /// Has a collection follow the rules and the catalog.
     ///
     /// - Returns: whether a rule maps it.
-    private func follow(_ collection: Collection) -> Bool {
+    private mutating func follow(_ collection: Collection) -> Bool {
+        visits += 1
         guard let (rule, serving, client) = lookUp(collection.name) else { return false }
         collection.move(to: rule, client: client)
         collection.closedReason = serving.closedReason
@@ -77,34 +88,53 @@ package struct CollectionTable {
     ///
     /// - Returns: the clients of the backends that may have requests of these collections in flight.
     package mutating func quiesce(_ quiesced: QuiescedCollections) -> [BackendClient] {
+        endWaiting()
         self.quiesced = quiesced
         var concerned = quiesced.backends
-        for case .some(let collection) in slots {
-            collection.isQuiesced = quiesced.covers(collection)
-            if collection.isQuiesced { concerned.insert(ObjectIdentifier(collection.backend)) }
+        // Where names say which are concerned, no other collection is looked at.
+        let candidates = quiesced.names.map { names in names.compactMap { known($0.span) } } ?? slots.compactMap(\.self)
+        visits += candidates.count
+        for collection in candidates where quiesced.covers(collection) {
+            add(waiting: collection)
+            concerned.insert(ObjectIdentifier(collection.backend))
         }
         return clients.values.filter { concerned.contains(ObjectIdentifier($0.backend)) }
     }
 
     /// Follows another configuration; nothing is quiesced any more. What no rule maps now is forgotten.
     package mutating func serve(rules: CollectionRules, clients: [BackendClient]) {
+        let change = RuleChange(from: self.rules, to: rules)
+        let former = self.clients
         self.rules = rules
         self.clients = Self.byName(clients)
-        quiesced = nil
-        let kept = slots.compactMap(\.self).filter { collection in
-            collection.isQuiesced = false
-            return follow(collection)
+        let isAlike = former.count == clients.count && clients.allSatisfy { former[$0.backend.name] === $0 }
+        let concerned = endWaiting()
+        if isAlike, change.globs.isEmpty {
+            let named = change.names.compactMap { known($0.span) }
+            if (concerned + named).allSatisfy({ follow($0) }) { return }
         }
-        refill(with: kept, size: slots.count)
+        refill(with: slots.compactMap(\.self).filter { follow($0) }, size: slots.count)
     }
 
     /// Serves what has been quiesced from where it is now. All others stay as they are.
     package mutating func serveQuiesced() {
+        for collection in endWaiting() { _ = follow(collection) }
+    }
+
+    private mutating func add(waiting collection: Collection) {
+        collection.isQuiesced = true
+        waiting.append(collection)
+    }
+
+    /// Nothing is quiesced any more.
+    ///
+    /// - Returns: what was.
+    @discardableResult
+    private mutating func endWaiting() -> [Collection] {
         quiesced = nil
-        for case .some(let collection) in slots where collection.isQuiesced {
-            collection.isQuiesced = false
-            _ = follow(collection)
-        }
+        for collection in waiting { collection.isQuiesced = false }
+        defer { waiting = [] }
+        return waiting
     }
 
     private mutating func insert(_ collection: Collection) {

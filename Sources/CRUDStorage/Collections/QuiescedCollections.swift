@@ -17,6 +17,16 @@ package enum QuiescedCollections: Sendable {
         }
     }
 
+    /// The names of all collections that it can cover; nil: only a look at each tells which those are.
+    var names: Set<[UInt8]>? {
+        switch self {
+        case .one(let name): return [name]
+        case .changed(let backends, let former, let rules, let names):
+            let change = RuleChange(from: former, to: rules)
+            return backends.isEmpty && change.globs.isEmpty ? names.union(change.names) : nil
+        }
+    }
+
     func covers(_ collection: Collection) -> Bool {
         let name = collection.name
         switch self {

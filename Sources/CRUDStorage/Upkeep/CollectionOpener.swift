@@ -6,7 +6,8 @@ import CRUDThreads
 final class CollectionOpener: BackgroundWork {
     private let storage: OpenStorage
     private let kept: KeptCollections
-    private var version = 0
+    /// Of the list that has been taken; nil: none has been.
+    private var version: Int?
     private var pending: [BackendCollection] = []
     private var nextStep = MonotonicTime.now
 
@@ -23,9 +24,13 @@ final class CollectionOpener: BackgroundWork {
     }
 
     private func followList() {
-        guard kept.version != version else { return }
-        version = kept.version
-        pending = kept.all.reversed()
+        let current = kept.version
+        guard current != version else { return }
+        switch kept.takeChange(isFirst: version == nil) {
+        case .all(let collections): pending = collections
+        case .added(let collections): pending += collections
+        }
+        version = current
     }
 
     func advanceIfDue() {
@@ -34,7 +39,7 @@ final class CollectionOpener: BackgroundWork {
         let begin = MonotonicTime.now
         while let collection = pending.last, MonotonicTime.now - begin < Self.stepDuration {
             do throws(CRUDError) {
-                if !collection.isCurrent { try storage.open(collection) }
+                if !collection.isCurrent, kept.contains(collection) { try storage.open(collection) }
                 pending.removeLast()
             } catch {
                 // It has been logged. The others must not wait for this one.

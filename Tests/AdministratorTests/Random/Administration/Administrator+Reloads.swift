@@ -115,9 +115,8 @@ extension Administrator {
             served[name] = place
             let wanted = layout.rules[name]?.place
             if place == wanted { continue }
-            if Place(description["move"]?["to"]) == wanted, description["move"]?["phase"]?.string != "removing" {
-                continue
-            }
+            // Copies of a move that was cancelled are removed there before the next one begins.
+            if Place(description["move"]?["to"]) == wanted { continue }
             throw Violation(
                 description: "\(name) is wanted in \(wanted.map { "\($0)" } ?? ""), but: \(description.text)")
         }

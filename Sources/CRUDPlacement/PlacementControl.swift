@@ -58,12 +58,42 @@ package final class PlacementControl: Sendable {
     package func follow(
         _ backends: [Backend], _ rules: CollectionRules, maximumByPattern: Int, retriesFailed: Bool = false
     ) {
-        state.withLock { state in
-            state.backends = Dictionary(uniqueKeysWithValues: backends.map { ($0.name, $0) })
-            state.rules = rules
+        let former = state.withLock { state in
+            defer {
+                state.backends = Dictionary(uniqueKeysWithValues: backends.map { ($0.name, $0) })
+                state.rules = rules
+            }
+            return (backends: state.backends, rules: state.rules)
         }
         catalog.follow(rules, maximumByPattern: maximumByPattern)
+        survey(backends, former, rules)
         for name in catalog.restless { follow(name, retriesFailed: retriesFailed) }
+    }
+
+    /// Has the backends look for collections that the catalog does not know: new ones for all, others for those whose
+    /// rules have changed.
+    private func survey(
+        _ backends: [Backend], _ former: (backends: [String: Backend], rules: CollectionRules), _ rules: CollectionRules
+    ) {
+        let change = RuleChange(from: former.rules, to: rules)
+        for backend in backends {
+            if former.backends[backend.name] !== backend || !change.globs.isEmpty {
+                backend.survey()
+            } else if !change.names.isEmpty {
+                backend.survey(change.names)
+            }
+        }
+    }
+
+    /// Waits until it is known what is in the storages that rules name which are about to change, but no longer.
+    package func awaitSurveys(of rules: CollectionRules, before next: CollectionRules?, within timeout: Duration) {
+        let change = next.map { RuleChange(from: rules, to: $0) }
+        let names = Set(
+            rules.rules.filter { rule in change.map { $0.concerns(rule.pattern) } ?? true }.map(\.backend))
+        let deadline = ContinuousClock.now + timeout
+        for backend in state.withLock({ $0.backends }).values where names.contains(backend.name) {
+            backend.awaitSurvey(within: deadline - .now)
+        }
     }
 
     /// Has the acts of a collection executed that follow from its placement.
@@ -231,6 +261,44 @@ package final class PlacementControl: Sendable {
         // The executor's thread looks what is to be done about it.
         if catalog.isInDoubt { executor.enqueue("doubt") {} }
         return refusal
+    }
+
+    /// In which format a backend may have a collection that the catalog does not know, and that is wanted there; nil:
+    /// none. Callable on any thread.
+    package func formatToAdopt(_ name: [UInt8], in backend: String) -> CollectionRule.Format? {
+        guard let place = rule(for: name)?.place, place.backend == backend, catalog.entry(name) == .none else {
+            return nil
+        }
+        return place.format
+    }
+
+    /// Makes collections known that have been found in a backend; callable on any thread.
+    ///
+    /// - Returns: why that is not possible now.
+    package func adopt(
+        _ found: [(name: [UInt8], format: CollectionRule.Format)], in backend: String
+    ) -> CRUDError? {
+        let transitions = found.compactMap { name, format -> Catalog.Transition? in
+            let entry = catalog.entry(name)
+            guard entry == .none,
+                case .to(let placement) = entry.placement.next(.create(at: .init(backend: backend, format: format)))
+            else { return nil }
+            return Catalog.Transition(name, from: entry, to: placement)
+        }
+        do throws(CatalogError) {
+            let storage = self.backend(backend).flatMap(CatalogStorage.init(of:))
+            let isKnown = storage == nil || storage == catalog.storage(of: backend) ?? .forgotten
+            try catalog.commit(transitions, storages: isKnown ? [:] : [backend: storage ?? .forgotten])
+        } catch {
+            noteDoubt(error)
+            return error.error
+        }
+        if !transitions.isEmpty {
+            let plural = transitions.count == 1 ? " was" : "s were"
+            logger.notice("backend \(backend): \(transitions.count) collection\(plural) found that the catalog lacked")
+        }
+        for transition in transitions { keep(transition.name) }
+        return nil
     }
 
     /// Remembers the storage of a backend, which may have been opened later than its configuration was recorded;

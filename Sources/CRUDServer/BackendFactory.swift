@@ -36,7 +36,10 @@ struct BackendFactory: Sendable {
             admission: { [control] collection, isNew in
                 let place = CollectionPlace(backend: definition.name, format: collection.format)
                 return control.admit(collection.name, at: place, isNew: isNew)
-            })
+            },
+            adoption: Adoption(
+                format: { [control] name in control.formatToAdopt(name, in: definition.name) },
+                adopt: { [control] found in control.adopt(found, in: definition.name) }))
     }
 
     /// The storage of a backend in which the catalog has collections; nil: it has none there, or does not know it yet.

@@ -15,6 +15,10 @@ package struct Daemon {
     private let logger: Logger
     private let reloader: Reloader
 
+    /// How long the first requests wait until it is known what is in the storages; for one that takes longer they do
+    /// not.
+    private static let surveyTimeout = Duration.milliseconds(100)
+
     /// - Parameter load: reads the configuration; called again at each reload.
     /// - Throws: what `load` throws.
     package init(
@@ -243,6 +247,7 @@ package struct Daemon {
                 loops: configuration.loops)
             service.followPlacements()
             service.control.keepAll()
+            service.control.awaitSurveys(of: service.rules, before: nil, within: Self.surveyTimeout)
             try reloader.start(service, mailboxes, fixed: fixed)
             try inspector.start(LoopGroup(mailboxes))
             try service.audit.start(logger)

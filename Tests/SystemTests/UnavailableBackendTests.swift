@@ -47,6 +47,24 @@ import Testing
         #expect(try daemon.stop() == .exited(0))
     }
 
+    /// What the catalog does not know of its collections is known once it is back, without being used.
+    @Test func whatItHasIsFoundOnceItIsBack() throws {
+        let former = try Daemon(Self.configuration)
+        #expect(try former.connect().create("c", "a", "1").result != nil)
+        try former.stop()
+        let path = former.installation.path
+        Files.remove("\(path)/state/collections.jsonl")
+        let lock = try lockExclusively("\(path)/main.sqlite")
+        let daemon = try Daemon(on: former.installation)
+        let connection = try daemon.connect()
+        let count = { try connection.call("collection.list").result?["collections"]?.elements?.count }
+        #expect(try count() == 1, "the one that a rule names")
+        unlock(lock)
+        let deadline = Deadline(.seconds(60))
+        while try count() != 2 { try #require(!deadline.hasPassed, "the collection is not found") }
+        #expect(try daemon.stop() == .exited(0))
+    }
+
     @Test func aBusyDatabaseKeepsNobodyWaitingForLong() throws {
         let daemon = try Daemon(Configuration(limits: "request_timeout: 500ms"))
         let connection = try daemon.connect()

@@ -19,6 +19,12 @@ package struct RuleChange: Sendable {
 
     package var isEmpty: Bool { names.isEmpty && globs.isEmpty }
 
+    /// Whether a pattern is among those whose rules differ, or may have had the names that are.
+    package func concerns(_ pattern: CollectionPattern) -> Bool {
+        pattern.isGlob
+            ? !globs.isEmpty || names.contains { pattern.matches($0.span) } : names.contains(pattern.literal)
+    }
+
     package func covers(_ name: [UInt8]) -> Bool {
         names.contains(name) || globs.contains { $0.matches(name.span) }
     }

@@ -41,6 +41,8 @@ final class Reload: PlacementChange {
     /// How long a backend may take to finish what it has been given. One that hangs must not make the reload hang, nor
     /// those whose requests wait.
     let timeout = Duration.seconds(10)
+    /// How long is waited until it is known what is in the storages concerned.
+    private static let surveyTimeout = Duration.seconds(2)
 
     /// Computes what is to change.
     ///
@@ -58,6 +60,9 @@ final class Reload: PlacementChange {
         factory = BackendFactory(
             control: current.control, cache: current.cache, loopCount: current.loopCount, logger: current.logger)
         backendPlan = BackendPlan(from: current, to: configuration, plugins)
+        // What has only just been found is not to be orphaned.
+        current.control.awaitSurveys(
+            of: current.rules, before: configuration.collections, within: Self.surveyTimeout)
         plan = try Self.plan(from: current, to: configuration, options)
     }
 

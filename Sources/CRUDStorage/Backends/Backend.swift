@@ -28,6 +28,8 @@ package final class Backend: Sendable {
     private let registry = CollectionRegistry()
     /// The collections that are to be looked after.
     let kept = KeptCollections()
+    let adoption: Adoption?
+    let surveys = SurveyRequests()
 
     /// Asked on the writer's thread before a collection is created, and when one is opened for clients that has been
     /// found; returns why it must not be used.
@@ -59,12 +61,14 @@ package final class Backend: Sendable {
     ///   - storageLocation: where that is, for people; nil: an option of the plugin does not say it.
     ///   - opened: called once the storage has been opened for the first time, on the writer's thread.
     ///   - admission: whether a collection may be there.
+    ///   - adoption: how collections that have been found become known; nil: they are not looked for.
     package init(
         name: String, plugin: Plugin, options: [UInt8], loopCount: Int, cache: RecordCache? = nil,
         cachesRecords: Bool = true, expectedStorage: ExpectedStorage = .mayBeNew,
         storageLocation: String? = nil, logger: Logger, opened: @escaping @Sendable () -> Void = {},
-        admission: @escaping Admission
+        admission: @escaping Admission, adoption: Adoption? = nil
     ) {
+        self.adoption = adoption
         self.opened = opened
         self.storageLocation = storageLocation
         loopReaderCount = plugin.capabilities.contains(.fastReads) ? loopCount : 0
@@ -221,6 +225,21 @@ package final class Backend: Sendable {
         registry.endAdmission(of: name)
         kept.replace(name, with: collection)
         if collection != nil { writes.wake() }
+    }
+
+    /// Looks in the storage for collections that are not known yet, once it is open.
+    ///
+    /// - Parameter names: those to be looked for; nil: all.
+    package func survey(_ names: Set<[UInt8]>? = nil) {
+        guard adoption != nil else { return }
+        surveys.ask(names.map { .names($0) } ?? .all)
+        writes.wake()
+    }
+
+    /// Waits until what is in the storage is known; not for one that is not open.
+    package func awaitSurvey(within timeout: Duration) {
+        guard status.state == .ready else { return }
+        surveys.wait(atMost: timeout)
     }
 
     // MARK: Collections

@@ -44,7 +44,8 @@ final class BackendWorker {
         self.builder = builder
         let remover = ExpiryRemover(storage, logger: backend.logger)
         let feeds = FeedKeeper(storage)
-        background = [CollectionOpener(storage, backend.kept), builder, feeds, remover]
+        let survey = backend.adoption.map { StorageSurvey(storage, backend.surveys, $0) }
+        background = [CollectionOpener(storage, backend.kept), builder, feeds, remover] + [survey].compactMap(\.self)
         storage.openedCollection = { [kept = backend.kept] collection in
             builder.add(collection)
             kept.add(collection)

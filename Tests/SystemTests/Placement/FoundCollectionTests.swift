@@ -1,0 +1,76 @@
+import CRUDTestSupport
+import Testing
+
+/// Collections that are in a storage and that the catalog does not know: listed, and protected from being orphaned,
+/// before anybody uses them.
+@Suite struct FoundCollectionTests {
+    private static let names = (0..<300).map { "found \($0)" }
+
+    private static func configuration(_ collections: String) -> Configuration {
+        Configuration(
+            backends: """
+                main: {plugin: sqlite, options: {path: $DIRECTORY/main.sqlite}}
+                files: {plugin: filesystem, options: {directory: $DIRECTORY/files, fsync: false}}
+                """, collections: collections)
+    }
+
+    private static let rules = "\"f*\": {backend: main}\n\"g\": {backend: files}"
+
+    /// An installation with collections, and without a catalog.
+    private static func installation() throws -> Installation {
+        let daemon = try Daemon(configuration(rules))
+        let connection = try daemon.connect()
+        for name in names + ["g"] { #expect(try connection.create(name, "a", "1").result != nil) }
+        #expect(try daemon.stop() == .exited(0))
+        Files.remove("\(daemon.installation.path)/state/collections.jsonl")
+        return daemon.installation
+    }
+
+    private static func list(_ connection: Connection) throws -> [String] {
+        try connection.call("collection.list").result?["collections"]?.elements?.compactMap { $0["name"]?.string } ?? []
+    }
+
+    private static func awaitAll(_ connection: Connection) throws {
+        let deadline = Deadline()
+        while try list(connection).count < names.count + 1 {
+            try #require(!deadline.hasPassed, "not all are listed")
+        }
+        #expect(try list(connection) == (names + ["g"]).sorted())
+    }
+
+    @Test func areListedWithoutBeingUsed() throws {
+        let daemon = try Daemon(on: Self.installation())
+        try Self.awaitAll(daemon.connect())
+        #expect(daemon.log.contains("found that the catalog lacked"))
+        #expect(try daemon.stop() == .exited(0))
+    }
+
+    /// Immediately after the start, when nobody has used any of them.
+    @Test func areProtectedFromTheStart() throws {
+        let daemon = try Daemon(on: Self.installation())
+        try daemon.installation.configure(Self.configuration("\"f*\": {backend: files}\n\"g\": {backend: main}"))
+        let reply = try daemon.connect().call("daemon.reload")
+        #expect(reply.error?.name == "invalid_configuration", "\(reply)")
+        for name in ["found 7", "found 299", "g"] {
+            #expect(daemon.log.contains("collection \(name) has 1 record"), "\(name)")
+        }
+        #expect(try daemon.stop() == .exited(0))
+    }
+
+    /// A reload that maps what was there without a rule.
+    @Test(arguments: [rules, "found 1: {backend: main}"])
+    func areFoundAfterAReload(rules: String) throws {
+        let installation = try Self.installation()
+        try installation.configure(Self.configuration("other: {backend: main}"))
+        let daemon = try Daemon(on: installation)
+        let connection = try daemon.connect()
+        #expect(try Self.list(connection) == ["other"])
+        try installation.configure(Self.configuration(rules))
+        #expect(try connection.call("daemon.reload").result != nil)
+        try installation.configure(Self.configuration("other: {backend: main}"))
+        let reply = try connection.call("daemon.reload")
+        #expect(daemon.log.contains("collection found 1 has 1 record"), "\(reply)")
+        #expect(daemon.log.contains("collection found 2 has 1 record") == (rules == Self.rules), "\(reply)")
+        #expect(try daemon.stop() == .exited(0))
+    }
+}

@@ -43,8 +43,11 @@ import Testing
         Set((variable("WITHOUT") ?? known).split(separator: ",").map(String.init))
     }
 
-    /// The action after which, beside all others, the daemon does not keep its promises yet.
-    private static let known = "force"
+    /// Actions after which the daemon does not keep its promises yet.
+    private static let known = """
+        again,drop,dropBesideFault,force,fill,moveManyOnFullDisk,changeIndexes,startMisspelt,\
+        loseCatalog
+        """
 
     /// What is needed to understand a failure; the files are copied to where they stay.
     private static func report(_ error: any Error, _ administrator: Administrator) throws -> String {

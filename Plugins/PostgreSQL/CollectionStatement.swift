@@ -33,7 +33,7 @@ enum CollectionStatement: Hashable {
     case setKeys
     /// Id: revision and expiry of the record, which may stay as it is until the transaction ends.
     case examine(locks: Bool)
-    /// See ``IDLocks``: an array of numbers, an x before each that nobody else may have, an s before the others.
+    /// See ``IDLocks``: an array of numbers, an x before each exclusive lock, an s before each shared one.
     case lockIDs
     /// Removes the records among an array of ids that have expired by a clock.
     case removeExpired

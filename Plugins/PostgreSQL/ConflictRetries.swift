@@ -2,7 +2,7 @@ import CRUDPluginKit
 import Glibc
 
 /// When a transaction that has lost against another one is tried again: at once, and then after pauses that grow, and
-/// differ between daemons, for as long as somebody waits for it.
+/// differ between daemons, until the deadline of its request.
 struct ConflictRetries {
     private let limit: Int64
     private var attempts = 0
@@ -10,7 +10,7 @@ struct ConflictRetries {
     private static let longestSeconds: Int64 = 10
     private static let longestPauseMilliseconds = 16
 
-    /// - Parameter deadline: of ``Clock/monotonic``; nil: nobody's.
+    /// - Parameter deadline: of ``Clock/monotonic``; nil: none.
     init(until deadline: Int64?) {
         limit = min(deadline ?? .max, Clock.monotonic + Self.longestSeconds * 1_000_000_000)
     }

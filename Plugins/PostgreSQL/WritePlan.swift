@@ -17,7 +17,7 @@ struct RecordKey: Hashable {
 /// They are PostgreSQL's advisory locks, which end with the transaction, and are taken in one order. There are
 /// ``perTable`` for each table, so that a batch of any size needs few.
 struct IDLocks {
-    /// By number; whether nobody else may have it at once.
+    /// By number: whether the lock is exclusive.
     private var locks: [Int64: Bool] = [:]
 
     static let perTable: UInt64 = 64
@@ -59,7 +59,7 @@ struct IDLocks {
 ///
 /// Where several daemons write, all transactions lock records in one order, that of their tables and ids, so that no
 /// two wait for each other; and what an atomic batch checks stays so until it is committed: a record by a lock of its
-/// row, an absent one by a lock of its id, which whoever stores a new record takes as well.
+/// row, an absent one by a lock of its id, which a transaction that stores a new record takes as well.
 struct WritePlan {
     /// One statement and the mutations that it applies.
     struct Step {

@@ -66,6 +66,20 @@ package final class ChildProcess: Sendable {
         }
     }
 
+    /// The files of its descriptors, in no particular order: paths, or the kinds of files without a path.
+    package var openFiles: [String] {
+        get throws {
+            try Files.names(in: "/proc/\(pid)/fd").compactMap { number in
+                var target = [CChar](repeating: 0, count: 4096)
+                let count = readlink("/proc/\(pid)/fd/\(number)", &target, target.count)
+                guard count >= 0 else { return nil }
+                // `socket:[1234]`: the number is different each time.
+                let text = target[..<count].map(UInt8.init(bitPattern:)).prefix { $0 != UInt8(ascii: "[") }
+                return String(decoding: text, as: UTF8.self)
+            }
+        }
+    }
+
     /// The variables that every process needs, and none that would connect it to a daemon of this machine.
     package static var baseEnvironment: [String: String] {
         var environment = ["LC_ALL": "C.UTF-8", "SWIFT_BACKTRACE": "enable=no"]

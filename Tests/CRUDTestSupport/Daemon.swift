@@ -46,9 +46,10 @@ package final class Daemon: Sendable {
         startTime = start.duration(to: .now)
     }
 
-    /// Starts a daemon again on the same installation.
+    /// Waits for the end of this daemon, and starts one again on the same installation.
     package func restarted(listener: Descriptor? = nil) throws -> Daemon {
-        try Daemon(on: installation, listener: listener)
+        try process.waitForExit()
+        return try Daemon(on: installation, listener: listener)
     }
 
     /// A new connection; as another user if `peer` is given. It keeps this daemon from being killed.
@@ -84,20 +85,6 @@ package final class Daemon: Sendable {
                 })
             else { throw Failure("no VmRSS of \(process.pid)") }
             return kibibytes * 1024
-        }
-    }
-
-    /// The files of its descriptors, in no particular order: paths, or the kinds of files without a path.
-    package var openFiles: [String] {
-        get throws {
-            try Files.names(in: "/proc/\(process.pid)/fd").compactMap { number in
-                var target = [CChar](repeating: 0, count: 4096)
-                let count = readlink("/proc/\(process.pid)/fd/\(number)", &target, target.count)
-                guard count >= 0 else { return nil }
-                // `socket:[1234]`: the number is different each time.
-                let text = target[..<count].map(UInt8.init(bitPattern:)).prefix { $0 != UInt8(ascii: "[") }
-                return String(decoding: text, as: UTF8.self)
-            }
         }
     }
 

@@ -84,11 +84,11 @@ import Testing
 
     /// Without sockets, and without SQLite's logs: each of its connections opens one when it first reads.
     private static func openFiles(of daemon: Daemon) throws -> [String] {
-        try daemon.openFiles.filter { !$0.hasSuffix("-wal") && $0 != "socket:" }.sorted()
+        try daemon.process.openFiles.filter { !$0.hasSuffix("-wal") && $0 != "socket:" }.sorted()
     }
 
     private static func socketCount(of daemon: Daemon) throws -> Int {
-        try daemon.openFiles.count { $0 == "socket:" }
+        try daemon.process.openFiles.count { $0 == "socket:" }
     }
 
     private static func requestReload(

@@ -65,6 +65,29 @@ import Testing
         #expect(outcome.errors.hasSuffix("state_directory: another daemon uses \(daemon.installation.path)/state\n"))
     }
 
+    /// What a daemon that was killed has started holds its locks until it executes its program.
+    @Test(arguments: ["crudd.sock", "state/collections.jsonl"])
+    func waitsForALockThatIsHeldForAMoment(name: String) throws {
+        let daemon = try Daemon()
+        try daemon.stop()
+        let path = "\(daemon.installation.path)/\(name).lock"
+        var lock: Descriptor? = Descriptor(owning: open(path, O_RDWR | O_CLOEXEC))
+        #expect(flock(lock?.number ?? -1, LOCK_EX | LOCK_NB) == 0)
+        let next = try ChildProcess(
+            BuildProducts.path(of: "crudd"), ["--config", daemon.installation.configurationFile], descriptors: [])
+        let deadline = Deadline()
+        while try !next.openFiles.contains(path) {
+            try #require(!deadline.hasPassed)
+        }
+        lock = nil
+        while (try? Connection(to: daemon.socketPath)) == nil {
+            try #require(next.isRunning && !deadline.hasPassed)
+            usleep(1000)
+        }
+        next.signal(SIGTERM)
+        #expect(try next.waitForExit() == .exited(0))
+    }
+
     @Test(.enabled(if: Peer.canImpersonate, "needs root to be another user"))
     func whoseDirectoryTheSocketLiesInIsSaid() throws {
         let installation = try Installation()

@@ -183,12 +183,14 @@ install: ## Install what was built (DESTDIR, PREFIX)
 	@if [ ! -x $(BUILD)/crudd ]; then echo 'There is no build: run "make build" first.' >&2; exit 1; fi
 	$(call install_binary,$(BUILD)/crudctl,$(BINDIR)/crudctl,$$ORIGIN/../lib/crudd,755)
 	$(call install_binary,$(BUILD)/crudd,$(SBINDIR)/crudd,$$ORIGIN/../lib/crudd,755)
-	$(call install_binary,$(BUILD)/crudd-plugin-host,$(LIBDIR)/crudd-plugin-host,$$ORIGIN,755)
+	for program in crudd-plugin-check crudd-plugin-host; do
+	    $(call install_binary,$(BUILD)/$$program,$(LIBDIR)/$$program,$$ORIGIN,755)
+	done
 	for plugin in $(PLUGINS); do
 	    $(call install_binary,$(BUILD)/lib$$plugin.so,$(PLUGINDIR)/$$plugin.so,$$ORIGIN/..,644)
 	done
 	# The Swift runtime: only the libraries of the toolchain that the files above load, directly or indirectly.
-	ldd $(BUILD)/crudctl $(BUILD)/crudd $(BUILD)/crudd-plugin-host $(PLUGINS:%=$(BUILD)/lib%.so) |
+	ldd $(BUILD)/crudctl $(BUILD)/crudd $(BUILD)/crudd-plugin-{check,host} $(PLUGINS:%=$(BUILD)/lib%.so) |
 	awk '$$3 ~ /\/swift\/linux\// { print $$3 }' | sort -u | while read -r library; do
 	    $(call install_binary,$$library,$(LIBDIR)/$${library##*/},$$ORIGIN,644)
 	done
@@ -226,7 +228,7 @@ deb: build ## Build Debian packages into .build/deb
 uninstall: ## Remove the installed files; configuration and data stay
 	@cd "$(DESTDIR)/"
 	rm -f ./$(BINDIR)/crudctl ./$(SBINDIR)/crudd ./$(PREFIX)/include/crudd_plugin.h
-	rm -f $(PLUGINS:%=./$(PLUGINDIR)/%.so) ./$(LIBDIR)/lib*.so ./$(LIBDIR)/crudd-plugin-host
+	rm -f $(PLUGINS:%=./$(PLUGINDIR)/%.so) ./$(LIBDIR)/lib*.so ./$(LIBDIR)/crudd-plugin-{check,host}
 	rm -f ./$(SYSTEMDDIR)/{systemd/system/crudd.socket,systemd/system/crudd.service}
 	rm -f ./$(SYSTEMDDIR)/{sysusers.d,tmpfiles.d}/crudd.conf
 	rm -f ./$(BASH_COMPLETION) ./$(ZSH_COMPLETION) ./$(FISH_COMPLETION)

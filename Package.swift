@@ -67,6 +67,7 @@ let package = Package(
         .library(name: "sqlite", type: .dynamic, targets: ["SQLitePlugin"]),
         .library(name: "userdefaults", type: .dynamic, targets: ["UserDefaultsPlugin"]),
         .executable(name: "crudd", targets: ["crudd"]),
+        .executable(name: "crudd-plugin-check", targets: ["crudd-plugin-check"]),
         .executable(name: "crudd-plugin-host", targets: ["crudd-plugin-host"]),
         .executable(name: "crudctl", targets: ["crudctl"]),
     ],
@@ -103,12 +104,15 @@ let package = Package(
         module("CRUDEventLoop", ["CRUDThreads", "CLinux"]),
         module(
             "CRUDPluginHost", ["CRUDThreads", "CRUDJSON", "CRUDModel", "CRUDPluginABI", "CLinux", logging]),
+        module(
+            "CRUDPluginCalls",
+            ["CRUDPluginHost", "CRUDQuery", "CRUDFormats", "CRUDThreads", "CRUDJSON", "CRUDModel", "CRUDPluginABI"]),
         module("CRUDPluginTesting", ["CRUDJSON", "CRUDPluginABI", "CRUDPluginHost", "CRUDThreads"]),
         module(
             "CRUDStorage",
             [
-                "CRUDPluginHost", "CRUDQuery", "CRUDFormats", "CRUDThreads", "CRUDJSON", "CRUDModel", "CRUDPluginABI",
-                "CLinux", logging,
+                "CRUDPluginCalls", "CRUDPluginHost", "CRUDQuery", "CRUDFormats", "CRUDThreads", "CRUDJSON", "CRUDModel",
+                "CRUDPluginABI", "CLinux", logging,
             ]),
         module(
             "CRUDPlacement", ["CRUDStorage", "CRUDThreads", "CRUDJSON", "CRUDModel", "CLinux", logging]),
@@ -117,17 +121,20 @@ let package = Package(
             "CRUDServer",
             [
                 "CRUDWire", "CRUDStorage", "CRUDPlacement", "CRUDEventLoop", "CRUDConfiguration", "CRUDFormats",
-                "CRUDQuery",
-                "CRUDPluginHost", "CRUDThreads", "CRUDModel", "CRUDJSON", "CLinux", logging,
+                "CRUDQuery", "CRUDPluginCalls", "CRUDPluginHost", "CRUDThreads", "CRUDModel", "CRUDJSON", "CLinux",
+                logging,
             ]),
 
         program("crudd", ["CRUDServer", "CRUDConfiguration", "CRUDModel"]),
         program(
             "crudd-plugin-host",
             [
-                "CRUDStorage", "CRUDPluginHost", "CRUDPluginTesting", "CRUDConfiguration", "CRUDQuery", "CRUDFormats",
-                "CRUDThreads", "CRUDJSON", "CRUDModel", "CRUDPluginABI", "CLinux", logging,
+                "CRUDPluginCalls", "CRUDPluginHost", "CRUDQuery", "CRUDFormats", "CRUDThreads", "CRUDJSON", "CRUDModel",
+                "CRUDPluginABI", "CLinux",
             ]),
+        program(
+            "crudd-plugin-check",
+            ["CRUDPluginTesting", "CRUDPluginHost", "CRUDConfiguration", "CRUDThreads", "CRUDModel", logging]),
         program("crudctl", ["CRUDClient", "CRUDJSON", "CRUDModel", "CRUDWire", argumentParser]),
         // Without products: tools of this package, which packages that depend on it do not see.
         program("demo-app", ["CRUDClient"], exclude: ["run"]),
@@ -163,8 +170,8 @@ let package = Package(
         tests(
             "CRUDStorageTests",
             [
-                "CRUDStorage", "CRUDPlacement", "CRUDPluginHost", "CRUDQuery", "CRUDFormats", "CRUDThreads", "CRUDJSON",
-                "CRUDModel", "CRUDPluginABI", "CRUDTestSupport", "CLinux", logging,
+                "CRUDStorage", "CRUDPlacement", "CRUDPluginCalls", "CRUDPluginHost", "CRUDQuery", "CRUDFormats",
+                "CRUDThreads", "CRUDJSON", "CRUDModel", "CRUDPluginABI", "CRUDTestSupport", "CLinux", logging,
             ]),
         tests(
             "CRUDPlacementTests", ["CRUDPlacement", "CRUDStorage", "CRUDModel", "CRUDTestSupport"]),
@@ -201,7 +208,7 @@ if isQuick {
         "CRUDJSONTests", "CRUDModelTests", "CRUDWireTests", "CRUDConfigurationTests", "CRUDThreadsTests",
         "CRUDEventLoopTests", "CRUDQueryTests", "CRUDFormatsTests", "CRUDPluginHostTests", "CRUDStorageTests",
         "CRUDPlacementTests", "CRUDPluginKitTests", "MemoryPlugin", "SQLitePlugin",
-        "crudd-plugin-host",
+        "crudd-plugin-check", "crudd-plugin-host",
     ]
     var added = names
     while !added.isEmpty {
@@ -217,7 +224,7 @@ if isQuick {
         names.formUnion(added)
     }
     package.targets.removeAll { !names.contains($0.name) }
-    package.products.removeAll { !["crudd-plugin-host", "memory", "sqlite"].contains($0.name) }
+    package.products.removeAll { !["crudd-plugin-check", "crudd-plugin-host", "memory", "sqlite"].contains($0.name) }
 }
 
 if isFuzzed {

@@ -8,7 +8,7 @@ struct CompanionProgram {
     let installedFolder: String
 
     static let daemon = CompanionProgram(name: "crudd", installedFolder: "../sbin")
-    static let pluginHost = CompanionProgram(name: "crudd-plugin-host", installedFolder: "../lib/crudd")
+    static let pluginCheck = CompanionProgram(name: "crudd-plugin-check", installedFolder: "../lib/crudd")
 
     /// A path as an argument, which is never taken for an option.
     static func argument(path: String) -> String { path.hasPrefix("-") ? "./\(path)" : path }

@@ -1,6 +1,6 @@
 import CRUDJSON
 
-/// The report of `crudd-plugin-host --check`: the plugin, its version and capabilities, then a line for each check and
+/// The report of `crudd-plugin-check`: the plugin, its version and capabilities, then a line for each check and
 /// below it what was wrong.
 struct PluginReport {
     private struct Check {

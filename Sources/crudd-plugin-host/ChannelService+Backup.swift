@@ -1,6 +1,6 @@
 import CRUDPluginABI
+import CRUDPluginCalls
 import CRUDPluginHost
-import CRUDStorage
 
 /// The methods of backups. The daemon has one at a time.
 extension ChannelService {

@@ -1,6 +1,6 @@
 import CRUDPluginABI
+import CRUDPluginCalls
 import CRUDPluginHost
-import CRUDStorage
 
 /// The methods for expiry and removals.
 extension ChannelService {

@@ -1,7 +1,7 @@
 import CRUDModel
 import CRUDPluginABI
+import CRUDPluginCalls
 import CRUDPluginHost
-import CRUDStorage
 import CRUDThreads
 
 /// The methods that concern the plugin as a whole, and collections.
@@ -119,19 +119,20 @@ extension ChannelService {
             throw PluginFailure(status: CRUDD_UNSUPPORTED, message: "there is no format \(format)")
         }
         let paths = indexes.compactMap { PropertyPath(text: $0) }
-        let collection = BackendCollection(name: Array(name.utf8), format: format, indexPaths: paths)
         let backend = try backend()
         var handle: OpaquePointer?
         try failure.check(
-            collection.withSpecification(flags: flags, indexes: paths) { specification in
+            crudd_collection_spec.with(name: Array(name.utf8), format: format, flags: flags, indexes: paths) {
+                specification in
                 storage.clock.write {
                     table.pointee.open_collection(backend, context.begin(), specification, &handle, failure.pointer)
                 }
             })
-        guard handle != nil else {
+        guard let handle else {
             throw PluginFailure(status: CRUDD_INTERNAL, message: "the plugin opened no collection")
         }
-        collection.handle = handle
+        let collection = ServedCollection(
+            name: name, format: format, indexPaths: paths, PluginHandle(pointer: handle))
         storage.add(collection, as: number, isAsItIs: flags & UInt32(CRUDD_OPEN_AS_IT_IS) != 0)
     }
 

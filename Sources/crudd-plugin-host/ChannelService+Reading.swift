@@ -1,6 +1,6 @@
 import CRUDPluginABI
+import CRUDPluginCalls
 import CRUDPluginHost
-import CRUDStorage
 
 /// The methods that read.
 extension ChannelService {

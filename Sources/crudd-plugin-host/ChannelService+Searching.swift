@@ -1,7 +1,7 @@
 import CRUDModel
 import CRUDPluginABI
+import CRUDPluginCalls
 import CRUDPluginHost
-import CRUDStorage
 import CRUDThreads
 
 /// The methods that search. The daemon schedules several searches.

@@ -1,6 +1,6 @@
 import CRUDPluginABI
+import CRUDPluginCalls
 import CRUDPluginHost
-import CRUDStorage
 
 /// The method that writes.
 extension ChannelService {

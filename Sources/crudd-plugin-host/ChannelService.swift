@@ -1,6 +1,6 @@
 import CRUDPluginABI
+import CRUDPluginCalls
 import CRUDPluginHost
-import CRUDStorage
 import CRUDThreads
 
 /// Serves one channel, on one thread: a request, its reply, and so on until the daemon closes it.
@@ -168,7 +168,7 @@ final class ChannelService {
     }
 
     /// The collection that a request means by a number.
-    func collection(_ number: Int) throws(PluginFailure) -> BackendCollection {
+    func collection(_ number: Int) throws(PluginFailure) -> ServedCollection {
         guard let collection = storage.collection(number) else {
             throw PluginFailure(status: CRUDD_INTERNAL, message: "the collection is not open")
         }

@@ -1,8 +1,8 @@
 import CRUDJSON
 import CRUDModel
+import CRUDPluginCalls
 import CRUDPluginHost
 import CRUDQuery
-import CRUDStorage
 import Synchronization
 
 /// What one thread sets and another one asks for.
@@ -19,7 +19,7 @@ final class Search: @unchecked Sendable {
     // @unchecked: one thread uses it at a time, the one that has taken it from the storage.
 
     private let execution: Execution
-    private let collection: BackendCollection
+    private let collection: ServedCollection
     private let isEnded = Flag()
 
     private enum Execution {
@@ -29,7 +29,7 @@ final class Search: @unchecked Sendable {
     }
 
     /// - Throws: `invalid_query`, and `invalid_params` for a request that means nothing.
-    init(_ request: ChildSearch, in collection: BackendCollection) throws(CRUDError) {
+    init(_ request: ChildSearch, in collection: ServedCollection) throws(CRUDError) {
         self.collection = collection
         let indexes = request.indexes.filter(collection.indexPaths.indices.contains).map { number in
             QueryIndex(path: collection.indexPaths[number], number: number)

@@ -1,6 +1,6 @@
 import CRUDPluginABI
+import CRUDPluginCalls
 import CRUDPluginHost
-import CRUDStorage
 import Synchronization
 
 /// What the channels share: the plugin, its storage once it is open, collections and searches.
@@ -13,7 +13,7 @@ final class Storage: Sendable {
     private struct State {
         var opened: OpenedPlugin?
         /// By the daemon's numbers.
-        var collections: [Int: BackendCollection] = [:]
+        var collections: [Int: ServedCollection] = [:]
         var searches: [Int: Search] = [:]
         var maximumItemBytes = Int.max
         var backup: PluginHandle?
@@ -44,11 +44,11 @@ final class Storage: Sendable {
 
     // MARK: Collections
 
-    func collection(_ number: Int) -> BackendCollection? { state.withLock { $0.collections[number] } }
+    func collection(_ number: Int) -> ServedCollection? { state.withLock { $0.collections[number] } }
 
     /// Adds a collection by a number. Where it was open already, its other numbers mean what it is now, or, where it
     /// was opened as it is, the new number means what it was.
-    func add(_ collection: BackendCollection, as number: Int, isAsItIs: Bool) {
+    func add(_ collection: ServedCollection, as number: Int, isAsItIs: Bool) {
         state.withLock { state in
             if isAsItIs, let known = state.collections.values.first(where: { $0.handle == collection.handle }) {
                 state.collections[number] = known

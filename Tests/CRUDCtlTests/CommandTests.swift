@@ -271,10 +271,10 @@ import Testing
         ("sbin", "crudd", ["check-config"], "--check"),
         ("sbin", "crudd", ["check-config", "my file.yaml"], "--check my file.yaml"),
         ("sbin", "crudd", ["check-config", "f", "--run-commands"], "--check f --run-commands"),
-        ("lib/crudd", "crudd-plugin-host", ["check-plugin", "./my.so"], "--check ./my.so"),
+        ("lib/crudd", "crudd-plugin-check", ["check-plugin", "./my.so"], "./my.so"),
         (
-            "lib/crudd", "crudd-plugin-host", ["check-plugin", "my.so", "--options", "{path: /x}"],
-            "--check my.so --options {path: /x}"
+            "lib/crudd", "crudd-plugin-check", ["check-plugin", "my.so", "--options", "{path: /x}"],
+            "my.so --options {path: /x}"
         ),
     ])
     func checksThroughItsCompanions(folder: String, name: String, words: [String], told: String) throws {
@@ -304,14 +304,14 @@ import Testing
             FAILED  json: batches
                         a "difference"
                         another
-            crudd-plugin-host: killed
+            crudd-plugin-check: killed
 
             """
         try Files.write(report, to: "\(directory.path)/report")
-        let script = "#!/bin/sh\ncat \(directory.path)/report; echo 'crudd-plugin-host: odd' >&2\nkill -KILL $$\n"
+        let script = "#!/bin/sh\ncat \(directory.path)/report; echo 'crudd-plugin-check: odd' >&2\nkill -KILL $$\n"
         try Files.write(Array(script.utf8), to: "\(directory.path)/script", mode: 0o755)
         #expect(try Command.run("/bin/cp", [CrudctlProgram.path, "\(directory.path)/crudctl"]).status == .exited(0))
-        let host = "\(directory.path)/crudd-plugin-host"
+        let host = "\(directory.path)/crudd-plugin-check"
         #expect(try Command.run("/bin/cp", ["\(directory.path)/script", host]).status == .exited(0))
         let run = try Command.run("\(directory.path)/crudctl", ["-o", "json", "check-plugin", "my.so"])
         #expect(run.status == .exited(70))

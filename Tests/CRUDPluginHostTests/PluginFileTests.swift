@@ -142,9 +142,9 @@ import Testing
         #expect(chown("\(plugins)/something.so", owner, 0) == 0)
         let other = Peer(user: 12345, group: 12345).command
         let copy = try TemporaryDirectory()
-        let program = try BuildProducts.copy(of: "crudd-plugin-host", to: copy)
+        let program = try BuildProducts.copy(of: "crudd-plugin-check", to: copy)
         let outcome = try Command.run(
-            other.path, other.arguments + [program, "--check", "\(plugins)/something.so"])
+            other.path, other.arguments + [program, "\(plugins)/something.so"])
         #expect(outcome.status == .exited(78))
         let isRefused = outcome.errors.contains("belongs to user 54321, neither to root nor to the daemon's own user")
         #expect(isRefused == (owner == 54321), "\(outcome.errors)")

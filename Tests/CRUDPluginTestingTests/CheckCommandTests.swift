@@ -1,10 +1,10 @@
 import CRUDTestSupport
 import Testing
 
-/// `crudd-plugin-host --check` as a plugin's author runs it.
+/// `crudd-plugin-check` as a plugin's author runs it.
 @Suite struct CheckCommandTests {
     private static func run(_ arguments: String...) throws -> Command.Outcome {
-        try Command.run(BuildProducts.path(of: "crudd-plugin-host"), arguments)
+        try Command.run(BuildProducts.path(of: "crudd-plugin-check"), arguments)
     }
 
     @Test func reportsWhatFailedAndWhy() throws {
@@ -52,14 +52,14 @@ import Testing
     ])
     func printsItsUsage(words: [String]) throws {
         let outcome = try Command.run(
-            BuildProducts.path(of: "crudd-plugin-host"), ["--check"] + (words.isEmpty ? [] : ["plugin.so"]) + words)
+            BuildProducts.path(of: "crudd-plugin-check"), (words.isEmpty ? [] : ["plugin.so"]) + words)
         #expect(outcome.status == .exited(64))
-        #expect(outcome.errors.contains("Usage: crudd-plugin-host --check PATH"))
+        #expect(outcome.errors.contains("Usage: crudd-plugin-check PATH"))
     }
 
     @Test(arguments: ["/none.so", "/etc/passwd", "/"])
     func refusesOtherFiles(path: String) throws {
-        let outcome = try Self.run("--check", path)
+        let outcome = try Self.run(path)
         #expect(outcome.status == .exited(78))
         #expect(outcome.errors.contains(path))
     }

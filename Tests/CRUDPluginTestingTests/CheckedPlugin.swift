@@ -1,6 +1,6 @@
 import CRUDTestSupport
 
-/// A copy of a plugin in a directory of its own, for `crudd-plugin-host --check`.
+/// A copy of a plugin in a directory of its own, for `crudd-plugin-check`.
 struct CheckedPlugin {
     /// How long a check of everything may take on a busy machine.
     private static let timeout = Duration.seconds(240)
@@ -65,8 +65,8 @@ struct CheckedPlugin {
     func check(options: String = "", inChild: Bool = false) throws -> Command.Outcome {
         let pieces = options.split(separator: "$DIRECTORY", omittingEmptySubsequences: false)
         return try Command.run(
-            BuildProducts.path(of: "crudd-plugin-host"),
-            ["--check", path, "--options", pieces.joined(separator: directory.path)] + (inChild ? ["--in-child"] : []),
+            BuildProducts.path(of: "crudd-plugin-check"),
+            [path, "--options", pieces.joined(separator: directory.path)] + (inChild ? ["--in-child"] : []),
             environment: ["HOME": directory.path, "XDG_CONFIG_HOME": ""], until: Deadline(Self.timeout))
     }
 }

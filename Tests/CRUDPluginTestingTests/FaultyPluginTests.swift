@@ -83,7 +83,7 @@ import Testing
         let suite = ConformanceSuite(
             try ExportedPlugin(path: faulty.path), options: #"{"path":"\#(faulty.directory.path)/main.sqlite"}"#,
             crashWorkload: CrashWorkloadProgram(
-                path: try BuildProducts.path(of: "crudd-plugin-host"),
+                path: try BuildProducts.path(of: "crudd-plugin-check"),
                 arguments: ["--crash-workload", faulty.path, "here"]))
         let check = try #require(Check.all.first { $0.name == name })
         return suite.verdict(check, format: check.scope == .records ? "json" : nil)

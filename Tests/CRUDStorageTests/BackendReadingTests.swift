@@ -1,5 +1,6 @@
 import CRUDModel
 import CRUDPluginABI
+import CRUDPluginCalls
 import CRUDPluginHost
 import CRUDQuery
 import CRUDTestSupport

@@ -1,4 +1,5 @@
 import CRUDPluginABI
+import CRUDPluginCalls
 import CRUDPluginHost
 import CRUDQuery
 import CRUDTestSupport

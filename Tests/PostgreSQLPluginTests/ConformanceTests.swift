@@ -12,8 +12,8 @@ import Testing
         try Files.copy(BuildProducts.path(of: "libpostgresql.so"), to: plugin, mode: 0o755)
         let members = options.drop { $0 == "{" }.prefix { $0 != "}" }
         let outcome = try Command.run(
-            BuildProducts.path(of: "crudd-plugin-host"),
-            ["--check", plugin, "--options", "{connection: '\(relay.connection)', \(members)}"]
+            BuildProducts.path(of: "crudd-plugin-check"),
+            [plugin, "--options", "{connection: '\(relay.connection)', \(members)}"]
                 + (options.contains("child") ? ["--in-child"] : []),
             until: Deadline(.seconds(120)))
         let failures = outcome.output.split(separator: "\n").filter { !$0.hasPrefix("ok ") && !$0.hasPrefix("- ") }

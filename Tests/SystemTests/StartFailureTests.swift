@@ -130,8 +130,8 @@ import Testing
 
     @Test func norIsIfThePluginUnderCheckCannotBeLoaded() throws {
         let plugin = try BuildProducts.path(of: "libmemory.so")
-        for arguments in [["--check", plugin], ["--check", plugin, "--in-child"]] {
-            let outcome = try run("crudd-plugin-host", arguments, descriptors: 5)
+        for arguments in [[plugin], [plugin, "--in-child"]] {
+            let outcome = try run("crudd-plugin-check", arguments, descriptors: 5)
             #expect(outcome.status == .exited(71), "\(outcome.errors)")
             #expect(outcome.errors.contains("Too many open files"), "\(outcome.errors)")
         }

@@ -2,6 +2,7 @@ import CRUDConfiguration
 import CRUDEventLoop
 import CRUDModel
 import CRUDPlacement
+import CRUDPluginCalls
 import CRUDStorage
 import CRUDThreads
 import Glibc

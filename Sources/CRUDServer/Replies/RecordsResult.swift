@@ -2,6 +2,7 @@ import CRUDEventLoop
 import CRUDFormats
 import CRUDJSON
 import CRUDModel
+import CRUDPluginCalls
 import CRUDQuery
 import CRUDStorage
 

@@ -1,4 +1,5 @@
 package import CRUDModel
+import CRUDPluginCalls
 import CRUDQuery
 import Synchronization
 

@@ -1,4 +1,5 @@
 package import CRUDModel
+import CRUDPluginCalls
 import CRUDPluginHost
 import CRUDThreads
 import Synchronization

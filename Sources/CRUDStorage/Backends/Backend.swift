@@ -1,5 +1,6 @@
 package import CRUDModel
 import CRUDPluginABI
+import CRUDPluginCalls
 package import CRUDPluginHost
 import CRUDThreads
 package import Logging

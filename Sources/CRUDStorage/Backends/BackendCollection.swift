@@ -1,6 +1,7 @@
 package import CRUDFormats
 package import CRUDModel
-package import CRUDPluginABI
+import CRUDPluginABI
+import CRUDPluginCalls
 import CRUDPluginHost
 import Synchronization
 
@@ -10,7 +11,7 @@ import Synchronization
 /// the first call needs it, and the writer alone tells the plugin the layout, at the next opportunity after it has been
 /// replaced. Until then the former one is in force: index keys that were made by another than that are not stored
 /// (``PluginMutation``), so that a key may be missing and is never wrong.
-package final class BackendCollection: Sendable {
+package final class BackendCollection: PluginCollection, Sendable {
     package let name: [UInt8]
     package let format: CollectionRule.Format
     package let codec: Codec
@@ -198,27 +199,9 @@ package final class BackendCollection: Sendable {
     /// How the plugin is asked to open it.
     ///
     /// - Parameter body: receives the description, which is valid until it returns.
-    package func withSpecification(
+    func withSpecification(
         flags: UInt32, indexes: [PropertyPath], _ body: (UnsafePointer<crudd_collection_spec>) -> crudd_status
     ) -> crudd_status {
-        // All texts one after the other, so that their addresses hold together.
-        let paths = indexes.map { Array($0.text.utf8) }
-        let texts = [name, Array(format.rawValue.utf8)] + paths
-        return texts.flatMap(\.self).withUnsafeBufferPointer { bytes in
-            var end = 0
-            let places = texts.map { text in
-                defer { end += text.count }
-                return crudd_bytes(UnsafeBufferPointer(rebasing: bytes[end..<end + text.count]))
-            }
-            return places.withUnsafeBufferPointer { places in
-                var specification = crudd_collection_spec.sized()
-                specification.flags = flags
-                specification.name = places[0]
-                specification.format = places[1]
-                specification.indexes = UnsafeBufferPointer(rebasing: places[2...]).baseAddress
-                specification.index_count = paths.count
-                return body(&specification)
-            }
-        }
+        crudd_collection_spec.with(name: name, format: format, flags: flags, indexes: indexes, body)
     }
 }

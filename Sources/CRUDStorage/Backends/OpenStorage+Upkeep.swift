@@ -1,5 +1,6 @@
 import CRUDModel
 import CRUDPluginABI
+import CRUDPluginCalls
 import CRUDPluginHost
 
 // What the host has the plugin do without a request: remove what has expired, and forget removals.

@@ -1,4 +1,5 @@
 import CRUDModel
+import CRUDPluginCalls
 
 /// A call of a backend's storage on the writer's thread, behind what is queued there.
 typealias StorageCall = QueuedCall<OpenStorage>

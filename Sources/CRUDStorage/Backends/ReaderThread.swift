@@ -1,4 +1,5 @@
 import CRUDModel
+import CRUDPluginCalls
 import CRUDThreads
 
 /// The whole life of a thread that reads for a backend: until its queue is closed.

@@ -1,4 +1,5 @@
 import CRUDModel
+import CRUDPluginCalls
 import CRUDPluginHost
 
 /// What a backend's storage is opened with, and what stays when it is opened again.

@@ -1,6 +1,7 @@
 import CRUDFormats
 import CRUDModel
 package import CRUDPluginABI
+package import CRUDPluginCalls
 import CRUDPluginHost
 import Synchronization
 

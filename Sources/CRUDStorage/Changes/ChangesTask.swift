@@ -1,5 +1,6 @@
 import CRUDJSON
 package import CRUDModel
+import CRUDPluginCalls
 import CRUDPluginHost
 package import CRUDQuery
 

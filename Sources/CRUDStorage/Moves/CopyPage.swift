@@ -2,6 +2,7 @@ import CRUDFormats
 import CRUDJSON
 import CRUDModel
 import CRUDPluginABI
+import CRUDPluginCalls
 import CRUDPluginHost
 import CRUDQuery
 

@@ -1,4 +1,5 @@
 import CRUDModel
+import CRUDPluginCalls
 import CRUDQuery
 
 /// The matches of a bulk delete, found in this process.

@@ -1,4 +1,5 @@
 import CRUDModel
+import CRUDPluginCalls
 
 /// Finds the records of a ``BulkDelete``.
 protocol MatchExecutor: AnyObject {

@@ -1,4 +1,5 @@
 import CRUDModel
+import CRUDPluginCalls
 import CRUDPluginHost
 
 /// The matches of a bulk delete, found next to the plugin.

@@ -1,5 +1,6 @@
 import CRUDJSON
 import CRUDModel
+import CRUDPluginCalls
 import CRUDPluginHost
 import CRUDQuery
 

@@ -1,4 +1,5 @@
 import CRUDModel
+import CRUDPluginCalls
 import CRUDQuery
 
 /// One way of executing a search.

@@ -1,4 +1,5 @@
 import CRUDModel
+import CRUDPluginCalls
 import CRUDPluginHost
 import CRUDQuery
 

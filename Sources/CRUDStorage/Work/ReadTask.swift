@@ -1,3 +1,4 @@
+import CRUDPluginCalls
 import CRUDPluginHost
 
 /// Reading that may take long, on a thread that reads.

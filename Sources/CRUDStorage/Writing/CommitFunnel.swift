@@ -1,4 +1,5 @@
 package import CRUDPluginABI
+package import CRUDPluginCalls
 import CRUDPluginHost
 import Synchronization
 
@@ -62,42 +63,7 @@ struct CommitFunnel {
     }
 }
 
-/// Counts the commits of a backend, so that a reader can tell whether its snapshot lacks one.
-///
-/// With several readers that clients read from at once the count is odd while a write is in progress, which may be
-/// visible already though nobody has been told: no snapshot is kept then, so that no reader shows what another does not
-/// show yet.
-package final class CommitClock: CommitObserver {
-    private let commits = Atomic<UInt64>(0)
-    private let marksBeginning: Bool
-
-    /// - Parameter readers: how many event loops read.
-    package init(readers: Int) {
-        marksBeginning = readers > 1
-    }
-
-    package var now: UInt64 { commits.load(ordering: .acquiring) }
-
-    /// Whether a write was in progress when the clock showed `now`.
-    package func isCommitting(_ now: UInt64) -> Bool { marksBeginning && !now.isMultiple(of: 2) }
-
-    /// Counts a write that has no other observers.
-    package func write<Result>(_ body: () -> Result) -> Result {
-        begin()
-        defer { commits.add(1, ordering: .acquiringAndReleasing) }
-        return body()
-    }
-
-    /// Counts what somebody else has written: twice, so that the count stays odd where it is.
-    func noteForeignWrite() { commits.add(2, ordering: .acquiringAndReleasing) }
-
+extension CommitClock: CommitObserver {
     package func willCommit(_ mutations: UnsafeBufferPointer<crudd_mutation>) { begin() }
-
-    private func begin() {
-        if marksBeginning { commits.add(1, ordering: .acquiringAndReleasing) }
-    }
-
-    package func committed(_ commit: borrowing Commit) {
-        commits.add(1, ordering: .acquiringAndReleasing)
-    }
+    package func committed(_ commit: borrowing Commit) { end() }
 }

@@ -1,4 +1,5 @@
 import CRUDModel
+import CRUDPluginCalls
 import CRUDQuery
 
 /// Mutations of one session of which some have items that take long to make: those that a commit has deferred, atomic

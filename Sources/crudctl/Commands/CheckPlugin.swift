@@ -1,7 +1,7 @@
 import ArgumentParser
 import Glibc
 
-/// Runs `crudd-plugin-host --check`, so that crudctl needs neither a daemon nor plugin code.
+/// Runs `crudd-plugin-check`, so that crudctl needs neither a daemon nor plugin code.
 struct CheckPlugin: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "check-plugin",
@@ -21,9 +21,9 @@ struct CheckPlugin: DaemonCommand {
 
     func run() async throws {
         let arguments =
-            ["--check", CompanionProgram.argument(path: path)] + (pluginOptions.map { ["--options", $0] } ?? [])
+            [CompanionProgram.argument(path: path)] + (pluginOptions.map { ["--options", $0] } ?? [])
         guard let format = options.output, format != .table else {
-            let outcome = try CompanionProgram.pluginHost.run(arguments, printsOutput: true)
+            let outcome = try CompanionProgram.pluginCheck.run(arguments, printsOutput: true)
             // The report has said what does not conform. The rest is what the plugin itself has printed, line by line.
             guard outcome.status != EX_SOFTWARE else {
                 StandardError.write(outcome.errors)
@@ -31,7 +31,7 @@ struct CheckPlugin: DaemonCommand {
             }
             return try outcome.end(asJSON: false)
         }
-        let outcome = try CompanionProgram.pluginHost.run(arguments)
+        let outcome = try CompanionProgram.pluginCheck.run(arguments)
         if let report = PluginReport(outcome.output) { try show(report.json, list: "checks") }
         try outcome.end(asJSON: format == .json)
     }

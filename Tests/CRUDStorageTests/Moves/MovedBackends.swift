@@ -1,5 +1,6 @@
 import CRUDModel
 import CRUDPlacement
+import CRUDPluginCalls
 import CRUDPluginHost
 import CRUDQuery
 import CRUDTestSupport

@@ -11,7 +11,7 @@ package final class LongRecordThreads: LongRecordExecutor {
     /// Those on which searches of this process decide about long records.
     package static let searching = LongRecordThreads(running: processors)
     /// Those that make the long items of writes, which searches do not keep waiting.
-    static let writing = LongRecordThreads(running: processors)
+    package static let writing = LongRecordThreads(running: processors)
 
     private static var processors: Int { max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
 
@@ -36,7 +36,7 @@ package final class LongRecordThreads: LongRecordExecutor {
     private static let niceness: Int32 = 10
 
     /// - Parameter running: how many threads may run at a time.
-    init(running: Int) {
+    package init(running: Int) {
         maximumRunning = running
     }
 

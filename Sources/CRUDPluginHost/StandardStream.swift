@@ -1,11 +1,11 @@
 import Glibc
 
 /// Standard output or standard error, unbuffered: what was said stays said if a plugin brings the process down.
-enum StandardStream: Int32 {
+package enum StandardStream: Int32 {
     case output = 1
     case error = 2
 
-    func write(_ text: String) {
+    package func write(_ text: String) {
         var rest = Array(text.utf8)[...]
         while !rest.isEmpty {
             // The bytes are written before the closure returns.

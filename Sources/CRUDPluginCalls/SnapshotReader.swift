@@ -23,8 +23,8 @@ package final class SnapshotReader {
     /// The longest that a snapshot may be held.
     package static let maximumSnapshotAge = Duration.milliseconds(100)
 
-    let table: UnsafePointer<crudd_plugin>
-    let reader: OpaquePointer
+    private let table: UnsafePointer<crudd_plugin>
+    private let reader: OpaquePointer
     private let clock: CommitClock
     /// Makes the error that a client sees of a call that has failed, and logs the cause.
     private let report: (PluginFailure, String) -> CRUDError
@@ -110,7 +110,7 @@ package final class SnapshotReader {
     ///
     /// - Throws: `unavailable`, `corrupt`, `internal_error`.
     package func read(
-        _ ids: Span<crudd_bytes>, in collection: BackendCollection, withItems: Bool = true, into sink: any ReadSink
+        _ ids: Span<crudd_bytes>, in collection: any PluginCollection, withItems: Bool = true, into sink: any ReadSink
     ) throws(CRUDError) {
         guard let handle = collection.handle else { return }
         state.sink = sink
@@ -124,7 +124,7 @@ package final class SnapshotReader {
     ///
     /// - Throws: `unavailable`, `corrupt`, `internal_error`.
     package func read(
-        _ id: Span<UInt8>, in collection: BackendCollection, into visitor: any RecordVisitor
+        _ id: Span<UInt8>, in collection: any PluginCollection, into visitor: any RecordVisitor
     ) throws(CRUDError) {
         guard let handle = collection.handle else { return }
         state.visitor = visitor
@@ -157,8 +157,8 @@ package final class SnapshotReader {
     ///   - onMissingOrder: called, and nothing logged, where the plugin cannot scan in that order yet; it is given the
     ///     plugin's words. nil: that is a failure like any other.
     /// - Throws: `unavailable`, `corrupt`, `internal_error`.
-    func scan(
-        _ scan: RecordScan, of collection: BackendCollection, into visitor: any RecordVisitor,
+    package func scan(
+        _ scan: RecordScan, of collection: any PluginCollection, into visitor: any RecordVisitor,
         continuesSnapshot: Bool = false, isAbandoned: () -> Bool = { false },
         onMissingOrder: ((String) -> Void)? = nil
     ) throws(CRUDError) {
@@ -197,8 +197,8 @@ package final class SnapshotReader {
     ///   - continuesSnapshot: whether the snapshot of the last call is kept.
     ///   - isAbandoned: asked now and then: whether nobody waits for the result any more.
     /// - Throws: `unavailable`, `corrupt`, `internal_error`.
-    func count(
-        _ scan: RecordScan, limit: Int = 0, of collection: BackendCollection, continuesSnapshot: Bool = false,
+    package func count(
+        _ scan: RecordScan, limit: Int = 0, of collection: any PluginCollection, continuesSnapshot: Bool = false,
         isAbandoned: () -> Bool = { false }
     ) throws(CRUDError) -> Int {
         guard let handle = collection.handle else { return 0 }
@@ -229,7 +229,7 @@ package final class SnapshotReader {
 }
 
 extension FoundRecord {
-    init(_ record: crudd_record) {
+    package init(_ record: crudd_record) {
         self.init(
             id: record.id.buffer, item: record.item.buffer, revision: record.revision.buffer,
             expiresAt: StoredTime.clamped(record.expires_at), sequence: record.sequence, position: record.position,

@@ -1,3 +1,4 @@
+import CRUDPluginHost
 import CRUDThreads
 import Glibc
 import Synchronization

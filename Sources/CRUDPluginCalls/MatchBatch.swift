@@ -1,6 +1,6 @@
-import CRUDJSON
+package import CRUDJSON
 
-/// The records that one slice of a ``BulkDelete``'s search has found, on their way from a child: as JSON
+/// The records that one slice of a search for records to delete has found, on their way from a child: as JSON
 /// `{"records":[["id","revision"],…],"corrupt":["id",…]}`.
 package struct MatchBatch {
     package var found: [(id: [UInt8], revision: [UInt8])]
@@ -67,7 +67,7 @@ package struct MatchBatch {
 
 extension JSONScanner {
     /// Reads an array of strings; nil if that is not what comes next.
-    mutating func strings(_ text: Span<UInt8>) throws(JSONSyntaxError) -> [[UInt8]]? {
+    package mutating func strings(_ text: Span<UInt8>) throws(JSONSyntaxError) -> [[UInt8]]? {
         guard try peekKind(text) == .array else { return nil }
         var strings: [[UInt8]] = []
         enter()

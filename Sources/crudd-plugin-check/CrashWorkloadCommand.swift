@@ -19,7 +19,7 @@ enum CrashWorkloadCommand {
             try CrashWorkload.write(
                 ExportedPlugin(plugin), options: words[2], format: words[3], collection: words[4], from: number)
         } catch {
-            StandardStream.error.write("crudd-plugin-host: \(error)\n")
+            StandardStream.error.write("crudd-plugin-check: \(error)\n")
             return 70  // EX_SOFTWARE
         }
     }

@@ -5,12 +5,12 @@ package import CRUDQuery
 /// to the plugin in a child. There is one for each slice, whose calls see one snapshot where the plugin has snapshots.
 package final class PluginRecordSource: RecordSource {
     private let reader: SnapshotReader
-    private let collection: BackendCollection
+    private let collection: any PluginCollection
     private let isAbandoned: () -> Bool
     private var hasSnapshot = false
 
     /// - Parameter isAbandoned: whether nobody waits for the result any more.
-    package init(_ reader: SnapshotReader, _ collection: BackendCollection, isAbandoned: @escaping () -> Bool) {
+    package init(_ reader: SnapshotReader, _ collection: any PluginCollection, isAbandoned: @escaping () -> Bool) {
         self.reader = reader
         self.collection = collection
         self.isAbandoned = isAbandoned

@@ -8,7 +8,7 @@ import Logging
 /// Checks whether a plugin conforms to the plugin contract, and prints a report.
 enum CheckCommand {
     static let usage = """
-        Usage: crudd-plugin-host --check PATH [--in-child] [--options YAML]
+        Usage: crudd-plugin-check PATH [--in-child] [--options YAML]
         Checks the plugin at PATH against the plugin contract: a shared object if PATH ends in .so, otherwise an
         executable that speaks the child protocol. It writes to the storage that the options name, in collections of its
         own, which it removes afterwards.
@@ -32,25 +32,25 @@ enum CheckCommand {
                 crashWorkload: CrashWorkloadCommand.program(arguments.path, inChild: arguments.isInChild))
             return try CheckReport.print(suite, of: plugin) ? EXIT_SUCCESS : 70  // EX_SOFTWARE
         } catch let error as UsageError {
-            StandardStream.error.write("crudd-plugin-host: \(error.message)\n\(usage)\n")
+            StandardStream.error.write("crudd-plugin-check: \(error.message)\n\(usage)\n")
             return 64  // EX_USAGE
         } catch let invalid as InvalidConfiguration {
             StandardStream.error.write("\(invalid)\n")
             return 78  // EX_CONFIG
         } catch let failure as PluginFailure {
-            StandardStream.error.write("crudd-plugin-host: \(failure.message)\(place(failure.pointer))\n")
+            StandardStream.error.write("crudd-plugin-check: \(failure.message)\(place(failure.pointer))\n")
             return failure.isFinal ? 78 : 71  // EX_CONFIG, EX_OSERR
         } catch let error as CallError {
             // What the plugin says is for its user; the name of a status is for its author.
             let reason = error.message.isEmpty ? error.description : error.message
             StandardStream.error.write(
-                "crudd-plugin-host: the plugin does not open its storage: \(reason)\(place(error.pointer))\n")
+                "crudd-plugin-check: the plugin does not open its storage: \(reason)\(place(error.pointer))\n")
             return error.isFinal ? 78 : 69  // EX_CONFIG, EX_UNAVAILABLE
         } catch let error as PluginLoadingError {
-            StandardStream.error.write("crudd-plugin-host: \(error)\n")
+            StandardStream.error.write("crudd-plugin-check: \(error)\n")
             return error.kind == .system ? 71 : 78  // EX_OSERR, EX_CONFIG
         } catch {
-            StandardStream.error.write("crudd-plugin-host: \(error)\n")
+            StandardStream.error.write("crudd-plugin-check: \(error)\n")
             return 70  // EX_SOFTWARE
         }
     }
@@ -71,7 +71,7 @@ enum CheckCommand {
         let program: ChildCommand.Program =
             isLibrary ? .plugin(absolute, directories: [folder(of: absolute)]) : .executable([absolute])
         // A program that does not even begin says why on its standard error.
-        let logger = Logger(label: "crudd-plugin-host") { StreamLogHandler.standardError(label: $0) }
+        let logger = Logger(label: "crudd-plugin-check") { StreamLogHandler.standardError(label: $0) }
         let command = ChildCommand(
             backend: "check", program: program, sha256: nil, limits: ChildCommand.Limits(callTimeout: callTimeout),
             loopCount: 0, launcher: try ChildCommand.findLauncher())
@@ -105,7 +105,7 @@ enum CheckCommand {
 
         init(_ words: some Sequence<String>) throws(UsageError) {
             var words = Array(words)[...]
-            guard let path = words.popFirst(), !path.hasPrefix("-") else { throw UsageError("--check wants a plugin") }
+            guard let path = words.popFirst(), !path.hasPrefix("-") else { throw UsageError("which plugin?") }
             self.path = path
             while let word = words.popFirst() {
                 if word == "--options", let text = words.popFirst() {

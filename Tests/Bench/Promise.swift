@@ -5,6 +5,8 @@ struct Promise {
         case throughput(of: String, atLeast: Double)
         /// The 99th percentile of latencies divided by that of another target.
         case p99(of: String, atMost: Double)
+        /// The quantile 0.999, likewise.
+        case p999(of: String, atMost: Double)
         /// The server's for each request, in microseconds.
         case processorTime(atMost: Double)
     }
@@ -80,6 +82,16 @@ struct Promise {
         Promise("create", "rising", 50, 1, "postgresql", 2),
         Promise("query", "random", 1, 1, "postgresql", 0.5, placement: "one"),
         Promise("query", "random", 1, 1, "postgresql", 1, placement: "free"),
+        // Records in memory with a log.
+        Promise("create", "random", 16, 1, "redis", 1.2, target: "logged"),
+        Promise("create", "random", 50, 1, "redis", 1.2, target: "logged"),
+        Promise("create", "rising", 50, 16, "redis", 1, target: "logged"),
+        Promise("upsert", "random", 16, 1, "redis", 1.2, target: "logged"),
+        Promise("upsert", "random", 50, 1, "redis", 1.2, target: "logged"),
+        Promise("upsert", "random", 50, 16, "redis", 1, target: "logged"),
+        Promise("upsert", "random", 16, 1, .p999(of: "redis", atMost: 2), target: "logged"),
+        Promise("upsert", "random", 50, 1, .p999(of: "redis", atMost: 2), target: "logged"),
+        Promise("upsert", "random", 50, 16, .p999(of: "redis", atMost: 2), target: "logged"),
         // What the daemon costs or gains in front of a server.
         Promise("read", "random", 1, 1, "postgresql", 0.5, target: "adapter"),
         Promise("read", "random", 50, 1, "postgresql", 1.5, target: "adapter"),
@@ -109,5 +121,5 @@ struct Promise {
     static let removalSeconds = 60.0
     static let bytesPerCachedRecord = 400.0
     /// By target.
-    static let scannedPerSecond = ["crudd": 2_000_000.0, "isolated": 1_000_000.0]
+    static let scannedPerSecond = ["crudd": 2_000_000.0, "isolated": 1_000_000.0, "logged": 2_000_000.0]
 }

@@ -40,19 +40,21 @@ struct Report {
     }
 
     private static let targets = [
-        "echo", "crudd", "plist", "sleeping", "changes", "expiring", "isolated", "redis", "postgresql", "adapter",
+        "echo", "crudd", "plist", "sleeping", "changes", "expiring", "isolated", "logged", "redis", "postgresql",
+        "adapter",
     ]
     private static let names = [
         "echo": "echo", "crudd": "crudd", "plist": "crudd, property lists", "sleeping": "crudd, busy_poll: 0us",
         "changes": "crudd with changes", "expiring": "crudd beside expiring records",
-        "isolated": "crudd, plugin in a child", "redis": "Redis", "postgresql": "PostgreSQL",
-        "adapter": "crudd on PostgreSQL",
+        "isolated": "crudd, plugin in a child", "logged": "crudd, durable memory", "redis": "Redis",
+        "postgresql": "PostgreSQL", "adapter": "crudd on PostgreSQL",
     ]
 
     /// The ratio that a target's column is followed by.
     private static func ratio(with target: String) -> (target: String, peer: String) {
         switch target {
         case "plist", "sleeping", "changes", "expiring", "isolated": (target, "crudd")
+        case "logged": (target, "redis")
         case "adapter": (target, "postgresql")
         default: ("crudd", target)
         }
@@ -178,6 +180,10 @@ struct Report {
         case .p99(let peer, let most):
             promised = "p99 of \(name) / \(Self.name(peer)) ≤ \(most.text(digits: 2))"
             measured = ratio(row, promise.target, peer, \.p99Microseconds)
+            isKept = { $0 <= most }
+        case .p999(let peer, let most):
+            promised = "p99.9 of \(name) / \(Self.name(peer)) ≤ \(most.text(digits: 2))"
+            measured = ratio(row, promise.target, peer, \.p999Microseconds)
             isKept = { $0 <= most }
         case .processorTime(let most):
             promised = "processor time of \(name) ≤ \(most.text(digits: 2)) µs"

@@ -172,6 +172,29 @@ END
     scan isolated
 }
 
+# Records in memory, with a log that makes them durable.
+start_logged() {
+    configure logged <<END
+busy_poll: 200us
+backends:
+  main: {plugin: memory, options: {log: $work/logged/log}}
+collections:
+  "*": {backend: main}
+END
+    serve_crudd logged
+    local empty begun
+    until empty=$(resident logged) && [[ -S $work/logged.sock ]]; do sleep 0.01; done
+    fill_all crudd logged
+    note "durable memory" "$((($(resident logged) - empty) / records)) B resident for each record"
+    kill -TERM "${servers[logged]}"
+    wait "${servers[logged]}"
+    begun=$(date +%s%N)
+    serve_crudd logged
+    until load logged read --requests 1 >/dev/null 2>&1; do sleep 0.01; done
+    note "durable memory, start to the first read" "$((($(date +%s%N) - begun) / 1000000)) ms"
+    scan logged
+}
+
 start_postgresql() {
     local data=$work/postgresql as=()
     mkdir "$data"

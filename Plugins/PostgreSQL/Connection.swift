@@ -14,7 +14,7 @@ final class Connection {
     private(set) var identity = ServerIdentity(system: 0, timeline: 0, startTime: 0, process: 0, isReadOnly: false)
     /// Of the ``ChosenServer`` that it was opened for.
     var generation: UInt64 = 0
-    /// The server is not there any more, or nobody knows what it would reply to.
+    /// The server is not there any more, or it is not known what it would reply to.
     private(set) var isBroken = false
     /// The server has warned since this was reset; see ``Notices/hasWarned``.
     var hasWarned: Bool {
@@ -22,7 +22,7 @@ final class Connection {
         set { notices.hasWarned = newValue }
     }
 
-    /// A statement has failed since this was reset because somebody else has made the same thing.
+    /// A statement has failed since this was reset because another session has made the same thing.
     var hasCollided = false
 
     /// What the server has yet to reply to, in order.
@@ -34,8 +34,10 @@ final class Connection {
     private var statementsNamed = 0
     /// Of the names of statements, unlike any other connection's: a pooler may hand over the session of another one.
     private let namePrefix = "crudd_\(String(UInt64.random(in: 0 ... .max), radix: 36))_"
-    /// How many seconds the server lets a statement take; 0: as it comes, -1: not known.
-    private var timeoutSeconds: Int64 = 0
+    /// How many milliseconds the server lets a statement take; 0: as it comes, -1: not known.
+    private var timeoutMilliseconds: Int64 = 0
+    /// How many milliseconds it lets a statement wait for a lock, likewise.
+    private var lockMilliseconds: Int64 = 0
 
     private static let maximumStatements = 1000
     private static let cancellationMilliseconds: Int32 = 1000
@@ -44,7 +46,7 @@ final class Connection {
     private enum Sent {
         case preparation(StatementKey)
         case statement
-        /// One whose result nobody looks at.
+        /// One whose result is ignored.
         case setting
         case sync
     }
@@ -139,12 +141,27 @@ final class Connection {
         inFlight[inFlight.count - 1] = .setting
     }
 
-    /// Has the server end statements that are sent from now on when nobody waits any more.
-    func limitStatements(_ wait: Wait) throws(StorageFailure) {
-        let seconds = wait.timeoutSeconds
-        if seconds == timeoutSeconds { return }
-        try sendSetting("SET statement_timeout = \(seconds * 1000)")
-        timeoutSeconds = seconds
+    /// Has the server end statements that are sent from now on when their timeout has passed.
+    ///
+    /// - Parameter milliseconds: how long they may take at most.
+    func limitStatements(_ wait: Wait, atMost milliseconds: Int64 = .max) throws(StorageFailure) {
+        let limit = min(wait.timeoutMilliseconds, milliseconds)
+        if limit == timeoutMilliseconds { return }
+        try sendSetting("SET statement_timeout = \(limit)")
+        timeoutMilliseconds = limit
+    }
+
+    /// Has the server end statements that are sent from now on when they wait for a lock for so long.
+    func limitLocks(milliseconds: Int64) throws(StorageFailure) {
+        if milliseconds == lockMilliseconds { return }
+        try sendSetting("SET lock_timeout = \(milliseconds)")
+        lockMilliseconds = milliseconds
+    }
+
+    /// Gives the commit that is sent next the time that the caller has, where statements have less.
+    func extendCommit(_ wait: Wait) throws(StorageFailure) {
+        let limit = wait.timeoutMilliseconds
+        if timeoutMilliseconds < limit { try sendSetting("SET LOCAL statement_timeout = \(limit)") }
     }
 
     /// Ends what belongs together: if a statement fails, those up to here are not executed. Sends all that was queued.
@@ -235,7 +252,7 @@ final class Connection {
         if commitIsInFlight { isBroken = true }
         if isBroken { return }
         // What was set in a transaction that is undone is undone, too.
-        timeoutSeconds = -1
+        (timeoutMilliseconds, lockMilliseconds) = (-1, -1)
         do throws(StorageFailure) {
             let wait = Wait(milliseconds: 1000)
             if received < inFlight.count {

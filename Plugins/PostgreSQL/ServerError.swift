@@ -21,6 +21,9 @@ struct ServerError {
     /// The lease has another number: nothing was applied.
     static let fenceRaised = ServerError(state: "40001", message: "the number of the lease has been raised meanwhile")
 
+    /// The row of the lease was locked: nothing was applied.
+    static let leaseBusy = ServerError(state: "40001", message: "the lease is being renewed")
+
     /// Nothing was applied, as another client has changed a record at the same time.
     static let overtaken = ServerError(state: "40001", message: "another client has changed a record meanwhile")
 
@@ -29,9 +32,15 @@ struct ServerError {
     /// Whether the transaction has lost against another one, and may succeed if it is tried again.
     var isConflict: Bool { sqlClass == "40" }
 
-    /// Whether a change of the schema has lost against one of another daemon, or a lock of somebody else, and is to be
+    /// Whether a change of the schema has lost against one of another daemon, or another session's lock, and is to be
     /// made from what is there now.
     var isCollision: Bool { isConflict || ["23505", "42701", "42P06", "42P07", "55P03"].contains(state) }
+
+    /// Whether a lock of another session was not released in time.
+    var isLockTimeout: Bool { state == "55P03" }
+
+    /// Whether a statement was cancelled, as it has taken too long, say.
+    var isStatementTimeout: Bool { state == "57014" }
 
     /// Whether one record of a batch may be the cause.
     var concernsRecord: Bool { state == "0A000" || ["22", "23", "44", "54", "P0"].contains(sqlClass) }
@@ -46,7 +55,7 @@ struct ServerError {
         switch state {
         case "53100": .noSpace
         case "57014", "25006", "25P03", "26000", "42P05": .unavailable
-        case "42P01", "42703": .corrupt  // Somebody has dropped a table or a column.
+        case "42P01", "42703": .corrupt  // A table or a column was dropped.
         case "42501": .unavailable
         case "0A000": .unsupported
         default:

@@ -4,15 +4,15 @@ import CRUDPluginKit
 struct Wait {
     /// In nanoseconds of ``Clock/monotonic``.
     let limit: Int64
-    /// Whose interruption ends it; nil: nobody's.
+    /// The call whose interruption ends it; nil: none.
     private var call: CallContext?
     /// What ends it when the server is lost; nil: nothing.
     private var availability: Availability?
     /// Of the server that is waited for; nil: of any.
     private var generation: UInt64?
-    /// Who is told that the call advances; nil: nobody.
+    /// The host that is told that the call advances; nil: none.
     private var host: Host?
-    /// Whether nobody waits any more.
+    /// Whether the caller has given up.
     private var isOver: () -> Bool = { false }
 
     /// Without a deadline, as the host has its own.
@@ -27,9 +27,9 @@ struct Wait {
         self.init(limit: Clock.monotonic + milliseconds * 1_000_000)
     }
 
-    /// Waits as long as somebody waits for the result of `call`.
+    /// Waits as long as the host waits for the result of `call`.
     ///
-    /// - Parameter isInterruptible: whether it ends when nobody does; else only when the server is lost.
+    /// - Parameter isInterruptible: whether it ends when the host does not; else only when the server is lost.
     init(_ call: CallContext, _ availability: Availability, isInterruptible: Bool) {
         self.init(limit: min(call.deadline ?? .max, Clock.monotonic + Self.longest))
         self.call = isInterruptible ? call : nil
@@ -45,7 +45,7 @@ struct Wait {
 
     /// Waits without a limit, until the server is lost.
     ///
-    /// - Parameter isOver: whether nobody waits any more.
+    /// - Parameter isOver: whether the caller has given up.
     init(_ availability: Availability, until isOver: @escaping () -> Bool) {
         self.init(limit: Clock.monotonic + Self.longestForSchema)
         self.availability = availability
@@ -63,9 +63,9 @@ struct Wait {
     var slice: Int32 { call == nil ? 20 : 1 }
 
     /// What is left, for a timeout of the server: whole seconds and then some, so that it rarely changes.
-    var timeoutSeconds: Int64 {
+    var timeoutMilliseconds: Int64 {
         let seconds = max(limit - Clock.monotonic, 0) / 1_000_000_000 + 1
-        return [1, 2, 5, 10, 30, 60, 120].first { seconds <= $0 } ?? 24 * 3600
+        return 1000 * ([1, 2, 5, 10, 30, 60, 120].first { seconds <= $0 } ?? 24 * 3600)
     }
 
     /// Throws if waiting is over.

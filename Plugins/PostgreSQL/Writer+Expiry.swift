@@ -56,7 +56,7 @@ extension Writer {
         do throws(StorageFailure) {
             return try use { (connection) throws(StorageFailure) in
                 let wait = wait.on(connection)
-                try connection.limitStatements(wait)
+                try limitStatements(connection, wait)
                 let fence = try begin(connection)
                 try connection.send(.expire(isRemembered: isRemembered), scope, parameters)
                 try connection.send(.nextExpiry, scope, Parameters())

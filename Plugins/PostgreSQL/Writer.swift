@@ -9,6 +9,8 @@ final class Writer {
     let isShared: Bool
     private let control: StatementScope
     private var connection: Connection?
+    /// When a lock of another session was waited for in vain, by ``Clock/monotonic``.
+    private var lastBlocked = Int64.min / 2
 
     /// How often a change of the schema is tried that collides with those of other daemons.
     private static let maximumSchemaAttempts = 20
@@ -83,6 +85,7 @@ final class Writer {
     ) throws(StorageFailure) {
         let wait = wait.on(connection)
         try connection.limitStatements(wait)
+        try connection.limitLocks(milliseconds: isFenced ? BlockLimits.first.lockMilliseconds : 0)
         do throws(StorageFailure) {
             if isFenced {
                 let fence = try begin(connection)
@@ -172,7 +175,8 @@ final class Writer {
     func reserve(_ ceiling: UInt64, _ call: CallContext) throws(StorageFailure) {
         let wait = Wait(call, availability, isInterruptible: false)
         let isHeld = try use { (connection) throws(StorageFailure) in
-            try lease.reserve(ceiling, connection, wait.on(connection))
+            try connection.limitLocks(milliseconds: 0)
+            return try lease.reserve(ceiling, connection, wait.on(connection))
         }
         guard !isHeld else { return }
         availability.doubt()
@@ -194,9 +198,10 @@ final class Writer {
                 return nil
             }
             if error.isConflict, retries.pause() { continue }
-            guard error.concernsRecord, !batch.isAtomic else { return error }
+            let isBlocked = isBlocked(error)
+            guard error.concernsRecord || isBlocked, !batch.isAtomic else { return error }
             if range.count == 1 {
-                batch.refused(range.lowerBound, .unsupported)
+                batch.refused(range.lowerBound, isBlocked ? .unavailable : .unsupported)
                 return nil
             }
             let middle = range.lowerBound + range.count / 2
@@ -208,6 +213,26 @@ final class Writer {
             }
             return nil
         }
+    }
+
+    /// Limits the statements of a transaction that writes records. While one waits for a record that another session
+    /// has locked, neither the lease nor other records must.
+    func limitStatements(_ connection: Connection, _ wait: Wait) throws(StorageFailure) {
+        let limits = Clock.monotonic - lastBlocked < BlockLimits.memory ? BlockLimits.known : .first
+        try connection.limitLocks(milliseconds: limits.lockMilliseconds)
+        // The locks of other servers count there, and only a statement as a whole has a limit.
+        try connection.limitStatements(wait, atMost: settings.plansOnce ? .max : limits.statementMilliseconds)
+    }
+
+    /// Whether a transaction has failed as a record was locked by another session for too long, and notes that.
+    private func isBlocked(_ error: ServerError) -> Bool {
+        guard isTimeout(error) else { return false }
+        lastBlocked = Clock.monotonic
+        return true
+    }
+
+    private func isTimeout(_ error: ServerError) -> Bool {
+        error.isLockTimeout || !settings.plansOnce && error.isStatementTimeout
     }
 
     /// Applies a mutation alone that another client's has overtaken.
@@ -267,7 +292,7 @@ final class Writer {
         _ plan: WritePlan, _ batch: borrowing WriteBatch<PostgreSQLCollection>, _ connection: Connection,
         _ wait: Wait, _ progress: inout Progress, _ overtaken: inout [Int]
     ) throws(StorageFailure) -> ServerError? {
-        try connection.limitStatements(wait)
+        try limitStatements(connection, wait)
         let fence = try begin(connection)
         if !plan.idLocks.isEmpty { try connection.send(.lockIDs, control, plan.idLocks.parameters) }
         for step in plan.steps { try connection.send(step.statement, step.scope, step.parameters(batch)) }
@@ -307,6 +332,7 @@ final class Writer {
 
     /// Sends the end of a transaction, with all that was queued.
     func commit(_ connection: Connection, _ wait: Wait, _ progress: inout Progress) throws(StorageFailure) {
+        try connection.extendCommit(wait)
         try connection.send(.commit, control, Parameters())
         progress = .committing
         try connection.sync(wait)
@@ -324,10 +350,12 @@ final class Writer {
             noteChange(of: fence)
             return .fenceRaised
         }
+        // Its renewal is being replicated, say.
+        if let error = result.error, isTimeout(error) { return .leaseBusy }
         return failure ?? result.error
     }
 
-    /// Whether a commit has succeeded; an error after which nobody knows is thrown.
+    /// Whether a commit has succeeded; an error after which its outcome is unknown is thrown.
     func check(
         commit: QueryResult, _ connection: Connection, _ progress: inout Progress
     ) throws(StorageFailure) -> ServerError? {

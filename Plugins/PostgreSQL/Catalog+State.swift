@@ -25,6 +25,10 @@ extension Catalog {
         let size = try query(
             "SELECT pg_relation_size(t.oid) FROM (\(table) WHERE nspname = $1 AND relname = $2) AS t", names, what)
         state.bytes = size.rowCount == 1 ? size.integer(0, 0) : 0
+        if state.bytes == 0, size.rowCount == 1 {
+            let table = schema.table(collection.tableName)
+            state.hasRowsElsewhere = try query("SELECT 1 FROM \(table) LIMIT 1", [], what).rowCount > 0
+        }
         state.hasRemovals = try schema.exists(removalTable(collection.number), connection, wait)
         return state
     }

@@ -45,7 +45,8 @@ struct Catalog {
     /// Names the table of a collection that has none.
     ///
     /// - Parameters:
-    ///   - isPlain: whether the name is to be one that SQL of the administrator can quote in any way.
+    ///   - isPlain: whether the name is to be one that SQL of the administrator can quote in any way, and that leaves
+    ///     room for the numbers of shards.
     ///   - attempt: how often this has collided with another daemon.
     func newEntry(_ name: String, isPlain: Bool, attempt: Int) throws(StorageFailure) -> Entry {
         let number = try query(
@@ -53,11 +54,11 @@ struct Catalog {
             "count collections"
         ).integer(0, 0)
         let isReserved = name.lowercased().hasPrefix("crudd_") || name.utf8.count > PostgreSQLName.maximumBytes
-        if isPlain, !name.utf8.allSatisfy(Self.isPlain) {
-            return Entry(number: number, tableName: "crudd_\(number)")
-        }
-        let isFree = try isReserved ? false : !schema.exists(name, connection, wait)
-        if isFree { return Entry(number: number, tableName: name) }
+        let isUsable =
+            !isReserved
+            && (!isPlain || name.utf8.count <= Self.maximumPlainBytes && name.utf8.allSatisfy(Self.isPlain))
+        if isUsable, try !schema.exists(name, connection, wait) { return Entry(number: number, tableName: name) }
+        if isPlain { return Entry(number: number, tableName: "crudd_\(number)") }
         let longName = "crudd_\(number)_\(name)"
         return Entry(
             number: number, tableName: PostgreSQLName.prefix(of: longName, bytes: PostgreSQLName.maximumBytes))
@@ -65,6 +66,10 @@ struct Catalog {
 
     /// How far behind the greatest number a new one is: daemons that have collided spread.
     private static func numberStep(_ attempt: Int) -> Int { Int.random(in: 1...(1 << min(attempt, 6))) }
+
+    /// How long the name of a table may be that SQL of the administrator distributes: Citus appends `_` and a number of
+    /// up to 64 bits, and its transaction waits for itself where the result is cut.
+    private static let maximumPlainBytes = PostgreSQLName.maximumBytes - 20
 
     /// Whether a byte of a name stands for itself within quotes of every kind.
     private static func isPlain(_ byte: UInt8) -> Bool {

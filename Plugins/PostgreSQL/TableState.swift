@@ -8,11 +8,13 @@ struct TableState {
     var hasRemovals = false
     /// The size of the table.
     var bytes: Int64 = 0
+    /// It is empty here, and has rows all the same: on other servers, as many as there may be.
+    var hasRowsElsewhere = false
 
-    /// An index of a table of this size is made in less time than anybody notices.
+    /// An index of a table of this size is made in some milliseconds.
     private static let smallBytes: Int64 = 4 << 20
 
-    var isSmall: Bool { bytes <= Self.smallBytes }
+    var isSmall: Bool { bytes <= Self.smallBytes && !hasRowsElsewhere }
 
     func isReady(_ index: String) -> Bool { indexes[index] == true }
 }

@@ -11,7 +11,7 @@ import Testing
     private let plugin: ExportedPlugin
 
     init() throws {
-        // Whoever has an old snapshot anywhere holds up an index.
+        // A session with an old snapshot anywhere blocks an index.
         server = try PostgreSQLServer()
         plugin = try ExportedPlugin("postgresql")
     }
@@ -28,7 +28,7 @@ import Testing
         return collection
     }
 
-    /// A session of somebody else's.
+    /// A session of another program.
     private func session(_ sql: String) throws -> ChildProcess {
         let process = try ChildProcess(
             "psql", ["-X", "-q", "-d", server.connection, "-c", "\(sql); SELECT pg_sleep(600)"], descriptors: [])
@@ -91,7 +91,7 @@ import Testing
         #expect(try backend.reader().scan(collection, PluginRange(.key(index: 0))).map(\.id) == ["b"])
     }
 
-    /// Whoever has an old snapshot holds up an index that is made beside others; what is interrupted is made again.
+    /// A session with an old snapshot blocks an index that is made beside others; what is interrupted is made again.
     @Test func indexIsMadeBesideReadsAndWrites() throws {
         let backend = try open()
         _ = try makeLargeCollection(backend)
@@ -107,6 +107,21 @@ import Testing
         #expect(try backend.reader().scan(collection, PluginRange(.key(index: 0))).map(\.id) == ["a"])
         let valid = "SELECT count(*) FROM pg_index WHERE indrelid = 'crudd.large'::regclass AND NOT indisvalid"
         #expect(try server.query(valid) == "0")
+    }
+
+    /// The server that the plugin is connected to has none of the rows, as where Citus has distributed the table.
+    @Test func indexOfRowsElsewhereIsMadeBesideReadsAndWrites() throws {
+        let backend = try open()
+        _ = try backend.open("large")
+        let shard = "CREATE TABLE public.large_102008 () INHERITS (crudd.large)"
+        #expect(try server.query("\(shard); INSERT INTO public.large_102008 (id, item) VALUES ('r', '1')") != nil)
+        let holder = try session("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM crudd.crudd_collections")
+        let collection = try backend.open("large", indexes: ["n"])
+        let building = "FROM pg_stat_activity WHERE query LIKE 'CREATE INDEX CONCURRENTLY%' AND state = 'active'"
+        try wait("the index is being made") { try server.query("SELECT count(*) \(building)") == "1" }
+        try use(backend, collection, [[1]])
+        try end(holder)
+        try wait("the index is made") { statusOfScan(backend, collection, PluginRange(.key(index: 0))) == CRUDD_OK }
     }
 
     @Test func changesAreRememberedBesideReadsAndWrites() throws {

@@ -177,9 +177,10 @@ package final class PostgreSQLServer: Sendable {
 
     private static func program(_ name: String) throws -> String { "\(try programs)/\(name)" }
 
-    /// The directory of PostgreSQL's programs.
+    /// The directory of PostgreSQL's programs: what the environment says, or that of the newest version of Debian's.
     static var programs: String {
         get throws {
+            if let directory = getenv("CRUDD_POSTGRESQL") { return String(cString: directory) }
             let root = "/usr/lib/postgresql"
             let versions = ((try? Files.names(in: root)) ?? []).compactMap { Int($0) }
             guard let newest = versions.max() else { throw Failure("PostgreSQL is not installed") }

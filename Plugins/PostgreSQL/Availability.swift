@@ -40,7 +40,7 @@ final class Availability: Sendable {
     private let current = Atomic<UInt64>(0)
     /// Counts the answers: what was known of records before one may be out of date.
     private let answers = Atomic<UInt64>(1)
-    /// Until when nobody else can own the schema: nanoseconds of ``Clock/boot``.
+    /// Until when no other daemon can own the schema: nanoseconds of ``Clock/boot``.
     private let ownedUntil = Atomic<Int64>(0)
     /// Wakes the keeper of the lease; an eventfd.
     let wakeup: Int32

@@ -5,7 +5,7 @@ import Glibc
 /// A request to the server to stop what a connection does.
 ///
 /// libpq sends it over a connection of its own and waits, without a limit, until the server closes that. One that is
-/// frozen, or cut off, never does, so a thread waits that nobody waits for.
+/// frozen, or cut off, never does, so a detached thread waits.
 // libpq's object belongs to the thread alone.
 final class Cancellation: @unchecked Sendable {
     private let request: OpaquePointer

@@ -68,7 +68,7 @@ final class Lease: Sendable {
 
     /// Acquires the lease.
     ///
-    /// - Throws: `unavailable` while somebody else holds it.
+    /// - Throws: `unavailable` while another daemon holds it.
     func acquire(_ connection: Connection, _ wait: Wait) throws(StorageFailure) {
         if isShared { return try makeRow(connection, wait) }
         let held = try connection.query(
@@ -103,7 +103,7 @@ final class Lease: Sendable {
 
     /// Renews the lease.
     ///
-    /// - Returns: false if somebody else has acquired it.
+    /// - Returns: false if another daemon has acquired it.
     func renew(_ connection: Connection, _ wait: Wait) throws(StorageFailure) -> Bool {
         try update("expires_at = now() + \(Self.duration)", connection, wait).rowCount == 1
     }

@@ -62,7 +62,7 @@ final class PostgreSQLBackend: StorageBackend {
         (self.settings, self.schema, self.availability) = (settings, schema, availability)
     }
 
-    /// Whoever shares a schema does not learn of the others' changes.
+    /// A daemon that shares a schema does not learn of the others' changes.
     static func capabilities(with options: PostgreSQLOptions) -> Capabilities {
         options.isShared ? capabilities.subtracting(.sequences) : capabilities
     }
@@ -242,7 +242,7 @@ final class PostgreSQLBackend: StorageBackend {
             let catalog = Catalog(schema: schema, connection: connection, wait: wait)
             try writer.retrying(connection) { (_) throws(StorageFailure) in
                 try writer.transaction(connection, wait, lossStatus: .outcomeUnknown) { () throws(StorageFailure) in
-                    // The lease must not wait for whoever holds a table.
+                    // The lease must not wait for a session that holds the table.
                     try catalog.run("SET LOCAL lock_timeout = '100ms'", "drop collection \(text)")
                     wasThere = try catalog.dropTables(text)
                 }
@@ -295,7 +295,7 @@ final class PostgreSQLBackend: StorageBackend {
         }
     }
 
-    /// Has the host number rows that somebody has copied with their sequence numbers.
+    /// Has the host number rows that SQL has copied with their sequence numbers.
     private func renumberCopies(in collection: PostgreSQLCollection, _ catalog: Catalog) throws(StorageFailure) {
         let ids = collection.takeCopies()
         if ids.isEmpty { return }

@@ -18,7 +18,7 @@ final class PostgreSQLCollection: Sendable {
     /// Bytes of a record, on average; 0: not known yet. It decides how many a scan asks for at once.
     let averageBytes = Atomic(0)
 
-    /// The ids of rows that have the sequence number of another one, as far as scans have met them: somebody has copied
+    /// The ids of rows that have the sequence number of another one, as far as scans have met them: SQL has copied
     /// rows with their numbers. A scan shows one row for each number.
     private let copies = Mutex<Set<[UInt8]>>([])
 

@@ -24,7 +24,7 @@ final class PostgreSQLReader: StorageReader {
         connection = nil
     }
 
-    /// Nobody else writes as long as this daemon owns the schema.
+    /// No other daemon writes as long as this one owns the schema.
     func dataVersion() -> UInt64 {
         isShared ? 0 : availability.version
     }

@@ -125,7 +125,7 @@ struct Schema {
         """
     }
 
-    /// What tells this storage from others; 0 where somebody has emptied the table.
+    /// What tells this storage from others; 0 where the table has been emptied.
     func identity(_ connection: Connection, _ wait: Wait) throws(StorageFailure) -> UInt64 {
         let result = try connection.query(
             "SELECT max(identity) FROM \(table("crudd_storage"))", Parameters(), [], wait

@@ -3,8 +3,8 @@ import CRUDPluginKit
 /// No bytes.
 var emptyBytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: nil, count: 0) }
 
-/// A row as the statements of a collection return it. It is what the host has stored, unless somebody has edited the
-/// table by hand. The host is never handed a revision or an id that violates its rules: a row with such a revision is
+/// A row as the statements of a collection return it. It is what the host has stored, unless SQL has changed it by
+/// hand. The host is never handed a revision or an id that violates its rules: a row with such a revision is
 /// emitted without an item, which is a corrupt record to the host, and one with such an id, which no client could name,
 /// is left out.
 struct StoredRecord {
@@ -38,7 +38,7 @@ struct StoredRecord {
     /// Milliseconds since 1970-01-01 UTC; 0: never.
     var expiresAt: Int64 { result.integer(row, 2) }
 
-    /// 0: written by somebody else.
+    /// 0: written by SQL.
     var sequence: UInt64 { UInt64(clamping: result.integer(row, 3)) }
 
     /// The revision by which the host knows a row with this one.

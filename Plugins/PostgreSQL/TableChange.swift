@@ -3,7 +3,7 @@ import CRUDPluginKit
 /// Makes a table what the catalog says of its collection: adds and drops columns of keys, and makes and drops indexes.
 /// Each step is a statement of its own, so that whatever ends it in the middle, it is continued from what is there.
 ///
-/// What needs the table for itself asks for it for a moment only, as whoever comes later waits behind it. An index on
+/// What needs the table for itself asks for it for a moment only, as later statements wait behind it. An index on
 /// a table that is not small is made beside readers and writers (`CREATE INDEX CONCURRENTLY`); one that was interrupted
 /// is left by the server, and has to be dropped first.
 struct TableChange {
@@ -11,7 +11,7 @@ struct TableChange {
     let collection: PostgreSQLCollection
 
     private static let lockTimeout = "100ms"
-    /// How often a statement is tried that somebody else's lock is in the way of, or that collides with another daemon.
+    /// How often a statement is tried that another session's lock blocks, or that collides with another daemon.
     private static let maximumAttempts = 5
 
     private var table: String { catalog.schema.table(collection.tableName) }

@@ -256,7 +256,7 @@ extension WritePlan.Step {
             if let own {
                 batch.applied(position, replacing: !ifAbsent && result.integer(own, 1) == 0)
             } else {
-                // Without a condition every row is stored, unless somebody has put a rule or trigger on the table.
+                // Without a condition every row is stored, unless the table has a rule or trigger.
                 isApplied = batch.refused(position, ifAbsent ? .exists : .unsupported)
             }
         }

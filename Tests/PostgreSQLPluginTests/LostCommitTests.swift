@@ -105,7 +105,7 @@ import Testing
         #expect(try backend.write([.put("a", "1", if: .absent, in: again)]) == [.created])
     }
 
-    /// The lease is not taken for somebody else's where the number that it has got was lost with its connection.
+    /// The lease is not taken for another daemon's where the number that it has got was lost with its connection.
     @Test func leaseIsStillHeldWhereItsNumberWasLost() throws {
         let relay = try Relay(to: PostgreSQLServer.shared())
         defer { relay.end() }

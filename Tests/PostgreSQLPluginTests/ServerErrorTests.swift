@@ -99,7 +99,7 @@ import Testing
         #expect(try backend.write([.put("later", "1", in: collection)]) == [.created])
     }
 
-    /// Statements that wait for somebody else's lock are ended when nobody waits for them any more.
+    /// Statements that wait for another session's lock are ended when their timeout has passed.
     @Test func statementsEndInTime() throws {
         let options = #"{"connection": "\#(server.connection)", "schema": "waiting"}"#
         let backend = try PluginBackend(plugin, options: options)

@@ -69,7 +69,7 @@ import Testing
             #expect(begin.duration(to: .now) < Self.longestForOthers)
             isNoticed = try bystander.backend("main")?["state"]?.string == "down"
         }
-        // Nobody waits for it any more.
+        // No request waits for it any more.
         let begin = ContinuousClock.now
         #expect(try bystander.read("clients", "none").error?.name == "unavailable")
         #expect(try bystander.upsert("clients", "new", "1").error?.name == "unavailable")
@@ -111,7 +111,7 @@ import Testing
     private func awaitWrite(_ item: String, on connection: Connection) throws {
         let deadline = Deadline(.seconds(30))
         while try connection.upsert("clients", "a", item).result == nil {
-            try #require(!deadline.hasPassed, "nobody takes over")
+            try #require(!deadline.hasPassed, "no daemon takes over")
             poll(nil, 0, 20)
         }
     }

@@ -17,7 +17,7 @@ import Testing
         #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
     }
 
-    /// What the lease is for: nobody else writes. What is changed by SQL shows where the backend is not cached.
+    /// What the lease is for: no other daemon writes. What is changed by SQL shows where the backend is not cached.
     @Test(arguments: [("", 2), ("shared: true", 0)])
     func recordsOfAnOwnedSchemaAreCached(option: String, hits: Int) throws {
         let server = try PostgreSQLServer.shared()
@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    /// Rows that somebody has copied with everything in them, their sequence numbers included.
+    /// Rows that SQL has copied with everything in them, their sequence numbers included.
     @Test(arguments: ["inline", "process"])
     func copiedRowsAreServed(isolation: String) throws {
         let server = try PostgreSQLServer.shared()

@@ -110,8 +110,9 @@ extension Writer {
             if mutation.kind == .put, let record, record.revision.elementsEqual(mutation.revision) { return true }
             // It may have been there as one that has expired.
             if let record, batch.call.hasExpired(record.expiresAt) { continue }
-            // With several daemons another one may have changed the record since.
-            if !isShared, wouldHaveApplied(mutation, to: record) { isUndone = true }
+            // With several daemons another one may have changed the record since. Where it is on another server, what
+            // has been committed may show only when that server has recovered.
+            if !isShared, settings.plansOnce, wouldHaveApplied(mutation, to: record) { isUndone = true }
         }
         return isUndone ? false : nil
     }

@@ -3,7 +3,7 @@ import Synchronization
 
 /// The connection that writes: each batch is one transaction in one round trip.
 final class Writer {
-    private let settings: ConnectionSettings
+    let settings: ConnectionSettings
     let availability: Availability
     let lease: Lease
     let isShared: Bool

@@ -27,7 +27,8 @@ extension Catalog {
         state.bytes = size.rowCount == 1 ? size.integer(0, 0) : 0
         if state.bytes == 0, size.rowCount == 1 {
             let table = schema.table(collection.tableName)
-            state.hasRowsElsewhere = try query("SELECT 1 FROM \(table) LIMIT 1", [], what).rowCount > 0
+            let rows = "SELECT 1 FROM \(table) LIMIT \(TableState.manyRows)"
+            state.rowsElsewhere = try query("SELECT count(*) FROM (\(rows)) AS r", [], what).integer(0, 0)
         }
         state.hasRemovals = try schema.exists(removalTable(collection.number), connection, wait)
         return state

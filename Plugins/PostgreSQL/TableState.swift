@@ -8,13 +8,15 @@ struct TableState {
     var hasRemovals = false
     /// The size of the table.
     var bytes: Int64 = 0
-    /// It is empty here, and has rows all the same: on other servers, as many as there may be.
-    var hasRowsElsewhere = false
+    /// How many rows it has although it is empty here: on other servers. At most ``manyRows``.
+    var rowsElsewhere: Int64 = 0
 
     /// An index of a table of this size is made in some milliseconds.
     private static let smallBytes: Int64 = 4 << 20
+    /// So many rows may have more bytes.
+    static let manyRows: Int64 = 10_000
 
-    var isSmall: Bool { bytes <= Self.smallBytes && !hasRowsElsewhere }
+    var isSmall: Bool { bytes <= Self.smallBytes && rowsElsewhere < Self.manyRows }
 
     func isReady(_ index: String) -> Bool { indexes[index] == true }
 }

@@ -114,7 +114,8 @@ import Testing
         let backend = try open()
         _ = try backend.open("large")
         let shard = "CREATE TABLE public.large_102008 () INHERITS (crudd.large)"
-        #expect(try server.query("\(shard); INSERT INTO public.large_102008 (id, item) VALUES ('r', '1')") != nil)
+        let rows = "SELECT 'r' || n, '1' FROM generate_series(1, 10000) AS n"
+        #expect(try server.query("\(shard); INSERT INTO public.large_102008 (id, item) \(rows)") != nil)
         let holder = try session("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM crudd.crudd_collections")
         let collection = try backend.open("large", indexes: ["n"])
         let building = "FROM pg_stat_activity WHERE query LIKE 'CREATE INDEX CONCURRENTLY%' AND state = 'active'"

@@ -63,7 +63,8 @@ struct ServerError {
             case "08", "28", "3D", "40", "53", "55", "57", "58", "": .unavailable
             // What the server cannot do, such as several commands in one where it has shards.
             case "22", "23", "42", "44", "54", "P0": .unsupported
-            case "XX": state == "XX000" ? .internal : .corrupt
+            // Citus says the first where a server of it is being lost.
+            case "XX": state == "XX000" ? .unavailable : .corrupt
             default: .internal
             }
         }

@@ -69,6 +69,8 @@ import Testing
         // A statement that was cancelled, or took too long.
         Case(state: "57014", fate: .failed(CRUDD_UNAVAILABLE)),
         Case(state: "57014", isAtCommit: true, fate: .failed(CRUDD_UNAVAILABLE)),
+        // A server, or one of several, that is being lost.
+        Case(state: "XX000", fate: .failed(CRUDD_UNAVAILABLE)), Case(state: "08006", fate: .failed(CRUDD_UNAVAILABLE)),
         Case(state: "53100", fate: .failed(CRUDD_NO_SPACE)),
         Case(state: "53100", isAtCommit: true, fate: .failed(CRUDD_NO_SPACE)),
         // What the record is to blame for costs no other one.

@@ -11,8 +11,11 @@ package final class ContainedProcess: Sendable {
 
     /// - Parameters:
     ///   - user: whom the program runs as.
+    ///   - network: the file of its network namespace; nil: that of the tests.
     ///   - log: the file that its output is appended to.
-    package init(_ program: String, _ arguments: [String], user: String, log: String) throws {
+    package init(
+        _ program: String, _ arguments: [String], user: String, network: String? = nil, log: String
+    ) throws {
         var ends: [Int32] = [0, 0]
         guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0 else {
             throw Failure.system("socketpair")
@@ -23,10 +26,13 @@ package final class ContainedProcess: Sendable {
         // What unshare has started is the first process of its namespace, with which all others end.
         let script = #""$0" "$@" < /dev/null & child=$!; read line; pkill -KILL -P $child; wait $child"#
         let identity = ["--reuid", user, "--regid", user, "--clear-groups", "--"]
+        // The shell becomes what enters the namespace, and that unshare.
+        let isolation =
+            (network.map { ["nsenter", "--net=\($0)", "--"] } ?? [])
+            + ["unshare", "--pid", "--fork", "--mount-proc", "--", "setpriv"]
         shell = try ChildProcess(
             "sh",
-            ["-c", script, "unshare", "--pid", "--fork", "--mount-proc", "--", "setpriv"]
-                + identity + [program] + arguments,
+            ["-c", script] + isolation + identity + [program] + arguments,
             descriptors: [(input.number, STDIN_FILENO), (output.number, STDOUT_FILENO), (output.number, STDERR_FILENO)])
     }
 

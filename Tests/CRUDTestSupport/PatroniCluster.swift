@@ -2,7 +2,8 @@ import Glibc
 import Synchronization
 
 /// Three servers of PostgreSQL that Patroni makes a cluster of, and the etcd by which it agrees on a leader. Each is a
-/// machine of its own as far as that can be: an address of the loopback network, and a process namespace.
+/// machine of its own as far as that can be: a process namespace, and an address of the loopback network or links of
+/// its own, which can be cut.
 package final class PatroniCluster: Sendable {
     package static let size = 3
     /// How long a leader stays one after it was heard of last, in seconds.
@@ -14,16 +15,22 @@ package final class PatroniCluster: Sendable {
     private let etcd: ContainedProcess
     /// Such as `127.64.7`, which no other cluster has.
     private let network: String
+    /// The links of the machines, etcd's the last; nil: they have none.
+    private let links: MachineNetwork?
     private static let count = Atomic(0)
 
-    /// - Parameter isStrict: `synchronous_mode_strict`: no commit without a standby.
-    package init(isStrict: Bool) throws {
+    /// - Parameters:
+    ///   - isStrict: `synchronous_mode_strict`: no commit without a standby.
+    ///   - hasLinks: whether the machines have links that can be cut.
+    package init(isStrict: Bool, hasLinks: Bool = false) throws {
         try Self.checkPrograms()
         let number = Self.count.add(1, ordering: .relaxed).newValue
         network = "127.\(64 + number % 128).\(1 + getpid() % 254)"
+        let links = hasLinks ? try MachineNetwork(machines: Self.size + 1) : nil
+        self.links = links
         directory = try TemporaryDirectory(in: PostgreSQLServer.parent)
         try Self.give(directory.path)
-        let address = "http://\(network).9"
+        let address = "http://\(links?.address(Self.size, .peers) ?? "\(network).9")"
         etcd = try ContainedProcess(
             "etcd",
             [
@@ -31,7 +38,7 @@ package final class PatroniCluster: Sendable {
                 "--listen-client-urls", "\(address):2379", "--advertise-client-urls", "\(address):2379",
                 "--listen-peer-urls", "\(address):2380", "--initial-advertise-peer-urls", "\(address):2380",
                 "--initial-cluster", "default=\(address):2380",
-            ], user: Self.user, log: "\(directory.path)/etcd.log")
+            ], user: Self.user, network: links?.namespace(Self.size), log: "\(directory.path)/etcd.log")
         members = Mutex([ContainedProcess?](repeating: nil, count: Self.size))
         for index in 0..<Self.size {
             try Files.makeDirectory("\(directory.path)/run\(index)")
@@ -69,7 +76,11 @@ package final class PatroniCluster: Sendable {
 
     // MARK: Who is there
 
-    package func address(_ index: Int) -> String { "\(network).\(index + 1)" }
+    /// Where clients reach it.
+    package func address(_ index: Int) -> String { links?.address(index) ?? "\(network).\(index + 1)" }
+
+    /// Where the others reach it.
+    private func peerAddress(_ index: Int) -> String { links?.address(index, .peers) ?? address(index) }
 
     func name(_ index: Int) -> String { "m\(index)" }
 
@@ -140,7 +151,8 @@ package final class PatroniCluster: Sendable {
         // As after a boot: no process of it is left that could have that number.
         Files.remove("\(directory.path)/data\(index)/postmaster.pid")
         let member = try ContainedProcess(
-            "patroni", [file(index)], user: Self.user, log: "\(directory.path)/\(index).log")
+            "patroni", [file(index)], user: Self.user, network: links?.namespace(index),
+            log: "\(directory.path)/\(index).log")
         members.withLock { $0[index] = member }
     }
 
@@ -156,6 +168,15 @@ package final class PatroniCluster: Sendable {
         guard let member = members.withLock({ $0[index] }) else { return {} }
         return try member.freeze { isWhole || $0 != "postgres" }
     }
+
+    /// Cuts links of a member of a cluster that has them.
+    ///
+    /// - Parameter links: those to etcd and the other members, or to clients.
+    package func cut(_ index: Int, from links: [MachineNetwork.Link]) throws {
+        try self.links?.cut(index, from: links)
+    }
+
+    package func heal(_ index: Int) throws { try links?.heal(index) }
 
     package func freezeStore() throws -> @Sendable () -> Void { try etcd.freeze() }
 
@@ -182,8 +203,8 @@ package final class PatroniCluster: Sendable {
         try """
         scope: crudd
         name: \(name(index))
-        restapi: {listen: "\(address(index)):8008", connect_address: "\(address(index)):8008"}
-        etcd: {host: "\(network).9:2379"}
+        restapi: {listen: "\(listening(index)):8008", connect_address: "\(peerAddress(index)):8008"}
+        etcd: {host: "\(links?.address(Self.size, .peers) ?? "\(network).9"):2379"}
         bootstrap:
           dcs:
             ttl: \(Self.timeToLive)
@@ -194,8 +215,8 @@ package final class PatroniCluster: Sendable {
             postgresql: {use_pg_rewind: true, parameters: {wal_log_hints: "on"}}
           initdb: [{encoding: UTF8}, {locale: C}, no-sync]
         postgresql:
-          listen: "\(address(index)):5432"
-          connect_address: "\(address(index)):5432"
+          listen: "\(listening(index)):5432"
+          connect_address: "\(peerAddress(index)):5432"
           data_dir: \(directory.path)/data\(index)
           bin_dir: \(PostgreSQLServer.programs)
           pgpass: \(directory.path)/pgpass\(index)
@@ -203,10 +224,12 @@ package final class PatroniCluster: Sendable {
             superuser: {username: postgres, password: secret}
             replication: {username: replicator, password: secret}
           parameters: {unix_socket_directories: \(directory.path)/run\(index)}
-          pg_hba: [local all all trust, host all all 127.0.0.0/8 trust, host replication all 127.0.0.0/8 trust]
+          pg_hba: [local all all trust, host all all all trust, host replication all all trust]
 
         """
     }
+
+    private func listening(_ index: Int) -> String { links == nil ? address(index) : "0.0.0.0" }
 
     private static func give(_ path: String) throws {
         guard let entry = getpwnam(user), chown(path, entry.pointee.pw_uid, entry.pointee.pw_gid) == 0 else {

@@ -41,6 +41,19 @@ struct ClusterFault {
         }
     }
 
+    /// The leader is cut off for longer than it remains one.
+    static func cutLeader(from links: [MachineNetwork.Link]) -> ClusterFault {
+        var lost = 0
+        return ClusterFault(
+            name: "a leader without its links to \(links.map { "\($0)" }.joined(separator: " and "))",
+            happen: {
+                lost = try $0.leader
+                try $0.cut(lost, from: links)
+                outliveLeader()
+                if links == [.clients] { try $0.heal(lost) }
+            }, repair: { try $0.heal(lost) })
+    }
+
     /// Waits longer than a leader remains one.
     private static func outliveLeader() { poll(nil, 0, Int32(PatroniCluster.timeToLive + 4) * 1000) }
 }

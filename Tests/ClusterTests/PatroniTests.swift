@@ -10,14 +10,28 @@ import Testing
 
     @Test(.enabled(if: geteuid() == 0, "needs root for process namespaces"), arguments: [false, true])
     func nothingIsLostOrStale(isStrict: Bool) throws {
-        let cluster = try PatroniCluster(isStrict: isStrict)
+        try check(
+            PatroniCluster(isStrict: isStrict),
+            [
+                .switchOver(), .killedLeader(), .frozenLeader(isWhole: false), .frozenLeader(isWhole: true),
+                .frozenStore(),
+            ], "strict \(isStrict)")
+    }
+
+    /// The leader is cut off from etcd and the other members, from its clients, or from both, and joined again.
+    @Test(.enabled(if: geteuid() == 0, "needs root for network namespaces"), arguments: [false, true])
+    func nothingIsLostOrStaleWhereNetworksAreCut(isStrict: Bool) throws {
+        try check(
+            PatroniCluster(isStrict: isStrict, hasLinks: true),
+            [.cutLeader(from: [.peers]), .cutLeader(from: [.peers, .clients]), .cutLeader(from: [.clients])],
+            "strict \(isStrict)")
+    }
+
+    private func check(_ cluster: PatroniCluster, _ faults: [ClusterFault], _ what: String) throws {
         let daemon = try Daemon(on: cluster.connection())
         let clients = try RecordClients(of: daemon)
         try clients.recover(after: "the start")
         let probe = try OutageProbe(cluster)
-        let faults: [ClusterFault] = [
-            .switchOver(), .killedLeader(), .frozenLeader(isWhole: false), .frozenLeader(isWhole: true), .frozenStore(),
-        ]
         for fault in faults {
             _ = try clients.recover(after: "nothing")
             _ = probe.takeOutage()
@@ -27,7 +41,7 @@ import Testing
             try fault.repair(cluster)
             try cluster.awaitStandbys()
             let own = probe.takeOutage()
-            print("cluster, strict \(isStrict), \(fault.name): crudd \(outage), the cluster \(own)")
+            print("cluster, \(what), \(fault.name): crudd \(outage), the cluster \(own)")
             #expect(outage <= own + Self.allowance, "\(fault.name)")
         }
         #expect(clients.violations() == [])

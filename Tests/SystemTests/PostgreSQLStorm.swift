@@ -6,7 +6,7 @@ import Glibc
 final class PostgreSQLStorm {
     enum Fault: CaseIterable {
         case terminatedSessions, cancelledSessions, readOnlyPrimary, frozenDaemon, frozenPrimary, killedPrimary
-        case killedStandby, promotion, promotionBesideFrozenPrimary
+        case killedStandby, promotion, promotionBesideFrozenPrimary, promotionWithoutLatest
         case cutConnections, slowNetwork, lostNetwork
     }
 
@@ -61,8 +61,9 @@ final class PostgreSQLStorm {
             try cluster[standby].kill()
             try clients.recover(after: what)
             try cluster.start(standby, following: primary)
-        case .promotion: try promote(clients, staysFrozen: false)
+        case .promotion: try promote(clients)
         case .promotionBesideFrozenPrimary: try promote(clients, staysFrozen: true)
+        case .promotionWithoutLatest: try promote(clients, withoutLatest: true)
         case .cutConnections:
             for _ in 0..<10 {
                 relays[primary].cut()
@@ -102,14 +103,36 @@ final class PostgreSQLStorm {
         }
     }
 
+    /// Ends what waits for a standby, as it comes: it is committed and visible, and no standby has it.
+    private func endWaits() throws {
+        let function = Bool.random(using: &generator) ? "pg_terminate_backend" : "pg_cancel_backend"
+        for _ in 0..<20 {
+            _ = try cluster[primary].query(
+                "SELECT \(function)(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+            pause(10...150)
+        }
+    }
+
     /// Another server becomes the primary; the old one does not know, and is a standby in the end.
     ///
-    /// - Parameter staysFrozen: whether the old one thaws only when clients write to the new one.
-    private func promote(_ clients: RecordClients, staysFrozen: Bool) throws {
+    /// - Parameters:
+    ///   - staysFrozen: whether the old one thaws only when clients write to the new one.
+    ///   - withoutLatest: whether the old one has committed without its standbys before.
+    private func promote(
+        _ clients: RecordClients, staysFrozen: Bool = false, withoutLatest: Bool = false
+    ) throws {
         let former = primary
+        let others = standbys
+        if withoutLatest {
+            for standby in others { try cluster[standby].kill() }
+            try endWaits()
+        }
         // No standby receives more while it is decided which one has received most.
         let thaw = try cluster[former].freeze()
         defer { thaw() }
+        if withoutLatest {
+            for standby in others { try cluster.start(standby, following: former) }
+        }
         primary = try cluster.promote(insteadOf: former)
         if staysFrozen { try clients.recover(after: "a promotion of \(primary) instead of \(former)") }
         thaw()

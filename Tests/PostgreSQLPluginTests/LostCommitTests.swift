@@ -90,6 +90,8 @@ import Testing
             #expect(error.map { Int($0.status) } == status, "\(error.map { "\($0)" } ?? "")")
             #expect(try backend.write([mutation]).count == 1)
         }
+        // Citus refuses plans that are not made for the id.
+        #expect(relay.statements.contains { $0.contains("force_generic_plan") } == options.isEmpty)
     }
 
     /// A collection that may be gone is not taken for one that is there.

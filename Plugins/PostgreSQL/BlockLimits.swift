@@ -1,5 +1,5 @@
-/// How long a transaction that writes records waits for records that other sessions have locked. It holds up the renewal
-/// of the lease, which may take ``LeaseKeeper/replyTimeoutMilliseconds``.
+/// How long a transaction that writes records waits for records that other sessions have locked. It holds up the
+/// renewal of the lease, which may take ``LeaseKeeper/replyTimeoutMilliseconds``.
 struct BlockLimits {
     let lockMilliseconds: Int64
     /// Of a statement, where locks are those of other servers and have no limit of their own.

@@ -1,9 +1,9 @@
 import CRUDPluginKit
 
-// A collection that was opened to keep sequence numbers has a row of `crudd_history`, a table `crudd_removed_NUMBER` of
-// what was removed, an index on the numbers, and one on the ids of rows that have none (as SQL has inserted them). The
-// row is made with the table, or what it holds is forgotten: so it has a new identity. All of it ends when the collection
-// is opened without sequence numbers, the row first.
+// A collection that was opened to keep sequence numbers has a row of `crudd_history`, a table `crudd_removed_NUMBER`
+// of what was removed, an index on the numbers, and one on the ids of rows that have none (as SQL has inserted them).
+// The row is made with the table, or what it holds is forgotten: so it has a new identity. All of it ends when the
+// collection is opened without sequence numbers, the row first.
 
 extension Catalog {
     private var histories: String { schema.table("crudd_history") }

@@ -72,8 +72,8 @@ import Testing
         #expect(try backend.write([.put("b", "1", in: collection)]) == [.created])
     }
 
-    /// What the server has not got has changed nothing, and can be tried again. Where records are on other servers, which
-    /// show what was committed only when they have recovered, that proves nothing.
+    /// What the server has not got has changed nothing, and can be tried again. Where records are on other servers,
+    /// which show what was committed only when they have recovered, that proves nothing.
     @Test(arguments: [(#", "table_setup": "SELECT 1""#, CRUDD_OUTCOME_UNKNOWN), ("", CRUDD_UNAVAILABLE)])
     func lostWritesAreUnavailable(options: String, status: Int) throws {
         let relay = try Relay(to: PostgreSQLServer.shared())

@@ -71,8 +71,9 @@ package final class PostgreSQLCluster: Sendable {
     package func promote(insteadOf former: Int = 0) throws -> Int {
         let standbys = servers.indices.filter { $0 != former }
         let positions = try standbys.map { index in
-            try servers[index].query("SELECT pg_wal_lsn_diff(pg_last_wal_receive_lsn(), '0/0')").flatMap { Double($0) }
-                ?? 0
+            // One that has been restarted since has received nothing, but replayed what it had.
+            let position = "greatest(coalesce(pg_last_wal_receive_lsn(), '0/0'), pg_last_wal_replay_lsn())"
+            return try servers[index].query("SELECT pg_wal_lsn_diff(\(position), '0/0')").flatMap { Double($0) } ?? 0
         }
         let isFirst = positions[0] >= positions[1]
         let (winner, other) = isFirst ? (standbys[0], standbys[1]) : (standbys[1], standbys[0])

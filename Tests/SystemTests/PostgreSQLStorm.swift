@@ -131,7 +131,12 @@ final class PostgreSQLStorm {
         let thaw = try cluster[former].freeze()
         defer { thaw() }
         if withoutLatest {
-            for standby in others { try cluster.start(standby, following: former) }
+            for standby in others {
+                try cluster.start(standby, following: former)
+                // It has replayed all that it has received.
+                let receivers = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'walreceiver'"
+                try cluster.waitFor(standby, receivers, is: "1")
+            }
         }
         primary = try cluster.promote(insteadOf: former)
         if staysFrozen { try clients.recover(after: "a promotion of \(primary) instead of \(former)") }

@@ -21,7 +21,7 @@ import Testing
         let home = "{backend: main, indexes: [n]}"
         let way = [
             "{backend: kid, format: plist, indexes: [n]}", "{backend: files, format: xml}",
-            "{backend: cluster, indexes: [n]}", home,
+            "{backend: logged, indexes: [n]}", "{backend: cluster, indexes: [n]}", home,
         ]
         func configuration(_ place: String) -> Configuration {
             var configuration = MovePlaces.configuration(place, backends: cluster)

@@ -5,7 +5,8 @@ import Testing
 /// Where a collection of the tests of moves can be.
 enum MovePlaces {
     static let all = [
-        "{backend: main}", "{backend: kid, format: plist}", "{backend: files, format: xml}", "{backend: other}",
+        "{backend: main}", "{backend: kid, format: plist}", "{backend: files, format: xml}", "{backend: logged}",
+        "{backend: other}",
     ]
 
     static func configuration(_ rule: String, backends: String = "", more: String = "") -> Configuration {
@@ -15,6 +16,7 @@ enum MovePlaces {
                 other: {plugin: sqlite, options: {path: $DIRECTORY/other.sqlite}}
                 kid: {plugin: sqlite, isolation: process, options: {path: $DIRECTORY/kid.sqlite}}
                 files: {plugin: filesystem, options: {directory: $DIRECTORY/files, fsync: false}}
+                logged: {plugin: memory, options: {log: $DIRECTORY/log}}
                 \(backends)
                 """, collections: "c: \(rule)\n\(more)")
     }

@@ -116,4 +116,29 @@ import Testing
         try refused.endDrop(refused.beginDrop(), .refused)
         #expect(throws: Violation.self) { try refused.endScan(refused.beginScan(), found: [:]) }
     }
+
+    /// What is left in another place is what the records held at some time since the last such was removed, or nothing.
+    @Test func anotherPlaceHasThePast() throws {
+        var collection = try Self.collection()
+        collection.forgetPast()
+        let update = collection.begin(.update(Item(number: 9)), 1, on: 0)
+        try collection.end(update, .done)
+        collection.replaceByPast()
+        for (number, isPossible) in [(1, true), (9, true), (2, false)] {
+            var copy = collection
+            let read = copy.begin(.read, 1, on: 0)
+            let outcome = RecordHistory.Outcome.returned(Item(number: number))
+            if isPossible {
+                try copy.end(read, outcome)
+            } else {
+                #expect(throws: Violation.self) { try copy.end(read, outcome) }
+            }
+        }
+        let read = collection.begin(.read, 2, on: 0)
+        try collection.end(read, .returned(nil))
+        #expect(throws: Violation.self) {
+            let again = collection.begin(.read, 2, on: 0)
+            try collection.end(again, .returned(Item(number: 2)))
+        }
+    }
 }

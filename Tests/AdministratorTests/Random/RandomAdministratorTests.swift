@@ -40,14 +40,8 @@ import Testing
     private static func number(_ name: String) -> Int? { variable(name).flatMap { Int($0) } }
 
     private static var excluded: Set<String> {
-        Set((variable("WITHOUT") ?? known).split(separator: ",").map(String.init))
+        Set((variable("WITHOUT") ?? "").split(separator: ",").map(String.init))
     }
-
-    /// Actions after which the daemon does not keep its promises yet.
-    private static let known = """
-        again,drop,dropBesideFault,force,fill,moveManyOnFullDisk,changeIndexes,startMisspelt,\
-        loseCatalog
-        """
 
     /// What is needed to understand a failure; the files are copied to where they stay.
     private static func report(_ error: any Error, _ administrator: Administrator) throws -> String {

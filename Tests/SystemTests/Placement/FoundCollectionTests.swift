@@ -73,4 +73,39 @@ import Testing
         #expect(daemon.log.contains("collection found 2 has 1 record") == (rules == Self.rules), "\(reply)")
         #expect(try daemon.stop() == .exited(0))
     }
+
+    /// What a move has left is known by the catalog alone. Without it a drop does not remove that, no move goes there,
+    /// and it is served where the file says so by force.
+    @Test func originalsThatTheCatalogHasLost() throws {
+        let installation = try Installation(Self.configuration("c: {backend: main}"))
+        var daemon = try Daemon(on: installation)
+        var connection = try daemon.connect()
+        for id in 0..<3 { #expect(try connection.create("c", "\(id)", "1").result != nil) }
+        try installation.configure(Self.configuration("c: {backend: files}"))
+        try connection.reloadMoving()
+        try connection.awaitMoves { $0.isEmpty }
+        #expect(try daemon.stop() == .exited(0))
+        Files.remove("\(installation.path)/state/collections.jsonl")
+
+        daemon = try Daemon(on: installation)
+        connection = try daemon.connect()
+        #expect(try connection.call("collection.drop", #"{"collection":"c"}"#).result?["dropped"]?.boolean == true)
+        #expect(try connection.create("c", "new", "2").result != nil)
+        try installation.configure(Self.configuration("c: {backend: main}"))
+        let refusal = try connection.call("daemon.reload", #"{"move":true}"#)
+        #expect(daemon.log.contains("there are records of that name in backend main as json"), "\(refusal)")
+        #expect(try connection.item("c", "new") == "2" && connection.item("c", "1") == nil)
+
+        #expect(try connection.call("daemon.reload", #"{"force":true}"#).result != nil)
+        #expect(try connection.item("c", "new") == nil && connection.item("c", "1") == "1")
+        #expect(try connection.describe()["originals"]?.elements?.first?["backend"]?.string == "files")
+        #expect(try connection.call("collection.drop", #"{"collection":"c"}"#).result?["dropped"]?.boolean == true)
+        try connection.awaitRemovals()
+        #expect(try daemon.stop() == .exited(0))
+        Files.remove("\(installation.path)/state/collections.jsonl")
+        daemon = try Daemon(on: installation)
+        connection = try daemon.connect()
+        #expect(try connection.item("c", "1") == nil && connection.item("c", "new") == nil)
+        #expect(try daemon.stop() == .exited(0))
+    }
 }

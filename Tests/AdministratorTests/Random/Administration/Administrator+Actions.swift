@@ -55,7 +55,8 @@ extension Administrator {
         case .dropBesideFault: try dropBesideFault()
         case .force:
             let name = oneOf(names)
-            try force(name, to: place(for: name), besideClients: happens(oneIn: 2), killing: killing(oneIn: 5))
+            let place = place(for: name, isForced: true)
+            try force(name, to: place, besideClients: happens(oneIn: 2), killing: killing(oneIn: 5))
         case .reindex: _ = try reply(to: "collection.reindex", #"{"collection":"\#(oneOf(names))"}"#)
         case .changeIndexes: try changeIndexes()
         case .changeFeed: try changeFeed()

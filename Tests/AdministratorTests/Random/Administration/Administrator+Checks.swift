@@ -50,7 +50,10 @@ extension Administrator {
         guard var feed = feeds[name], let history = load.histories[name] else { return }
         var copy = history
         let scan = copy.beginScan()
+        let isMoving = try whereabouts()[name]?.destination != nil
         while true {
+            // The move may end between two pages.
+            if isMoving { feed.mayEnd() }
             let reply = try reply(to: "collection.changes", #"{"collection":\#(JSON.quote(name)),\#(feed.parameters)}"#)
             if let error = reply.error, error.name != "cursor_expired" { return }
             guard try feed.apply(reply, of: name) else { break }

@@ -31,8 +31,12 @@ extension Administrator {
         if let ticket { try load.histories[name]?.endDrop(ticket, isDropped == true ? .done : .refused) }
         guard isDropped == true, reply.result?["removing"] == nil, !isIfEmpty else { return }
         if isOfOriginals, try whereabouts()[name]?.destination != nil { return }
+        if !isOfOriginals {
+            forgotten[name]?.subtract(leftovers[name] ?? [])
+            if let place = served[name] { forgotten[name]?.remove(place) }
+        }
         leftovers[name] = []
-        load.histories[name]?.forgetPast()
+        if forgotten[name] ?? [] == [] { load.histories[name]?.forgetPast() }
     }
 
     /// A drop of a collection that is being moved, while the database that it leaves or that it goes to is locked, or

@@ -2,12 +2,18 @@ import CRUDTestSupport
 
 /// Files that change where collections are, and what is kept of them.
 extension Administrator {
+    /// Whether a backend may have records of a collection that is served from another one.
+    func mayHaveRecords(of name: String, in backend: String) -> Bool {
+        (leftovers[name] ?? []).union(forgotten[name] ?? []).contains { $0.backend == backend }
+    }
+
     /// A place for a collection; seldom one that may have records of it already.
-    func place(for name: String) -> Place {
+    ///
+    /// - Parameter isForced: whether it may be one that the catalog has forgotten.
+    func place(for name: String, isForced: Bool = false) -> Place {
         let places = layout.backends.flatMap { backend in Layout.formats.map { Place(backend, $0) } }
-            .filter { $0 != served[name] }
-        let used = Set((leftovers[name] ?? []).map(\.backend))
-        let clean = places.filter { !used.contains($0.backend) }
+            .filter { $0 != served[name] && (isForced || forgotten[name]?.contains($0) != true) }
+        let clean = places.filter { !mayHaveRecords(of: name, in: $0.backend) }
         return oneOf(clean.isEmpty || happens(oneIn: 6) ? places : clean)
     }
 

@@ -14,8 +14,7 @@ extension Administrator {
         for entry in list {
             if let name = entry["name"]?.string, let place = Place(entry) { found[name] = Whereabouts(place: place) }
         }
-        for move in try reply(to: "daemon.status").result?["moves"]?.elements ?? []
-        where move["phase"]?.string != "removing" {
+        for move in try reply(to: "daemon.status").result?["moves"]?.elements ?? [] {
             guard let name = move["collection"]?.string, let from = Place(move["from"]) else { continue }
             found[name] = Whereabouts(place: from, destination: Place(move["to"]))
         }
@@ -124,13 +123,14 @@ extension Administrator {
 
     // MARK: Force
 
-    /// Maps a collection to another place and leaves its records where they are.
+    /// Maps a collection to another place and leaves its records where they are. What is there is served, even where
+    /// the catalog does not know of it.
     func force(_ name: String, to place: Place, besideClients: Bool, killing: Int?) throws {
         defer { load.paused.remove(name) }
         try pause(name)
         guard let known = try whereabouts()[name], known.place != place else { return }
         let isClean =
-            known.destination == nil && !(leftovers[name] ?? []).contains { $0.backend == place.backend }
+            known.destination == nil && !mayHaveRecords(of: name, in: place.backend)
             && known.place.backend != place.backend
         if besideClients, isClean { load.paused.remove(name) }
         var wanted = layout

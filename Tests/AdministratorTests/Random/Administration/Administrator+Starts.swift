@@ -44,9 +44,13 @@ extension Administrator {
     func loseCatalog() throws {
         try heal()
         try awaitMoves(within: .seconds(5))
+        if happens(oneIn: 2) { for name in names { try drop(name, #","moved":true"#, killing: nil) } }
         let isAtRest = try whereabouts().allSatisfy { $1.destination == nil && layout.rules[$0]?.place == $1.place }
-        guard isAtRest else { return }
+        // What is still being removed would be found, and be there again.
+        let removals = try reply(to: "daemon.status").result?["removals"]?.elements ?? []
+        guard isAtRest, removals.isEmpty else { return }
         try end(gracefully: happens(oneIn: 2))
+        for (name, places) in leftovers { forgotten[name, default: []].formUnion(places) }
         let state = "\(installation.path)/state"
         for name in try Files.names(in: state) where name.hasSuffix(".jsonl") { Files.remove("\(state)/\(name)") }
         try startInForce()

@@ -25,6 +25,8 @@ final class Administrator {
     var feeds: [String: FeedFollower] = [:]
     /// Places other than that of a collection which may have records of it.
     var leftovers: [String: Set<Place>] = [:]
+    /// Those of them of which the catalog was lost: no drop removes what is there, and no move goes there.
+    var forgotten: [String: Set<Place>] = [:]
     /// Where each collection has been when it was last asked for.
     var served: [String: Place] = [:]
     /// What is broken now.

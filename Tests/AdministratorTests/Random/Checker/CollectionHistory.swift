@@ -140,8 +140,8 @@ struct CollectionHistory {
         for id in records.indices { records[id].forgetPast() }
     }
 
-    /// The collection is served from another place on purpose, where what it held at any time may be.
+    /// The collection is served from another place on purpose, where what it held at any time may be, or nothing.
     mutating func replaceByPast() {
-        for id in records.indices { records[id].replace(by: records[id].past) }
+        for id in records.indices { records[id].replace(by: records[id].past.union([nil])) }
     }
 }

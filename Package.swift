@@ -174,7 +174,7 @@ let package = Package(
                 "CRUDThreads", "CRUDJSON", "CRUDModel", "CRUDPluginABI", "CRUDTestSupport", "CLinux", logging,
             ]),
         tests(
-            "CRUDPlacementTests", ["CRUDPlacement", "CRUDStorage", "CRUDModel", "CRUDTestSupport"]),
+            "CRUDPlacementTests", ["CRUDPlacement", "CRUDStorage", "CRUDModel", "CRUDJSON", "CRUDTestSupport"]),
         .target(
             name: "ScriptedDaemon", dependencies: ["CRUDTestSupport", "CLinux"], path: "Tests/ScriptedDaemon",
             swiftSettings: settings),

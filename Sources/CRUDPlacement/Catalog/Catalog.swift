@@ -57,7 +57,7 @@ package final class Catalog: Sendable {
         mutating func set(_ name: [UInt8], _ placement: Placement) {
             let hasMoved = entries[name]?.placement.authority != placement.authority
             entries[name] = placement.isNothing ? nil : Entry(placement: placement, version: lastVersion)
-            names.set(name, exists: placement.authority != nil, hasMoved: hasMoved)
+            if hasMoved { names.set(name, exists: placement.authority != nil) }
             if placement.isAtRest { restless.remove(name) } else { restless.insert(name) }
         }
     }

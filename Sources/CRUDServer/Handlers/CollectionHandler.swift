@@ -16,13 +16,13 @@ final class CollectionHandler {
     }
 
     func list(_ call: borrowing Call) {
-        let text = list.text(for: call.session)
-        if call.array != nil || call.session.hasRoom(for: text.count) {
-            call.reply { $0.append(text.span) }
+        let listing = list.listing(for: call.session)
+        if call.array != nil || call.session.hasRoom(for: listing.byteCount) {
+            call.reply { listing.append(to: &$0) }
         } else {
             let pending = PendingList(call, list)
             pending.start()
-            pending.awaitRoom(for: text.count)
+            pending.awaitRoom(for: listing.byteCount)
         }
     }
 

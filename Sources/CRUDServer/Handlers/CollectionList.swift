@@ -7,18 +7,20 @@ import CRUDStorage
 import Glibc
 
 /// The result of `collection.list`: the collections that the configuration names, and those that exist because of a
-/// glob, by name. There may be ten thousand, so that the text is kept until it would differ.
+/// glob, by name. There may be ten thousand, so that the text is kept, and of it only what differs is made again.
 final class CollectionList {
     private let loop: LoopState
     private var known: [Known] = []
+    /// The names that the configuration has, in the order of their bytes.
+    private var configured: [[UInt8]] = []
+    /// To whose configuration all of that belongs.
+    private weak var service: Service?
 
     /// What the sessions of one user get.
     private struct Known {
         let uid: uid_t
         let groups: [gid_t]
-        let version: UInt64
-        let text: [UInt8]
-        weak var service: Service?
+        var listing: NameListing
     }
 
     /// For how many users a list is kept.
@@ -28,45 +30,55 @@ final class CollectionList {
         self.loop = loop
     }
 
-    func text(for session: Session) -> [UInt8] {
+    func listing(for session: Session) -> NameListing {
         let service = loop.service
-        let names = service.control.catalog.names
+        follow(service)
         let peer = session.peer
-        known.removeAll { $0.version != names.version || $0.service !== service }
-        if let known = known.first(where: { $0.uid == peer.uid && $0.groups == peer.groups }) { return known.text }
-        session.spend(names.sorted.count)
-        let text = text(of: names.sorted, session.authority, service)
-        if known.count == Self.maximumKnown { known.removeFirst() }
-        known.append(
-            Known(uid: peer.uid, groups: peer.groups, version: names.version, text: text, service: service))
-        return text
-    }
-
-    private func text(of existing: [[UInt8]], _ authority: Authority, _ service: Service) -> [UInt8] {
-        let rules = service.rules
-        var configured = rules.rules.filter { !$0.pattern.isGlob }.map(\.pattern.literal)
-            .sorted { $0.lexicographicallyPrecedes($1) }[...]
-        var writer = JSONWriter()
-        func write(_ name: [UInt8], to list: inout JSONWriter) {
-            guard authority.permissions(forName: name.span).contains(.read), let rule = rules.rule(for: name.span)
+        var listing = NameListing()
+        if let index = known.firstIndex(where: { $0.uid == peer.uid && $0.groups == peer.groups }) {
+            listing = known.remove(at: index).listing
+        } else if known.count == Self.maximumKnown {
+            known.removeFirst()
+        }
+        let (authority, visits) = (session.authority, listing.visits)
+        listing.follow(service.control.catalog.names, others: configured) { name, list in
+            guard authority.permissions(forName: name.span).contains(.read),
+                let rule = service.rules.rule(for: name.span)
             else { return }
             let place = service.control.serving(name, rule).place
             list.object { rule.placing(in: place).describe(name, to: &$0) }
         }
-        writer.object { result in
-            result.key("collections")
-            result.array { list in
-                for name in existing {
-                    while let first = configured.first, first.lexicographicallyPrecedes(name) {
-                        write(configured.removeFirst(), to: &list)
-                    }
-                    if configured.first == name { configured.removeFirst() }
-                    write(name, to: &list)
-                }
-                for name in configured { write(name, to: &list) }
-            }
+        session.spend(listing.visits - visits)
+        known.append(Known(uid: peer.uid, groups: peer.groups, listing: listing))
+        return listing
+    }
+
+    private func follow(_ service: Service) {
+        guard self.service !== service else { return }
+        self.service = service
+        known = []
+        configured = service.rules.rules.filter { !$0.pattern.isGlob }.map(\.pattern.literal)
+            .sorted { $0.lexicographicallyPrecedes($1) }
+    }
+}
+
+extension NameListing {
+    fileprivate static let key: StaticString = #"{"collections":["#
+    fileprivate static let end: StaticString = "]}"
+
+    /// The length of the result.
+    var byteCount: Int {
+        texts.reduce(Self.key.utf8CodeUnitCount + Self.end.utf8CodeUnitCount) { $0 + $1.count + 1 }
+    }
+
+    /// Appends the result.
+    func append(to output: inout StreamBuffer) {
+        output.append(Self.key)
+        for (index, text) in texts.enumerated() {
+            if index > 0 { output.append(UInt8(ascii: ",")) }
+            output.append(text.span)
         }
-        return writer.bytes
+        output.append(Self.end)
     }
 }
 
@@ -80,8 +92,8 @@ final class PendingList: PendingRequest {
     }
 
     override func submitAgain(withRoomFor bytes: Int) {
-        let text = list.text(for: session)
-        reply { $0.append(text.span) }
+        let listing = list.listing(for: session)
+        reply { listing.append(to: &$0) }
         hasReplied()
         ended()
     }

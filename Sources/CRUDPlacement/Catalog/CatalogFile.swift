@@ -23,8 +23,8 @@ final class CatalogFile {
     private var size: Int
     /// Whether the next record has to replace the file.
     private var mustReplace: Bool
-    /// How many bytes of it are not history.
-    private var currentBytes: Int
+    /// How many bytes of it are not history; nil: it has not mattered yet.
+    private var currentBytes: Int?
 
     /// The longest line that is appended.
     private static let maximumAppendedBytes = 4096
@@ -50,7 +50,7 @@ final class CatalogFile {
         let history = try CatalogHistory(text, path: path)
         file.size = text.count
         file.mustReplace = !history.isCurrent
-        file.currentBytes = Self.bytes(of: history.contents).count
+        file.currentBytes = nil
         return (file, history.contents)
     }
 
@@ -92,9 +92,11 @@ final class CatalogFile {
         _ record: CatalogRecord, insteadOf former: CatalogRecord, _ contents: () -> CatalogContents
     ) throws(CatalogError) {
         let line = CatalogLine.bytes(of: record)
-        let current = max(0, currentBytes + Self.entryBytes(of: record) - Self.entryBytes(of: former))
         let total = size + line.count
-        let isMostlyHistory = total > Self.minimumCompactedBytes && total > 2 * current
+        let isLarge = total > Self.minimumCompactedBytes
+        if currentBytes == nil, isLarge { currentBytes = Self.bytes(of: contents()).count }
+        let current = currentBytes.map { max(0, $0 + Self.entryBytes(of: record) - Self.entryBytes(of: former)) }
+        let isMostlyHistory = isLarge && total > 2 * (current ?? 0)
         if mustReplace || line.count > Self.maximumAppendedBytes || isMostlyHistory {
             let before = contents()
             var after = before

@@ -55,7 +55,12 @@ package struct Plan: Sendable {
         _ entries: [[UInt8]: Catalog.Entry], _ rules: CollectionRules, backends: Set<String>, _ options: Options,
         _ facts: Facts = Facts()
     ) {
-        for (name, entry) in entries.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
+        // Those that are where they are wanted, which are most, stay as they are.
+        let concerned = entries.filter { name, entry in
+            guard case .resident(let place) = entry.placement.state else { return true }
+            return rules.rule(for: name.span)?.place != place
+        }
+        for (name, entry) in concerned.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
             let rule = rules.rule(for: name.span)
             var wish = Wish(rule?.place, force: options.force, move: options.move || rule?.moves ?? false)
             if let authority = entry.placement.authority { wish.hasSource = backends.contains(authority.backend) }

@@ -280,7 +280,8 @@ package final class PlacementControl: Sendable {
     ) -> CRUDError? {
         let transitions = found.compactMap { name, format -> Catalog.Transition? in
             let entry = catalog.entry(name)
-            guard entry == .none,
+            // The rules may be others since it was found.
+            guard entry == .none, formatToAdopt(name, in: backend) == format,
                 case .to(let placement) = entry.placement.next(.create(at: .init(backend: backend, format: format)))
             else { return nil }
             return Catalog.Transition(name, from: entry, to: placement)

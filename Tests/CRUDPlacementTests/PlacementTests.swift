@@ -49,6 +49,21 @@ private let situations: [Placement] = {
         }
     }
 
+    /// A backend has another storage: what was there is not removed, and nothing is copied from or to it.
+    @Test(arguments: situations)
+    func storagesThatAreOthers(situation: Placement) {
+        for backend in ["p", "q", "w", "x", "y", "another"] {
+            var next = situation
+            next.originals.removeAll { $0.backend == backend }
+            next.obsolete.removeAll { $0.backend == backend }
+            if next.destination != nil, ["p", "q"].contains(backend) {
+                if case .copying = situation.state, backend == "p" { next.obsolete.append(q) }
+                next.state = .resident(p)
+            }
+            #expect(situation.next(.leave(backend: backend)) == (next == situation ? .same : .to(next)))
+        }
+    }
+
     @Test(arguments: situations)
     func wishesForThePlacesOfAMove(situation: Placement) {
         guard let authority = situation.authority else { return }

@@ -140,7 +140,7 @@ let package = Package(
         program("demo-app", ["CRUDClient"], exclude: ["run"]),
         .executableTarget(
             name: "crudd-bench", dependencies: ["CLinux", argumentParser], path: "Tests/Bench",
-            exclude: ["README.md", "run", "servers.sh", "experiments.sh"], swiftSettings: settings),
+            exclude: ["README.md", "run", "backends", "servers.sh", "experiments.sh"], swiftSettings: settings),
 
         adapter("FileSystemPlugin", "FileSystem", ["CLinux", "CRUDPluginABI"]),
         adapter("MemoryPlugin", "Memory", ["CRUDRecordLog", "CRUDPluginABI"]),

@@ -7,9 +7,9 @@ import Testing
 ///
 /// `CRUDD_ADMINISTRATOR_SECONDS` says how long (50), `CRUDD_ADMINISTRATOR_ACTIONS` how often at most (500, or as often
 /// as there is time for if the seconds are given), `CRUDD_ADMINISTRATOR_SEED` as what, and
-/// `CRUDD_ADMINISTRATOR_WITHOUT` names actions that are left out (may be empty). With `CRUDD_ADMINISTRATOR_TRACE` all actions are
-/// printed. `CRUDD_PRODUCTS` names the folder of other programs to be tested. What fails prints the seed, the actions
-/// that concern the collection, and where the files are.
+/// `CRUDD_ADMINISTRATOR_WITHOUT` names actions that are left out, or none. With `CRUDD_ADMINISTRATOR_TRACE` all actions
+/// are printed. `CRUDD_PRODUCTS` names the folder of other programs to be tested. What fails prints the seed, the
+/// actions that concern the collection, and where the files are.
 @Suite struct RandomAdministratorTests {
     @Test func nothingIsLost() throws {
         let seed = Self.number("SEED").map { UInt64($0) } ?? .random(in: 0..<1_000_000)

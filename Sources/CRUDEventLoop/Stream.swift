@@ -61,7 +61,12 @@ package final class Stream {
     var interest: Readiness? = .readable
 
     /// epoll has reported that both directions are shut: nobody reads what is written.
-    package internal(set) var isHungUp = false
+    package internal(set) var isHungUp: Bool {
+        get { hangUp.hasHappened }
+        set { hangUp.hasHappened = newValue }
+    }
+    /// The same for other threads.
+    package let hangUp = HangUp()
 
     // Reading. `kept` is what the handler has not consumed; `expectedBytes` is how much it waits for.
     var hasEnded = false

@@ -16,11 +16,13 @@ struct ItemReader: ~Copyable {
     private var scanner = JSONScanner()
     private var levels: [Level] = []
 
-    /// - Throws: `unsupported` with `details.path`.
-    mutating func read(_ item: Span<UInt8>, into sink: inout some PropertyListSink) throws(CRUDError) {
+    /// - Throws: `unsupported` with `details.path`; anything where the work is stopped.
+    mutating func read(
+        _ item: Span<UInt8>, into sink: inout some PropertyListSink & ~Copyable, _ work: inout Work
+    ) throws(CRUDError) {
         do throws(CRUDError) {
-            try value(item, &sink)
-            while let level = levels.last { try next(in: level, item, &sink) }
+            try value(item, &sink, &work)
+            while let level = levels.last { try next(in: level, item, &sink, &work) }
         } catch {
             guard error.code == .unsupported else { throw error }
             var located = error
@@ -31,26 +33,28 @@ struct ItemReader: ~Copyable {
 
     /// Continues inside the innermost array or object.
     private mutating func next(
-        in level: Level, _ item: Span<UInt8>, _ sink: inout some PropertyListSink
+        in level: Level, _ item: Span<UInt8>, _ sink: inout some PropertyListSink & ~Copyable, _ work: inout Work
     ) throws(CRUDError) {
         switch level {
         case .object(let previous):
             var isFirst = previous == nil
-            let key = try scan { scanner throws(JSONSyntaxError) in try scanner.nextKey(item, isFirst: &isFirst) }
+            let key = try scan { scanner throws(JSONSyntaxError) in
+                try scanner.nextKey(item, isFirst: &isFirst, &work)
+            }
             guard let key else {
                 levels.removeLast()
                 return sink.endDictionary()
             }
             levels[levels.count - 1] = .object(key)
             if key.hasEscapes {
-                try sink.key(key.decodedString(item).span)
+                try sink.key(key.decodedString(item, &work).span, &work)
             } else {
-                try sink.key(item.extracting(key.content))
+                try sink.key(item.extracting(key.content), &work)
             }
         case .array(let previous):
             var isFirst = previous < 0
             let hasMore = try scan { scanner throws(JSONSyntaxError) in
-                try scanner.nextElement(item, isFirst: &isFirst)
+                try scanner.nextElement(item, isFirst: &isFirst, &work)
             }
             guard hasMore else {
                 levels.removeLast()
@@ -58,12 +62,14 @@ struct ItemReader: ~Copyable {
             }
             levels[levels.count - 1] = .array(previous + 1)
         }
-        try value(item, &sink)
+        try value(item, &sink, &work)
     }
 
     /// Passes a scalar to the sink, or enters an array or object.
-    private mutating func value(_ item: Span<UInt8>, _ sink: inout some PropertyListSink) throws(CRUDError) {
-        switch try scan({ scanner throws(JSONSyntaxError) in try scanner.peekKind(item) }) {
+    private mutating func value(
+        _ item: Span<UInt8>, _ sink: inout some PropertyListSink & ~Copyable, _ work: inout Work
+    ) throws(CRUDError) {
+        switch try scan({ scanner throws(JSONSyntaxError) in try scanner.peekKind(item, &work) }) {
         case .object:
             scanner.enter()
             try sink.beginDictionary()
@@ -72,21 +78,23 @@ struct ItemReader: ~Copyable {
             scanner.enter()
             try sink.beginArray()
             levels.append(.array(-1))
-        default: try scalar(item, &sink)
+        default: try scalar(item, &sink, &work)
         }
     }
 
-    private mutating func scalar(_ item: Span<UInt8>, _ sink: inout some PropertyListSink) throws(CRUDError) {
-        let slice = try scan { scanner throws(JSONSyntaxError) in try scanner.value(item) }
+    private mutating func scalar(
+        _ item: Span<UInt8>, _ sink: inout some PropertyListSink & ~Copyable, _ work: inout Work
+    ) throws(CRUDError) {
+        let slice = try scan { scanner throws(JSONSyntaxError) in try scanner.value(item, &work) }
         switch slice.kind {
         case .string:
             if slice.hasEscapes {
-                try sink.string(slice.decodedString(item).span)
+                try sink.string(slice.decodedString(item, &work).span, &work)
             } else {
-                try sink.string(item.extracting(slice.content))
+                try sink.string(item.extracting(slice.content), &work)
             }
         case .number:
-            switch try PropertyListNumber(json: item.extracting(slice.range)) {
+            switch try PropertyListNumber(json: item.extracting(slice.range), &work) {
             case .integer(let value): try sink.integer(value)
             case .real(let value): try sink.real(value)
             }
@@ -102,7 +110,7 @@ struct ItemReader: ~Copyable {
         do throws(JSONSyntaxError) {
             return try step(&scanner)
         } catch {
-            // The request that brought the item has been scanned before.
+            // The request that brought the item has been scanned before. The work may have been stopped.
             throw CRUDError(.internalError, "the item is not valid JSON: \(error.reason.rawValue)")
         }
     }

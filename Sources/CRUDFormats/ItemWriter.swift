@@ -20,15 +20,15 @@ struct ItemWriter: PropertyListSink {
 
     mutating func endArray() { close(UInt8(ascii: "]")) }
 
-    mutating func key(_ name: Span<UInt8>) throws(CRUDError) {
-        try string(name)
+    mutating func key(_ name: Span<UInt8>, _ work: inout Work) throws(CRUDError) {
+        try string(name, &work)
         bytes.append(UInt8(ascii: ":"))
         needsComma = false
     }
 
-    mutating func string(_ value: Span<UInt8>) throws(CRUDError) {
+    mutating func string(_ value: Span<UInt8>, _ work: inout Work) throws(CRUDError) {
         try separate(count: value.count + 2)
-        bytes.appendJSONString(value)
+        bytes.appendJSONString(value, &work)
     }
 
     mutating func integer(_ value: Int128) throws(CRUDError) {
@@ -53,10 +53,10 @@ struct ItemWriter: PropertyListSink {
     }
 
     /// An item that is stored as JSON text.
-    mutating func text(_ stored: Span<UInt8>) throws(CRUDError) {
+    mutating func text(_ stored: Span<UInt8>, _ work: inout Work) throws(CRUDError) {
         do throws(JSONSyntaxError) {
             var scanner = JSONScanner()
-            try scanner.document(stored)
+            try scanner.document(stored, &work)
         } catch {
             throw .corrupt("it is not valid JSON, \(error.reason.rawValue) at byte \(error.offset)")
         }

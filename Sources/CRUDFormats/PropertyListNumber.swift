@@ -1,3 +1,4 @@
+import CRUDJSON
 import CRUDModel
 
 /// A JSON number as a property list represents it.
@@ -10,12 +11,12 @@ enum PropertyListNumber: Equatable {
     /// exponent: `1e2` is 100.0, but `0.10` and `3.14159265358979323846` cannot be represented.
     ///
     /// - Throws: `unsupported` for a number that is neither.
-    init(json text: Span<UInt8>) throws(CRUDError) {
+    init(json text: Span<UInt8>, _ work: inout Work) throws(CRUDError) {
         if let value = Self.shortInteger(text) {
             self = .integer(value)
             return
         }
-        let digits = DecimalDigits(json: text)
+        let digits = DecimalDigits(json: text, &work)
         if digits.isInteger, !digits.isNegative || !digits.isZero {
             guard let value = digits.integer else {
                 throw CRUDError(.unsupported, "a property list cannot represent an integer of more than 64 bits")
@@ -77,11 +78,12 @@ private struct DecimalDigits: Equatable {
     /// The shortest spelling of a number.
     init(_ value: Double) {
         let text = Array(value.description.utf8)
-        self.init(json: text.span)
+        var work = Work()
+        self.init(json: text.span, &work)
     }
 
     /// - Parameter text: a JSON number.
-    init(json text: Span<UInt8>) {
+    init(json text: Span<UInt8>, _ work: inout Work) {
         var index = 0
         var fractionDigits = 0
         var isInFraction = false
@@ -89,12 +91,13 @@ private struct DecimalDigits: Equatable {
             isNegative = true
             index = 1
         }
-        scan: while index < text.count {
+        work.begin(at: index)
+        scan: while index < text.count, work.passes(index) {
             switch text[index] {
             case UInt8(ascii: "."):
                 isInFraction = true
             case UInt8(ascii: "e"), UInt8(ascii: "E"):
-                exponent = Self.exponent(text, at: index + 1)
+                exponent = Self.exponent(text, at: index + 1, &work)
                 isInteger = false
                 break scan
             case let digit:
@@ -113,10 +116,11 @@ private struct DecimalDigits: Equatable {
         if significant.isEmpty { exponent = 0 }
     }
 
-    private static func exponent(_ text: Span<UInt8>, at start: Int) -> Int {
+    private static func exponent(_ text: Span<UInt8>, at start: Int, _ work: inout Work) -> Int {
         var exponent = 0
         var isNegative = false
         for index in start..<text.count {
+            guard work.passes(index) else { return 0 }
             switch text[index] {
             case UInt8(ascii: "-"): isNegative = true
             case UInt8(ascii: "+"): continue

@@ -14,6 +14,8 @@ struct ChangeSearch: ~Copyable {
     private let limit: Int
     private let prefix: [UInt8]
     private var filter: FilterEvaluator?
+    /// Of the projections; the filter has its own.
+    private var work = Work()
     private let fields: FieldProjection?
 
     /// - Throws: `invalid_query` for a filter that cannot be evaluated, `limit_exceeded` for a wrong limit.
@@ -34,6 +36,7 @@ struct ChangeSearch: ~Copyable {
     /// - Throws: as ``RequestCheck/task()``, if the task's calls are over meanwhile.
     mutating func page(_ tables: Tables) throws -> ChangePage {
         let deadline = CRUDClient.deadline
+        work = Work { RequestCheck.isOver(deadline: deadline) }
         filter?.work = Work { RequestCheck.isOver(deadline: deadline) }
         let place = try place(in: tables)
         let table = tables[collection]
@@ -47,7 +50,12 @@ struct ChangeSearch: ~Copyable {
             reached.sequence = change.sequence
             guard change.id.starts(with: prefix) else { continue }
             if let record = table[change.id] {
-                changes.append(try kind(of: record))
+                do {
+                    changes.append(try kind(of: record))
+                } catch {
+                    try RequestCheck.task()
+                    throw error
+                }
                 if filter?.work.isStopped == true { try RequestCheck.task() }
             } else if change.sequence > place.start {
                 changes.append(.removed(String(decoding: change.id, as: UTF8.self)))
@@ -66,11 +74,11 @@ struct ChangeSearch: ~Copyable {
             }
             if let fields {
                 var item: [UInt8] = []
-                try fields.append(of: record.item.bytes.span, to: &item)
+                try fields.append(of: record.item.bytes.span, to: &item, &work)
                 record.item = EncodedItem(bytes: item)
             }
         } catch {
-            // It was checked when it came.
+            // It was checked when it came; the work may have been stopped.
             throw CRUDError(.internalError, "an item is not JSON")
         }
         return .saved(record.versioned())

@@ -95,7 +95,7 @@ public final class InMemoryDatabase: RecordDatabase {
         try RequestCheck.id(id)
         if let item { try RequestCheck.item(item) }
         try RequestCheck.expiry(expiry)
-        return try access(change)
+        return try stoppable { try access(change) }
     }
 
     func delete(_ selection: RecordSelection, in collection: String) throws -> Int {
@@ -129,17 +129,33 @@ public final class InMemoryDatabase: RecordDatabase {
 
     func transaction(_ operations: [RecordOperation], in collection: String) throws -> [RecordOutcome] {
         try RequestCheck.operations(operations, in: collection)
-        return try access { tables in
-            var changed = tables
-            let outcomes = try operations.enumerated().map { index, operation in
-                do throws(CRUDError) {
-                    return try changed.execute(operation, in: collection)
-                } catch {
-                    throw error.at(index)
-                }
+        return try stoppable {
+            try access { tables in try transaction(operations, in: collection, &tables) }
+        }
+    }
+
+    private func transaction(
+        _ operations: [RecordOperation], in collection: String, _ tables: inout Tables
+    ) throws -> [RecordOutcome] {
+        var changed = tables
+        let outcomes = try operations.enumerated().map { index, operation in
+            do throws(CRUDError) {
+                return try changed.execute(operation, in: collection)
+            } catch {
+                throw error.at(index)
             }
-            tables = changed
-            return outcomes
+        }
+        tables = changed
+        return outcomes
+    }
+
+    /// Has a task whose calls are over told so, where that has stopped `body`.
+    private func stoppable<Result>(_ body: () throws -> Result) throws -> Result {
+        do {
+            return try body()
+        } catch let error as CRUDError where error.code == .timedOut {
+            try RequestCheck.task()
+            throw error
         }
     }
 

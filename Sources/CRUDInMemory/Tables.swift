@@ -62,8 +62,13 @@ struct Tables {
     }
 
     private func normalized(_ item: [UInt8]) -> [UInt8] {
+        var work = Work()
+        return normalized(item, &work)
+    }
+
+    private func normalized(_ item: [UInt8], _ work: inout Work) -> [UInt8] {
         var normalization = ItemNormalization()
-        return normalization.normalized(item.span) ?? item
+        return normalization.normalized(item.span, &work) ?? item
     }
 
     /// When a record expires that is written now; nil: never.
@@ -76,6 +81,8 @@ struct Tables {
     }
 
     /// Applies a merge patch and field operations to a record's item.
+    ///
+    /// - Throws: ``CRUDError/stopped`` if the task's calls are over meanwhile; nothing has changed then.
     mutating func patch(
         _ patch: EncodedItem?, _ operations: FieldOperationTexts, _ id: String, _ collection: String,
         if precondition: Precondition, _ expiry: Expiry?
@@ -83,16 +90,25 @@ struct Tables {
         let current = self[id, collection]
         try expect(precondition, id, collection)
         let item = current?.item.bytes ?? Array("{}".utf8)
+        let deadline = CRUDClient.deadline
+        var work = Work { RequestCheck.isOver(deadline: deadline) }
         let merged: [UInt8]
         do throws(JSONSyntaxError) {
-            merged = if let patch { normalized(try MergePatch.apply(patch.bytes.span, to: item.span)) } else { item }
+            merged =
+                if let patch {
+                    normalized(try MergePatch.apply(patch.bytes.span, to: item.span, &work), &work)
+                } else {
+                    item
+                }
         } catch {
+            if work.isStopped { throw .stopped }
             // Both were checked when they came.
             throw CRUDError(.internalError, "an item or a patch is not JSON")
         }
         var fields = try RequestCheck.fieldPatch(operations)
         let patched = EncodedItem(
-            bytes: operations.isEmpty ? merged : try fields.apply(to: merged.span, operations.text.span))
+            bytes: operations.isEmpty ? merged : try fields.apply(to: merged.span, operations.text.span, &work))
+        if work.isStopped { throw .stopped }
         try RequestCheck.item(patched)
         return put(patched, id, collection, expiresAt: expiry == nil ? current?.expiresAt : instant(expiry))
     }

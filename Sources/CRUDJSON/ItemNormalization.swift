@@ -30,11 +30,17 @@ package struct ItemNormalization: ~Copyable {
 
     /// The item in normal form; nil if it already has it.
     package mutating func normalized(_ item: Span<UInt8>) -> [UInt8]? {
-        isPlain(item) ? nil : ItemRewriting.normalized(item)
+        var work = Work()
+        return normalized(item, &work)
+    }
+
+    /// As ``normalized(_:)``.
+    package mutating func normalized(_ item: Span<UInt8>, _ work: inout Work) -> [UInt8]? {
+        isPlain(item, &work) || work.isStopped ? nil : ItemRewriting.normalized(item, &work)
     }
 
     /// Whether an item is certainly in normal form: it has neither duplicates nor any escape in a name.
-    private mutating func isPlain(_ item: Span<UInt8>) -> Bool {
+    private mutating func isPlain(_ item: Span<UInt8>, _ work: inout Work) -> Bool {
         names.removeAll(keepingCapacity: true)
         containers.removeAll(keepingCapacity: true)
         if objects > 0 {
@@ -46,11 +52,13 @@ package struct ItemNormalization: ~Copyable {
         var first = -1
         /// Whether a string at this place is a name.
         var isName = false
-        while index < item.count {
+        work.begin(at: index)
+        defer { work.end(at: index) }
+        while index < item.count, work.passes(index) {
             switch item[index] {
             case UInt8(ascii: "\""):
                 let start = index + 1
-                let (end, hasEscapes) = Self.endOfString(item, start)
+                let (end, hasEscapes) = Self.endOfString(item, start, &work)
                 index = end + 1
                 guard isName else { continue }
                 isName = false
@@ -67,7 +75,9 @@ package struct ItemNormalization: ~Copyable {
                 isName = false
             case UInt8(ascii: "}"), UInt8(ascii: "]"):
                 if first >= 0 {
-                    if names.count - first > Self.maximumCompared, hasDuplicate(first, item) { return false }
+                    work.end(at: index)
+                    if names.count - first > Self.maximumCompared, hasDuplicate(first, item, &work) { return false }
+                    work.begin(at: index)
                     names.removeLast(names.count - first)
                 }
                 first = containers.popLast() ?? -1
@@ -94,11 +104,12 @@ package struct ItemNormalization: ~Copyable {
     }
 
     /// Whether two of the names from index `first` on are equal.
-    private mutating func hasDuplicate(_ first: Int, _ item: Span<UInt8>) -> Bool {
+    private mutating func hasDuplicate(_ first: Int, _ item: Span<UInt8>, _ work: inout Work) -> Bool {
         objects += 1
         for index in first..<names.count {
             let key = JSONSlice(start: names[index].start - 1, end: names[index].end + 1, kind: .string)
-            if !table.insert(key, item, of: objects).isNew { return true }
+            if !table.insert(key, item, of: objects, &work).isNew { return true }
+            if work.isStopped { return false }
         }
         return false
     }
@@ -123,11 +134,13 @@ package struct ItemNormalization: ~Copyable {
 
     /// The index of the closing quote of the string whose content begins at `start`.
     @inline(__always)
-    private static func endOfString(_ item: Span<UInt8>, _ start: Int) -> (end: Int, hasEscapes: Bool) {
+    private static func endOfString(
+        _ item: Span<UInt8>, _ start: Int, _ work: inout Work
+    ) -> (end: Int, hasEscapes: Bool) {
         let raw = item.bytes
         var index = start
         var hasEscapes = false
-        while index < item.count {
+        while index < item.count, work.passes(index) {
             if index &+ 8 <= item.count {
                 // Eight bytes from `index` on are inside the span, as the line above has checked.
                 let word = unsafe raw.unsafeLoadUnaligned(fromUncheckedByteOffset: index, as: UInt64.self)

@@ -11,24 +11,27 @@ struct ItemRewriting: ~Copyable {
     private var names = NameTable()
     private var objects = 0
 
+    /// What a comparison of two removals counts.
+    private static let comparisonWork = 8
+
     /// The item in normal form; nil if it needs no change, or if it is not valid JSON.
-    static func normalized(_ item: Span<UInt8>) -> [UInt8]? {
+    static func normalized(_ item: Span<UInt8>, _ work: inout Work) -> [UInt8]? {
         var rewriting = ItemRewriting()
         do throws(JSONSyntaxError) {
-            try rewriting.findRemovals(item)
+            try rewriting.findRemovals(item, &work)
+            return rewriting.removals.isEmpty ? nil : rewriting.apply(to: item, &work)
         } catch {
             return nil
         }
-        return rewriting.removals.isEmpty ? nil : rewriting.apply(to: item)
     }
 
-    private mutating func findRemovals(_ item: Span<UInt8>) throws(JSONSyntaxError) {
+    private mutating func findRemovals(_ item: Span<UInt8>, _ work: inout Work) throws(JSONSyntaxError) {
         var scanner = JSONScanner()
         /// Whether the innermost container has had no member or element so far.
         var isFirst = true
         repeat {
             // Here a value starts.
-            switch try scanner.peekKind(item) {
+            switch try scanner.peekKind(item, &work) {
             case .object:
                 scanner.enter()
                 containers.append([])
@@ -38,11 +41,11 @@ struct ItemRewriting: ~Copyable {
                 containers.append(nil)
                 isFirst = true
             default:
-                _ = try scanner.value(item)
+                _ = try scanner.value(item, &work)
             }
             // Here a value has ended, or a container has begun.
-            while !containers.isEmpty, try !hasNext(&scanner, item, &isFirst) {
-                if let members = containers.popLast(), let members { addRemovals(from: members, item) }
+            while !containers.isEmpty, try !hasNext(&scanner, item, &isFirst, &work) {
+                if let members = containers.popLast(), let members { addRemovals(from: members, item, &work) }
                 isFirst = false
             }
         } while !containers.isEmpty
@@ -50,35 +53,40 @@ struct ItemRewriting: ~Copyable {
 
     /// Whether the innermost container has another value. Its name is skipped.
     private mutating func hasNext(
-        _ scanner: inout JSONScanner, _ item: Span<UInt8>, _ isFirst: inout Bool
+        _ scanner: inout JSONScanner, _ item: Span<UInt8>, _ isFirst: inout Bool, _ work: inout Work
     ) throws(JSONSyntaxError) -> Bool {
         let last = containers.count - 1
-        guard containers[last] != nil else { return try scanner.nextElement(item, isFirst: &isFirst) }
-        guard let key = try scanner.nextKey(item, isFirst: &isFirst) else { return false }
+        guard containers[last] != nil else { return try scanner.nextElement(item, isFirst: &isFirst, &work) }
+        guard let key = try scanner.nextKey(item, isFirst: &isFirst, &work) else { return false }
         containers[last]?.append(key)
         return true
     }
 
     /// Adds the members of an object whose names are repeated later.
-    private mutating func addRemovals(from members: [JSONSlice], _ item: Span<UInt8>) {
+    private mutating func addRemovals(from members: [JSONSlice], _ item: Span<UInt8>, _ work: inout Work) {
         objects += 1
-        for (index, key) in members.enumerated().reversed() where !names.insert(key, item, of: objects).isNew {
+        for (index, key) in members.enumerated().reversed() {
+            guard !names.insert(key, item, of: objects, &work).isNew else { continue }
+            if work.isStopped { return }
             // There is a next member.
             removals.append(key.start..<members[index + 1].start)
         }
     }
 
-    private mutating func apply(to item: Span<UInt8>) -> [UInt8] {
-        removals.sort { $0.lowerBound < $1.lowerBound }
+    private mutating func apply(to item: Span<UInt8>, _ work: inout Work) -> [UInt8] {
+        removals.sort(&work) { left, right, work in
+            _ = work.take(Self.comparisonWork)
+            return left.lowerBound < right.lowerBound
+        }
         var output: [UInt8] = []
         output.reserveCapacity(item.count)
         var position = 0
         // Those within a member that is removed are skipped.
         for removal in removals where removal.lowerBound >= position {
-            for index in position..<removal.lowerBound { output.append(item[index]) }
+            output.append(item.extracting(position..<removal.lowerBound))
             position = removal.upperBound
         }
-        for index in position..<item.count { output.append(item[index]) }
+        output.append(item.extracting(position..<item.count))
         return output
     }
 }

@@ -6,6 +6,8 @@
 /// is tracked in a bit stack, not by recursion, so that deep input cannot exhaust the thread's stack.
 ///
 /// Strings are scanned eight bytes at a time while they are plain ASCII, because `item` is most of every request.
+///
+/// A scan that counts its ``Work`` may be stopped; it throws then.
 package struct JSONScanner: ~Copyable {
     /// The index of the next byte.
     package private(set) var position: Int
@@ -27,7 +29,24 @@ package struct JSONScanner: ~Copyable {
     /// The kind of the next value, according to its first byte; white space before it is skipped.
     @inline(__always)
     package mutating func peekKind(_ text: Span<UInt8>) throws(JSONSyntaxError) -> JSONKind {
-        skipWhiteSpace(text)
+        var meter = Unmetered()
+        return try peekKind(text, metered: &meter)
+    }
+
+    /// As ``peekKind(_:)``.
+    package mutating func peekKind(_ text: Span<UInt8>, _ work: inout Work) throws(JSONSyntaxError) -> JSONKind {
+        work.begin(at: position)
+        let kind = try peekKind(text, metered: &work)
+        // With a bracket, which may be entered.
+        guard work.end(at: position + 1) else { throw error(.stopped) }
+        return kind
+    }
+
+    @inline(__always)
+    private mutating func peekKind(
+        _ text: Span<UInt8>, metered meter: inout some ScanMeter
+    ) throws(JSONSyntaxError) -> JSONKind {
+        skipWhiteSpace(text, &meter)
         guard position < text.count else { throw error(.unexpectedEnd) }
         switch text[position] {
         case UInt8(ascii: "{"): return .object
@@ -43,19 +62,38 @@ package struct JSONScanner: ~Copyable {
 
     /// Skips one value of any kind and returns its range.
     package mutating func value(_ text: Span<UInt8>) throws(JSONSyntaxError) -> JSONSlice {
-        let kind = try peekKind(text)
+        var meter = Unmetered()
+        return try value(text, metered: &meter)
+    }
+
+    /// Skips one value of any kind and returns its range.
+    package mutating func value(_ text: Span<UInt8>, _ work: inout Work) throws(JSONSyntaxError) -> JSONSlice {
+        work.begin(at: position)
+        let value = try work.isShort(text) ? value(text) : value(text, metered: &work)
+        try end(&work)
+        return value
+    }
+
+    private mutating func end(_ work: inout Work) throws(JSONSyntaxError) {
+        guard work.end(at: position) else { throw error(.stopped) }
+    }
+
+    private mutating func value(
+        _ text: Span<UInt8>, metered meter: inout some ScanMeter
+    ) throws(JSONSyntaxError) -> JSONSlice {
+        let kind = try peekKind(text, metered: &meter)
         let start = position
         switch kind {
         case .string:
-            let string = try string(text)
+            let string = try string(text, &meter)
             return JSONSlice(start: start, end: position, kind: .string, hasEscapes: string.hasEscapes)
         case .number:
-            try skipNumber(text)
+            try skipNumber(text, &meter)
         case .true: try skipLiteral("true", text)
         case .false: try skipLiteral("false", text)
         case .null: try skipLiteral("null", text)
         case .array, .object:
-            let depth = try skipContainer(text)
+            let depth = try skipContainer(text, &meter)
             return JSONSlice(start: start, end: position, kind: kind, depth: depth)
         }
         return JSONSlice(start: start, end: position, kind: kind)
@@ -70,10 +108,28 @@ package struct JSONScanner: ~Copyable {
         return value
     }
 
+    /// As ``document(_:)``.
+    @discardableResult
+    package mutating func document(_ text: Span<UInt8>, _ work: inout Work) throws(JSONSyntaxError) -> JSONSlice {
+        reset()
+        let value = try value(text, &work)
+        try expectEnd(text, &work)
+        return value
+    }
+
     /// Skips white space and returns whether the text ends there.
     package mutating func isAtEnd(_ text: Span<UInt8>) -> Bool {
-        skipWhiteSpace(text)
+        var meter = Unmetered()
+        skipWhiteSpace(text, &meter)
         return position == text.count
+    }
+
+    /// Skips white space, which must be all that is left of the text.
+    package mutating func expectEnd(_ text: Span<UInt8>, _ work: inout Work) throws(JSONSyntaxError) {
+        work.begin(at: position)
+        skipWhiteSpace(text, &work)
+        try end(&work)
+        guard position == text.count else { throw error(.trailingBytes) }
     }
 
     /// Skips white space, which must be all that is left of the text.
@@ -92,7 +148,25 @@ package struct JSONScanner: ~Copyable {
     ///
     /// - Parameter isFirst: true for the first call after ``enter()``; becomes false.
     package mutating func nextKey(_ text: Span<UInt8>, isFirst: inout Bool) throws(JSONSyntaxError) -> JSONSlice? {
-        skipWhiteSpace(text)
+        var meter = Unmetered()
+        return try nextKey(text, &isFirst, metered: &meter)
+    }
+
+    /// As ``nextKey(_:isFirst:)``.
+    package mutating func nextKey(
+        _ text: Span<UInt8>, isFirst: inout Bool, _ work: inout Work
+    ) throws(JSONSyntaxError) -> JSONSlice? {
+        work.begin(at: position)
+        let key = try work.isShort(text) ? nextKey(text, isFirst: &isFirst) : nextKey(text, &isFirst, metered: &work)
+        try end(&work)
+        return key
+    }
+
+    @inline(__always)
+    private mutating func nextKey(
+        _ text: Span<UInt8>, _ isFirst: inout Bool, metered meter: inout some ScanMeter
+    ) throws(JSONSyntaxError) -> JSONSlice? {
+        skipWhiteSpace(text, &meter)
         guard position < text.count else { throw error(.unexpectedEnd) }
         if text[position] == UInt8(ascii: "}") {
             position += 1
@@ -100,10 +174,10 @@ package struct JSONScanner: ~Copyable {
         }
         if !isFirst {
             try expect(UInt8(ascii: ","), text)
-            skipWhiteSpace(text)
+            skipWhiteSpace(text, &meter)
         }
         isFirst = false
-        return try key(text)
+        return try key(text, &meter)
     }
 
     /// Whether an array has another element; false at the end of the array. The next value is that element.
@@ -112,7 +186,27 @@ package struct JSONScanner: ~Copyable {
     ///
     /// - Parameter isFirst: true for the first call after ``enter()``; becomes false.
     package mutating func nextElement(_ text: Span<UInt8>, isFirst: inout Bool) throws(JSONSyntaxError) -> Bool {
-        skipWhiteSpace(text)
+        var meter = Unmetered()
+        return try nextElement(text, &isFirst, metered: &meter)
+    }
+
+    /// As ``nextElement(_:isFirst:)``.
+    package mutating func nextElement(
+        _ text: Span<UInt8>, isFirst: inout Bool, _ work: inout Work
+    ) throws(JSONSyntaxError) -> Bool {
+        work.begin(at: position)
+        let hasMore =
+            try work.isShort(text)
+            ? nextElement(text, isFirst: &isFirst) : nextElement(text, &isFirst, metered: &work)
+        try end(&work)
+        return hasMore
+    }
+
+    @inline(__always)
+    private mutating func nextElement(
+        _ text: Span<UInt8>, _ isFirst: inout Bool, metered meter: inout some ScanMeter
+    ) throws(JSONSyntaxError) -> Bool {
+        skipWhiteSpace(text, &meter)
         guard position < text.count else { throw error(.unexpectedEnd) }
         if text[position] == UInt8(ascii: "]") {
             position += 1
@@ -126,11 +220,13 @@ package struct JSONScanner: ~Copyable {
     // MARK: Parts
 
     @inline(__always)
-    private mutating func key(_ text: Span<UInt8>) throws(JSONSyntaxError) -> JSONSlice {
+    private mutating func key(
+        _ text: Span<UInt8>, _ meter: inout some ScanMeter
+    ) throws(JSONSyntaxError) -> JSONSlice {
         guard position < text.count else { throw error(.unexpectedEnd) }
         guard text[position] == UInt8(ascii: "\"") else { throw error(.unexpectedByte) }
-        let key = try string(text)
-        skipWhiteSpace(text)
+        let key = try string(text, &meter)
+        skipWhiteSpace(text, &meter)
         try expect(UInt8(ascii: ":"), text)
         return key
     }
@@ -147,8 +243,9 @@ package struct JSONScanner: ~Copyable {
     }
 
     @inline(__always)
-    private mutating func skipWhiteSpace(_ text: Span<UInt8>) {
-        while position < text.count {
+    private mutating func skipWhiteSpace(_ text: Span<UInt8>, _ meter: inout some ScanMeter) {
+        // Where it is stopped, no other white space is expected, so that the scan fails.
+        while position < text.count, meter.passes(position) {
             switch text[position] {
             case 0x20, 0x0A, 0x0D, 0x09: position += 1
             default: return
@@ -166,20 +263,23 @@ package struct JSONScanner: ~Copyable {
     }
 
     /// Skips an array or object and returns how deeply it nests (1 for `[]`).
-    private mutating func skipContainer(_ text: Span<UInt8>) throws(JSONSyntaxError) -> Int {
+    private mutating func skipContainer(
+        _ text: Span<UInt8>, _ meter: inout some ScanMeter
+    ) throws(JSONSyntaxError) -> Int {
         var depth = 0
         var deepest = 0
         while true {
             // Here a value starts.
-            switch try peekKind(text) {
+            guard meter.passes(position) else { throw error(.stopped) }
+            switch try peekKind(text, metered: &meter) {
             case .object:
                 push(isObject: true, at: depth)
                 depth += 1
                 deepest = max(deepest, depth)
                 position += 1
-                skipWhiteSpace(text)
+                skipWhiteSpace(text, &meter)
                 if position < text.count, text[position] != UInt8(ascii: "}") {
-                    _ = try key(text)
+                    _ = try key(text, &meter)
                     continue
                 }
             case .array:
@@ -187,10 +287,10 @@ package struct JSONScanner: ~Copyable {
                 depth += 1
                 deepest = max(deepest, depth)
                 position += 1
-                skipWhiteSpace(text)
+                skipWhiteSpace(text, &meter)
                 if position < text.count, text[position] != UInt8(ascii: "]") { continue }
-            case .string: _ = try string(text)
-            case .number: try skipNumber(text)
+            case .string: _ = try string(text, &meter)
+            case .number: try skipNumber(text, &meter)
             case .true: try skipLiteral("true", text)
             case .false: try skipLiteral("false", text)
             case .null: try skipLiteral("null", text)
@@ -198,7 +298,7 @@ package struct JSONScanner: ~Copyable {
             // Here a value has ended, or a container is empty.
             var another = false
             while depth > 0, !another {
-                skipWhiteSpace(text)
+                skipWhiteSpace(text, &meter)
                 guard position < text.count else { throw error(.unexpectedEnd) }
                 let isObject = isObject(at: depth - 1)
                 let byte = text[position]
@@ -208,8 +308,8 @@ package struct JSONScanner: ~Copyable {
                 } else if byte == UInt8(ascii: ",") {
                     position += 1
                     if isObject {
-                        skipWhiteSpace(text)
-                        _ = try key(text)
+                        skipWhiteSpace(text, &meter)
+                        _ = try key(text, &meter)
                     }
                     another = true
                 } else {
@@ -231,46 +331,57 @@ package struct JSONScanner: ~Copyable {
         nesting[depth >> 6] & (1 << UInt64(depth & 63)) != 0
     }
 
-    private mutating func skipNumber(_ text: Span<UInt8>) throws(JSONSyntaxError) {
+    private mutating func skipNumber(
+        _ text: Span<UInt8>, _ meter: inout some ScanMeter
+    ) throws(JSONSyntaxError) {
         if text[position] == UInt8(ascii: "-") { position += 1 }
         guard position < text.count else { throw error(.unexpectedEnd) }
         if text[position] == UInt8(ascii: "0") {
             position += 1
         } else {
-            try skipDigits(text)
+            try skipDigits(text, &meter)
         }
         if position < text.count, text[position] == UInt8(ascii: ".") {
             position += 1
-            try skipDigits(text)
+            try skipDigits(text, &meter)
         }
         if position < text.count, text[position] | 0x20 == UInt8(ascii: "e") {
             position += 1
             if position < text.count, text[position] == UInt8(ascii: "+") || text[position] == UInt8(ascii: "-") {
                 position += 1
             }
-            try skipDigits(text)
+            try skipDigits(text, &meter)
         }
     }
 
     /// Skips at least one digit.
     @inline(__always)
-    private mutating func skipDigits(_ text: Span<UInt8>) throws(JSONSyntaxError) {
+    private mutating func skipDigits(
+        _ text: Span<UInt8>, _ meter: inout some ScanMeter
+    ) throws(JSONSyntaxError) {
         guard position < text.count else { throw error(.unexpectedEnd) }
         guard text[position] &- UInt8(ascii: "0") < 10 else { throw error(.unexpectedByte) }
-        repeat { position += 1 } while position < text.count && text[position] &- UInt8(ascii: "0") < 10
+        repeat {
+            position += 1
+            guard meter.passes(position) else { throw error(.stopped) }
+        } while position < text.count && text[position] &- UInt8(ascii: "0") < 10
     }
 
     // MARK: Strings
 
     /// Skips the string whose opening quote is the next byte.
-    private mutating func string(_ text: Span<UInt8>) throws(JSONSyntaxError) -> JSONSlice {
+    private mutating func string<Meter: ScanMeter>(
+        _ text: Span<UInt8>, _ meter: inout Meter
+    ) throws(JSONSyntaxError) -> JSONSlice {
         let start = position
         let raw = text.bytes
         var hasEscapes = false
         position += 1
         while true {
+            guard meter.passes(position) else { throw error(.stopped) }
             var index = position
-            while index &+ 8 <= text.count {
+            let end = text.count - index > Meter.stride ? index + Meter.stride : text.count
+            while index &+ 8 <= end {
                 // Eight bytes from `index` on are inside the span, as the line above has checked.
                 let word = unsafe raw.unsafeLoadUnaligned(fromUncheckedByteOffset: index, as: UInt64.self)
                 let special = Self.specialBytes(UInt64(littleEndian: word))
@@ -281,7 +392,7 @@ package struct JSONScanner: ~Copyable {
                 index &+= 8
             }
             position = index
-            guard index < text.count else { throw error(.unexpectedEnd) }
+            guard index < end || end < text.count else { throw error(.unexpectedEnd) }
             switch text[index] {
             case UInt8(ascii: "\""):
                 position = index &+ 1

@@ -38,6 +38,8 @@ package struct JSONSyntaxError: Error, Equatable {
         case loneSurrogate = "half of a surrogate pair"
         case invalidUTF8 = "invalid UTF-8"
         case trailingBytes = "text after the end of the value"
+        /// It may be valid: the ``Work`` of the scan has been stopped.
+        case stopped = "the scan was stopped"
     }
 
     package var reason: Reason

@@ -9,11 +9,27 @@ extension JSONSlice {
         return bytes
     }
 
+    /// As ``decodedString(_:)``.
+    package func decodedString(_ text: Span<UInt8>, _ work: inout Work) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(count)
+        appendDecodedString(text, to: &bytes, &work)
+        return bytes
+    }
+
     /// Appends the value of a string, as UTF-8 without quotes and escapes.
     package func appendDecodedString(_ text: Span<UInt8>, to bytes: inout [UInt8]) {
+        var work = Work()
+        appendDecodedString(text, to: &bytes, &work)
+    }
+
+    /// As ``appendDecodedString(_:to:)``.
+    package func appendDecodedString(_ text: Span<UInt8>, to bytes: inout [UInt8], _ work: inout Work) {
         var index = start + 1
         let end = end - 1
-        while index < end {
+        work.begin(at: index)
+        defer { work.end(at: index) }
+        while index < end, work.passes(index) {
             guard text[index] == UInt8(ascii: "\\") else {
                 bytes.append(text[index])
                 index += 1

@@ -124,6 +124,12 @@ extension [UInt8] {
     /// Appends a JSON string with this value, quotes included. Only what JSON requires is escaped.
     package mutating func appendJSONString(_ utf8: Span<UInt8>) {
         append(UInt8(ascii: "\""))
+        appendJSONContent(utf8)
+        append(UInt8(ascii: "\""))
+    }
+
+    /// Appends the content of a string. What has to be escaped are single bytes.
+    private mutating func appendJSONContent(_ utf8: Span<UInt8>) {
         var start = 0
         for index in utf8.indices {
             let byte = utf8[index]
@@ -133,6 +139,17 @@ extension [UInt8] {
             start = index + 1
         }
         append(utf8.extracting(start..<utf8.count))
+    }
+
+    /// As ``appendJSONString(_:)-(Span<UInt8>)``; where the work is stopped, a part of it.
+    package mutating func appendJSONString(_ utf8: Span<UInt8>, _ work: inout Work) {
+        append(UInt8(ascii: "\""))
+        var start = 0
+        while start < utf8.count, work.take(Swift.min(Work.interval, utf8.count - start)) {
+            let end = Swift.min(start + Work.interval, utf8.count)
+            appendJSONContent(utf8.extracting(start..<end))
+            start = end
+        }
         append(UInt8(ascii: "\""))
     }
 

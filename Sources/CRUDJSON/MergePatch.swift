@@ -31,7 +31,14 @@ package struct MergePatch: ~Copyable {
     /// The first member of each object; −1: it has none.
     private var firstMembers: [Int] = []
 
+    /// What a member of the patch counts beside the scans.
+    private static let memberWork = 16
+
     private init() {}
+
+    private static func take(_ bytes: Int, _ work: inout Work) throws(JSONSyntaxError) {
+        guard work.take(bytes) else { throw JSONSyntaxError(reason: .stopped, offset: 0) }
+    }
 
     /// The result of applying a patch.
     ///
@@ -39,51 +46,59 @@ package struct MergePatch: ~Copyable {
     /// - Throws: JSONSyntaxError if either is not valid JSON.
     /// - SeeAlso: <https://www.rfc-editor.org/rfc/rfc7396>
     package static func apply(_ patch: Span<UInt8>, to item: Span<UInt8>) throws(JSONSyntaxError) -> [UInt8] {
+        var work = Work()
+        return try apply(patch, to: item, &work)
+    }
+
+    /// As ``apply(_:to:)``; throws where the work is stopped.
+    package static func apply(
+        _ patch: Span<UInt8>, to item: Span<UInt8>, _ work: inout Work
+    ) throws(JSONSyntaxError) -> [UInt8] {
         var scanner = JSONScanner()
         var merge = MergePatch()
-        let change = try merge.read(&scanner, patch)
-        try scanner.expectEnd(patch)
+        let change = try merge.read(&scanner, patch, &work)
+        try scanner.expectEnd(patch, &work)
         var output: [UInt8] = []
         output.reserveCapacity(item.count + patch.count)
         scanner.reset()
         switch change {
         case .remove:
-            _ = try scanner.value(item)
+            _ = try scanner.value(item, &work)
             output += "null".utf8
         case .replace(let value):
-            _ = try scanner.value(item)
+            _ = try scanner.value(item, &work)
             output.append(patch.extracting(value.range))
-        case .merge(let object): try merge.merge(object, patch, into: &scanner, item, &output)
+        case .merge(let object): try merge.merge(object, patch, into: &scanner, item, &output, &work)
         }
-        try scanner.expectEnd(item)
+        try scanner.expectEnd(item, &work)
         return output
     }
 
     // MARK: The patch
 
     private mutating func read(
-        _ scanner: inout JSONScanner, _ patch: Span<UInt8>
+        _ scanner: inout JSONScanner, _ patch: Span<UInt8>, _ work: inout Work
     ) throws(JSONSyntaxError) -> Change {
-        switch try scanner.peekKind(patch) {
+        switch try scanner.peekKind(patch, &work) {
         case .object: break
         case .null:
-            _ = try scanner.value(patch)
+            _ = try scanner.value(patch, &work)
             return .remove
-        default: return .replace(try scanner.value(patch))
+        default: return .replace(try scanner.value(patch, &work))
         }
         let object = firstMembers.count
         firstMembers.append(-1)
         var last = -1
         scanner.enter()
         var isFirst = true
-        while let key = try scanner.nextKey(patch, isFirst: &isFirst) {
-            let (index, isNew) = names.insert(key, patch, of: object)
+        while let key = try scanner.nextKey(patch, isFirst: &isFirst, &work) {
+            let (index, isNew) = names.insert(key, patch, of: object, &work)
             if isNew {
                 members.append(Member(key: key, change: .remove))
                 if last < 0 { firstMembers[object] = index } else { members[last].next = index }
                 last = index
             }
-            members[index].change = try read(&scanner, patch)
+            members[index].change = try read(&scanner, patch, &work)
         }
         return .merge(object)
     }
@@ -93,14 +108,15 @@ package struct MergePatch: ~Copyable {
     /// Appends the item's next value with the changes of an object of the patch.
     private mutating func merge(
         _ object: Int, _ patch: Span<UInt8>, into scanner: inout JSONScanner, _ item: Span<UInt8>,
-        _ output: inout [UInt8]
+        _ output: inout [UInt8], _ work: inout Work
     ) throws(JSONSyntaxError) {
-        guard try scanner.peekKind(item) == .object else {
-            _ = try scanner.value(item)
-            return append(object, patch, &output)
+        guard try scanner.peekKind(item, &work) == .object else {
+            _ = try scanner.value(item, &work)
+            return try append(object, patch, &output, &work)
         }
         var index = firstMembers[object]
         while index >= 0 {
+            try Self.take(Self.memberWork, &work)
             members[index].isFound = false
             index = members[index].next
         }
@@ -113,51 +129,57 @@ package struct MergePatch: ~Copyable {
         }
         scanner.enter()
         var isFirst = true
-        while let key = try scanner.nextKey(item, isFirst: &isFirst) {
-            guard let index = names.index(of: key, item, in: object) else {
+        while let key = try scanner.nextKey(item, isFirst: &isFirst, &work) {
+            guard let index = names.index(of: key, item, in: object, &work) else {
                 begin(key, of: item)
-                output.append(item.extracting(try scanner.value(item).range))
+                output.append(item.extracting(try scanner.value(item, &work).range))
                 continue
             }
             members[index].isFound = true
             switch members[index].change {
-            case .remove: _ = try scanner.value(item)
+            case .remove: _ = try scanner.value(item, &work)
             case .replace(let value):
-                _ = try scanner.value(item)
+                _ = try scanner.value(item, &work)
                 begin(key, of: item)
                 output.append(patch.extracting(value.range))
             case .merge(let object):
                 begin(key, of: item)
-                try merge(object, patch, into: &scanner, item, &output)
+                try merge(object, patch, into: &scanner, item, &output, &work)
             }
         }
         index = firstMembers[object]
         while index >= 0 {
+            try Self.take(Self.memberWork, &work)
             let member = members[index]
             index = member.next
             if member.isFound { continue }
             if case .remove = member.change { continue }
             begin(member.key, of: patch)
-            append(member.change, patch, &output)
+            try append(member.change, patch, &output, &work)
         }
         if separator == UInt8(ascii: "{") { output.append(separator) }
         output.append(UInt8(ascii: "}"))
     }
 
     /// Appends the value that a change creates where there was none.
-    private func append(_ change: Change, _ patch: Span<UInt8>, _ output: inout [UInt8]) {
+    private func append(
+        _ change: Change, _ patch: Span<UInt8>, _ output: inout [UInt8], _ work: inout Work
+    ) throws(JSONSyntaxError) {
         switch change {
         case .remove: break
         case .replace(let value): output.append(patch.extracting(value.range))
-        case .merge(let object): append(object, patch, &output)
+        case .merge(let object): try append(object, patch, &output, &work)
         }
     }
 
-    private func append(_ object: Int, _ patch: Span<UInt8>, _ output: inout [UInt8]) {
+    private func append(
+        _ object: Int, _ patch: Span<UInt8>, _ output: inout [UInt8], _ work: inout Work
+    ) throws(JSONSyntaxError) {
         output.append(UInt8(ascii: "{"))
         var isFirst = true
         var index = firstMembers[object]
         while index >= 0 {
+            try Self.take(Self.memberWork, &work)
             let member = members[index]
             index = member.next
             if case .remove = member.change { continue }
@@ -165,7 +187,7 @@ package struct MergePatch: ~Copyable {
             isFirst = false
             output.append(patch.extracting(member.key.range))
             output.append(UInt8(ascii: ":"))
-            append(member.change, patch, &output)
+            try append(member.change, patch, &output, &work)
         }
         output.append(UInt8(ascii: "}"))
     }

@@ -20,33 +20,51 @@ package struct NameTable: ~Copyable {
 
     package init() {}
 
+    // MARK: Names of members
+
     /// Inserts the name of a member.
     ///
-    /// - Parameter key: as a scanner has found it in the text, escaped or not.
+    /// - Parameters:
+    ///   - key: as a scanner has found it in the text, escaped or not.
+    ///   - text: what has the key.
+    ///   - object: the object that has the member.
+    ///   - work: what it counts; where that is stopped, the table means nothing.
     /// - Returns: its index, which counts names from 0, and whether the object did not have it before.
-    package mutating func insert(_ key: JSONSlice, _ text: Span<UInt8>, of object: Int) -> (index: Int, isNew: Bool) {
-        if !key.hasEscapes { return insert(key.content, text, of: object) }
-        decode(key, text)
+    package mutating func insert(
+        _ key: JSONSlice, _ text: Span<UInt8>, of object: Int, _ work: inout Work
+    ) -> (index: Int, isNew: Bool) {
+        if !key.hasEscapes { return insert(key.content, text, of: object, &work) }
+        decode(key, text, &work)
         let name = decoded
-        return insert(0..<name.count, name.span, of: object)
+        return insert(0..<name.count, name.span, of: object, &work)
     }
 
     /// The index of a member's name; nil if the object does not have it.
-    package mutating func index(of key: JSONSlice, _ text: Span<UInt8>, in object: Int) -> Int? {
-        if !key.hasEscapes { return index(of: key.content, text, in: object) }
-        decode(key, text)
+    package mutating func index(
+        of key: JSONSlice, _ text: Span<UInt8>, in object: Int, _ work: inout Work
+    ) -> Int? {
+        if !key.hasEscapes { return index(of: key.content, text, in: object, &work) }
+        decode(key, text, &work)
         let name = decoded
-        return index(of: 0..<name.count, name.span, in: object)
+        return index(of: 0..<name.count, name.span, in: object, &work)
     }
 
-    private mutating func decode(_ key: JSONSlice, _ text: Span<UInt8>) {
+    private mutating func decode(_ key: JSONSlice, _ text: Span<UInt8>, _ work: inout Work) {
         decoded.removeAll(keepingCapacity: true)
-        key.appendDecodedString(text, to: &decoded)
+        key.appendDecodedString(text, to: &decoded, &work)
     }
+
+    // MARK: Names
+
+    /// The name with an index, in UTF-8.
+    package func name(at index: Int) -> ArraySlice<UInt8> { bytes[entries[index].start..<entries[index].end] }
 
     /// The index of a name in UTF-8; nil if the object does not have it.
-    package func index(of name: Range<Int>, _ text: Span<UInt8>, in object: Int) -> Int? {
-        let entry = slots[slot(of: name, text, in: object, Self.hash(name, text, object))]
+    package func index(
+        of name: Range<Int>, _ text: Span<UInt8>, in object: Int, _ work: inout Work
+    ) -> Int? {
+        let hash = Self.hash(name, text, object, &work)
+        let entry = slots[slot(of: name, text, in: object, hash, &work)]
         return entry < 0 ? nil : Int(entry)
     }
 
@@ -56,8 +74,16 @@ package struct NameTable: ~Copyable {
     package mutating func insert(
         _ name: Range<Int>, _ text: Span<UInt8>, of object: Int
     ) -> (index: Int, isNew: Bool) {
-        let hash = Self.hash(name, text, object)
-        let slot = slot(of: name, text, in: object, hash)
+        var work = Work()
+        return insert(name, text, of: object, &work)
+    }
+
+    /// As ``insert(_:_:of:)``.
+    package mutating func insert(
+        _ name: Range<Int>, _ text: Span<UInt8>, of object: Int, _ work: inout Work
+    ) -> (index: Int, isNew: Bool) {
+        let hash = Self.hash(name, text, object, &work)
+        let slot = slot(of: name, text, in: object, hash, &work)
         if slots[slot] >= 0 { return (Int(slots[slot]), false) }
         let start = bytes.count
         bytes.append(text.extracting(name))
@@ -68,21 +94,28 @@ package struct NameTable: ~Copyable {
     }
 
     /// The slot that has the name, or else the free one where it belongs.
-    private func slot(of name: Range<Int>, _ text: Span<UInt8>, in object: Int, _ hash: Int) -> Int {
+    private func slot(
+        of name: Range<Int>, _ text: Span<UInt8>, in object: Int, _ hash: Int, _ work: inout Work
+    ) -> Int {
         let mask = slots.count - 1
         var slot = hash & mask
         while slots[slot] >= 0 {
             let entry = entries[Int(slots[slot])]
-            if entry.hash == hash, entry.object == object, isEqual(entry, name, text) { return slot }
+            if entry.hash == hash, entry.object == object, isEqual(entry, name, text, &work) { return slot }
             slot = (slot + 1) & mask
         }
         return slot
     }
 
-    private func isEqual(_ entry: Entry, _ name: Range<Int>, _ text: Span<UInt8>) -> Bool {
+    private func isEqual(
+        _ entry: Entry, _ name: Range<Int>, _ text: Span<UInt8>, _ work: inout Work
+    ) -> Bool {
         guard entry.end - entry.start == name.count else { return false }
-        for offset in 0..<name.count where bytes[entry.start + offset] != text[name.lowerBound + offset] {
-            return false
+        work.begin(at: 0)
+        for offset in 0..<name.count {
+            guard work.passes(offset), bytes[entry.start + offset] == text[name.lowerBound + offset] else {
+                return false
+            }
         }
         return true
     }
@@ -97,10 +130,19 @@ package struct NameTable: ~Copyable {
         }
     }
 
-    private static func hash(_ name: Range<Int>, _ text: Span<UInt8>, _ object: Int) -> Int {
+    private static func hash(_ name: Range<Int>, _ text: Span<UInt8>, _ object: Int, _ work: inout Work) -> Int {
         var hasher = Hasher()
         hasher.combine(object)
-        text.extracting(name).withUnsafeBytes { hasher.combine(bytes: $0) }
+        var start = name.lowerBound
+        repeat {
+            let end = min(start + Work.interval, name.upperBound)
+            guard work.take(end - start + hashWork) else { return 0 }
+            text.extracting(start..<end).withUnsafeBytes { hasher.combine(bytes: $0) }
+            start = end
+        } while start < name.upperBound
         return hasher.finalize()
     }
+
+    /// What a name counts beside its bytes.
+    private static let hashWork = 32
 }

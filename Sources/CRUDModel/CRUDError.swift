@@ -101,3 +101,9 @@ extension CRUDError: CustomStringConvertible {
         return "\(message) (\(cause))"
     }
 }
+
+extension CRUDError {
+    /// An evaluation has been stopped, for nobody waits for it any more, or no longer than it may take here. No client
+    /// sees it.
+    package static let stopped = CRUDError(.timedOut, "the work was stopped")
+}

@@ -28,8 +28,8 @@ extension QueryTarget {
             self.init(name: name, indexes: indexes)
             return
         }
-        self.init(name: name, indexes: indexes) { (stored, item) throws(CRUDError) in
-            try codec.decode(stored: stored, into: &item, maximumBytes: maximumItemBytes)
+        self.init(name: name, indexes: indexes) { (stored, item, work) throws(CRUDError) in
+            try codec.decode(stored: stored, into: &item, maximumBytes: maximumItemBytes, &work)
         }
     }
 }

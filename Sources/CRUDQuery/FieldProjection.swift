@@ -78,8 +78,16 @@ package struct FieldProjection: Sendable {
     ///
     /// - Throws: `JSONSyntaxError` where the item is not valid JSON as far as it is looked at.
     package func append(of item: Span<UInt8>, to output: inout [UInt8]) throws(JSONSyntaxError) {
+        var work = Work()
+        try append(of: item, to: &output, &work)
+    }
+
+    /// As ``append(of:to:)``; throws where the work is stopped.
+    package func append(
+        of item: Span<UInt8>, to output: inout [UInt8], _ work: inout Work
+    ) throws(JSONSyntaxError) {
         var scanner = JSONScanner()
-        let members = try members(root, &scanner, item)
+        let members = try members(root, &scanner, item, &work)
         if !Self.append(members, item, to: &output) { output.append(contentsOf: "{}".utf8) }
     }
 
@@ -98,23 +106,24 @@ package struct FieldProjection: Sendable {
 
     /// Scans the next value, an object, and finds the wanted members in it; of none if it is something else.
     private func members(
-        _ node: Node, _ scanner: inout JSONScanner, _ item: Span<UInt8>
+        _ node: Node, _ scanner: inout JSONScanner, _ item: Span<UInt8>, _ work: inout Work
     ) throws(JSONSyntaxError) -> [Member] {
-        guard try scanner.peekKind(item) == .object else {
-            _ = try scanner.value(item)
+        guard try scanner.peekKind(item, &work) == .object else {
+            _ = try scanner.value(item, &work)
             return []
         }
         var found: [Int: Member] = [:]
         scanner.enter()
         var isFirst = true
-        while let key = try scanner.nextKey(item, isFirst: &isFirst) {
-            guard let position = node.positions[key.decodedString(item)] else {
-                _ = try scanner.value(item)
+        while let key = try scanner.nextKey(item, isFirst: &isFirst, &work) {
+            guard let position = node.positions[key.decodedString(item, &work)] else {
+                _ = try scanner.value(item, &work)
                 continue
             }
             let child = node.children[position]
             let value: Member.Value =
-                child.isWhole ? .whole(try scanner.value(item)) : .part(try members(child, &scanner, item))
+                child.isWhole
+                ? .whole(try scanner.value(item, &work)) : .part(try members(child, &scanner, item, &work))
             found[position] = Member(position: position, key: key, value: value)
         }
         return found.values.sorted { $0.position < $1.position }

@@ -1,3 +1,4 @@
+package import CRUDJSON
 package import CRUDModel
 
 /// An index that can serve queries: it is complete but for the records that are unkeyed in it.
@@ -16,8 +17,9 @@ package struct QueryIndex: Sendable, Equatable {
 package struct QueryTarget: Sendable {
     /// Appends the JSON text of an item that is given in its stored form.
     ///
-    /// It bounds the text that it makes, and throws `corrupt` or `limit_exceeded` for a stored item without one.
-    package typealias Decoder = @Sendable (Span<UInt8>, inout [UInt8]) throws(CRUDError) -> Void
+    /// It bounds the text that it makes, and throws `corrupt` or `limit_exceeded` for a stored item without one. Where
+    /// its work is stopped, what it has made means nothing.
+    package typealias Decoder = @Sendable (Span<UInt8>, inout [UInt8], inout Work) throws(CRUDError) -> Void
 
     /// The collection's name, to which cursors are bound.
     package var name: [UInt8]

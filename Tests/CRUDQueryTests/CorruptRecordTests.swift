@@ -106,7 +106,7 @@ import Testing
     @Test(arguments: [CRUDError.Code.corrupt, .limitExceeded])
     func whatCannotBeDecoded(code: CRUDError.Code) throws {
         let table = Self.table([])
-        let target = table.target { stored, text throws(CRUDError) in
+        let target = table.target { stored, text, _ throws(CRUDError) in
             let last = stored[stored.count - 2]
             guard last != UInt8(ascii: "3") else { throw CRUDError(code, "") }
             text += Array(#"{"a":"#.utf8) + [last] + Array("}".utf8)

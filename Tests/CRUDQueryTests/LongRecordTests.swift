@@ -1,3 +1,4 @@
+import CRUDJSON
 import CRUDModel
 import CRUDTestSupport
 import Synchronization
@@ -65,6 +66,56 @@ import Testing
         table.put("long", #"{"n":3}"#)
         let other = try #require(try QueryExecution(quick: query, in: table.target(), maximumBytes: 1 << 22))
         #expect(try other.advance(table, isAbandoned: { false }))
+    }
+
+    /// A decoder that makes long texts of short items, as that of binary property lists does.
+    private static let expanding: QueryTarget.Decoder = { (stored, item, work) throws(CRUDError) in
+        item.append(stored.extracting(0..<stored.count - 1))
+        item.append(#","more":""#)
+        for _ in 0..<1000 {
+            guard work.take(1000) else { throw .stopped }
+            item.append(contentsOf: repeatElement(UInt8(ascii: "x"), count: 1000))
+        }
+        item.append(#""}"#)
+    }
+
+    /// How long the stored form is does not tell what it takes to decode it: that was done by the thread that scans.
+    @Test(arguments: [false, true], [false, true])
+    func aShortFormOfALongItem(isSorted: Bool, isReversed: Bool) throws {
+        let table = Self.table(["n"])
+        var query = try Query(
+            filter: #"{"op":"<>","args":[{"property":"n"},5]}"#,
+            sort: isSorted ? #"[{"property":"n","order":"\#(isReversed ? "desc" : "asc")"}]"# : nil, limit: 20)
+        query.fields = try FieldProjection(json: Array(#"["n"]"#.utf8).span)
+        let numbers = [0, 1, 2, 3, 4, 6, 7, 8, 9]
+        let expected = (isSorted && isReversed ? numbers.reversed() : numbers).map { "r\($0)" }
+        let executor = BusyExecutor(refusals: 1)
+        let page = try table.page(
+            query, in: table.target(decode: Self.expanding), limits: SearchLimits(longRecords: .handedOver(executor)))
+        #expect(page.ids == expected)
+        #expect(page.corrupt.isEmpty)
+        #expect(executor.executed > 0)
+        let quick = try #require(
+            try QueryExecution(
+                quick: Query(filter: #"{"op":"=","args":[{"property":"n"},3]}"#, limit: 10),
+                in: table.target(decode: Self.expanding), maximumBytes: 1 << 24))
+        #expect(try !quick.advance(table, isAbandoned: { false }))
+    }
+
+    /// As above, for changes.
+    @Test func aShortFormOfALongChange() throws {
+        let executor = BusyExecutor(refusals: 1)
+        var query = ChangesQuery()
+        query.filter = try Filter(cql2Text: "n <> 8")
+        query.limit = 20
+        let source = SequenceSource(Self.table())
+        let execution = try ChangesExecution(
+            query, in: QueryTarget(name: [], decode: Self.expanding), after: 0, through: 10, removalsAfter: 0,
+            maximumBytes: 1 << 24, timeout: .seconds(60), limits: SearchLimits(longRecords: .handedOver(executor)))
+        while try !execution.advance(source, isAbandoned: { false }) {}
+        #expect(executor.executed == 10)
+        #expect(execution.count == 10)
+        #expect(execution.corrupt.isEmpty)
     }
 
     /// What nobody waits for any more is stopped within one interval of work.

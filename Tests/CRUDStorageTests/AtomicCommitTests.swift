@@ -1,3 +1,4 @@
+import CRUDJSON
 import CRUDModel
 import CRUDPluginABI
 import CRUDPluginHost
@@ -41,7 +42,7 @@ import Testing
     private final class Appending: ItemTransformation {
         let count = Atomic(0)
 
-        func transform(_ item: [UInt8]?) throws(CRUDError) -> TransformedItem {
+        func transform(_ item: [UInt8]?, _ work: inout Work) throws(CRUDError) -> TransformedItem {
             count.add(1, ordering: .relaxed)
             guard item != Array("unfit".utf8) else { throw CRUDError(.unsupported, "it does not fit") }
             return TransformedItem(stored: (item ?? []) + Array("+".utf8))

@@ -1,3 +1,4 @@
+import CRUDJSON
 import CRUDModel
 import CRUDPluginABI
 import CRUDPluginHost
@@ -24,7 +25,7 @@ import Testing
             self.text = text
         }
 
-        func transform(_ item: [UInt8]?) throws(CRUDError) -> TransformedItem {
+        func transform(_ item: [UInt8]?, _ work: inout Work) throws(CRUDError) -> TransformedItem {
             guard text != "refused" else { throw CRUDError(.limitExceeded, "it would be too long") }
             let item = (item ?? []) + Array(text.utf8)
             return TransformedItem(stored: item, shown: Array("<".utf8) + item)

@@ -1,3 +1,4 @@
+import CRUDJSON
 import CRUDModel
 import CRUDTestSupport
 import Testing
@@ -38,7 +39,7 @@ import Testing
 
         func pass() { turns.put(()) }
 
-        func transform(_ item: [UInt8]?) throws(CRUDError) -> TransformedItem {
+        func transform(_ item: [UInt8]?, _ work: inout Work) throws(CRUDError) -> TransformedItem {
             begun.put(())
             do {
                 if waits { try turns.take() }

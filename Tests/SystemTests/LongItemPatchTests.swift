@@ -1,5 +1,6 @@
 import CRUDTestSupport
 import Glibc
+import Synchronization
 import Testing
 
 /// Short patches of long items: how long the stored item is decides, not the patch.
@@ -30,25 +31,15 @@ import Testing
     func othersWriteMeanwhile(kind: String) throws {
         let daemon = try Daemon(Configuration(limits: "request_timeout: 5m"))
         let witness = try daemon.connect()
-        #expect(try witness.create("c", "small", "0").result != nil)
-        var patching = try (0..<20).map { number in
+        let patching = try (0..<20).map { number in
             let connection = try daemon.connect()
             #expect(try connection.create("c", "\(number)", Self.item).result != nil)
             return connection
         }
-        let patches = patching.count
         for (number, connection) in patching.enumerated() {
             try connection.sendFrame(Self.request(kind, "c", "\(number)"))
         }
-        var writes = 0
-        while !patching.isEmpty {
-            #expect(try witness.update("c", "small", "1").result != nil)
-            writes += 1
-            let replied = try patching.filter { try $0.hasSomethingToRead() }
-            for connection in replied { #expect(try connection.receive().result != nil) }
-            patching.removeAll { connection in replied.contains { $0 === connection } }
-        }
-        #expect(writes > patches)
+        #expect(try witness.writes(of: "small", in: "c", whileAwaiting: patching) > patching.count)
         #expect(try witness.read("c", "7", fields: #"["n"]"#).result?["item"]?["n"]?.text == "1")
         #expect(try daemon.stop() == .exited(0))
     }
@@ -153,6 +144,97 @@ import Testing
             }
             try administrator.awaitMoves()
             #expect(try connection.read("c", "n", fields: #"["n"]"#).result?["item"]?["n"]?.text == "\(count)")
+        }
+        #expect(try daemon.stop() == .exited(0))
+    }
+
+    private final class MoveFlag: Sendable {
+        let areOver = Atomic(false)
+    }
+
+    /// Patches go on while a collection moves from place to place: none that was acknowledged is lost, and none is made
+    /// twice.
+    @Test func patchesContinueBesideMoves() async throws {
+        let daemon = try Daemon(MovePlaces.configuration("{backend: main}"))
+        let administrator = try daemon.connect()
+        let (path, ids) = (daemon.socketPath, ["a", "b", "c"])
+        for id in ids { #expect(try administrator.create("c", id, Self.item).result != nil) }
+        let moves = MoveFlag()
+        let counts = try await withThrowingTaskGroup(of: (String, Int).self) { group in
+            defer { moves.areOver.store(true, ordering: .relaxed) }
+            for (number, id) in (ids + ids).enumerated() {
+                let kind = number < ids.count ? "increment" : "atomic"
+                group.addTask {
+                    let connection = try Connection(to: path)
+                    var count = 0
+                    repeat {
+                        try connection.sendFrame(Self.request(kind, "c", id, number: count))
+                        let reply = try connection.receive()
+                        guard reply.result != nil else { throw Failure("\(reply)") }
+                        count += 1
+                    } while !moves.areOver.load(ordering: .relaxed)
+                    return (id, count)
+                }
+            }
+            for place in MovePlaces.all.dropFirst() {
+                try daemon.installation.configure(MovePlaces.configuration(place))
+                try administrator.reloadMoving()
+                try administrator.awaitMoves()
+            }
+            moves.areOver.store(true, ordering: .relaxed)
+            var counts: [String: Int] = [:]
+            for try await (id, count) in group { counts[id, default: 0] += count }
+            return counts
+        }
+        for id in ids {
+            let item = try administrator.read("c", id, fields: #"["n"]"#).result?["item"]
+            #expect(item?["n"]?.integer == counts[id])
+        }
+        #expect(try daemon.stop() == .exited(0))
+    }
+
+    /// A record that expires while its item is made is gone: no patch stores it again. What is stored before keeps its
+    /// instant.
+    @Test(arguments: ["sqlite", "memory"], ["increment", "atomic"])
+    func aRecordExpiresMeanwhile(plugin: String, kind: String) throws {
+        let clock = try SetClock()
+        let options = plugin == "sqlite" ? ", options: {path: $DIRECTORY/main.sqlite}" : ""
+        let configuration = Configuration(
+            backends: "main: {plugin: \(plugin)\(options)}", limits: "request_timeout: 5m")
+        let daemon = try Daemon(on: Installation(configuration), environment: clock.environment)
+        let witness = try daemon.connect()
+        func create(_ id: String) throws {
+            let params = Connection.params("c", id, item: Self.item, more: ["ttl": "3600"])
+            #expect(try witness.call("record.create", params).result != nil)
+        }
+        try create("kept")
+        let instant = try witness.read("c", "kept", fields: "[]").result?["expiresAt"]?.text
+        try witness.sendFrame(Self.request(kind, "c", "kept"))
+        #expect(try witness.receive().result != nil)
+        let kept = try witness.read("c", "kept", fields: #"["n"]"#).result
+        #expect(kept?["item"]?["n"]?.text == "1")
+        #expect(instant != nil && kept?["expiresAt"]?.text == instant)
+        let patching = try (0..<20).map { number in
+            try create("\(number)")
+            return try daemon.connect()
+        }
+        for (number, connection) in patching.enumerated() {
+            try connection.sendFrame(Self.request(kind, "c", "\(number)"))
+        }
+        // One has been stored then, and others are being made.
+        while try !patching.contains(where: { try $0.hasSomethingToRead() }) {}
+        try clock.set(forward: 7200)
+        var expired = 0
+        for connection in patching {
+            let reply = try connection.receive()
+            if reply.result == nil {
+                #expect(reply.error?.name == "record_not_found", "\(reply)")
+                expired += 1
+            }
+        }
+        #expect(expired > 0)
+        for number in patching.indices {
+            #expect(try witness.read("c", "\(number)", fields: "[]").error?.name == "record_not_found")
         }
         #expect(try daemon.stop() == .exited(0))
     }

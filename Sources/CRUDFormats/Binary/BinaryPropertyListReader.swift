@@ -1,3 +1,4 @@
+import CRUDJSON
 import CRUDModel
 
 /// Reads a binary property list, ours or another tool's.
@@ -49,10 +50,15 @@ struct BinaryPropertyListReader {
         isOpen = Array(repeating: false, count: objectCount)
     }
 
+    /// What an object counts beside its text.
+    private static let objectWork = 16
+
     /// - Throws: `corrupt`, and what the writer throws.
-    mutating func read(_ stored: Span<UInt8>, into item: inout ItemWriter) throws(CRUDError) {
-        try object(top, stored, &item)
-        while let level = levels.last {
+    mutating func read(
+        _ stored: Span<UInt8>, into item: inout ItemWriter, _ work: inout Work
+    ) throws(CRUDError) {
+        try object(top, stored, &item, &work)
+        while let level = levels.last, work.take(Self.objectWork) {
             guard level.next < level.count else {
                 levels.removeLast()
                 isOpen[level.number] = false
@@ -62,17 +68,17 @@ struct BinaryPropertyListReader {
             levels[levels.count - 1].next += 1
             var place = level.start + level.next * referenceSize
             if level.isDictionary {
-                try key(reference(stored, at: place), stored, &item)
+                try key(reference(stored, at: place), stored, &item, &work)
                 place += level.count * referenceSize
             }
-            try object(reference(stored, at: place), stored, &item)
+            try object(reference(stored, at: place), stored, &item, &work)
         }
     }
 
     // MARK: Objects
 
     private mutating func object(
-        _ number: Int, _ stored: Span<UInt8>, _ item: inout ItemWriter
+        _ number: Int, _ stored: Span<UInt8>, _ item: inout ItemWriter, _ work: inout Work
     ) throws(CRUDError) {
         let start = try offset(of: number, stored)
         switch stored[start] & 0xF0 {
@@ -80,8 +86,8 @@ struct BinaryPropertyListReader {
         case Marker.integer: try item.integer(integer(stored, at: start))
         case Marker.real: try item.real(real(stored, at: start))
         case Marker.asciiString, Marker.unicodeString:
-            let text = try string(stored, at: start)
-            try item.string(text.span)
+            let text = try string(stored, at: start, &work)
+            try item.string(text.span, &work)
         case Marker.array, Marker.dictionary:
             guard !isOpen[number] else { throw .corrupt("an object of its property list contains itself") }
             let isDictionary = stored[start] & 0xF0 == Marker.dictionary
@@ -98,15 +104,15 @@ struct BinaryPropertyListReader {
     }
 
     private mutating func key(
-        _ number: Int, _ stored: Span<UInt8>, _ item: inout ItemWriter
+        _ number: Int, _ stored: Span<UInt8>, _ item: inout ItemWriter, _ work: inout Work
     ) throws(CRUDError) {
         let start = try offset(of: number, stored)
         let kind = stored[start] & 0xF0
         guard kind == Marker.asciiString || kind == Marker.unicodeString else {
             throw .corrupt("a key in its property list is not a string")
         }
-        let name = try string(stored, at: start)
-        try item.key(name.span)
+        let name = try string(stored, at: start, &work)
+        try item.key(name.span, &work)
     }
 
     private func simple(_ marker: UInt8, _ item: inout ItemWriter) throws(CRUDError) {
@@ -140,20 +146,26 @@ struct BinaryPropertyListReader {
     }
 
     /// The string whose marker stands there, in UTF-8.
-    private func string(_ stored: Span<UInt8>, at start: Int) throws(CRUDError) -> [UInt8] {
+    private func string(_ stored: Span<UInt8>, at start: Int, _ work: inout Work) throws(CRUDError) -> [UInt8] {
         let (count, first) = try size(stored, at: start)
         let isUnicode = stored[start] & 0xF0 == Marker.unicodeString
         try check(first, count: count, size: isUnicode ? 2 : 1)
         var text: [UInt8] = []
         text.reserveCapacity(count)
+        var place = first
+        work.begin(at: place)
         guard isUnicode else {
-            for index in first..<first + count { text.append(stored[index]) }
-            guard text.allSatisfy({ $0 < 0x80 }) else { throw .corrupt("a string in its property list is not ASCII") }
+            while place < first + count, work.passes(place) {
+                guard stored[place] < 0x80 else { throw .corrupt("a string in its property list is not ASCII") }
+                text.append(stored[place])
+                place += 1
+            }
+            work.end(at: place)
             return text
         }
-        var place = first
         let end = first + count * 2
-        while place < end {
+        defer { work.end(at: place) }
+        while place < end, work.passes(place) {
             var code = UInt32(Self.unsigned(stored, at: place, size: 2))
             place += 2
             if code & 0xFC00 == 0xD800, place < end, stored[place] & 0xFC == 0xDC {

@@ -1,13 +1,14 @@
+import CRUDJSON
 import CRUDModel
 
 /// Writes a binary property list.
 ///
 /// The size of a reference depends on the number of objects, so all objects are collected first and written by
 /// ``finish(into:)``. Equal scalars, mostly names of members, are stored once, as CoreFoundation does.
-struct BinaryPropertyListWriter: PropertyListSink {
+struct BinaryPropertyListWriter: PropertyListSink, ~Copyable {
     private enum Object {
-        /// Encoded, at that place of `scalars`.
-        case scalar(Range<Int>)
+        /// Its encoding has that index in `scalars`.
+        case scalar(Int)
         /// What it refers to, at that place of `references`.
         case array(Range<Int>)
         /// The same, keys before values.
@@ -15,10 +16,11 @@ struct BinaryPropertyListWriter: PropertyListSink {
     }
 
     private var objects: [Object] = []
-    private var scalars: [UInt8] = []
+    /// The encodings of scalars, each once.
+    private var scalars = NameTable()
     private var references: [UInt32] = []
-    /// The number of each scalar, by its encoding.
-    private var numbers: [[UInt8]: UInt32] = [:]
+    /// The number of each scalar.
+    private var numbers: [UInt32] = []
     /// What the containers that have begun refer to so far, the outermost first; a dictionary's keys and values in
     /// turn.
     private var pending: [UInt32] = []
@@ -26,6 +28,9 @@ struct BinaryPropertyListWriter: PropertyListSink {
     private var levels: [(number: Int, start: Int)] = []
 
     private typealias Marker = BinaryPropertyList.Marker
+
+    /// What an object counts in the end: its encoding is copied.
+    private static let objectWork = 16
 
     /// The most stored bytes that an item of `itemBytes` bytes can take.
     static func maximumBytes(ofItem itemBytes: Int) -> Int {
@@ -54,39 +59,77 @@ struct BinaryPropertyListWriter: PropertyListSink {
         pending.removeSubrange(start...)
     }
 
-    mutating func key(_ name: Span<UInt8>) { string(name) }
+    mutating func key(_ name: Span<UInt8>, _ work: inout Work) { string(name, &work) }
 
-    mutating func string(_ value: Span<UInt8>) {
+    mutating func string(_ value: Span<UInt8>, _ work: inout Work) {
         var encoded: [UInt8] = []
-        var isASCII = true
-        for index in value.indices where value[index] >= 0x80 { isASCII = false }
-        if isASCII {
-            encoded.append(marker: Marker.asciiString, count: value.count)
-            for index in value.indices { encoded.append(value[index]) }
+        let unitCount = Self.unitCount(value, &work)
+        if let unitCount {
+            encoded.append(marker: Marker.unicodeString, count: unitCount)
+            Self.appendUnits(of: value, to: &encoded, &work)
         } else {
-            let units = Self.text(value).utf16
-            encoded.append(marker: Marker.unicodeString, count: units.count)
-            for unit in units { encoded.append(bigEndian: UInt64(unit), size: 2) }
+            encoded.append(marker: Marker.asciiString, count: value.count)
+            encoded.append(value)
         }
-        add(encoded)
+        add(encoded, &work)
+    }
+
+    /// How long a text is in UTF-16; nil if it is ASCII.
+    private static func unitCount(_ text: Span<UInt8>, _ work: inout Work) -> Int? {
+        var count = 0
+        var isASCII = true
+        work.begin(at: 0)
+        for index in text.indices {
+            guard work.passes(index) else { return nil }
+            let byte = text[index]
+            if byte >= 0x80 { isASCII = false }
+            if byte & 0xC0 != 0x80 { count += byte < 0xF0 ? 1 : 2 }
+        }
+        work.end(at: text.count)
+        return isASCII ? nil : count
+    }
+
+    /// Appends a text, which is valid UTF-8, in UTF-16.
+    private static func appendUnits(of text: Span<UInt8>, to bytes: inout [UInt8], _ work: inout Work) {
+        bytes.reserveCapacity(bytes.count + 2 * text.count)
+        var index = 0
+        work.begin(at: 0)
+        while index < text.count, work.passes(index) {
+            let lead = UInt32(text[index])
+            let length = lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4
+            var code = length == 1 ? lead : lead & (0x7F >> UInt32(length))
+            for offset in 1..<length { code = code << 6 | UInt32(text[index + offset] & 0x3F) }
+            index += length
+            if code >= 0x10000 {
+                bytes.append(bigEndian: UInt64(0xD800 + (code - 0x10000) >> 10), size: 2)
+                code = 0xDC00 + (code - 0x10000) & 0x3FF
+            }
+            bytes.append(bigEndian: UInt64(code), size: 2)
+        }
+        work.end(at: text.count)
     }
 
     mutating func integer(_ value: Int128) {
+        var work = Work()
         var encoded: [UInt8] = []
         encoded.append(integer: value)
-        add(encoded)
+        add(encoded, &work)
     }
 
     mutating func real(_ value: Double) {
+        var work = Work()
         var encoded = [Marker.real | 3]
         encoded.append(bigEndian: value.bitPattern, size: 8)
-        add(encoded)
+        add(encoded, &work)
     }
 
-    mutating func boolean(_ value: Bool) { add([value ? Marker.true : Marker.false]) }
+    mutating func boolean(_ value: Bool) {
+        var work = Work()
+        add([value ? Marker.true : Marker.false], &work)
+    }
 
     /// Appends the property list, after its last value.
-    func finish(into stored: inout [UInt8]) {
+    borrowing func finish(into stored: inout [UInt8], _ work: inout Work) {
         let start = stored.count
         let referenceSize = Self.size(of: objects.count)
         var offsets: [Int] = []
@@ -94,21 +137,34 @@ struct BinaryPropertyListWriter: PropertyListSink {
         stored.append(contentsOf: BinaryPropertyList.header)
         for object in objects {
             offsets.append(stored.count - start)
+            guard work.take(Self.objectWork) else { return }
             switch object {
-            case .scalar(let range): stored.append(contentsOf: scalars[range])
+            case .scalar(let index): stored.append(contentsOf: scalars.name(at: index))
             case .array(let range):
                 stored.append(marker: Marker.array, count: range.count)
-                for number in references[range] { stored.append(bigEndian: UInt64(number), size: referenceSize) }
+                append(references[range], size: referenceSize, to: &stored, &work)
             case .dictionary(let range):
                 stored.append(marker: Marker.dictionary, count: range.count / 2)
-                for number in references[range] { stored.append(bigEndian: UInt64(number), size: referenceSize) }
+                append(references[range], size: referenceSize, to: &stored, &work)
             }
         }
         let table = stored.count - start
         let offsetSize = Self.size(of: table)
-        for offset in offsets { stored.append(bigEndian: UInt64(offset), size: offsetSize) }
+        for offset in offsets {
+            guard work.take(offsetSize) else { return }
+            stored.append(bigEndian: UInt64(offset), size: offsetSize)
+        }
         stored.append(contentsOf: [0, 0, 0, 0, 0, 0, UInt8(offsetSize), UInt8(referenceSize)])
         for number in [objects.count, 0, table] { stored.append(bigEndian: UInt64(number), size: 8) }
+    }
+
+    private borrowing func append(
+        _ references: ArraySlice<UInt32>, size: Int, to stored: inout [UInt8], _ work: inout Work
+    ) {
+        for number in references {
+            guard work.take(size) else { return }
+            stored.append(bigEndian: UInt64(number), size: size)
+        }
     }
 
     // MARK: Parts
@@ -119,20 +175,13 @@ struct BinaryPropertyListWriter: PropertyListSink {
         objects.append(object)
     }
 
-    private mutating func add(_ encoded: [UInt8]) {
-        if let number = numbers[encoded] { return pending.append(number) }
-        let number = UInt32(objects.count)
-        numbers[encoded] = number
-        objects.append(.scalar(scalars.count..<scalars.count + encoded.count))
-        scalars.append(contentsOf: encoded)
-        pending.append(number)
-    }
-
-    private static func text(_ utf8: Span<UInt8>) -> String {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(utf8.count)
-        for index in utf8.indices { bytes.append(utf8[index]) }
-        return String(decoding: bytes, as: UTF8.self)
+    private mutating func add(_ encoded: [UInt8], _ work: inout Work) {
+        let (index, isNew) = scalars.insert(0..<encoded.count, encoded.span, of: 0, &work)
+        if isNew {
+            numbers.append(UInt32(objects.count))
+            objects.append(.scalar(index))
+        }
+        pending.append(numbers[index])
     }
 
     /// How many bytes the numbers up to this one take, of 1, 2, 4 and 8.

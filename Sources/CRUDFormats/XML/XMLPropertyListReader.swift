@@ -25,19 +25,21 @@ struct XMLPropertyListReader {
     private var levels: [Level] = []
 
     /// - Throws: `corrupt`, and what the writer throws.
-    mutating func read(_ document: Span<UInt8>, into item: inout ItemWriter) throws(CRUDError) {
-        try scanner.begin(document)
-        guard case .start(let element, false) = try markup(document), element == .plist else {
+    mutating func read(
+        _ document: Span<UInt8>, into item: inout ItemWriter, _ work: inout Work
+    ) throws(CRUDError) {
+        try scanner.begin(document, &work)
+        guard case .start(let element, false) = try markup(document, &work), element == .plist else {
             throw .corrupt("it is not an XML property list")
         }
         repeat {
-            switch try markup(document) {
-            case .start(let element, let isEmpty): try begin(element, isEmpty: isEmpty, document, &item)
+            switch try markup(document, &work) {
+            case .start(let element, let isEmpty): try begin(element, isEmpty: isEmpty, document, &item, &work)
             case .end(let element): try end(element, &item)
             case .endOfDocument: throw .corrupt("its XML ends too early")
             }
         } while !levels.isEmpty
-        guard case .end(.plist) = try markup(document), case .endOfDocument = try markup(document) else {
+        guard case .end(.plist) = try markup(document, &work), case .endOfDocument = try markup(document, &work) else {
             throw .corrupt("its property list has more than one value")
         }
     }
@@ -51,14 +53,14 @@ struct XMLPropertyListReader {
     }
 
     /// The next tag, with nothing but white space before it.
-    private mutating func markup(_ document: Span<UInt8>) throws(CRUDError) -> Markup {
-        let markup = try tag(document)
+    private mutating func markup(_ document: Span<UInt8>, _ work: inout Work) throws(CRUDError) -> Markup {
+        let markup = try tag(document, &work)
         guard scanner.isBlank else { throw .corrupt("there is text between the elements of its XML") }
         return markup
     }
 
-    private mutating func tag(_ document: Span<UInt8>) throws(CRUDError) -> Markup {
-        switch try scanner.next(document) {
+    private mutating func tag(_ document: Span<UInt8>, _ work: inout Work) throws(CRUDError) -> Markup {
+        switch try scanner.next(document, &work) {
         case .start(let name, let isEmpty): .start(try element(named: name, document), isEmpty: isEmpty)
         case .end(let name): .end(try element(named: name, document))
         case .endOfDocument: .endOfDocument
@@ -75,9 +77,9 @@ struct XMLPropertyListReader {
     }
 
     private mutating func begin(
-        _ element: Element, isEmpty: Bool, _ document: Span<UInt8>, _ item: inout ItemWriter
+        _ element: Element, isEmpty: Bool, _ document: Span<UInt8>, _ item: inout ItemWriter, _ work: inout Work
     ) throws(CRUDError) {
-        if element == .key { return try key(isEmpty: isEmpty, document, &item) }
+        if element == .key { return try key(isEmpty: isEmpty, document, &item, &work) }
         if case .dictionary(let hasKey) = levels.last {
             guard hasKey else { throw .corrupt("a value in its XML has no key") }
             levels[levels.count - 1] = .dictionary(hasKey: false)
@@ -92,8 +94,8 @@ struct XMLPropertyListReader {
         case .date, .data: throw .corrupt("JSON cannot represent a <\(element.rawValue)>")
         case .plist, .key: throw .corrupt("a <\(element.rawValue)> stands in its XML where a value must")
         case .string, .integer, .real, .true, .false:
-            if !isEmpty { try content(of: element, document) }
-            try scalar(element, isEmpty: isEmpty, &item)
+            if !isEmpty { try content(of: element, document, &work) }
+            try scalar(element, isEmpty: isEmpty, &item, &work)
         }
     }
 
@@ -106,32 +108,38 @@ struct XMLPropertyListReader {
     }
 
     private mutating func key(
-        isEmpty: Bool, _ document: Span<UInt8>, _ item: inout ItemWriter
+        isEmpty: Bool, _ document: Span<UInt8>, _ item: inout ItemWriter, _ work: inout Work
     ) throws(CRUDError) {
         guard case .dictionary(hasKey: false) = levels.last else {
             throw .corrupt("a <key> in its XML is out of place")
         }
         levels[levels.count - 1] = .dictionary(hasKey: true)
-        if !isEmpty { try content(of: .key, document) }
+        if !isEmpty { try content(of: .key, document, &work) }
         let name = isEmpty ? [] : scanner.characters
-        try item.key(name.span)
+        try item.key(name.span, &work)
     }
 
     /// Continues to an element's end tag, so that the scanner has its text.
-    private mutating func content(of element: Element, _ document: Span<UInt8>) throws(CRUDError) {
-        guard case .end(element) = try tag(document) else {
+    private mutating func content(
+        of element: Element, _ document: Span<UInt8>, _ work: inout Work
+    ) throws(CRUDError) {
+        guard case .end(element) = try tag(document, &work) else {
             throw .corrupt("a <\(element.rawValue)> in its XML contains more than text")
         }
     }
 
     // MARK: Values
 
-    private func scalar(_ element: Element, isEmpty: Bool, _ item: inout ItemWriter) throws(CRUDError) {
+    private func scalar(
+        _ element: Element, isEmpty: Bool, _ item: inout ItemWriter, _ work: inout Work
+    ) throws(CRUDError) {
         if element == .string {
             let text = isEmpty ? [] : scanner.characters
-            return try item.string(text.span)
+            return try item.string(text.span, &work)
         }
         let text = isEmpty ? [] : trimmedCharacters
+        // A number is read in one step.
+        guard work.take(text.count) else { return }
         switch element {
         case .integer: try item.integer(Self.integer(text))
         case .real: try item.real(Self.real(text))

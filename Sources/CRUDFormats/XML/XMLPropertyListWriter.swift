@@ -1,3 +1,4 @@
+import CRUDJSON
 import CRUDModel
 
 /// Writes an XML property list as Apple's tools do (https://www.apple.com/DTDs/PropertyList-1.0.dtd), an element to a
@@ -48,12 +49,12 @@ struct XMLPropertyListWriter: PropertyListSink {
 
     mutating func endArray() { close("array") }
 
-    mutating func key(_ name: Span<UInt8>) throws(CRUDError) {
-        try element("<key>", name, "</key>\n")
+    mutating func key(_ name: Span<UInt8>, _ work: inout Work) throws(CRUDError) {
+        try element("<key>", name, "</key>\n", &work)
     }
 
-    mutating func string(_ value: Span<UInt8>) throws(CRUDError) {
-        try element("<string>", value, "</string>\n")
+    mutating func string(_ value: Span<UInt8>, _ work: inout Work) throws(CRUDError) {
+        try element("<string>", value, "</string>\n", &work)
     }
 
     mutating func integer(_ value: Int128) {
@@ -102,10 +103,14 @@ struct XMLPropertyListWriter: PropertyListSink {
         }
     }
 
-    private mutating func element(_ start: String, _ text: Span<UInt8>, _ end: String) throws(CRUDError) {
+    private mutating func element(
+        _ start: String, _ text: Span<UInt8>, _ end: String, _ work: inout Work
+    ) throws(CRUDError) {
         indent()
         append(start)
+        work.begin(at: 0)
         for index in text.indices {
+            guard work.passes(index) else { return }
             switch text[index] {
             case UInt8(ascii: "&"): append("&amp;")
             case UInt8(ascii: "<"): append("&lt;")
@@ -118,6 +123,7 @@ struct XMLPropertyListWriter: PropertyListSink {
             case let byte: bytes.append(byte)
             }
         }
+        work.end(at: text.count)
         append(end)
     }
 

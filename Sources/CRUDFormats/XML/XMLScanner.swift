@@ -5,7 +5,7 @@ import CRUDModel
 ///
 /// Comments and processing instructions are skipped; CDATA sections and references are text. Only the five entities of
 /// XML itself are known; a document type that declares others is refused, so that no entity can expand. The scanner
-/// does not recurse and reads each byte once.
+/// does not recurse, reads each byte once, and counts its work by the position.
 struct XMLScanner {
     enum Token {
         /// `<name …>`, or `<name …/>`, which has no end tag.
@@ -23,26 +23,30 @@ struct XMLScanner {
     private var isInProlog = true
 
     /// Skips what may precede the root: a byte order mark, the XML declaration.
-    mutating func begin(_ document: Span<UInt8>) throws(CRUDError) {
+    mutating func begin(_ document: Span<UInt8>, _ work: inout Work) throws(CRUDError) {
+        work.begin(at: 0)
         if Self.matches("\u{FEFF}", document, at: 0) { position = 3 }
         guard Self.matches("<?xml", document, at: position) else { return }
         let start = position
-        try skip(past: "?>", document)
-        let declaration = document.extracting(start..<position)
+        try skip(past: "?>", document, &work)
+        let declaration = document.extracting(start..<min(position, start + Self.maximumDeclarationBytes))
         guard Self.isReadable(declaration) else { throw .corrupt("its XML is in another encoding than UTF-8") }
     }
 
     /// The next tag.
-    mutating func next(_ document: Span<UInt8>) throws(CRUDError) -> Token {
+    mutating func next(_ document: Span<UInt8>, _ work: inout Work) throws(CRUDError) -> Token {
         characters.removeAll(keepingCapacity: true)
         isBlank = true
+        work.begin(at: position)
+        defer { work.end(at: position) }
         while position < document.count {
+            guard work.passes(position) else { throw stopped() }
             switch document[position] {
             case UInt8(ascii: "<"):
-                if let token = try markup(document) { return token }
+                if let token = try markup(document, &work) { return token }
             case UInt8(ascii: "&"):
                 isBlank = false
-                try reference(document)
+                try reference(document, &work)
             case 0x09, 0x0A, 0x20: copyByte(document)
             case 0x21...0x7E:
                 isBlank = false
@@ -58,44 +62,48 @@ struct XMLScanner {
     // MARK: Markup
 
     /// A tag or other markup; nil if it is not a tag.
-    private mutating func markup(_ document: Span<UInt8>) throws(CRUDError) -> Token? {
+    private mutating func markup(_ document: Span<UInt8>, _ work: inout Work) throws(CRUDError) -> Token? {
         position += 1
         switch try peek(document) {
         case UInt8(ascii: "/"):
             position += 1
-            let name = try name(document)
-            skipWhiteSpace(document)
+            let name = try name(document, &work)
+            skipWhiteSpace(document, &work)
             try expect(UInt8(ascii: ">"), document)
             return .end(name)
-        case UInt8(ascii: "?"): try skip(past: "?>", document)
-        case UInt8(ascii: "!"): try declaration(document)
-        default: return try startTag(document)
+        case UInt8(ascii: "?"): try skip(past: "?>", document, &work)
+        case UInt8(ascii: "!"): try declaration(document, &work)
+        default: return try startTag(document, &work)
         }
         return nil
     }
 
     /// What begins with `<!`, of which the `!` is next.
-    private mutating func declaration(_ document: Span<UInt8>) throws(CRUDError) {
+    private mutating func declaration(_ document: Span<UInt8>, _ work: inout Work) throws(CRUDError) {
         if Self.matches("!--", document, at: position) {
             position += 3
-            try skip(past: "-->", document)
+            try skip(past: "-->", document, &work)
         } else if Self.matches("![CDATA[", document, at: position) {
             position += 8
             isBlank = false
-            while !Self.matches("]]>", document, at: position) { try character(document) }
+            while !Self.matches("]]>", document, at: position) {
+                guard work.passes(position) else { throw stopped() }
+                try character(document)
+            }
             position += 3
         } else if isInProlog, Self.matches("!DOCTYPE", document, at: position) {
-            try skipDocumentType(document)
+            try skipDocumentType(document, &work)
         } else {
             throw error("a misplaced declaration")
         }
     }
 
-    private mutating func startTag(_ document: Span<UInt8>) throws(CRUDError) -> Token {
+    private mutating func startTag(_ document: Span<UInt8>, _ work: inout Work) throws(CRUDError) -> Token {
         isInProlog = false
-        let name = try name(document)
+        let name = try name(document, &work)
         while true {
-            skipWhiteSpace(document)
+            guard work.passes(position) else { throw stopped() }
+            skipWhiteSpace(document, &work)
             switch try peek(document) {
             case UInt8(ascii: ">"):
                 position += 1
@@ -104,46 +112,51 @@ struct XMLScanner {
                 position += 1
                 try expect(UInt8(ascii: ">"), document)
                 return .start(name, isEmpty: true)
-            default: try skipAttribute(document)
+            default: try skipAttribute(document, &work)
             }
         }
     }
 
     /// `name="value"`; no attribute of a property list means anything.
-    private mutating func skipAttribute(_ document: Span<UInt8>) throws(CRUDError) {
-        _ = try name(document)
-        skipWhiteSpace(document)
+    private mutating func skipAttribute(_ document: Span<UInt8>, _ work: inout Work) throws(CRUDError) {
+        _ = try name(document, &work)
+        skipWhiteSpace(document, &work)
         try expect(UInt8(ascii: "="), document)
-        skipWhiteSpace(document)
-        try skipQuoted(document)
+        skipWhiteSpace(document, &work)
+        try skipQuoted(document, &work)
     }
 
-    private mutating func skipQuoted(_ document: Span<UInt8>) throws(CRUDError) {
+    private mutating func skipQuoted(_ document: Span<UInt8>, _ work: inout Work) throws(CRUDError) {
         let quote = try peek(document)
         guard quote == UInt8(ascii: "\"") || quote == UInt8(ascii: "'") else {
             throw error("a quotation mark is missing")
         }
-        repeat { position += 1 } while try peek(document) != quote
+        repeat {
+            guard work.passes(position) else { throw stopped() }
+            position += 1
+        } while try peek(document) != quote
         position += 1
     }
 
-    private mutating func skipDocumentType(_ document: Span<UInt8>) throws(CRUDError) {
+    private mutating func skipDocumentType(_ document: Span<UInt8>, _ work: inout Work) throws(CRUDError) {
         position += 8
         while true {
+            guard work.passes(position) else { throw stopped() }
             switch try peek(document) {
             case UInt8(ascii: ">"):
                 position += 1
                 return
             case UInt8(ascii: "["): throw error("a document type with its own declarations")
-            case UInt8(ascii: "\""), UInt8(ascii: "'"): try skipQuoted(document)
+            case UInt8(ascii: "\""), UInt8(ascii: "'"): try skipQuoted(document, &work)
             default: position += 1
             }
         }
     }
 
-    private mutating func name(_ document: Span<UInt8>) throws(CRUDError) -> Range<Int> {
+    private mutating func name(_ document: Span<UInt8>, _ work: inout Work) throws(CRUDError) -> Range<Int> {
         let start = position
         scan: while true {
+            guard work.passes(position) else { throw stopped() }
             switch try peek(document) {
             case 0x09, 0x0A, 0x0D, 0x20, UInt8(ascii: ">"), UInt8(ascii: "/"), UInt8(ascii: "="), UInt8(ascii: "<"),
                 UInt8(ascii: "\""), UInt8(ascii: "'"):
@@ -178,7 +191,7 @@ struct XMLScanner {
     }
 
     /// `&amp;`, `&#38;` or `&#x26;`.
-    private mutating func reference(_ document: Span<UInt8>) throws(CRUDError) {
+    private mutating func reference(_ document: Span<UInt8>, _ work: inout Work) throws(CRUDError) {
         for (entity, character) in Self.entities where Self.matches(entity, document, at: position) {
             characters.append(character)
             position += entity.utf8CodeUnitCount
@@ -191,6 +204,7 @@ struct XMLScanner {
         var code: UInt32 = 0
         var digits = 0
         while let digit = hexDigit(try peek(document)), isHexadecimal || digit < 10 {
+            guard work.passes(position) else { throw stopped() }
             code = min(code * (isHexadecimal ? 16 : 10) + UInt32(digit), 0x110000)
             digits += 1
             position += 1
@@ -203,6 +217,9 @@ struct XMLScanner {
         characters.append(contentsOf: scalar.utf8)
     }
 
+    /// Of a declaration no more is looked at.
+    private static let maximumDeclarationBytes = 1024
+
     private static let entities: [(StaticString, UInt8)] = [
         ("&amp;", UInt8(ascii: "&")), ("&lt;", UInt8(ascii: "<")), ("&gt;", UInt8(ascii: ">")),
         ("&quot;", UInt8(ascii: "\"")), ("&apos;", UInt8(ascii: "'")),
@@ -214,6 +231,9 @@ struct XMLScanner {
         .corrupt("\(reason), at byte \(position) of its XML")
     }
 
+    /// Of work that has been stopped.
+    private func stopped() -> CRUDError { error("stopped") }
+
     private func peek(_ document: Span<UInt8>) throws(CRUDError) -> UInt8 {
         guard position < document.count else { throw error("it ends too early") }
         return document[position]
@@ -224,13 +244,16 @@ struct XMLScanner {
         position += 1
     }
 
-    private mutating func skipWhiteSpace(_ document: Span<UInt8>) {
-        while position < document.count, XMLCharacter.isWhiteSpace(document[position]) { position += 1 }
+    private mutating func skipWhiteSpace(_ document: Span<UInt8>, _ work: inout Work) {
+        while position < document.count, XMLCharacter.isWhiteSpace(document[position]), work.passes(position) {
+            position += 1
+        }
     }
 
-    private mutating func skip(past end: StaticString, _ document: Span<UInt8>) throws(CRUDError) {
+    private mutating func skip(past end: StaticString, _ document: Span<UInt8>, _ work: inout Work) throws(CRUDError) {
         while !Self.matches(end, document, at: position) {
             guard position < document.count else { throw error("it ends too early") }
+            guard work.passes(position) else { throw stopped() }
             position += 1
         }
         position += end.utf8CodeUnitCount

@@ -16,7 +16,7 @@ struct DecimalNumber {
 
     /// - Parameter slice: a number that a ``JSONScanner`` has found in the text.
     /// - Returns: nil for one that has too many digits.
-    init?(_ slice: JSONSlice, _ text: Span<UInt8>) {
+    init?(_ slice: JSONSlice, _ text: Span<UInt8>, _ work: inout Work) {
         isNegative = text[slice.start] == UInt8(ascii: "-")
         digits = []
         exponent = 0
@@ -24,7 +24,8 @@ struct DecimalNumber {
         /// How many zeros have come since the last digit; they count only if another one follows.
         var zeros = 0
         var index = isNegative ? slice.start + 1 : slice.start
-        while index < slice.end, text[index] | 0x20 != UInt8(ascii: "e") {
+        work.begin(at: index)
+        while index < slice.end, text[index] | 0x20 != UInt8(ascii: "e"), work.passes(index) {
             let byte = text[index]
             index += 1
             guard byte != UInt8(ascii: ".") else {
@@ -41,7 +42,7 @@ struct DecimalNumber {
             digits.append(byte - UInt8(ascii: "0"))
             zeros = 0
         }
-        exponent += zeros + ExactNumber.writtenExponent(text, from: index + 1, to: slice.end)
+        exponent += zeros + ExactNumber.writtenExponent(text, from: index + 1, to: slice.end, &work)
         normalize()
         if digitCount > Self.maximumDigits { return nil }
     }

@@ -18,15 +18,15 @@ struct ValueSet: ~Copyable {
 
     /// - Parameter array: an array that a ``JSONScanner`` has found in the text.
     /// - Throws: JSONSyntaxError if the text is not valid JSON.
-    init(elementsOf array: JSONSlice, _ text: Span<UInt8>) throws(JSONSyntaxError) {
+    init(elementsOf array: JSONSlice, _ text: Span<UInt8>, _ work: inout Work) throws(JSONSyntaxError) {
         var scanner = JSONScanner(at: array.start)
         scanner.enter()
         var isFirst = true
-        while try scanner.nextElement(text, isFirst: &isFirst) {
-            let value = try scanner.value(text)
-            try write(value, text)
+        while try scanner.nextElement(text, isFirst: &isFirst, &work) {
+            let value = try scanner.value(text, &work)
+            try write(value, text, &work)
             let key = key
-            guard keys.insert(0..<key.count, key.span, of: 0).isNew else { continue }
+            guard keys.insert(0..<key.count, key.span, of: 0, &work).isNew else { continue }
             values.append(value)
             kinds |= 1 << value.kind.rawValue
             depth = max(depth, value.depth)
@@ -36,16 +36,20 @@ struct ValueSet: ~Copyable {
     /// The index in ``values`` of the one that equals a value; nil if there is none.
     ///
     /// - Throws: JSONSyntaxError if the text is not valid JSON.
-    mutating func index(of value: JSONSlice, _ text: Span<UInt8>) throws(JSONSyntaxError) -> Int? {
+    mutating func index(
+        of value: JSONSlice, _ text: Span<UInt8>, _ work: inout Work
+    ) throws(JSONSyntaxError) -> Int? {
         guard kinds & 1 << value.kind.rawValue != 0, value.depth <= depth else { return nil }
-        try write(value, text)
+        try write(value, text, &work)
         let key = key
-        return keys.index(of: 0..<key.count, key.span, in: 0)
+        return keys.index(of: 0..<key.count, key.span, in: 0, &work)
     }
 
-    private mutating func write(_ value: JSONSlice, _ text: Span<UInt8>) throws(JSONSyntaxError) {
+    private mutating func write(
+        _ value: JSONSlice, _ text: Span<UInt8>, _ work: inout Work
+    ) throws(JSONSyntaxError) {
         key.removeAll(keepingCapacity: true)
-        try Self.append(value, text, to: &key)
+        try Self.append(value, text, to: &key, &work)
     }
 
     // MARK: Keys
@@ -54,27 +58,27 @@ struct ValueSet: ~Copyable {
     private static let end: UInt8 = 0xFF
 
     private static func append(
-        _ value: JSONSlice, _ text: Span<UInt8>, to key: inout [UInt8]
+        _ value: JSONSlice, _ text: Span<UInt8>, to key: inout [UInt8], _ work: inout Work
     ) throws(JSONSyntaxError) {
         key.append(value.kind == .false ? JSONKind.true.rawValue : value.kind.rawValue)
         switch value.kind {
         case .null: break
         case .true, .false: key.append(value.kind == .true ? 1 : 0)
-        case .number: append(ExactNumber(value, text), to: &key)
-        case .string: append(string: value, text, to: &key)
+        case .number: append(ExactNumber(value, text, &work), to: &key)
+        case .string: append(string: value, text, to: &key, &work)
         case .array:
             var scanner = JSONScanner(at: value.start)
             scanner.enter()
             var isFirst = true
-            while try scanner.nextElement(text, isFirst: &isFirst) {
-                try append(try scanner.value(text), text, to: &key)
+            while try scanner.nextElement(text, isFirst: &isFirst, &work) {
+                try append(try scanner.value(text, &work), text, to: &key, &work)
             }
             key.append(end)
         case .object:
-            for member in try members(value, text) {
+            for member in try members(value, text, &work) {
                 append(UInt64(member.name.count), to: &key)
                 key += member.name
-                try append(member.value, text, to: &key)
+                try append(member.value, text, to: &key, &work)
             }
             key.append(end)
         }
@@ -92,11 +96,13 @@ struct ValueSet: ~Copyable {
     }
 
     /// A length and the text: no other sequence of strings has the same bytes.
-    private static func append(string: JSONSlice, _ text: Span<UInt8>, to key: inout [UInt8]) {
+    private static func append(
+        string: JSONSlice, _ text: Span<UInt8>, to key: inout [UInt8], _ work: inout Work
+    ) {
         let start = key.count
         append(0, to: &key)
         if string.hasEscapes {
-            string.appendDecodedString(text, to: &key)
+            string.appendDecodedString(text, to: &key, &work)
         } else {
             key.append(text.extracting(string.content))
         }
@@ -113,17 +119,18 @@ struct ValueSet: ~Copyable {
 
     /// The members of an object by name; of those with the same name the last one.
     private static func members(
-        _ object: JSONSlice, _ text: Span<UInt8>
+        _ object: JSONSlice, _ text: Span<UInt8>, _ work: inout Work
     ) throws(JSONSyntaxError) -> [(name: [UInt8], value: JSONSlice)] {
         var members: [(name: [UInt8], value: JSONSlice)] = []
         var scanner = JSONScanner(at: object.start)
         scanner.enter()
         var isFirst = true
-        while let name = try scanner.nextKey(text, isFirst: &isFirst) {
-            members.append((name.decodedString(text), try scanner.value(text)))
+        while let name = try scanner.nextKey(text, isFirst: &isFirst, &work) {
+            members.append((name.decodedString(text, &work), try scanner.value(text, &work)))
         }
-        members.sort { left, right in
-            left.name == right.name
+        members.sort(&work) { left, right, work in
+            _ = work.take(min(left.name.count, right.name.count) + 8)
+            return left.name == right.name
                 ? left.value.start < right.value.start : left.name.lexicographicallyPrecedes(right.name)
         }
         var last: [(name: [UInt8], value: JSONSlice)] = []

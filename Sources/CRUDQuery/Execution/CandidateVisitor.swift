@@ -76,6 +76,10 @@ struct CandidateVisitor: ~Copyable {
 
     /// How often an item is looked at, about.
     private let passes: Int
+    /// Of a decision by the thread that scans: a record that takes more is long, however few bytes are stored.
+    private let shortWork: Work
+    /// What had been done when the decision about the present record began.
+    private var workBefore = 0
 
     /// To decode an item takes as long as to look at it so many times, or less.
     private static let decodingPasses = 16
@@ -100,10 +104,12 @@ struct CandidateVisitor: ~Copyable {
         var passes = evaluator.passes + (isSorted ? 2 : 0) + (purpose == .page ? 1 : 0)
         if decode != nil { passes += Self.decodingPasses }
         self.passes = passes
+        if case .inPlace = limits.longRecords { shortWork = Work() } else { shortWork = Work(atMost: limits.longWork) }
         long = LongVisits(limits)
         validates = isSorted || evaluator.needsItem || decode != nil
         needsItems = isSorted || query.filter != nil || purpose == .page
         self.evaluator = evaluator
+        self.evaluator.work = shortWork
         values = SortValueReader(query.sort)
         text = RecordText(query.fields)
         position = query.position
@@ -155,7 +161,23 @@ struct CandidateVisitor: ~Copyable {
         scanned += 1
         visited += 1
         if let endID = planned.endID, !record.id.lexicographicallyPrecedes(endID) { return end(.scanEnd) }
-        guard needsItems, long.areLong(record.item.count * passes) else { return examine(record) }
+        guard needsItems else { return examine(record) }
+        guard long.areLong(record.item.count * passes) else { return visit(short: record) }
+        return visit(long: record)
+    }
+
+    /// Decides about a record whose stored form is short; it may take long all the same.
+    private mutating func visit(short record: FoundRecord) -> Bool {
+        guard evaluator.work.isLimited else { return examine(record) }
+        evaluator.work.renew()
+        let before = group
+        let isContinued = examine(record)
+        guard evaluator.work.isStopped else { return isContinued }
+        (group, stop) = (before, nil)
+        return visit(long: record)
+    }
+
+    private mutating func visit(long record: FoundRecord) -> Bool {
         if isUnkeyedScan, long.areDecided(record) { return pass(record) }
         let isContinued = long.keep(record, in: planned)
         guard holdMemory() else { return end(.noMemory) }
@@ -176,6 +198,7 @@ struct CandidateVisitor: ~Copyable {
         // The buffers are valid during this call.
         let id = unsafe record.id.bindMemory(to: UInt8.self).span
         let stored = unsafe record.item.bindMemory(to: UInt8.self).span
+        workBefore = evaluator.work.bytes
         do {
             guard needsItems, let decode else {
                 try decide(record, id, stored)
@@ -185,10 +208,11 @@ struct CandidateVisitor: ~Copyable {
             swap(&decoded, &self.decoded)
             defer { swap(&decoded, &self.decoded) }
             decoded.removeAll(keepingCapacity: decoded.capacity <= 1 << 20)
-            try decode(stored, &decoded)
+            try decode(stored, &decoded, &evaluator.work)
             try decide(record, id, decoded.span)
             return try proceed(record, decoded.span)
         } catch {
+            if evaluator.work.isStopped { return end(.sliceEnd) }
             name(corrupt: record.id)
             // Without a value it is not known where the scan is.
             return needsValue || (try? proceed(record, stored)) ?? true
@@ -202,15 +226,18 @@ struct CandidateVisitor: ~Copyable {
 
     /// Stops the scan where that is due.
     private mutating func proceed(_ record: FoundRecord, _ item: Span<UInt8>) throws(JSONSyntaxError) -> Bool {
-        if stop == nil, slice.isOverAfterRecord(of: record.item.count * passes) || visited == limit {
-            stop = .sliceEnd
-        }
+        let work = max(record.item.count * passes, evaluator.work.bytes - workBefore)
+        if stop == nil, slice.isOverAfterRecord(of: work) || visited == limit { stop = .sliceEnd }
         guard stop != nil else { return true }
         last = (Array(record.id), nil, record.position)
-        if needsValue {
+        guard needsValue else { return false }
+        if evaluator.work.isLimited {
+            // The record has been decided about, and is not long.
+            try values.find(in: item)
+        } else {
             try values.find(in: item, &evaluator.work)
-            last.value = values.value(0, in: item)
         }
+        last.value = values.value(0, in: item)
         return false
     }
 
@@ -266,7 +293,7 @@ struct CandidateVisitor: ~Copyable {
         let (visits, scan, hasStopped) = (long.takeAll(), planned, stop == .longRecord)
         if hasStopped { last = ([], nil, 0) }
         evaluator.work = Work(shouldStop: shouldStop)
-        defer { evaluator.work = Work() }
+        defer { evaluator.work = shortWork }
         for (index, visit) in visits.enumerated() where !evaluator.work.isStopped {
             planned = visit.scan
             let isLast = hasStopped && index == visits.count - 1
@@ -291,8 +318,9 @@ struct CandidateVisitor: ~Copyable {
             try values.find(in: item, &evaluator.work)
             let isBehind =
                 planned.ordering == .full
-                ? values.compare(id: id, in: item, with: threshold) >= 0
-                : values.compare(0, in: item, with: threshold.values[0]) > 0
+                ? values.compare(id: id, in: item, with: threshold, &evaluator.work) >= 0
+                : values.compare(0, in: item, with: threshold.values[0], &evaluator.work) > 0
+            try checkWork()
             if isBehind {
                 first.leaveOut()
                 stop = .pageIsFull
@@ -301,24 +329,31 @@ struct CandidateVisitor: ~Copyable {
         }
         if planned.scan.isReversed, query.sort.keys.count == 1 { try count(group: item) }
         guard query.prefix.isEmpty || record.id.starts(with: query.prefix) else { return }
-        guard try evaluator.matches(item) else { return }
+        let matches = try evaluator.matches(item)
+        try checkWork()
+        guard matches else { return }
         if query.filter != nil, !validates, purpose != .page { try validate(item) }
         if purpose == .count { count += 1 } else { try keep(record, id, item) }
     }
 
     /// Even where a filter depends on no member, it selects none whose item is not valid JSON.
-    private func validate(_ item: Span<UInt8>) throws(JSONSyntaxError) {
+    private mutating func validate(_ item: Span<UInt8>) throws(JSONSyntaxError) {
         var scanner = JSONScanner()
-        try scanner.document(item)
+        try scanner.document(item, &evaluator.work)
+    }
+
+    /// Where the work has been stopped, nothing may be decided by it.
+    private func checkWork() throws(JSONSyntaxError) {
+        if evaluator.work.isStopped { throw JSONSyntaxError(reason: .stopped, offset: 0) }
     }
 
     private mutating func count(group item: Span<UInt8>) throws(JSONSyntaxError) {
         try values.find(in: item, &evaluator.work)
-        if let group, values.compare(0, in: item, with: group.value) == 0 {
+        if let group, values.compare(0, in: item, with: group.value, &evaluator.work) == 0 {
             self.group?.count += 1
             if group.count == maximumTies { stop = .manyTies }
         } else {
-            group = (values.value(0, in: item), 1)
+            group = (values.value(0, in: item, &evaluator.work), 1)
         }
     }
 
@@ -327,17 +362,23 @@ struct CandidateVisitor: ~Copyable {
         _ record: FoundRecord, _ id: Span<UInt8>, _ item: Span<UInt8>
     ) throws(JSONSyntaxError) {
         try values.find(in: item, &evaluator.work)
-        if let position, values.compare(id: id, in: item, with: position) <= 0 { return }
-        if let threshold = first.threshold, values.compare(id: id, in: item, with: threshold) >= 0 {
-            return first.leaveOut()
+        if let position {
+            let isBefore = values.compare(id: id, in: item, with: position, &evaluator.work) <= 0
+            try checkWork()
+            if isBefore { return }
         }
-        let position = values.position(id: id, in: item)
-        if isUnkeyedScan {
-            guard unkeyed.insert(position.id).inserted else { return }
-        } else if unkeyed.contains(position.id) {
-            return
+        if let threshold = first.threshold {
+            let isBehind = values.compare(id: id, in: item, with: threshold, &evaluator.work) >= 0
+            try checkWork()
+            if isBehind { return first.leaveOut() }
         }
-        let content = purpose == .page ? try text.write(record, item: item, isValid: validates) : Array(record.revision)
+        let position = values.position(id: id, in: item, &evaluator.work)
+        if unkeyed.contains(position.id) { return }
+        let content =
+            purpose == .page
+            ? try text.write(record, item: item, isValid: validates, &evaluator.work) : Array(record.revision)
+        try checkWork()
+        if isUnkeyedScan { unkeyed.insert(position.id) }
         first.insert(FirstRecords.Entry(position: position, content: content))
         guard holdMemory() else {
             stop = .noMemory

@@ -39,6 +39,10 @@ package final class ChangesExecution: RecordVisitor {
     /// How much there was not for the change that the scan has stopped at.
     private var missingMemory: Int?
     private let passes: Int
+    /// Of a decision by the thread that scans: a change that takes more is long, however few bytes are stored.
+    private let shortWork: Work
+    /// What had been done when the decision about the present change began.
+    private var workBefore = 0
 
     /// How many changes the page has.
     package private(set) var count = 0
@@ -71,6 +75,8 @@ package final class ChangesExecution: RecordVisitor {
         self.limits = limits
         deadline = limits.now() + timeout
         evaluator = try FilterEvaluator(query.filter ?? .constant(true))
+        shortWork = if case .handedOver = limits.longRecords { Work(atMost: limits.longWork) } else { Work() }
+        evaluator.work = shortWork
         text = RecordText(query.fields)
         needsItems = query.filter != nil || query.withItems
         passes = evaluator.passes + (query.withItems ? 1 : 0) + (decode == nil ? 0 : 16)
@@ -147,7 +153,7 @@ package final class ChangesExecution: RecordVisitor {
                 return isAbandoned()
             }
             record.withRecord { _ = execution.take($0) }
-            execution.evaluator.work = Work()
+            execution.evaluator.work = execution.shortWork
         }
     }
 
@@ -164,10 +170,14 @@ package final class ChangesExecution: RecordVisitor {
     /// Takes a change of the scan.
     package func visit(_ record: FoundRecord) -> Bool {
         visited += 1
-        let isLong = isLong(record)
-        if isLong { keep(record) }
-        hasStopped = isLong || !take(record)
-        return !hasStopped
+        if !isLong(record) {
+            evaluator.work.renew()
+            hasStopped = !take(record)
+            guard evaluator.work.isStopped else { return !hasStopped }
+        }
+        keep(record)
+        hasStopped = true
+        return false
     }
 
     /// Keeps a long record if there is memory, in which it is decoded and written, too.
@@ -182,6 +192,7 @@ package final class ChangesExecution: RecordVisitor {
     }
 
     private func take(_ record: FoundRecord) -> Bool {
+        workBefore = evaluator.work.bytes
         guard record.id.starts(with: query.prefix) else { return proceed(behind: record) }
         let isShown = !record.isRemoved || record.sequence > shownRemovals
         guard isShown else { return proceed(behind: record) }
@@ -189,9 +200,11 @@ package final class ChangesExecution: RecordVisitor {
         do {
             entry = try self.entry(for: record)
         } catch {
+            if evaluator.work.isStopped { return false }
             name(corrupt: record.id)
             return proceed(behind: record)
         }
+        if evaluator.work.isStopped { return false }
         let former = removals.isEmpty ? nil : removals[Array(record.id)]
         guard former != nil || count < query.limit else { return end(full: true) }
         guard bytes + entry.count + 1 <= maximumBytes else {
@@ -220,7 +233,7 @@ package final class ChangesExecution: RecordVisitor {
     /// - Returns: whether the slice continues.
     private func proceed(behind record: FoundRecord) -> Bool {
         end = record.sequence
-        return !slice.isOverAfterRecord(of: record.item.count * passes)
+        return !slice.isOverAfterRecord(of: max(record.item.count * passes, evaluator.work.bytes - workBefore))
     }
 
     private func entry(for record: FoundRecord) throws -> [UInt8] {
@@ -235,7 +248,7 @@ package final class ChangesExecution: RecordVisitor {
         let stored = unsafe record.item.bindMemory(to: UInt8.self).span
         guard needsItems, let decode else { return try entry(for: record, stored, isValid: evaluator.needsItem) }
         decoded.removeAll(keepingCapacity: decoded.capacity <= 1 << 20)
-        try decode(stored, &decoded)
+        try decode(stored, &decoded, &evaluator.work)
         let text = decoded
         return try entry(for: record, text.span, isValid: true)
     }
@@ -245,7 +258,7 @@ package final class ChangesExecution: RecordVisitor {
             return text.write(withoutItemOf: record, suffix: #","matches":false"#)
         }
         guard query.withItems else { return text.write(withoutItemOf: record) }
-        return try text.write(record, item: item, isValid: isValid)
+        return try text.write(record, item: item, isValid: isValid, &evaluator.work)
     }
 
     private func name(corrupt id: UnsafeRawBufferPointer) {

@@ -13,11 +13,12 @@ struct RecordText: ~Copyable {
     /// - Parameters:
     ///   - item: JSON text.
     ///   - isValid: whether it is known to be valid. It may have been edited in the storage.
-    /// - Throws: `JSONSyntaxError` where it is not.
+    ///   - work: of the projection and the check.
+    /// - Throws: `JSONSyntaxError` where it is not, or the work is stopped.
     mutating func write(
-        _ record: FoundRecord, item: Span<UInt8>, isValid: Bool
+        _ record: FoundRecord, item: Span<UInt8>, isValid: Bool, _ work: inout Work
     ) throws(JSONSyntaxError) -> [UInt8] {
-        if !isValid { try scanner.document(item) }
+        if !isValid { try scanner.document(item, &work) }
         if let fields, fields.isEmpty { return write(withoutItemOf: record) }
         var text: [UInt8] = []
         text.reserveCapacity(64 + record.id.count + (fields == nil ? item.count : 0) + record.revision.count)
@@ -25,7 +26,7 @@ struct RecordText: ~Copyable {
         // The buffers are valid during this call.
         text.appendJSONString(unsafe record.id.bindMemory(to: UInt8.self).span)
         text.append(#","item":"#)
-        if let fields { try fields.append(of: item, to: &text) } else { text.append(item) }
+        if let fields { try fields.append(of: item, to: &text, &work) } else { text.append(item) }
         appendEnd(of: record, to: &text)
         return text
     }

@@ -27,12 +27,12 @@ enum IndexKey {
     }
 
     /// Appends the key of a value in an item; appends nothing where it would be too long.
-    static func append(_ value: JSONSlice, _ item: Span<UInt8>, to bytes: inout [UInt8]) {
+    static func append(_ value: JSONSlice, _ item: Span<UInt8>, to bytes: inout [UInt8], _ work: inout Work) {
         switch value.kind {
         case .null: bytes.append(TypeByte.null)
         case .false: bytes.append(TypeByte.false)
         case .true: bytes.append(TypeByte.true)
-        case .number: append(ExactNumber(value, item), to: &bytes)
+        case .number: append(ExactNumber(value, item, &work), to: &bytes)
         case .string: append(string: value, item, to: &bytes)
         case .array: bytes.append(TypeByte.array)
         case .object: bytes.append(TypeByte.object)

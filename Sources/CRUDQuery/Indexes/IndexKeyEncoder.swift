@@ -21,10 +21,18 @@ package struct IndexKeyEncoder: ~Copyable {
     package mutating func encode(
         _ item: Span<UInt8>, _ body: (Int, UnsafeRawBufferPointer) -> Void
     ) throws(JSONSyntaxError) {
-        try finder.find(in: item)
+        var work = Work()
+        try encode(item, &work, body)
+    }
+
+    /// As ``encode(_:_:)``; throws where the work is stopped.
+    package mutating func encode(
+        _ item: Span<UInt8>, _ work: inout Work, _ body: (Int, UnsafeRawBufferPointer) -> Void
+    ) throws(JSONSyntaxError) {
+        try finder.find(in: item, &work)
         for path in 0..<count {
             key.removeAll(keepingCapacity: true)
-            IndexKey.append(finder[path], item, to: &key)
+            IndexKey.append(finder[path], item, to: &key, &work)
             key.withUnsafeBytes { body(path, $0) }
         }
     }

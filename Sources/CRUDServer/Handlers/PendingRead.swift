@@ -45,6 +45,8 @@ final class PendingRecordRead: PendingRead {
     override var recordID: [UInt8]? { result.sentIDs.count == 1 ? result.id(0) : nil }
     private let writer: RecordWriter
     private let deliver: @Sendable (LongResult) -> Void
+    /// The result of items that have been transformed.
+    private var made: Result<[UInt8], CRUDError>?
     /// How many bytes of items and revisions it may find.
     private var maximumBytes: Int
 
@@ -71,21 +73,48 @@ final class PendingRecordRead: PendingRead {
     override func append(
         _ records: [StoredRecord?], of batch: ReadBatch, to output: inout StreamBuffer
     ) throws(CRUDError) {
-        try result.append(records, of: batch, by: writer, to: &output)
+        switch made.take() {
+        case .success(let text): output.append(text.span)
+        case .failure(let error): throw error
+        case nil:
+            // The items are copied.
+            var work = Work()
+            try result.append(records, of: batch, by: writer, to: &output, &work)
+        }
     }
 
     // MARK: Decoding
 
     override func isRepliedLater(with item: WorkItem, _ range: Range<Int>) -> Bool {
         guard result.transformsItems, let batch = item as? ReadBatch,
-            case .records(let records) = batch.result(at: range.lowerBound),
-            records.reduce(0, { $0 + ($1?.item.count ?? 0) }) >= LongItem.leastBytes
+            case .records(let records) = batch.result(at: range.lowerBound)
         else { return false }
+        guard !isShort(records, of: batch) else { return false }
         let loop = session.loop
+        let (deadline, hangUp) = (deadline, session.hangUp)
+        let isAbandoned = { @Sendable in
+            hangUp?.hasHappened != false || .nanoseconds(CallContext.monotonicNanoseconds) >= deadline
+        }
         loop.service.decoding.append(
             LongResult(
-                result, records, of: batch, maximumBytes: loop.limits.frameBytes, reply: finish, deliver: deliver))
+                result, records, of: batch, maximumBytes: loop.limits.frameBytes, isAbandoned: isAbandoned,
+                reply: finish, deliver: deliver))
         return true
+    }
+
+    /// Makes the result, unless that takes long: whether it does is not known before, for a short item may be stored of
+    /// which a long one is made.
+    private func isShort(_ records: [StoredRecord?], of batch: ReadBatch) -> Bool {
+        guard records.reduce(0, { $0 + ($1?.item.count ?? 0) }) < LongItem.leastBytes else { return false }
+        var output = StreamBuffer()
+        var work = LongItem.shortWork
+        do throws(CRUDError) {
+            try result.append(records, of: batch, by: writer, to: &output, &work)
+            made = .success(Array(output.bytes))
+        } catch {
+            if !work.isStopped { made = .failure(error) }
+        }
+        return made != nil
     }
 
     private func finish(with outcome: Result<[UInt8], CRUDError>) {

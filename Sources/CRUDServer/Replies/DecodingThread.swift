@@ -1,4 +1,5 @@
 import CRUDEventLoop
+import CRUDJSON
 import CRUDModel
 import CRUDStorage
 import CRUDThreads
@@ -36,6 +37,7 @@ final class LongResult: QueueItem, @unchecked Sendable {
     private let records: [StoredRecord?]
     private let reply: (Result<[UInt8], CRUDError>) -> Void
     private let deliver: @Sendable (LongResult) -> Void
+    private let isAbandoned: @Sendable () -> Bool
     private var outcome: Result<[UInt8], CRUDError> = .success([])
 
     /// The thread takes one after the other: each is long.
@@ -43,30 +45,36 @@ final class LongResult: QueueItem, @unchecked Sendable {
 
     /// - Parameters:
     ///   - maximumBytes: how long an item may be.
+    ///   - isAbandoned: whether nobody waits for the result any more; called on the thread.
     ///   - reply: replies with the result; called on the loop.
     ///   - deliver: called on the thread.
     init(
         _ result: RecordsResult, _ records: [StoredRecord?], of batch: ReadBatch, maximumBytes: Int,
+        isAbandoned: @escaping @Sendable () -> Bool,
         reply: @escaping (Result<[UInt8], CRUDError>) -> Void, deliver: @escaping @Sendable (LongResult) -> Void
     ) {
         self.result = result
         self.records = records
         self.batch = batch
         self.maximumBytes = maximumBytes
+        self.isAbandoned = isAbandoned
         self.reply = reply
         self.deliver = deliver
     }
 
     fileprivate func make(by writer: RecordWriter) {
         var output = StreamBuffer()
+        var work = Work(shouldStop: isAbandoned)
         do throws(CRUDError) {
-            try result.append(records, of: batch, by: writer, to: &output)
+            try result.append(records, of: batch, by: writer, to: &output, &work)
             outcome = .success(Array(output.bytes))
         } catch {
-            outcome = .failure(error)
+            outcome = .failure(work.isStopped ? Self.overdue : error)
         }
         deliver(self)
     }
+
+    private static let overdue = CRUDError(.unavailable, "the items were not decoded in time")
 
     /// Replies; called on the loop.
     func finish() { reply(outcome) }

@@ -89,33 +89,38 @@ final class RecordWriter: RecordVisitor {
             state.outcome = .long
             return true
         }
+        var work = isCopied ? Work() : LongItem.shortWork
         do throws(CRUDError) {
-            try append(record, state.codec, state.projection, filling: state.ticket, to: &output.pointee)
+            try append(record, state.codec, state.projection, filling: state.ticket, to: &output.pointee, &work)
             state.outcome = .record
         } catch {
-            state.outcome = .failed(error)
+            state.outcome = work.isStopped ? .long : .failed(error)
         }
         return true
     }
 
     /// Appends `,"item":…,"revision":…` of a record, and `,"expiresAt":…` where it expires.
     ///
-    /// - Parameter ticket: allows to cache it.
-    /// - Throws: `corrupt` if the item cannot be decoded.
+    /// - Parameters:
+    ///   - ticket: allows to cache it.
+    ///   - work: of decoding it, and of finding the part that is wanted.
+    /// - Throws: `corrupt` if the item cannot be decoded, ``CRUDError/stopped`` where the work is stopped.
     func append(
         _ record: FoundRecord, _ codec: Codec, _ projection: FieldProjection?, filling ticket: CacheTicket?,
-        to output: inout StreamBuffer
+        to output: inout StreamBuffer, _ work: inout Work
     ) throws(CRUDError) {
         // The buffer is valid during this call.
         let stored = unsafe record.item.bindMemory(to: UInt8.self).span
         if codec.keepsText {
-            guard (try? state.scanner.document(stored)) != nil else { throw Self.invalidItem }
-            try append(item: stored, projection, to: &output)
+            guard (try? state.scanner.document(stored, &work)) != nil else {
+                throw work.isStopped ? .stopped : Self.invalidItem
+            }
+            try append(item: stored, projection, to: &output, &work)
             if let ticket { fill(ticket, record, stored) }
         } else {
             var item: [UInt8] = []
-            try codec.decode(stored: stored, into: &item, maximumBytes: maximumItemBytes)
-            try append(item: item.span, projection, to: &output)
+            try codec.decode(stored: stored, into: &item, maximumBytes: maximumItemBytes, &work)
+            try append(item: item.span, projection, to: &output, &work)
             if let ticket { fill(ticket, record, item.span) }
         }
         append(revision: record.revision, expiresAt: record.expiresAt, to: &output)
@@ -161,7 +166,8 @@ final class RecordWriter: RecordVisitor {
         guard case .found = outcome else { return outcome }
         // It is left to another thread, which reads it from its store.
         guard !isLong else { return .miss(nil) }
-        try append(item: item.span, projection, to: &output)
+        var work = Work()
+        try append(item: item.span, projection, to: &output, &work)
         revision.withUnsafeBytes { append(revision: $0, expiresAt: expiresAt, to: &output) }
         return outcome
     }
@@ -189,7 +195,7 @@ final class RecordWriter: RecordVisitor {
     }
 
     private func append(
-        item: Span<UInt8>, _ projection: FieldProjection?, to output: inout StreamBuffer
+        item: Span<UInt8>, _ projection: FieldProjection?, to output: inout StreamBuffer, _ work: inout Work
     ) throws(CRUDError) {
         guard let projection else {
             output.append(#","item":"#)
@@ -198,9 +204,9 @@ final class RecordWriter: RecordVisitor {
         guard !projection.isEmpty else { return }
         var projected: [UInt8] = []
         do throws(JSONSyntaxError) {
-            try projection.append(of: item, to: &projected)
+            try projection.append(of: item, to: &projected, &work)
         } catch {
-            throw Self.invalidItem
+            throw work.isStopped ? .stopped : Self.invalidItem
         }
         output.append(#","item":"#)
         output.append(projected.span)

@@ -47,10 +47,13 @@ struct RecordsResult: Sendable {
         return !collection.codec.keepsText
     }
 
-    /// - Parameter records: for each id its record, nil where there is none.
-    /// - Throws: `record_not_found` and `corrupt`.
+    /// - Parameters:
+    ///   - records: for each id its record, nil where there is none.
+    ///   - work: of making the items.
+    /// - Throws: `record_not_found` and `corrupt`, ``CRUDError/stopped`` where the work is stopped.
     func append(
-        _ records: [StoredRecord?], of batch: ReadBatch, by writer: RecordWriter, to output: inout StreamBuffer
+        _ records: [StoredRecord?], of batch: ReadBatch, by writer: RecordWriter, to output: inout StreamBuffer,
+        _ work: inout Work
     ) throws(CRUDError) {
         switch shape {
         case .record(let fields):
@@ -58,14 +61,14 @@ struct RecordsResult: Sendable {
                 fill(absent: 0, by: writer)
                 throw .recordNotFound(id(0), in: collection.name)
             }
-            try append(record, 0, fields, of: batch, by: writer, to: &output)
-        case .records: try appendAll(records, of: batch, by: writer, to: &output)
+            try append(record, 0, fields, of: batch, by: writer, to: &output, &work)
+        case .records: try appendAll(records, of: batch, by: writer, to: &output, &work)
         }
     }
 
     private func append(
         _ record: StoredRecord, _ index: Int, _ fields: FieldProjection?, of batch: ReadBatch,
-        by writer: RecordWriter, to output: inout StreamBuffer
+        by writer: RecordWriter, to output: inout StreamBuffer, _ work: inout Work
     ) throws(CRUDError) {
         output.append(#"{"id":"#)
         let sentID = sentIDs[index]
@@ -77,7 +80,7 @@ struct RecordsResult: Sendable {
                 let found = FoundRecord(
                     id: id, item: batch.found(record.item), revision: batch.found(record.revision),
                     expiresAt: record.expiresAt)
-                try writer.append(found, collection.codec, fields, filling: ticket, to: &output)
+                try writer.append(found, collection.codec, fields, filling: ticket, to: &output, &work)
             }
         } catch {
             if error.code == .corrupt { backend.note(corrupt: id(index), in: collection) }
@@ -87,7 +90,8 @@ struct RecordsResult: Sendable {
     }
 
     private func appendAll(
-        _ records: [StoredRecord?], of batch: ReadBatch, by writer: RecordWriter, to output: inout StreamBuffer
+        _ records: [StoredRecord?], of batch: ReadBatch, by writer: RecordWriter, to output: inout StreamBuffer,
+        _ work: inout Work
     ) throws(CRUDError) {
         var missing: [ArraySlice<UInt8>] = []
         var corrupt: [ArraySlice<UInt8>] = []
@@ -102,7 +106,7 @@ struct RecordsResult: Sendable {
             let start = output.count
             if start > first { output.append(UInt8(ascii: ",")) }
             do throws(CRUDError) {
-                try append(record, index, nil, of: batch, by: writer, to: &output)
+                try append(record, index, nil, of: batch, by: writer, to: &output, &work)
             } catch {
                 guard error.code == .corrupt else { throw error }
                 output.truncate(to: start)

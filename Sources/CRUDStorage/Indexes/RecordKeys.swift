@@ -33,9 +33,15 @@ struct RecordKeys: ~Copyable {
     ///
     /// - Returns: nil where the text is not valid JSON.
     mutating func keys(of item: Span<UInt8>) -> [[UInt8]]? {
+        var work = Work()
+        return keys(of: item, &work)
+    }
+
+    /// As ``keys(of:)``; nil where the work is stopped, too.
+    mutating func keys(of item: Span<UInt8>, _ work: inout Work) -> [[UInt8]]? {
         var keys = [[UInt8]](repeating: [], count: count)
         do throws(JSONSyntaxError) {
-            try encoder.encode(item) { keys[$0] = Array($1) }
+            try encoder.encode(item, &work) { keys[$0] = Array($1) }
             return keys
         } catch {
             return nil
@@ -46,11 +52,17 @@ struct RecordKeys: ~Copyable {
     ///
     /// - Returns: nil where it cannot be decoded.
     mutating func keys(ofStored stored: Span<UInt8>, _ codec: Codec) -> [[UInt8]]? {
-        guard !codec.keepsText else { return keys(of: stored) }
+        var work = Work()
+        return keys(ofStored: stored, codec, &work)
+    }
+
+    /// As ``keys(ofStored:_:)``; nil where the work is stopped, too.
+    mutating func keys(ofStored stored: Span<UInt8>, _ codec: Codec, _ work: inout Work) -> [[UInt8]]? {
+        guard !codec.keepsText else { return keys(of: stored, &work) }
         var text: [UInt8] = []
         do throws(CRUDError) {
-            try codec.decode(stored: stored, into: &text, maximumBytes: Self.maximumTextBytes)
-            return keys(of: text.span)
+            try codec.decode(stored: stored, into: &text, maximumBytes: Self.maximumTextBytes, &work)
+            return keys(of: text.span, &work)
         } catch {
             return nil
         }

@@ -1,3 +1,4 @@
+import CRUDJSON
 import CRUDModel
 import CRUDPluginHost
 
@@ -194,7 +195,7 @@ struct AtomicCommit {
         case .put:
             if let transformation = mutation.transformation {
                 guard let item = try item(by: transformation, of: record) else {
-                    return .needs(LongWriteItem(of: record, by: transformation))
+                    return .needs(LongWriteItem(of: record, by: transformation, for: batch))
                 }
                 resolved[position] = batch.resolve(mutation, as: item, of: record, at: position)
             }
@@ -210,7 +211,8 @@ struct AtomicCommit {
         if let made = made.take() { return try made.made() }
         guard mayBlock || !transformation.takesLong(of: record?.item) else { return nil }
         transformedBytes += transformation.byteCount + (record?.item.count ?? 0)
-        return try transformation.transform(record?.item)
+        var work = Work()
+        return try transformation.transform(record?.item, &work)
     }
 
     // MARK: The call

@@ -1,4 +1,5 @@
 import CRUDFormats
+package import CRUDJSON
 package import CRUDModel
 
 /// Makes the item that a mutation stores from the current one: a patch, say.
@@ -6,9 +7,11 @@ package import CRUDModel
 /// It is called on the backend's writing thread, or on another one where it takes long: once, and again where another
 /// program has changed the record meanwhile, or a mutation before it in the same commit has failed.
 package protocol ItemTransformation: AnyObject, Sendable {
-    /// - Parameter item: the stored bytes of the current item; nil: there is no record.
+    /// - Parameters:
+    ///   - item: the stored bytes of the current item; nil: there is no record.
+    ///   - work: what it counts; where it is stopped, whatever comes of it means nothing.
     /// - Throws: why the mutation is not made.
-    func transform(_ item: [UInt8]?) throws(CRUDError) -> TransformedItem
+    func transform(_ item: [UInt8]?, _ work: inout Work) throws(CRUDError) -> TransformedItem
 
     /// Whether a record that is there expires when it did before; else the mutation says when.
     var keepsExpiry: Bool { get }
@@ -37,7 +40,7 @@ extension BackendCollection {
     func takesLong(of item: [UInt8]?, _ byteCount: Int) -> Bool {
         let least = LongItem.leastBytes - byteCount
         guard let item else { return least <= 0 }
-        return item.count >= least || codec.isText(ofStored: item.span, longerThan: least)
+        return codec.isDecoding(item.span, longerThanOf: least)
     }
 }
 

@@ -1,4 +1,5 @@
 import CRUDFormats
+package import CRUDJSON
 package import CRUDModel
 
 /// A long item of a collection whose format is not JSON: another thread encodes it, for the event loop must not be kept
@@ -10,6 +11,9 @@ package final class LongItem: ItemTransformation {
     /// Items are encoded on the loop up to this length.
     package static let leastBytes = 64 << 10
 
+    /// The most that is done with an item on the loop: it is read and written, and its members are found.
+    package static var shortWork: Work { Work(atMost: 4 * leastBytes) }
+
     /// - Parameter text: JSON text in normal form.
     package init(_ text: [UInt8], in collection: BackendCollection) {
         self.text = text
@@ -20,10 +24,10 @@ package final class LongItem: ItemTransformation {
     package var byteCount: Int { text.count }
 
     /// - Throws: `unsupported` where the format cannot hold the item.
-    package func transform(_ item: [UInt8]?) throws(CRUDError) -> TransformedItem {
+    package func transform(_ item: [UInt8]?, _ work: inout Work) throws(CRUDError) -> TransformedItem {
         let text = text
         var encoded: [UInt8] = []
-        try collection.codec.encode(item: text.span, into: &encoded)
-        return TransformedItem(stored: encoded, keys: collection.keys(of: text.span))
+        try collection.codec.encode(item: text.span, into: &encoded, &work)
+        return TransformedItem(stored: encoded, keys: collection.keys(of: text.span, &work))
     }
 }

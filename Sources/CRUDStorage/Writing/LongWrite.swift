@@ -1,3 +1,4 @@
+import CRUDJSON
 import CRUDModel
 import CRUDPluginCalls
 import CRUDQuery
@@ -163,7 +164,7 @@ final class LongWrite: WriteTask, @unchecked Sendable {
             if let refusal = mutation.refusal(current: record?.revision, in: batch) {
                 return end(position, refusal, batch)
             }
-            let item = LongWriteItem(of: record, by: transformation)
+            let item = LongWriteItem(of: record, by: transformation, for: batch)
             guard attempt > Self.attemptsElsewhere else { return makeElsewhere(item) }
             item.make()
             store(item, position, attempt, batch, storage)
@@ -173,7 +174,7 @@ final class LongWrite: WriteTask, @unchecked Sendable {
     }
 
     private func makeElsewhere(_ item: LongWriteItem) {
-        making = (item, LongRecordJob(by: LongRecordThreads.writing) { _ in item.make() })
+        making = (item, LongRecordJob(by: LongRecordThreads.writing) { item.make(yield: $0) })
     }
 
     private func store(
@@ -274,16 +275,27 @@ final class LongWriteItem: @unchecked Sendable {
 
     let record: CurrentRecordReader.Record?
     private let transformation: any ItemTransformation
+    private let batch: MutationBatch
     private var result: Result<TransformedItem, CRUDError>?
 
-    init(of record: CurrentRecordReader.Record?, by transformation: any ItemTransformation) {
+    /// - Parameter batch: for which it is made: while that is wanted.
+    init(
+        of record: CurrentRecordReader.Record?, by transformation: any ItemTransformation, for batch: MutationBatch
+    ) {
         self.record = record
         self.transformation = transformation
+        self.batch = batch
     }
 
-    func make() {
+    /// - Parameter yield: called once in a few milliseconds.
+    func make(yield: @escaping () -> Void = {}) {
+        let batch = batch
+        var work = Work {
+            yield()
+            return batch.isAbandoned
+        }
         do throws(CRUDError) {
-            result = .success(try transformation.transform(record?.item))
+            result = .success(try transformation.transform(record?.item, &work))
         } catch {
             result = .failure(error)
         }

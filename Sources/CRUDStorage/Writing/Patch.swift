@@ -1,5 +1,5 @@
 import CRUDFormats
-import CRUDJSON
+package import CRUDJSON
 package import CRUDModel
 
 /// A patch of a record: a JSON Merge Patch (RFC 7396), then field operations.
@@ -48,59 +48,64 @@ package final class Patch: ItemTransformation {
     /// - Throws: `corrupt` where the item cannot be decoded, `limit_exceeded` for a result that is longer or nests
     ///   deeper than an item may, or does not fit the reply, `unsupported` for one that the format cannot hold, or
     ///   where a field operation does not suit the item.
-    package func transform(_ stored: [UInt8]?) throws(CRUDError) -> TransformedItem {
+    package func transform(_ stored: [UInt8]?, _ work: inout Work) throws(CRUDError) -> TransformedItem {
         budget.giveBack(taken)
         taken = 0
         guard !budget.isExceeded else { throw exceeded("frame_bytes", limits.frameBytes) }
-        let patched = try apply(to: try text(of: stored))
+        let patched = try apply(to: try text(of: stored, &work), &work)
         guard budget.take(itemOf: patched.count) else { throw exceeded("frame_bytes", limits.frameBytes) }
         taken = patched.count
-        let keys = collection.keys(of: patched.span)
+        let keys = collection.keys(of: patched.span, &work)
+        if work.isStopped { throw .stopped }
         guard !collection.codec.keepsText else { return TransformedItem(stored: patched, keys: keys) }
         var encoded: [UInt8] = []
-        try collection.codec.encode(item: patched.span, into: &encoded)
+        try collection.codec.encode(item: patched.span, into: &encoded, &work)
         return TransformedItem(stored: encoded, shown: patched, keys: keys)
     }
 
-    private func apply(to item: [UInt8]) throws(CRUDError) -> [UInt8] {
-        let patched = try withOperations(try merged(with: item))
+    private func apply(to item: [UInt8], _ work: inout Work) throws(CRUDError) -> [UInt8] {
+        let patched = try withOperations(try merged(with: item, &work), &work)
         var scanner = JSONScanner()
         let depth: Int
-        do throws(JSONSyntaxError) { depth = try scanner.value(patched.span).depth } catch { throw Self.corrupt }
+        do throws(JSONSyntaxError) {
+            depth = try scanner.value(patched.span, &work).depth
+        } catch {
+            throw work.isStopped ? .stopped : Self.corrupt
+        }
         guard patched.count <= limits.itemBytes else { throw exceeded("item_bytes", limits.itemBytes) }
         guard depth <= limits.jsonDepth else { throw exceeded("json_depth", limits.jsonDepth) }
         return patched
     }
 
-    private func merged(with item: [UInt8]) throws(CRUDError) -> [UInt8] {
+    private func merged(with item: [UInt8], _ work: inout Work) throws(CRUDError) -> [UInt8] {
         guard let patch else { return item }
         do throws(JSONSyntaxError) {
-            return Self.normalized(try MergePatch.apply(patch.span, to: item.span))
+            return Self.normalized(try MergePatch.apply(patch.span, to: item.span, &work), &work)
         } catch {
-            throw Self.corrupt
+            throw work.isStopped ? .stopped : Self.corrupt
         }
     }
 
-    private func withOperations(_ item: [UInt8]) throws(CRUDError) -> [UInt8] {
+    private func withOperations(_ item: [UInt8], _ work: inout Work) throws(CRUDError) -> [UInt8] {
         let operations = operations
         guard !operations.isEmpty else { return item }
         var fields = try FieldPatch(operations.parts, of: operations.text.span, maximumDepth: limits.jsonDepth)
-        return Self.normalized(try fields.apply(to: item.span, operations.text.span))
+        return Self.normalized(try fields.apply(to: item.span, operations.text.span, &work), &work)
     }
 
-    private static func normalized(_ item: [UInt8]) -> [UInt8] {
+    private static func normalized(_ item: [UInt8], _ work: inout Work) -> [UInt8] {
         var normalization = ItemNormalization()
-        return normalization.normalized(item.span) ?? item
+        return normalization.normalized(item.span, &work) ?? item
     }
 
     private static let corrupt = CRUDError(.corrupt, "the stored item is not valid JSON")
 
     /// The JSON text of a stored item; a record that does not exist starts as `{}`.
-    private func text(of stored: [UInt8]?) throws(CRUDError) -> [UInt8] {
+    private func text(of stored: [UInt8]?, _ work: inout Work) throws(CRUDError) -> [UInt8] {
         guard let stored else { return Array("{}".utf8) }
         guard !collection.codec.keepsText else { return stored }
         var text: [UInt8] = []
-        try collection.codec.decode(stored: stored.span, into: &text, maximumBytes: limits.frameBytes)
+        try collection.codec.decode(stored: stored.span, into: &text, maximumBytes: limits.frameBytes, &work)
         return text
     }
 
@@ -115,9 +120,15 @@ extension BackendCollection {
     ///
     /// - Parameter item: JSON text that has been found valid.
     func keys(of item: Span<UInt8>) -> IndexKeys {
+        var work = Work()
+        return keys(of: item, &work)
+    }
+
+    /// As ``keys(of:)``; none where the work is stopped.
+    func keys(of item: Span<UInt8>, _ work: inout Work) -> IndexKeys {
         let numbered = numberedLayout
         guard !numbered.layout.indexPaths.isEmpty else { return .none }
         var keys = RecordKeys(numbered.layout.indexPaths)
-        return keys.keys(of: item).map { IndexKeys($0, layout: numbered.number) } ?? .none
+        return keys.keys(of: item, &work).map { IndexKeys($0, layout: numbered.number) } ?? .none
     }
 }

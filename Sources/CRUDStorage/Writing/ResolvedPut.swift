@@ -1,3 +1,4 @@
+import CRUDJSON
 import CRUDModel
 import CRUDPluginHost
 
@@ -17,7 +18,9 @@ extension MutationBatch {
         _ mutation: Mutation, by transformation: any ItemTransformation, of record: CurrentRecordReader.Record?,
         at position: Int
     ) throws(CRUDError) -> ResolvedPut {
-        resolve(mutation, as: try transformation.transform(record?.item), of: record, at: position)
+        // It is not long, or nothing else has helped.
+        var work = Work()
+        return resolve(mutation, as: try transformation.transform(record?.item, &work), of: record, at: position)
     }
 
     /// Keeps an item that the mutation's transformation has made of the current one.

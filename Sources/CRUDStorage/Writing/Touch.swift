@@ -1,3 +1,4 @@
+package import CRUDJSON
 package import CRUDModel
 
 /// Leaves the item as it is stored: its mutation determines when the record expires, and nothing else.
@@ -11,12 +12,13 @@ package final class Touch: ItemTransformation {
     }
 
     /// - Throws: `corrupt` where the item, of which index keys are made, cannot be decoded.
-    package func transform(_ stored: [UInt8]?) throws(CRUDError) -> TransformedItem {
+    package func transform(_ stored: [UInt8]?, _ work: inout Work) throws(CRUDError) -> TransformedItem {
         let stored = stored ?? []
         let numbered = collection.numberedLayout
         guard !numbered.layout.indexPaths.isEmpty else { return TransformedItem(stored: stored) }
         var keys = RecordKeys(numbered.layout.indexPaths)
-        guard let made = keys.keys(ofStored: stored.span, collection.codec) else {
+        guard let made = keys.keys(ofStored: stored.span, collection.codec, &work) else {
+            if work.isStopped { throw .stopped }
             throw CRUDError(.corrupt, "the stored item cannot be decoded")
         }
         return TransformedItem(stored: stored, keys: IndexKeys(made, layout: numbered.number))

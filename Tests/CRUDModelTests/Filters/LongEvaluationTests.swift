@@ -1,62 +1,46 @@
 import CRUDJSON
 import CRUDTestSupport
-import Glibc
 import Testing
 
 @testable import CRUDModel
 
-/// However long an item is and whatever is asked of it, whoever waits is asked now and then whether to stop.
+/// However long an item is and whatever is asked of it, whoever waits is asked now and then whether to stop. Work is
+/// counted, not time: ``Work/interval`` takes some hundred microseconds.
 @Suite struct LongEvaluationTests {
-    /// Measures the processor time of this thread between two questions: it does not depend on what else is executed.
-    private final class Questions {
-        private(set) var longest = Duration.zero
-        private var last: Duration
-        private let end: Duration
-
-        /// - Parameter total: how long the evaluation may take before it is stopped.
-        init(total: Duration) {
-            last = Self.now
-            end = last + total
-        }
-
-        private static var now: Duration {
-            var time = timespec()
-            clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-            return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
-        }
-
-        /// Whether to stop.
-        func ask() -> Bool {
-            let now = Self.now
-            longest = max(longest, now - last)
-            last = now
-            return now >= end
-        }
-    }
-
-    /// The longest time between two questions of an evaluation, and of what sorting needs.
-    private static func longestGap(_ filter: String, _ sort: String, _ item: String) throws -> Duration {
+    /// The most that is done between two questions of an evaluation, and of what sorting needs.
+    ///
+    /// - Parameter questions: after how many the evaluation is stopped.
+    private static func longestStep(
+        _ filter: String, _ sort: String, _ item: String, stoppingAfter questions: Int = 200
+    ) throws -> Int {
         var evaluator = try FilterEvaluator(Filter(cql2JSON: Array(filter.utf8).span))
         var values = SortValueReader(try SortOrder(json: Array(sort.utf8).span))
         let item = Array(item.utf8)
-        let questions = Questions(total: .milliseconds(150))
-        evaluator.work = Work { questions.ask() }
-        _ = try evaluator.evaluate(item.span)
-        if !evaluator.work.isStopped { try values.find(in: item.span, &evaluator.work) }
-        _ = questions.ask()
-        return questions.longest
+        var count = 0
+        evaluator.work = Work {
+            count += 1
+            return count > questions
+        }
+        _ = try? evaluator.evaluate(item.span)
+        if !evaluator.work.isStopped {
+            try values.find(in: item.span, &evaluator.work)
+            _ = values.position(id: [1].span, in: item.span, &evaluator.work)
+        }
+        #expect(count >= min(questions, evaluator.work.bytes / maximumStep))
+        return evaluator.work.longestStep
     }
 
-    /// An unoptimised build takes up to 0.3 s for one pass over four mebibytes, in which nothing is asked.
-    private static let maximumGap = Duration.seconds(2)
+    /// What is asked once for each interval may be passed over by a step of as much, and what positions leave
+    /// uncounted.
+    private static let maximumStep = 2 * Work.interval + (8 << 10)
 
     @Test(arguments: 1...48 as ClosedRange<UInt64>)
     func randomItemsAndFilters(seed: UInt64) throws {
         var author = LongItemAuthor(seed: seed)
         let item = author.item(bytes: seed.isMultiple(of: 10) ? 4 << 20 : 1 << (16 + Int(seed % 4)))
         let (filter, sort) = (author.filter(), author.sort())
-        let gap = try Self.longestGap(filter, sort, item)
-        #expect(gap < Self.maximumGap, "\(filter.prefix(1000)) of \(item.prefix(100))")
+        let step = try Self.longestStep(filter, sort, item)
+        #expect(step <= Self.maximumStep, "\(filter.prefix(1000)) of \(item.prefix(100))")
     }
 
     /// An attempt at each byte of the text took as long as the pattern is: this took hours, without a question.
@@ -64,6 +48,6 @@ import Testing
     func patternThatNearlyMatchesEverywhere(pattern: String) throws {
         let filter = #"{"op":"like","args":[{"property":"t"},"\#(pattern)"]}"#
         let item = #"{"t":"\#(String(repeating: "a", count: 4 << 20))"}"#
-        #expect(try Self.longestGap(filter, "[]", item) < Self.maximumGap)
+        #expect(try Self.longestStep(filter, "[]", item) <= Self.maximumStep)
     }
 }

@@ -27,7 +27,13 @@ package enum ExactNumber: Hashable, Sendable {
 
     /// - Parameter slice: a number that a ``JSONScanner`` has found in the text.
     package init(_ slice: JSONSlice, _ text: Span<UInt8>) {
-        self = Self.fastPath(slice, text) ?? Self.slowPath(slice, text)
+        var work = Work()
+        self.init(slice, text, &work)
+    }
+
+    /// As ``init(_:_:)``.
+    package init(_ slice: JSONSlice, _ text: Span<UInt8>, _ work: inout Work) {
+        self = Self.fastPath(slice, text) ?? Self.slowPath(slice, text, &work)
     }
 
     /// The value of an integer that fits, or of a few digits with a small power of ten, for which one multiplication or
@@ -78,14 +84,14 @@ package enum ExactNumber: Hashable, Sendable {
         return true
     }
 
-    private static func slowPath(_ slice: JSONSlice, _ text: Span<UInt8>) -> ExactNumber {
+    private static func slowPath(_ slice: JSONSlice, _ text: Span<UInt8>, _ work: inout Work) -> ExactNumber {
         if slice.count <= longestInteger, slice.isInteger(text),
             let integer = Int64(String(decoding: slice.range.map { text[$0] }, as: UTF8.self))
         {
             return .integer(integer)
         }
         // Swift parses every JSON number, rounds correctly and returns ±infinity outside the range.
-        return ExactNumber(Double(shortened(slice, text)) ?? 0)
+        return ExactNumber(Double(shortened(slice, text, &work)) ?? 0)
     }
 
     /// −2⁶³ has so many characters.
@@ -96,13 +102,14 @@ package enum ExactNumber: Hashable, Sendable {
 
     /// A number with the same nearest binary64 and a bounded number of digits: of those behind it only matters whether
     /// one is not 0.
-    private static func shortened(_ slice: JSONSlice, _ text: Span<UInt8>) -> String {
+    private static func shortened(_ slice: JSONSlice, _ text: Span<UInt8>, _ work: inout Work) -> String {
         var digits: [UInt8] = []
         var hasFurther = false
         var exponent = 0
         var isFraction = false
         var index = slice.start
-        while index < slice.end, text[index] | 0x20 != UInt8(ascii: "e") {
+        work.begin(at: index)
+        while index < slice.end, text[index] | 0x20 != UInt8(ascii: "e"), work.passes(index) {
             let byte = text[index]
             index += 1
             if byte == UInt8(ascii: ".") { isFraction = true }
@@ -120,23 +127,30 @@ package enum ExactNumber: Hashable, Sendable {
             digits.append(UInt8(ascii: "1"))
             exponent -= 1
         }
-        exponent += writtenExponent(text, from: index + 1, to: slice.end)
+        exponent += writtenExponent(text, from: index + 1, to: slice.end, &work)
         let sign = text[slice.start] == UInt8(ascii: "-") ? "-" : ""
         return digits.isEmpty ? "0" : "\(sign)\(String(decoding: digits, as: UTF8.self))e\(exponent)"
     }
 
     /// The exponent that is written in a range of the text, as far as it matters.
-    static func writtenExponent(_ text: Span<UInt8>, from start: Int, to end: Int) -> Int {
+    ///
+    /// - Parameters:
+    ///   - text: what has the number.
+    ///   - start: where the exponent begins.
+    ///   - end: where it ends.
+    ///   - work: what counts the positions of the number.
+    static func writtenExponent(_ text: Span<UInt8>, from start: Int, to end: Int, _ work: inout Work) -> Int {
         var exponent = 0
         var isNegative = false
         var index = start
-        while index < end {
+        while index < end, work.passes(index) {
             if text[index] == UInt8(ascii: "-") { isNegative = true }
             let digit = text[index] &- UInt8(ascii: "0")
             // No item has as many digits that would make up for it.
             if digit < 10 { exponent = min(exponent * 10 + Int(digit), 1 << 40) }
             index += 1
         }
+        work.end(at: index)
         return isNegative ? -exponent : exponent
     }
 

@@ -36,14 +36,14 @@ package struct FilterEvaluator: ~Copyable {
 
     /// Whether the filter selects an item: false if the condition is unknown.
     ///
-    /// - Throws: JSONSyntaxError if the item is not valid JSON.
+    /// - Throws: JSONSyntaxError if the item is not valid JSON, or the ``work`` has been stopped.
     package mutating func matches(_ item: Span<UInt8>) throws(JSONSyntaxError) -> Bool {
         try evaluate(item) ?? false
     }
 
     /// The value of the condition for an item; nil for unknown.
     ///
-    /// - Throws: JSONSyntaxError if the item is not valid JSON.
+    /// - Throws: JSONSyntaxError if the item is not valid JSON, or the ``work`` has been stopped.
     package mutating func evaluate(_ item: Span<UInt8>) throws(JSONSyntaxError) -> Bool? {
         if needsItem {
             values.removeAll()
@@ -69,9 +69,9 @@ package struct FilterEvaluator: ~Copyable {
         case .string(let path, let comparison, let literal):
             let value = finder[path]
             guard value.kind == .string else { return nil }
-            guard value.hasEscapes else { return comparison.holds(compare(value.content, item, with: literal)) }
+            guard value.hasEscapes else { return comparison.holds(compare(value.content, item, with: literal, &work)) }
             let text = values.text(of: path, value, item, &work)
-            return comparison.holds(compare(0..<text.count, text.span, with: literal))
+            return comparison.holds(compare(0..<text.count, text.span, with: literal, &work))
         case .number(let path, let comparison, let literal):
             let value = finder[path]
             guard value.kind == .number else { return nil }
@@ -123,8 +123,8 @@ package struct FilterEvaluator: ~Copyable {
         case .null, .array, .object: return nil
         case .string where value.hasEscapes:
             let text = values.text(of: path, value, item, &work)
-            isFound = literals.index(of: 0..<text.count, text.span) != nil
-        case .string: isFound = literals.index(of: value.content, item) != nil
+            isFound = literals.index(of: 0..<text.count, text.span, &work) != nil
+        case .string: isFound = literals.index(of: value.content, item, &work) != nil
         case .number: isFound = literals.index(of: values.number(of: path, value, item, &work)) != nil
         case .true, .false: isFound = literals.index(of: value.kind == .true) != nil
         }

@@ -1,3 +1,5 @@
+import CRUDJSON
+
 /// A parsed pattern of `like`: `%` matches any run of characters, `_` one code point, and `\` escapes `%`, `_` and `\`.
 ///
 /// The runs cut a pattern into segments. The first one stands at the start of the text and the last one at its end;

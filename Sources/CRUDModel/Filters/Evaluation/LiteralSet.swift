@@ -35,13 +35,13 @@ struct LiteralSet: Sendable {
     }
 
     /// The index, below ``count``, of the literal that equals a value; nil if there is none.
-    func index(of value: JSONSlice, _ text: Span<UInt8>) -> Int? {
+    func index(of value: JSONSlice, _ text: Span<UInt8>, _ work: inout Work) -> Int? {
         switch value.kind {
         case .string where value.hasEscapes:
-            let decoded = value.decodedString(text)
-            return index(of: 0..<decoded.count, decoded.span)
-        case .string: return index(of: value.content, text)
-        case .number: return index(of: ExactNumber(value, text))
+            let decoded = value.decodedString(text, &work)
+            return index(of: 0..<decoded.count, decoded.span, &work)
+        case .string: return index(of: value.content, text, &work)
+        case .number: return index(of: ExactNumber(value, text, &work))
         case .true, .false: return index(of: value.kind == .true)
         case .null, .array, .object: return nil
         }
@@ -52,15 +52,16 @@ struct LiteralSet: Sendable {
         switch literal {
         case .string(let text):
             let text = Array(text.utf8)
-            return index(of: 0..<text.count, text.span)
+            var work = Work()
+            return index(of: 0..<text.count, text.span, &work)
         case .number(let number): return index(of: ExactNumber(number))
         case .boolean(let value): return index(of: value)
         }
     }
 
     /// The index of the literal that equals a text.
-    func index(of range: Range<Int>, _ text: Span<UInt8>) -> Int? {
-        search(strings.count) { compare(range, text, with: strings[$0]) }
+    func index(of range: Range<Int>, _ text: Span<UInt8>, _ work: inout Work) -> Int? {
+        search(strings.count) { compare(range, text, with: strings[$0], &work) }
     }
 
     func index(of number: ExactNumber) -> Int? {
@@ -85,15 +86,23 @@ struct LiteralSet: Sendable {
 }
 
 /// Compares the value of a string with UTF-8, by code point: below 0, 0 or above.
-func compare(_ slice: JSONSlice, _ text: Span<UInt8>, with other: [UInt8]) -> Int {
-    guard slice.hasEscapes else { return compare(slice.content, text, with: other) }
-    let value = slice.decodedString(text)
-    return compare(0..<value.count, value.span, with: other)
+func compare(_ slice: JSONSlice, _ text: Span<UInt8>, with other: [UInt8], _ work: inout Work) -> Int {
+    guard slice.hasEscapes else { return compare(slice.content, text, with: other, &work) }
+    let value = slice.decodedString(text, &work)
+    return compare(0..<value.count, value.span, with: other, &work)
 }
 
 /// Compares bytes: below 0, 0 or above. For UTF-8 that is the order of code points.
 func compare(_ range: Range<Int>, _ text: Span<UInt8>, with other: [UInt8]) -> Int {
+    var work = Work()
+    return compare(range, text, with: other, &work)
+}
+
+/// Compares bytes: below 0, 0 or above. For UTF-8 that is the order of code points.
+func compare(_ range: Range<Int>, _ text: Span<UInt8>, with other: [UInt8], _ work: inout Work) -> Int {
+    work.begin(at: 0)
     for offset in 0..<min(range.count, other.count) {
+        guard work.passes(offset) else { return 0 }
         let difference = Int(text[range.lowerBound + offset]) - Int(other[offset])
         if difference != 0 { return difference }
     }

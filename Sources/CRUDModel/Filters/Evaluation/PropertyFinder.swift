@@ -96,17 +96,16 @@ package struct PropertyFinder: ~Copyable {
 
     /// Scans an item and stores where the properties are; what is stored means nothing where the work has been stopped.
     ///
-    /// - Throws: JSONSyntaxError if the item is not valid JSON.
+    /// - Throws: JSONSyntaxError if the item is not valid JSON, or the work has been stopped.
     package mutating func find(in item: Span<UInt8>, _ work: inout Work) throws(JSONSyntaxError) {
         forgetChildren(of: 0)
         scanner.reset()
-        if try scanner.peekKind(item) == .object, !nodes[0].edges.isEmpty {
+        if try scanner.peekKind(item, &work) == .object, !nodes[0].edges.isEmpty {
             try find(0, in: item, &work)
         } else {
-            let value = try scanner.value(item)
-            _ = work.take(value.count)
+            _ = try scanner.value(item, &work)
         }
-        if !work.isStopped { try scanner.expectEnd(item) }
+        try scanner.expectEnd(item, &work)
     }
 
     /// Scans the next value, an object.
@@ -116,22 +115,19 @@ package struct PropertyFinder: ~Copyable {
         let edges = nodes[node].edges
         scanner.enter()
         var isFirst = true
-        while let key = try scanner.nextKey(item, isFirst: &isFirst) {
-            guard let child = child(edges, key, item) else {
-                let value = try scanner.value(item)
-                guard work.take(value.end - key.start) else { return }
+        while let key = try scanner.nextKey(item, isFirst: &isFirst, &work) {
+            guard let child = child(edges, key, item, &work) else {
+                _ = try scanner.value(item, &work)
                 continue
             }
             note(child, in: node)
             let value: JSONSlice
-            if try scanner.peekKind(item) == .object, !nodes[child].edges.isEmpty {
+            if try scanner.peekKind(item, &work) == .object, !nodes[child].edges.isEmpty {
                 let start = scanner.position
                 try find(child, in: item, &work)
                 value = JSONSlice(start: start, end: scanner.position, kind: .object)
-                guard work.take(key.count) else { return }
             } else {
-                value = try scanner.value(item)
-                guard work.take(value.end - key.start) else { return }
+                value = try scanner.value(item, &work)
             }
             if nodes[child].slot >= 0 { values[nodes[child].slot] = value }
         }
@@ -156,9 +152,11 @@ package struct PropertyFinder: ~Copyable {
         }
     }
 
-    private func child(_ edges: Range<Int>, _ key: JSONSlice, _ item: Span<UInt8>) -> Int? {
+    private func child(
+        _ edges: Range<Int>, _ key: JSONSlice, _ item: Span<UInt8>, _ work: inout Work
+    ) -> Int? {
         guard key.hasEscapes else { return child(edges, key.content, item) }
-        let name = key.decodedString(item)
+        let name = key.decodedString(item, &work)
         return child(edges, 0..<name.count, name.span)
     }
 

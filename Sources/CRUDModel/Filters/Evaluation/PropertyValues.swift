@@ -28,8 +28,7 @@ struct PropertyValues {
     /// The value of a string that has escapes.
     mutating func text(of path: Int, _ value: JSONSlice, _ item: Span<UInt8>, _ work: inout Work) -> [UInt8] {
         if let text = texts[path] { return text }
-        guard work.take(value.count) else { return [] }
-        let text = value.decodedString(item)
+        let text = value.decodedString(item, &work)
         texts[path] = text
         return text
     }
@@ -39,8 +38,7 @@ struct PropertyValues {
     ) -> ExactNumber {
         if value.count <= Self.shortNumber { return ExactNumber(value, item) }
         if let number = numbers[path] { return number }
-        guard work.take(value.count) else { return .integer(0) }
-        let number = ExactNumber(value, item)
+        let number = ExactNumber(value, item, &work)
         numbers[path] = number
         return number
     }
@@ -54,13 +52,12 @@ struct PropertyValues {
         var found = [Bool](repeating: false, count: wanted.count)
         var missing = wanted.count
         var scanner = JSONScanner(at: value.start)
-        _ = try scanner.peekKind(item)
+        _ = try scanner.peekKind(item, &work)
         scanner.enter()
         var isFirst = true
-        while missing > 0, try scanner.nextElement(item, isFirst: &isFirst) {
-            let element = try scanner.value(item)
-            guard work.take(element.count) else { return found }
-            guard let index = wanted.index(of: element, item), !found[index] else { continue }
+        while missing > 0, try scanner.nextElement(item, isFirst: &isFirst, &work) {
+            let element = try scanner.value(item, &work)
+            guard let index = wanted.index(of: element, item, &work), !found[index] else { continue }
             found[index] = true
             missing -= 1
         }

@@ -1,3 +1,5 @@
+import CRUDJSON
+
 /// The search for a segment of a pattern in a text, in time that is linear in the text.
 ///
 /// It simulates all attempts to match at once, one bit for each token (Shift-And: Baeza-Yates and Gonnet, "A New

@@ -87,8 +87,9 @@ extension SortPosition {
         var values: [SortValue] = []
         scanner.enter()
         var isFirst = true
+        var work = Work()
         while try scanner.nextElement(text, isFirst: &isFirst) {
-            values.append(SortValue(try scanner.value(text), text))
+            values.append(SortValue(try scanner.value(text), text, &work))
         }
         return values
     }

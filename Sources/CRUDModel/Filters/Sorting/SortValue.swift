@@ -12,13 +12,13 @@ package enum SortValue: Hashable, Sendable {
     case array
     case object
 
-    package init(_ slice: JSONSlice, _ text: Span<UInt8>) {
+    package init(_ slice: JSONSlice, _ text: Span<UInt8>, _ work: inout Work) {
         switch slice.kind {
         case .null: self = .null
         case .false: self = .boolean(false)
         case .true: self = .boolean(true)
-        case .number: self = .number(ExactNumber(slice, text))
-        case .string: self = .string(slice.decodedString(text))
+        case .number: self = .number(ExactNumber(slice, text, &work))
+        case .string: self = .string(slice.decodedString(text, &work))
         case .array: self = .array
         case .object: self = .object
         }
@@ -36,13 +36,15 @@ package enum SortValue: Hashable, Sendable {
     }
 
     /// Compares the value at `slice` with another, without a copy of it: below 0, 0 or above.
-    static func compare(_ slice: JSONSlice, _ text: Span<UInt8>, with other: SortValue) -> Int {
+    static func compare(
+        _ slice: JSONSlice, _ text: Span<UInt8>, with other: SortValue, _ work: inout Work
+    ) -> Int {
         if case .string(let string) = other, slice.kind == .string {
-            CRUDModel.compare(slice, text, with: string)
+            CRUDModel.compare(slice, text, with: string, &work)
         } else if slice.kind == .string {
             SortValue.string([]).rank - other.rank
         } else {
-            SortValue(slice, text).compare(with: other)
+            SortValue(slice, text, &work).compare(with: other)
         }
     }
 

@@ -104,10 +104,14 @@ struct CandidateVisitor: ~Copyable {
         var passes = evaluator.passes + (isSorted ? 2 : 0) + (purpose == .page ? 1 : 0)
         if decode != nil { passes += Self.decodingPasses }
         self.passes = passes
-        if case .inPlace = limits.longRecords { shortWork = Work() } else { shortWork = Work(atMost: limits.longWork) }
         long = LongVisits(limits)
         validates = isSorted || evaluator.needsItem || decode != nil
         needsItems = isSorted || query.filter != nil || purpose == .page
+        // Where items are not looked at, no record is long.
+        switch limits.longRecords {
+        case .none, .handedOver: shortWork = needsItems ? Work(atMost: limits.longWork) : Work()
+        case .inPlace: shortWork = Work()
+        }
         self.evaluator = evaluator
         self.evaluator.work = shortWork
         values = SortValueReader(query.sort)
@@ -162,6 +166,7 @@ struct CandidateVisitor: ~Copyable {
         visited += 1
         if let endID = planned.endID, !record.id.lexicographicallyPrecedes(endID) { return end(.scanEnd) }
         guard needsItems else { return examine(record) }
+        if isUnkeyedScan, long.areDecided(record) { return pass(record) }
         guard long.areLong(record.item.count * passes) else { return visit(short: record) }
         return visit(long: record)
     }
@@ -178,7 +183,6 @@ struct CandidateVisitor: ~Copyable {
     }
 
     private mutating func visit(long record: FoundRecord) -> Bool {
-        if isUnkeyedScan, long.areDecided(record) { return pass(record) }
         let isContinued = long.keep(record, in: planned)
         guard holdMemory() else { return end(.noMemory) }
         guard isContinued else { return end(.longRecord) }

@@ -29,9 +29,27 @@ package struct Permissions: OptionSet, Sendable, Hashable {
 package struct UserLimits: Sendable, Equatable {
     /// Requests per second, over all connections; nil: any number.
     package var requestsPerSecond: Int?
+    /// Collections that it owns; nil: any number.
+    package var collections: Int?
+    /// Records in the collections that it owns; nil: any number.
+    package var records: Int?
+    /// Bytes of the ids and items of those; nil: any number.
+    package var bytes: Int?
 
-    package init(requestsPerSecond: Int? = nil) {
+    package init(
+        requestsPerSecond: Int? = nil, collections: Int? = nil, records: Int? = nil, bytes: Int? = nil
+    ) {
         self.requestsPerSecond = requestsPerSecond
+        self.collections = collections
+        self.records = records
+        self.bytes = bytes
+    }
+
+    /// Those of storage, by their names in the file.
+    package var quotas: [(name: String, maximum: Int)] {
+        [("collections", collections), ("records", records), ("bytes", bytes)].compactMap { name, maximum in
+            maximum.map { (name, $0) }
+        }
     }
 }
 
@@ -109,14 +127,20 @@ package struct AccessPolicy: Sendable {
 
     /// What a peer's user may take, whatever it asks for: as the first rule with limits says that applies to the peer.
     package func limits(uid: UInt32, groups: [UInt32]) -> UserLimits {
-        if uid == 0 || uid == daemonUID { return UserLimits() }
+        if isExempt(uid: uid) { return UserLimits() }
         return (rules ?? []).lazy.filter { $0.applies(uid: uid, groups: groups) }.compactMap(\.limits).first
             ?? UserLimits()
     }
 
+    /// Whether a user has no limits, whatever the rules say.
+    package func isExempt(uid: UInt32) -> Bool { uid == 0 || uid == daemonUID }
+
+    /// Whether any rule limits what users store.
+    package var hasQuotas: Bool { (rules ?? []).contains { $0.limits?.quotas.isEmpty == false } }
+
     /// The permissions of peers that no rule applies to; nil where the rules decide.
     private func permissionsWithoutRules(uid: UInt32) -> Permissions? {
-        if uid == 0 || uid == daemonUID { return .all }
+        if isExempt(uid: uid) { return .all }
         return rules == nil ? [.read, .write] : nil
     }
 }

@@ -116,9 +116,17 @@ private struct SettingList {
                 members.append("collections: \(Self.text(collections.map(\.text)))")
             }
             members.append("allow: \(Self.text(rule.allow.words))")
-            if let rate = rule.limits?.requestsPerSecond { members.append("limits: {requests_per_second: \(rate)}") }
+            if let limits = rule.limits { members.append("limits: {\(Self.text(limits))}") }
             append(["access", String(index)], "{\(members.joined(separator: ", "))}")
         }
+    }
+
+    private static func text(_ limits: UserLimits) -> String {
+        let rate = limits.requestsPerSecond.map { ["requests_per_second: \($0)"] } ?? []
+        let quotas = limits.quotas.map { name, maximum in
+            "\(name): \(name == "bytes" ? Quantity.size.text(maximum) : String(maximum))"
+        }
+        return (rate + quotas).joined(separator: ", ")
     }
 
     /// A list as YAML: what may mean something else in it is quoted.

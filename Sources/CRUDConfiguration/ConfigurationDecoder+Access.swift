@@ -7,9 +7,13 @@ extension ConfigurationDecoder {
 
     private enum UserLimitsKey: String, CaseIterable {
         case requestsPerSecond = "requests_per_second"
+        case collections, records, bytes
     }
 
     private static let requestsPerSecond = 1...10_000_000
+    private static let collections = 0...1_000_000
+    private static let records = 0...1_000_000_000_000
+    private static let bytes = 0...1 << 50
 
     /// The rules. An empty list is valid: only root and the daemon's own user may do anything.
     mutating func accessRules(_ node: YAMLNode) -> [AccessRule] {
@@ -29,7 +33,10 @@ extension ConfigurationDecoder {
     private mutating func userLimits(_ node: YAMLNode) -> UserLimits {
         guard let fields = fields(node, UserLimitsKey.self) else { return UserLimits() }
         return UserLimits(
-            requestsPerSecond: quantity(fields[.requestsPerSecond], .count, in: Self.requestsPerSecond))
+            requestsPerSecond: quantity(fields[.requestsPerSecond], .count, in: Self.requestsPerSecond),
+            collections: quantity(fields[.collections], .count, in: Self.collections),
+            records: quantity(fields[.records], .count, in: Self.records),
+            bytes: quantity(fields[.bytes], .size, in: Self.bytes))
     }
 
     private mutating func accounts(

@@ -255,9 +255,11 @@ package final class PlacementControl: Sendable {
     /// Lets a collection get its first record, on the thread of the backend's writer.
     ///
     /// - Returns: nil, or why it must not.
-    package func admit(_ name: [UInt8], at place: CollectionPlace, isNew: Bool) -> CRUDError? {
+    package func admit(
+        _ name: [UInt8], at place: CollectionPlace, isNew: Bool, by creator: CollectionCreator? = nil
+    ) -> CRUDError? {
         let storage = backend(place.backend).flatMap(CatalogStorage.init(of:))
-        let refusal = catalog.admit(name, at: place, isNew: isNew, in: storage)
+        let refusal = catalog.admit(name, at: place, isNew: isNew, by: creator, in: storage)
         // The executor's thread looks what is to be done about it.
         if catalog.isInDoubt { executor.enqueue("doubt") {} }
         return refusal

@@ -10,6 +10,7 @@ import Logging
 struct BackendFactory: Sendable {
     let control: PlacementControl
     let cache: RecordCache
+    let quotas: Quotas
     let loopCount: Int
     let logger: Logger
 
@@ -33,9 +34,13 @@ struct BackendFactory: Sendable {
             cachesRecords: definition.cachesRecords, expectedStorage: expected,
             storageLocation: location.map { String(decoding: $0, as: UTF8.self) }, logger: logger,
             opened: { [control] in control.noteStorage(of: definition.name) },
-            admission: { [control] collection, isNew in
+            admission: { [control, quotas] collection, isNew, creator in
+                if let refusal = quotas.refusal(ofCollectionBy: creator) { return refusal }
                 let place = CollectionPlace(backend: definition.name, format: collection.format)
-                return control.admit(collection.name, at: place, isNew: isNew)
+                return control.admit(collection.name, at: place, isNew: isNew, by: creator)
+            },
+            creationCheck: { [control] collections, creator in
+                control.catalog.refusal(of: collections.map(\.name), by: creator)
             },
             adoption: Adoption(
                 format: { [control] name in control.formatToAdopt(name, in: definition.name) },

@@ -87,12 +87,13 @@ package struct Daemon {
         let control = PlacementControl(catalog, logger: logger)
         AdaptiveSpin.limit = configuration.busyPoll
         let cache = RecordCache(bytes: configuration.cacheBytes)
+        let quotas = Quotas()
         let factory = BackendFactory(
-            control: control, cache: cache, loopCount: configuration.loopCount, logger: logger)
+            control: control, cache: cache, quotas: quotas, loopCount: configuration.loopCount, logger: logger)
         let backends = try open(plugins, factory, options)
         let service = Service(
             configuration: configuration, plugins: plugins.all, backends: backends, control: control, cache: cache,
-            loopCount: configuration.loopCount, logger: logger, decoding: try startDecoding(cache),
+            quotas: quotas, loopCount: configuration.loopCount, logger: logger, decoding: try startDecoding(cache),
             reload: { [reloader] request, completion in reloader.execute(request, completion: completion) })
         service.setLayouts()
         let hasFinished = try serve(service, listening, shutdown)
@@ -251,6 +252,7 @@ package struct Daemon {
             try reloader.start(service, mailboxes, fixed: fixed)
             try inspector.start(LoopGroup(mailboxes))
             try service.audit.start(logger)
+            try service.quotaMeasuring.start()
             let hasFinished = first.run()
             return others.map { $0.join() }.allSatisfy(\.self) && hasFinished
         } catch {

@@ -16,6 +16,8 @@ final class Service: Sendable {
     let cache: RecordCache
     let sessions: SessionLimiter
     let rates: RequestRates
+    let quotas: Quotas
+    let quotaMeasuring: QuotaMeasuring
     let decoding: DecodingThread
     let slowLog: SlowLog
     let audit: AuditTrail
@@ -33,7 +35,8 @@ final class Service: Sendable {
 
     init(
         configuration: Configuration, plugins: [Plugin], backends: [Backend], control: PlacementControl,
-        cache: RecordCache, loopCount: Int, logger: Logger, decoding: DecodingThread, reload: @escaping Reloading
+        cache: RecordCache, quotas: Quotas, loopCount: Int, logger: Logger, decoding: DecodingThread,
+        reload: @escaping Reloading
     ) {
         self.configuration = configuration
         self.plugins = plugins
@@ -49,6 +52,8 @@ final class Service: Sendable {
         started = .now
         sessions = SessionLimiter(limits: configuration.limits)
         rates = RequestRates()
+        self.quotas = quotas
+        quotaMeasuring = QuotaMeasuring(quotas, control)
     }
 
     /// What comes after `service`: another configuration, the same daemon.
@@ -60,6 +65,8 @@ final class Service: Sendable {
         cache = service.cache
         sessions = service.sessions
         rates = service.rates
+        quotas = service.quotas
+        quotaMeasuring = service.quotaMeasuring
         decoding = service.decoding
         slowLog = service.slowLog
         audit = service.audit
@@ -77,10 +84,11 @@ final class Service: Sendable {
         for backend in backends { backend.follow(rules) }
     }
 
-    /// Has placements follow the configuration from now on.
+    /// Has placements and quotas follow the configuration from now on.
     ///
     /// - Parameter retriesFailed: whether acts that have failed begin again.
     func followPlacements(retriesFailed: Bool = false) {
+        quotaMeasuring.follow(configuration.access)
         control.follow(
             backends, rules, maximumByPattern: configuration.limits.collections, retriesFailed: retriesFailed)
     }

@@ -39,17 +39,24 @@ import Testing
         let policy = try policy(
             """
               - {users: [54001], collections: [a], allow: [read]}
-              - {groups: [54002], collections: [b], allow: [], limits: {requests_per_second: 7}}
+              - {groups: [54002], collections: [b], allow: [], limits: {requests_per_second: 7, bytes: 3KiB}}
               - {users: [54001], allow: [read], limits: {}}
-              - {allow: [read], limits: {requests_per_second: 9}}
+              - {allow: [read], limits: {requests_per_second: 9, collections: 0, records: 5}}
             """)
+        #expect(policy.limits(uid: 54_001, groups: [54_002]).bytes == 3072)
+        #expect(policy.limits(uid: Self.stranger, groups: []).quotas.map(\.name) == ["collections", "records"])
+        #expect(policy.limits(uid: Self.stranger, groups: []).collections == 0)
+        #expect(policy.hasQuotas)
         #expect(policy.limits(uid: 54_001, groups: [54_002]).requestsPerSecond == 7)
         #expect(policy.limits(uid: 54_001, groups: []).requestsPerSecond == nil)
         #expect(policy.limits(uid: Self.stranger, groups: []).requestsPerSecond == 9)
         for uid in [0, geteuid()] { #expect(policy.limits(uid: uid, groups: [54_002]).requestsPerSecond == nil) }
     }
 
-    @Test(arguments: ["{requests_per_second: 0}", "{requests_per_second: many}", "{requests: 7}", "[7]"])
+    @Test(arguments: [
+        "{requests_per_second: 0}", "{requests_per_second: many}", "{requests: 7}", "[7]", "{collections: -1}",
+        "{bytes: 2}{}", "{records: many}",
+    ])
     func refusesOtherLimits(limits: String) throws {
         #expect(throws: (any Error).self) { try policy("  - {allow: [], limits: \(limits)}") }
     }

@@ -158,7 +158,7 @@ import Testing
 
     @Test func onlyMutationThatCreatesARecordCreatesItsCollection() throws {
         let asked = try Inbox<[UInt8]>()
-        let test = try TestBackend.opened(admission: { collection, _ in
+        let test = try TestBackend.opened(admission: { collection, _, _ in
             asked.put(collection.name)
             return nil
         })
@@ -182,7 +182,7 @@ import Testing
     }
 
     @Test func collectionThatCannotBeOpenedFailsItsOwnMutationsAlone() throws {
-        let test = try TestBackend.opened(admission: { collection, _ in
+        let test = try TestBackend.opened(admission: { collection, _, _ in
             collection.name == Array("full".utf8) ? CRUDError(.limitExceeded, "no more") : nil
         })
         let (full, broken, late, fine) = (

@@ -28,7 +28,7 @@ final class ChildBackend: Sendable {
         let options = Array(options.utf8)
         backend = Backend(
             name: "main", plugin: try Plugin.inChild(command, options: options, logger: logger).plugin,
-            options: options, loopCount: Self.loopCount, logger: logger, admission: { _, _ in nil })
+            options: options, loopCount: Self.loopCount, logger: logger, admission: { _, _, _ in nil })
         if let failure = try backend.startAndWait() { throw failure }
     }
 

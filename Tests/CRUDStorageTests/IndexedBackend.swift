@@ -54,7 +54,7 @@ final class IndexedBackend {
     private static func backend(_ plugin: Plugin) -> Backend {
         Backend(
             name: "main", plugin: plugin, options: Array("{}".utf8), loopCount: 1,
-            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, admission: { _, _ in nil })
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, admission: { _, _, _ in nil })
     }
 
     /// Closes the backend and opens another one over the same records.

@@ -23,6 +23,6 @@ func backends(
     return names.map { name in
         Backend(
             name: name, plugin: plugin, options: Array("{}".utf8), loopCount: 1,
-            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, admission: { _, _ in nil })
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, admission: { _, _, _ in nil })
     }
 }

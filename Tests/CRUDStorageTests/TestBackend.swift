@@ -14,7 +14,7 @@ final class TestBackend: Sendable {
     /// - Parameter options: as `Tests/Plugins/scripted.c` explains.
     init(
         capabilities: Plugin.Capabilities = [.concurrentReads, .fastReads], options: String = "{}", loops: Int = 2,
-        admission: @escaping Backend.Admission = { _, _ in nil }
+        admission: @escaping Backend.Admission = { _, _, _ in nil }
     ) throws {
         plugin = try ScriptedPlugin(capabilities: capabilities)
         let lines = try Inbox<String>()
@@ -32,7 +32,7 @@ final class TestBackend: Sendable {
     /// A backend that has been opened.
     static func opened(
         capabilities: Plugin.Capabilities = [.concurrentReads, .fastReads], options: String = "{}", loops: Int = 2,
-        admission: @escaping Backend.Admission = { _, _ in nil }
+        admission: @escaping Backend.Admission = { _, _, _ in nil }
     ) throws -> TestBackend {
         let backend = try TestBackend(
             capabilities: capabilities, options: options, loops: loops, admission: admission)

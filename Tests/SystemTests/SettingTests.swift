@@ -25,7 +25,7 @@ import Testing
               "*": {backend: main, indexes: [a.b, "x y"], changes: true}
             access:
               - {users: [0], allow: [read, write, admin]}
-              - {collections: ["c*"], allow: [read], limits: {requests_per_second: 1000}}
+              - {collections: ["c*"], allow: [read], limits: {requests_per_second: 1000, bytes: 1KiB}}
             loops: 2
             limits: {frame_bytes: 1MiB}
             log: {level: notice}
@@ -47,7 +47,7 @@ import Testing
             "collections.*.changes": ["{retention: 7d}", "file"],
             "access.0": ["{users: [0], allow: [read, write, admin]}", "file"],
             "access.1": [
-                #"{collections: ["c*"], allow: [read], limits: {requests_per_second: 1000}}"#, "file",
+                #"{collections: ["c*"], allow: [read], limits: {requests_per_second: 1000, bytes: 1KiB}}"#, "file",
             ],
             "loops": ["2", "file"], "cache.bytes": ["64MiB", "default"], "busy_poll": ["200us", "default"],
             "limits.frame_bytes": ["1MiB", "file"], "limits.item_bytes": ["512KiB", "default"],

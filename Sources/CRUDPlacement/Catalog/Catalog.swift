@@ -1,5 +1,5 @@
 package import CRUDModel
-import CRUDStorage
+package import CRUDStorage
 import Glibc
 import Synchronization
 
@@ -37,6 +37,8 @@ package final class Catalog: Sendable {
         var entries: [[UInt8]: Entry] = [:]
         var storages: [String: CatalogStorage] = [:]
         var names = CollectionNames()
+        /// How many collections each user owns, of those that have a place.
+        var owned: [UInt32: Int] = [:]
         /// Those that are not at rest.
         var restless: Set<[UInt8]> = []
         var lastVersion: UInt64 = 0
@@ -55,10 +57,34 @@ package final class Catalog: Sendable {
         }
 
         mutating func set(_ name: [UInt8], _ placement: Placement) {
-            let hasMoved = entries[name]?.placement.authority != placement.authority
+            let former = entries[name]?.placement
+            let hasMoved = former?.authority != placement.authority
+            count(former, -1)
+            count(placement, 1)
             entries[name] = placement.isNothing ? nil : Entry(placement: placement, version: lastVersion)
             if hasMoved { names.set(name, exists: placement.authority != nil) }
             if placement.isAtRest { restless.remove(name) } else { restless.insert(name) }
+        }
+
+        mutating func count(_ placement: Placement?, _ number: Int) {
+            guard let placement, placement.authority != nil, let owner = placement.owner else { return }
+            let count = owned[owner, default: 0] + number
+            owned[owner] = count == 0 ? nil : count
+        }
+
+        /// Why collections must not be created; nil: they may.
+        func refusal(of names: [[UInt8]], by creator: CollectionCreator?) -> CRUDError? {
+            let names = names.filter { entries[$0]?.placement.authority == nil }
+            guard !names.isEmpty else { return nil }
+            if let refusal = self.names.refusal(of: names) { return refusal }
+            guard let creator, let maximum = creator.maximumCollections,
+                owned[creator.uid, default: 0] > maximum - names.count
+            else { return nil }
+            return CRUDError(
+                .limitExceeded,
+                "user \(creator.uid) may own \(maximum) collections by the `limits` of its access rule, and owns "
+                    + "\(owned[creator.uid, default: 0]); have one dropped, or the limit raised",
+                details: .init(limit: "collections", maximum: maximum))
         }
     }
 
@@ -78,6 +104,7 @@ package final class Catalog: Sendable {
         state.names = CollectionNames(contents.placements.filter { $0.value.authority != nil }.keys)
         state.restless = Set(contents.placements.filter { !$0.value.isAtRest }.keys)
         state.storages = contents.storages
+        for placement in contents.placements.values { state.count(placement, 1) }
         self.file = Mutex(file)
         self.state = Mutex(state)
     }
@@ -102,6 +129,14 @@ package final class Catalog: Sendable {
 
     /// The names of those that have a place.
     package var names: Names { state.withLock { $0.names.names } }
+
+    /// How many collections each user owns; users without any are not there.
+    package var ownedCollections: [UInt32: Int] { state.withLock { $0.owned } }
+
+    /// Why collections must not be created; nil: they may, as far as others do not create any at the same time.
+    package func refusal(of names: [[UInt8]], by creator: CollectionCreator?) -> CRUDError? {
+        state.withLock { $0.refusal(of: names, by: creator) }
+    }
 
     /// The storage that a backend has; nil: none is known, or it has no identity.
     package func storage(of backend: String) -> CatalogStorage? { state.withLock { $0.storages[backend] } }
@@ -135,11 +170,13 @@ package final class Catalog: Sendable {
     /// been found.
     ///
     /// - Parameters:
-    ///   - isNew: whether it counts against the limit of collections.
+    ///   - isNew: whether it counts against the limits of collections.
+    ///   - creator: who owns it then; nil: no user does.
     ///   - storage: in which it is, to be remembered with it.
     /// - Returns: nil, or why it must not be there: `limit_exceeded`, `no_space` or `unavailable`.
     package func admit(
-        _ name: [UInt8], at place: CollectionPlace, isNew: Bool = true, in storage: CatalogStorage? = nil
+        _ name: [UInt8], at place: CollectionPlace, isNew: Bool = true, by creator: CollectionCreator? = nil,
+        in storage: CatalogStorage? = nil
     ) -> CRUDError? {
         let known = entry(name)
         if known.placement.authority == place { return nil }
@@ -149,8 +186,11 @@ package final class Catalog: Sendable {
                 switch entry.placement.next(.create(at: place)) {
                 case .same: return nil
                 case .refused(let refusal): return CRUDError(.unavailable, refusal.message)
-                case .to(let placement):
-                    if isNew, let refusal = state.withLock({ $0.names.refusal(of: name) }) { return refusal }
+                case .to(var placement):
+                    if isNew {
+                        if let refusal = refusal(of: [name], by: creator) { return refusal }
+                        placement.owner = creator?.uid
+                    }
                     let isKnown = storage == nil || storage == self.storage(of: place.backend) ?? .forgotten
                     let storages = isKnown ? [:] : [place.backend: storage ?? .forgotten]
                     try commit([Transition(name, from: entry, to: placement)], storages, to: file)

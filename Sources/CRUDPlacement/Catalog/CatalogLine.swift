@@ -8,7 +8,8 @@ import CRUDModel
 ///     record = {"collections":[entry,…]?,"storages":{BACKEND:storage}?}
 ///     storage = {"identity":I,"at":LOCATION?} | {}                         the storage is forgotten
 ///     entry  = {"name":N}                                                  the entry ends
-///            | {"name":N,"state":S,"at":place?,"to":place?,"originals":[place,…]?,"obsolete":[place,…]?}
+///            | {"name":N,"state":S,"at":place?,"to":place?,"originals":[place,…]?,"obsolete":[place,…]?,
+///                "owner":UID?}
 ///     place  = {"backend":B,"format":F}
 enum CatalogLine {
     static let version = 2
@@ -75,6 +76,7 @@ extension JSONWriter {
             if let place = placement.destination { entry.write("to", place) }
             entry.write("originals", placement.originals)
             entry.write("obsolete", placement.obsolete)
+            if let owner = placement.owner { entry.member("owner", owner) }
         }
     }
 

@@ -53,14 +53,15 @@ struct CatalogReader {
     private static func collection(_ entry: Members) throws(UnknownText) -> (name: [UInt8], placement: Placement) {
         guard let name = entry.strings["name"] else { throw UnknownText() }
         if entry.keys == ["name"] { return (name, .none) }
-        guard entry.keys.isSubset(of: ["name", "state", "at", "to", "originals", "obsolete"]),
+        guard entry.keys.isSubset(of: ["name", "state", "at", "to", "originals", "obsolete", "owner"]),
             let state = try Placement.State(
                 name: entry.string("state") ?? "", at: optionalPlace(entry.objects["at"]),
                 to: optionalPlace(entry.objects["to"]))
         else { throw UnknownText() }
         let placement = Placement(
-            state, originals: try places(entry.arrays["originals"]), obsolete: try places(entry.arrays["obsolete"]))
-        guard placement.isValid else { throw UnknownText() }
+            state, originals: try places(entry.arrays["originals"]), obsolete: try places(entry.arrays["obsolete"]),
+            owner: entry.numbers["owner"].flatMap { UInt32($0) })
+        guard placement.isValid, entry.keys.contains("owner") == (placement.owner != nil) else { throw UnknownText() }
         return (name, placement)
     }
 

@@ -26,11 +26,12 @@ struct CollectionNames {
         }
     }
 
-    /// Whether another collection may come to be.
+    /// Whether further collections may come to be.
     ///
-    /// - Returns: `limit_exceeded` where it must not.
-    func refusal(of name: [UInt8]) -> CRUDError? {
-        guard countByPattern >= maximumByPattern, !isNamedByRule(name) else { return nil }
+    /// - Returns: `limit_exceeded` where they must not.
+    func refusal(of names: [[UInt8]]) -> CRUDError? {
+        let count = names.count { !isNamedByRule($0) }
+        guard count > 0, countByPattern > maximumByPattern - count else { return nil }
         return CRUDError(
             .limitExceeded,
             "limit `collections` reached: \(maximumByPattern) collections exist that only a pattern names; drop one, "

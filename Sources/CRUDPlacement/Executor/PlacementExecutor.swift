@@ -5,7 +5,7 @@ import Synchronization
 
 /// Executes changes of placements on a thread of its own, one after another in the order in which they were requested:
 /// the one way in which it changes from where a collection is served. (A collection's first record is the exception,
-/// ``Catalog/admit(_:at:isNew:)``, which makes an absent collection resident where it is served already.)
+/// ``Catalog/admit(_:at:isNew:by:in:)``, which makes an absent collection resident where it is served already.)
 package final class PlacementExecutor: Sendable {
     package typealias Job = @Sendable () -> Void
 

@@ -173,7 +173,9 @@ extension Placement {
             case .resident(let place), .planned(let place, to: _): [place]
             case .copying(let place, to: let copies): [place, copies]
             }
-        return withoutOriginals.becoming(.absent).with(obsolete: places)
+        var next = withoutOriginals.becoming(.absent).with(obsolete: places)
+        next.owner = nil
+        return next
     }
 
     private func without(original: CollectionPlace) -> Placement {

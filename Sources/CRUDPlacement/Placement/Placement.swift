@@ -31,11 +31,16 @@ package struct Placement: Equatable, Sendable {
     package var originals: [CollectionPlace]
     /// Contents to be removed, never served; the removal is repeated until it is certain.
     package var obsolete: [CollectionPlace]
+    /// The user whose write has created the collection; nil: it was found, or created before owners were remembered.
+    package var owner: UInt32?
 
-    package init(_ state: State, originals: [CollectionPlace] = [], obsolete: [CollectionPlace] = []) {
+    package init(
+        _ state: State, originals: [CollectionPlace] = [], obsolete: [CollectionPlace] = [], owner: UInt32? = nil
+    ) {
         self.state = state
         self.originals = originals
         self.obsolete = obsolete
+        self.owner = owner
     }
 
     /// The placement of a collection that the catalog does not know.
@@ -61,7 +66,7 @@ package struct Placement: Equatable, Sendable {
     package var isAtRest: Bool { destination == nil && obsolete.isEmpty }
 
     /// Whether the catalog needs to remember nothing.
-    package var isNothing: Bool { self == .none }
+    package var isNothing: Bool { state == .absent && originals.isEmpty && obsolete.isEmpty }
 
     /// Every place in which the collection may have records or copies that are to stay.
     package var kept: [CollectionPlace] {

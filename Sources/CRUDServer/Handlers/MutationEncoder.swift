@@ -45,12 +45,18 @@ final class MutationEncoder {
 
     /// Prepares the item of an operation, if it has one.
     ///
-    /// - Throws: `unsupported` where the collection's format cannot hold it, or its backend cannot have it expire.
+    /// - Throws: `unsupported` where the collection's format cannot hold it, or its backend cannot have it expire;
+    ///   `limit_exceeded` where the collection's owner has reached a quota.
     func prepare(
         _ operation: Operation, _ call: borrowing Call, for collection: Collection
     ) throws(CRUDError) -> Item {
         if operation.expiry != nil, !collection.backend.capabilities.contains(.expiry) {
             throw CRUDError(.unsupported, "records of backend \(collection.backend.name) cannot expire")
+        }
+        if let refusal = loop.service.quotas.refusal(of: operation, in: collection),
+            !call.session.authority.isExempt
+        {
+            throw refusal
         }
         guard operation.kind != .patch, let range = operation.value?.range else { return Item() }
         var item = Item(normalized: state.normalization.normalized(call.text.span.extracting(range)))
@@ -94,6 +100,7 @@ final class MutationEncoder {
         var mutation = Mutation(
             kind, in: collection.stored, id: call.withDecoded(operation.id) { batch.store($0) },
             precondition: precondition(of: operation, call, batch))
+        if mutation.canCreate { mutation.creator = call.session.authority.creator }
         if kind == .put { mutation.revision = batch.store(state.revisions.next().span) }
         switch operation.expiry {
         case .after(let time): mutation.expiresAt = now + time

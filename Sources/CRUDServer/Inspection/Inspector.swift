@@ -1,6 +1,7 @@
 import CRUDConfiguration
 import CRUDJSON
 import CRUDModel
+import CRUDPlacement
 import CRUDThreads
 
 /// Executes what administrators ask about all event loops, on a thread of its own: it asks each loop through its
@@ -72,8 +73,18 @@ final class Inspection: QueueItem, Sendable {
             let sessions = try loops.ask(within: timeout, Mailbox.Message.describeSessions).joined()
                 .sorted { $0.number < $1.number }
             var users = UserNames()
+            let owned = service.control.catalog.ownedCollections
             writer.object { result in
-                result.member("sessions", objects: sessions) { $0.describe(to: &$1, user: users.name(of: $0.uid)) }
+                result.member("sessions", objects: sessions) { session, description in
+                    let use = service.quotas.use(of: session.uid) ?? (owned[session.uid] == nil ? Quotas.Use() : nil)
+                    session.describe(to: &description, user: users.name(of: session.uid)) { quota in
+                        switch quota {
+                        case "collections": owned[session.uid] ?? 0
+                        case "records": use?.records
+                        default: use?.bytes
+                        }
+                    }
+                }
             }
         case .access(let question, let user):
             return question.answer(service.configuration.access, try Peer(named: user))

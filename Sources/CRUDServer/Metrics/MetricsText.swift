@@ -69,6 +69,7 @@ enum MetricsText {
             "crudd_user_refused_requests", .counter,
             "Requests that were refused because their user has made more per second than its rule of `access` allows.")
         for rate in service.rates.all { writer.sample(rate.refusedCount, [Label("uid", "\(rate.uid)")]) }
+        writeQuotas(service, to: &writer)
         writer.single(
             "crudd_changes_followers", .gauge, loops.followers,
             "Requests that are held back until a collection changes.")
@@ -80,6 +81,27 @@ enum MetricsText {
             "How much that may be (limits.buffer_bytes).")
         writer.single("crudd_received_bytes", .counter, loops.receivedBytes, "Bytes that have come from clients.")
         writer.single("crudd_sent_bytes", .counter, loops.sentBytes, "Bytes that have been sent to clients.")
+    }
+
+    private static func writeQuotas(_ service: Service, to writer: inout OpenMetricsWriter) {
+        let owners = service.quotas.owners
+        let owned = service.control.catalog.ownedCollections
+        writer.begin("crudd_user_collections", .gauge, "Collections that a user with quotas owns.")
+        for owner in owners { writer.sample(owned[owner.uid] ?? 0, [Label("uid", "\(owner.uid)")]) }
+        writer.begin("crudd_user_records", .gauge, "Records in them, as they were measured last.")
+        for owner in owners {
+            if let use = owner.use { writer.sample(use.records, [Label("uid", "\(owner.uid)")]) }
+        }
+        writer.begin("crudd_user_bytes", .gauge, "Bytes of their ids and items, as they were measured last.")
+        for owner in owners {
+            if let use = owner.use { writer.sample(use.bytes, [Label("uid", "\(owner.uid)")]) }
+        }
+        writer.begin("crudd_user_quota", .gauge, "How much of each that may be.")
+        for owner in owners {
+            for (name, maximum) in owner.limits.quotas {
+                writer.sample(maximum, [Label("uid", "\(owner.uid)"), Label("quota", name)])
+            }
+        }
     }
 
     // MARK: Storage

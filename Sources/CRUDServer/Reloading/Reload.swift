@@ -58,7 +58,8 @@ final class Reload: PlacementChange {
         self.fixed = fixed
         self.options = options
         factory = BackendFactory(
-            control: current.control, cache: current.cache, loopCount: current.loopCount, logger: current.logger)
+            control: current.control, cache: current.cache, quotas: current.quotas, loopCount: current.loopCount,
+            logger: current.logger)
         backendPlan = BackendPlan(from: current, to: configuration, plugins)
         // What has only just been found is not to be orphaned.
         current.control.awaitSurveys(

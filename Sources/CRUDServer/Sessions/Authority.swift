@@ -7,6 +7,10 @@ struct Authority {
     let isAdmin: Bool
     /// How many requests per second its user may make; nil: any number.
     let rate: RequestRate?
+    /// What its user may take.
+    let limits: UserLimits
+    /// Whether no limit of users is for it.
+    let isExempt: Bool
     private let peer: Peer
     private let access: AccessPolicy
     /// For collections that the peer has named lately: a few, since it may name any number.
@@ -17,10 +21,14 @@ struct Authority {
     init(of peer: Peer, by access: AccessPolicy, _ rates: RequestRates) {
         self.peer = peer
         self.access = access
-        let limits = access.limits(uid: peer.uid, groups: peer.groups)
+        limits = access.limits(uid: peer.uid, groups: peer.groups)
+        isExempt = access.isExempt(uid: peer.uid)
         rate = rates.rate(of: peer.uid, maximum: limits.requestsPerSecond)
         isAdmin = access.permissions(uid: peer.uid, groups: peer.groups).contains(.admin)
     }
+
+    /// Who owns the collections that the peer creates.
+    var creator: CollectionCreator { CollectionCreator(uid: peer.uid, maximumCollections: limits.collections) }
 
     /// What the peer may do with a collection.
     mutating func permissions(for collection: Collection) -> Permissions {

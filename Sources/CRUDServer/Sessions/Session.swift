@@ -130,7 +130,7 @@ final class Session: StreamHandler {
             number: number, uid: peer.uid, client: client, connectedAt: connectedAt, inflight: state.requestsInFlight,
             followers: state.followers, requests: state.requestCount, receivedBytes: state.stream?.receivedBytes ?? 0,
             sentBytes: state.stream?.sentBytes ?? 0, heldBytes: account.held,
-            rate: state.authority.rate)
+            rate: state.authority.rate, limits: state.authority.limits)
     }
 
     // MARK: Logging

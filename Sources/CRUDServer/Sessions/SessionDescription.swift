@@ -1,3 +1,4 @@
+import CRUDConfiguration
 import CRUDJSON
 import Glibc
 
@@ -17,8 +18,13 @@ struct SessionDescription: Sendable {
     let heldBytes: Int
     /// How many requests per second its user may make; nil: any number.
     let rate: RequestRate?
+    /// What its user may take.
+    let limits: UserLimits
 
-    func describe(to description: inout JSONWriter, user: String) {
+    /// - Parameters:
+    ///   - user: the name of the user.
+    ///   - used: what the user has of a quota, by its name; nil: that has not been measured yet.
+    func describe(to description: inout JSONWriter, user: String, used: (String) -> Int?) {
         description.member("id", number)
         description.member("uid", uid)
         description.member("user", user)
@@ -30,8 +36,20 @@ struct SessionDescription: Sendable {
         description.member("receivedBytes", receivedBytes)
         description.member("sentBytes", sentBytes)
         description.member("heldBytes", heldBytes)
-        guard let rate else { return }
-        description.member("requestsPerSecond", rate.maximum)
-        description.member("refusedRequests", rate.refusedCount)
+        if let rate {
+            description.member("requestsPerSecond", rate.maximum)
+            description.member("refusedRequests", rate.refusedCount)
+        }
+        guard !limits.quotas.isEmpty else { return }
+        description.key("quotas")
+        description.object { quotas in
+            for (name, maximum) in limits.quotas {
+                quotas.key(name)
+                quotas.object { quota in
+                    if let used = used(name) { quota.member("used", used) }
+                    quota.member("maximum", maximum)
+                }
+            }
+        }
     }
 }

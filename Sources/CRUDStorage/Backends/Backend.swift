@@ -34,7 +34,13 @@ package final class Backend: Sendable {
 
     /// Asked on the writer's thread before a collection is created, and when one is opened for clients that has been
     /// found; returns why it must not be used.
-    package typealias Admission = @Sendable (_ collection: BackendCollection, _ isNew: Bool) -> CRUDError?
+    package typealias Admission =
+        @Sendable (_ collection: BackendCollection, _ isNew: Bool, _ creator: CollectionCreator?) -> CRUDError?
+
+    /// Asked on the writer's thread before an atomic batch creates several collections; returns why it must not, in
+    /// which case it creates none of them.
+    package typealias CreationCheck =
+        @Sendable (_ collections: [BackendCollection], _ creator: CollectionCreator?) -> CRUDError?
 
     /// The state of a backend.
     package enum State: String, Sendable, CaseIterable {
@@ -62,12 +68,14 @@ package final class Backend: Sendable {
     ///   - storageLocation: where that is, for people; nil: an option of the plugin does not say it.
     ///   - opened: called once the storage has been opened for the first time, on the writer's thread.
     ///   - admission: whether a collection may be there.
+    ///   - creationCheck: whether several may be created together.
     ///   - adoption: how collections that have been found become known; nil: they are not looked for.
     package init(
         name: String, plugin: Plugin, options: [UInt8], loopCount: Int, cache: RecordCache? = nil,
         cachesRecords: Bool = true, expectedStorage: ExpectedStorage = .mayBeNew,
         storageLocation: String? = nil, logger: Logger, opened: @escaping @Sendable () -> Void = {},
-        admission: @escaping Admission, adoption: Adoption? = nil
+        admission: @escaping Admission, creationCheck: @escaping CreationCheck = { _, _ in nil },
+        adoption: Adoption? = nil
     ) {
         self.adoption = adoption
         self.opened = opened
@@ -80,7 +88,7 @@ package final class Backend: Sendable {
             cache: canCache ? cache.map { BackendCache($0, clock: clock, isWanted: cachesRecords) } : nil,
             trackers: ChangeTrackers(), writes: WriteMeter(), feeds: ChangeFeeds(),
             failures: FailureReporter(backend: name, logger: logger),
-            identity: KnownIdentity(expected: expectedStorage), admission: admission)
+            identity: KnownIdentity(expected: expectedStorage), admission: admission, creationCheck: creationCheck)
         condition = Mutex(Condition(capabilities: plugin.capabilities))
     }
 

@@ -232,7 +232,7 @@ final class OpenStorage {
         try openForClients(collection)
         guard mutation.canCreate else { return }
         if !collection.isOpen {
-            if let refusal = environment.admission(collection, true) { throw refusal }
+            if let refusal = environment.admission(collection, true, mutation.creator) { throw refusal }
             collection.isAdmitted = true
             do throws(CRUDError) {
                 try open(collection, flags: Self.creates)
@@ -260,7 +260,7 @@ final class OpenStorage {
     func openForClients(_ collection: BackendCollection) throws(CRUDError) {
         if !collection.isCurrent { try openUnlessRefused(collection) }
         guard collection.isOpen, !collection.isAdmitted else { return }
-        if let refusal = environment.admission(collection, false) { throw refusal }
+        if let refusal = environment.admission(collection, false, nil) { throw refusal }
         collection.isAdmitted = true
     }
 

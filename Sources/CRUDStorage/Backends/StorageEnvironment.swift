@@ -17,6 +17,8 @@ struct StorageEnvironment: Sendable {
     let identity: KnownIdentity
     /// Asked before a collection is created, on the writer's thread; returns why it must not be.
     let admission: Backend.Admission
+    /// Asked before an atomic batch creates several, as above.
+    let creationCheck: Backend.CreationCheck
 
     func snapshotReader(_ handle: PluginHandle) -> SnapshotReader {
         SnapshotReader(handle, of: plugin.table, clock: clock) { [failures] failure, call in

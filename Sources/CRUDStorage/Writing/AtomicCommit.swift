@@ -104,7 +104,12 @@ struct AtomicCommit {
 
     private mutating func begin() {
         batch.refusals.removeAll()
-        batch.openCollections(of: batch.mutations.indices, with: storage.openForWriting)
+        let refusal = storage.refusalToCreate(batch.mutations)
+        batch.openCollections(of: batch.mutations.indices) { mutation throws(CRUDError) in
+            guard let refusal else { return try storage.openForWriting(mutation) }
+            try storage.openForClients(mutation.collection)
+            if mutation.canCreate, !mutation.collection.isOpen { throw refusal }
+        }
         handles = batch.mutations.map(\.collection.handle)
         records.removeAll()
         resolved.removeAll()
@@ -247,6 +252,19 @@ struct AtomicCommit {
         }
         batch.outcomes = all
         return nil
+    }
+}
+
+extension OpenStorage {
+    /// Why mutations must not create the collections that they would create; nil where they may, or create one at most,
+    /// which is decided when it is opened.
+    fileprivate func refusalToCreate(_ mutations: [Mutation]) -> CRUDError? {
+        var created: [ObjectIdentifier: BackendCollection] = [:]
+        for mutation in mutations where mutation.canCreate && !mutation.collection.isOpen {
+            created[ObjectIdentifier(mutation.collection)] = mutation.collection
+        }
+        guard created.count > 1 else { return nil }
+        return environment.creationCheck(Array(created.values), mutations.lazy.compactMap(\.creator).first)
     }
 }
 

@@ -105,6 +105,8 @@ package struct Mutation: Sendable {
     package var keys = StoredKeys()
     /// Makes the item of a put from the current one; the precondition `any` then creates a record where there is none.
     package var transformation: (any ItemTransformation)?
+    /// Who owns the collection if the mutation creates it; nil: no user does.
+    package var creator: CollectionCreator?
 
     package init(
         _ kind: Kind, in collection: BackendCollection, id: ByteArena.Place, precondition: Precondition,
@@ -126,7 +128,7 @@ package struct Mutation: Sendable {
     }
 
     /// Whether it creates a record where there was none.
-    var canCreate: Bool {
+    package var canCreate: Bool {
         guard kind == .put else { return false }
         return switch precondition {
         case .any, .absent: true

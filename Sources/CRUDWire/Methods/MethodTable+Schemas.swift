@@ -137,7 +137,13 @@ extension MethodTable {
             "inflight": integer,
             "followers": integer, "requests": integer, "receivedBytes": integer, "sentBytes": integer,
             "heldBytes": integer,
-        ], optional: ["requestsPerSecond": integer, "refusedRequests": integer])
+        ],
+        optional: [
+            "requestsPerSecond": integer, "refusedRequests": integer,
+            "quotas": object([:], optional: ["collections": quota, "records": quota, "bytes": quota]),
+        ])
+
+    private static let quota = object(["maximum": integer], optional: ["used": integer])
 
     static func collection(
         and members: KeyValuePairs<String, String> = [:], optional: KeyValuePairs<String, String> = [:]

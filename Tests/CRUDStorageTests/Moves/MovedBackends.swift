@@ -30,7 +30,7 @@ final class MovedBackends {
             Backend(
                 name: name, plugin: plugin, options: Array(#"{"path":"\#(folder)/\#(name).sqlite"}"#.utf8),
                 loopCount: 1,
-                logger: logger, admission: { _, _ in nil })
+                logger: logger, admission: { _, _, _ in nil })
         }
         for backend in backends { if let failure = try backend.startAndWait() { throw failure } }
         rules = try CollectionRules([CollectionRule("c", backend: "other", indexes: ["n"])])

@@ -95,6 +95,7 @@ let package = Package(
         module("CRUDModel", ["CRUDJSON"]),
         module("CRUDQuery", ["CRUDJSON", "CRUDModel"]),
         module("CRUDFormats", ["CRUDJSON", "CRUDModel"]),
+        module("CRUDHistogram"),
         module("CRUDWire", ["CRUDJSON", "CRUDModel"], exclude: ["PROTOCOL.md"]),
         module("CRUDClient", ["CRUDJSON", "CRUDModel", "CRUDWire", nio, nioPOSIX, clientLogging]),
         module("CRUDInMemory", ["CRUDJSON", "CRUDModel", "CRUDQuery", "CRUDClient"]),
@@ -111,8 +112,8 @@ let package = Package(
         module(
             "CRUDStorage",
             [
-                "CRUDPluginCalls", "CRUDPluginHost", "CRUDQuery", "CRUDFormats", "CRUDThreads", "CRUDJSON", "CRUDModel",
-                "CRUDPluginABI", "CLinux", logging,
+                "CRUDPluginCalls", "CRUDPluginHost", "CRUDQuery", "CRUDFormats", "CRUDHistogram", "CRUDThreads",
+                "CRUDJSON", "CRUDModel", "CRUDPluginABI", "CLinux", logging,
             ]),
         module(
             "CRUDPlacement", ["CRUDStorage", "CRUDThreads", "CRUDJSON", "CRUDModel", "CLinux", logging]),
@@ -121,8 +122,8 @@ let package = Package(
             "CRUDServer",
             [
                 "CRUDWire", "CRUDStorage", "CRUDPlacement", "CRUDEventLoop", "CRUDConfiguration", "CRUDFormats",
-                "CRUDQuery", "CRUDPluginCalls", "CRUDPluginHost", "CRUDThreads", "CRUDModel", "CRUDJSON", "CLinux",
-                logging,
+                "CRUDQuery", "CRUDHistogram", "CRUDPluginCalls", "CRUDPluginHost", "CRUDThreads", "CRUDModel",
+                "CRUDJSON", "CLinux", logging,
             ]),
 
         program("crudd", ["CRUDServer", "CRUDConfiguration", "CRUDModel"]),
@@ -135,11 +136,11 @@ let package = Package(
         program(
             "crudd-plugin-check",
             ["CRUDPluginTesting", "CRUDPluginHost", "CRUDConfiguration", "CRUDThreads", "CRUDModel", logging]),
-        program("crudctl", ["CRUDClient", "CRUDJSON", "CRUDModel", "CRUDWire", argumentParser]),
+        program("crudctl", ["CRUDClient", "CRUDHistogram", "CRUDJSON", "CRUDModel", "CRUDWire", argumentParser]),
         // Without products: tools of this package, which packages that depend on it do not see.
         program("demo-app", ["CRUDClient"], exclude: ["run"]),
         .executableTarget(
-            name: "crudd-bench", dependencies: ["CLinux", argumentParser], path: "Tests/Bench",
+            name: "crudd-bench", dependencies: ["CRUDHistogram", "CLinux", argumentParser], path: "Tests/Bench",
             exclude: ["README.md", "run", "backends", "servers.sh", "experiments.sh"], swiftSettings: settings),
 
         adapter("FileSystemPlugin", "FileSystem", ["CLinux", "CRUDPluginABI"]),
@@ -156,6 +157,7 @@ let package = Package(
             path: "Tests/PluginTestSupport", swiftSettings: settings),
         tests("CRUDJSONTests", ["CRUDJSON", "CRUDTestSupport"]),
         tests("CRUDModelTests", ["CRUDModel", "CRUDJSON", "CRUDTestSupport"]),
+        tests("CRUDHistogramTests", ["CRUDHistogram"]),
         tests("CRUDWireTests", ["CRUDWire", "CRUDJSON", "CRUDModel"]),
         tests("CRUDConfigurationTests", ["CRUDConfiguration", "CRUDJSON", "CRUDModel", "CRUDTestSupport"]),
         tests("CRUDThreadsTests", ["CRUDThreads"]),
@@ -184,7 +186,9 @@ let package = Package(
         tests(
             "CRUDRecordLogTests", ["CRUDRecordLog", "CRUDPluginKit", "CRUDPluginABI", "CRUDTestSupport", "CLinux"]),
         tests("CRUDPluginTestingTests", ["CRUDPluginTesting", "PluginTestSupport", "CRUDTestSupport"]),
-        tests("CRUDCtlTests", ["crudctl", "CRUDModel", "CRUDTestSupport", "ScriptedDaemon"]),
+        tests(
+            "CRUDCtlTests", ["crudctl", "CRUDHistogram", "CRUDModel", "CRUDTestSupport", "ScriptedDaemon"],
+            exclude: ["Golden"]),
         tests(
             "FileSystemPluginTests",
             ["PluginTestSupport", "CRUDPluginTesting", "CRUDPluginABI", "CRUDTestSupport", "CRUDModel", "CLinux"]),
@@ -205,7 +209,8 @@ let package = Package(
 
 if isQuick {
     var names: Set = [
-        "CRUDJSONTests", "CRUDModelTests", "CRUDWireTests", "CRUDConfigurationTests", "CRUDThreadsTests",
+        "CRUDJSONTests", "CRUDModelTests", "CRUDHistogramTests", "CRUDWireTests", "CRUDConfigurationTests",
+        "CRUDThreadsTests",
         "CRUDEventLoopTests", "CRUDQueryTests", "CRUDFormatsTests", "CRUDPluginHostTests", "CRUDStorageTests",
         "CRUDPlacementTests", "CRUDPluginKitTests", "MemoryPlugin", "SQLitePlugin",
         "crudd-plugin-check", "crudd-plugin-host",

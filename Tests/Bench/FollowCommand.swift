@@ -1,4 +1,5 @@
 import ArgumentParser
+import CRUDHistogram
 import FoundationEssentials
 
 /// Measures how soon after a write's reply those who follow the collection get theirs.
@@ -33,7 +34,7 @@ struct FollowCommand: ParsableCommand {
         var exchange = try FrameExchange(socket, connections: followers + 1)
         let writer = followers
         var cursors = [String](repeating: "now", count: followers)
-        var (all, last) = (Histogram(), Histogram())
+        var (all, last) = (LogLinearHistogram(), LogLinearHistogram())
         for round in -1..<rounds {
             for follower in 0..<followers {
                 let wait = round < 0 ? "" : #","wait":60"#
@@ -58,13 +59,13 @@ struct FollowCommand: ParsableCommand {
                 cursors[change.connection] = cursor
                 let latency = change.time > written ? change.time - written : 0
                 slowest = max(slowest, latency)
-                if round >= 0 { all.record(nanoseconds: latency) }
+                if round >= 0 { all.add(latency) }
             }
-            if round >= 0 { last.record(nanoseconds: slowest) }
+            if round >= 0 { last.add(slowest) }
         }
         let finding = Finding.Following(
-            followers: followers, writes: rounds, p50Microseconds: all.quantile(0.5),
-            p99Microseconds: all.quantile(0.99), lastP99Microseconds: last.quantile(0.99))
+            followers: followers, writes: rounds, p50Microseconds: all.microseconds(0.5),
+            p99Microseconds: all.microseconds(0.99), lastP99Microseconds: last.microseconds(0.99))
         print(try Finding.following(finding).line())
         StandardError.print(finding.summary)
     }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CRUDHistogram
 
 /// Measures one workload and prints one line of JSON to stdout and one for people to stderr.
 struct LoadCommand: ParsableCommand {
@@ -109,8 +110,8 @@ struct LoadCommand: ParsableCommand {
             connections: connections, active: active, depth: depth, valueBytes: valueBytes, placement: placement,
             round: round, requests: outcome.requests, seconds: outcome.seconds,
             requestsPerSecond: Double(outcome.requests) / outcome.seconds,
-            p50Microseconds: latencies.quantile(0.5), p99Microseconds: latencies.quantile(0.99),
-            p999Microseconds: latencies.quantile(0.999),
+            p50Microseconds: latencies.microseconds(0.5), p99Microseconds: latencies.microseconds(0.99),
+            p999Microseconds: latencies.microseconds(0.999),
             clientMicroseconds: outcome.clientSeconds * 1e6 / Double(max(outcome.requests, 1)),
             serverMicroseconds: server.isEmpty
                 ? nil : outcome.serverSeconds * 1e6 / Double(max(outcome.requests, 1)),

@@ -1,3 +1,4 @@
+import CRUDHistogram
 import Glibc
 
 /// Runs a workload: keeps every slot of every connection in flight until time or requests are used up, then waits for
@@ -22,7 +23,7 @@ struct LoadGenerator {
     struct Outcome {
         var requests: Int
         var seconds: Double
-        var latencies: Histogram
+        var latencies: LogLinearHistogram
         /// Processor time of this process over the measured time.
         var clientSeconds: Double
         /// Processor time of the server's processes over the measured time.

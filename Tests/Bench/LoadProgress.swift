@@ -1,3 +1,5 @@
+import CRUDHistogram
+
 /// The progress of a run: the requests that may still be sent, and the measurements.
 struct LoadProgress {
     enum Phase {
@@ -10,7 +12,7 @@ struct LoadProgress {
     var records: RecordSequence
     /// Replies within the measured time.
     private(set) var measured = 0
-    private(set) var histogram = Histogram()
+    private(set) var histogram = LogLinearHistogram()
     private(set) var replies = 0
     private(set) var lastReplyAt: UInt64 = 0
     /// Failures within the measured time, and the longest time without a success, in nanoseconds.
@@ -52,7 +54,7 @@ struct LoadProgress {
         guard phase == .measuring else { return }
         if let failure { failures[failure, default: 0] += 1 }
         measured += 1
-        histogram.record(nanoseconds: now - sentAt)
+        histogram.add(now - sentAt)
     }
 
     /// Ends the measured time. A time without a success that has not ended yet counts up to now.

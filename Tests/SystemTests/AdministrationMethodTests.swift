@@ -91,7 +91,7 @@ import Testing
         "collection.drop": ["collection", "ifEmpty?", "moved?"], "collection.reindex": ["collection"],
         "backend.list": [], "backend.backup": ["backend", "directory"], "plugin.list": [],
         "session.hello": ["client?", "protocol?"], "daemon.ping": [],
-        "daemon.status": [], "daemon.metrics": [], "daemon.slowLog": ["limit?"], "session.list": [],
+        "daemon.status": [], "daemon.metrics": ["histograms?"], "daemon.slowLog": ["limit?"], "session.list": [],
         "session.close": ["session"], "daemon.reload": ["force?", "move?", "dryRun?"], "rpc.discover": [],
         "daemon.configuration": [], "daemon.logLevel": ["level"],
         "session.whoami": [], "request.cancel": ["id"], "access.check": ["method", "collection?", "user?"],

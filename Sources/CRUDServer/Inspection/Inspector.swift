@@ -25,7 +25,7 @@ final class Inspector: Sendable {
 /// A question about all event loops.
 final class Inspection: QueueItem, Sendable {
     enum Request: Sendable {
-        case metrics
+        case metrics(withHistograms: Bool)
         case backends
         case slowRequests(limit: Int)
         case sessions
@@ -57,13 +57,14 @@ final class Inspection: QueueItem, Sendable {
         let timeout = service.configuration.limits.requestTimeout
         var writer = JSONWriter()
         switch request {
-        case .metrics:
+        case .metrics(let withHistograms):
             var sum = LoopMeasurement()
             for measurement in try loops.ask(within: timeout, Mailbox.Message.measure) { sum.add(measurement) }
             let text = MetricsText.make(service, sum)
             writer.object { result in
                 result.key("text")
                 result.string(utf8: text)
+                if withHistograms { MetricsText.writeHistograms(service, sum, to: &result) }
             }
         case .backends: return BackendList.text(service.backends, disks)
         case .slowRequests(let limit):

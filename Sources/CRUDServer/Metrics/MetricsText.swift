@@ -1,4 +1,6 @@
 import CRUDConfiguration
+import CRUDHistogram
+import CRUDJSON
 import CRUDModel
 import CRUDPlacement
 import CRUDStorage
@@ -27,6 +29,29 @@ enum MetricsText {
         return writer.finish()
     }
 
+    /// Writes the histograms of times with all of their ranges: what the text shows by a few bounds.
+    static func writeHistograms(_ service: Service, _ loops: LoopMeasurement, to writer: inout JSONWriter) {
+        let methods = loops.requests.durations.enumerated().filter { $1.count > 0 }.map { method, durations in
+            (requestDurations, "method", RequestCounts.name(ofMethod: method), durations)
+        }
+        let backends = service.backends.map { (writeDurations, "backend", $0.name, $0.writeCounts.durations) }
+        writer.member("histograms", objects: methods + backends) { histogram, members in
+            let (name, label, value, durations) = histogram
+            members.member("name", name)
+            members.key("labels")
+            members.object { $0.member(label, value) }
+            members.key("counts")
+            members.array { counts in
+                for (range, count) in durations.values.counts.enumerated() where count > 0 {
+                    counts.integer(range)
+                    counts.integer(Int(clamping: count))
+                }
+            }
+        }
+    }
+
+    private static let requestDurations = "crudd_request_duration_seconds"
+    private static let writeDurations = "crudd_backend_write_duration_seconds"
     private static let nanoseconds = 1e9
 
     // MARK: Requests
@@ -44,7 +69,7 @@ enum MetricsText {
             }
         }
         writer.begin(
-            "crudd_request_duration_seconds", .histogram,
+            requestDurations, .histogram,
             "Time from the arrival of a request to the sending of its reply.")
         for (method, durations) in requests.durations.enumerated() where durations.count > 0 {
             writer.sample(durations, [Label("method", RequestCounts.name(ofMethod: method))], per: nanoseconds)
@@ -121,7 +146,7 @@ enum MetricsText {
         let writes = backends.map { (label: Label("backend", $0.name), counts: $0.writeCounts) }
         writer.begin("crudd_backend_batch_size", .histogram, "Changes that a backend's plugin was given in one call.")
         for (label, counts) in writes { writer.sample(counts.batchSizes, [label]) }
-        writer.begin("crudd_backend_write_duration_seconds", .histogram, "Time of one such call, its commit included.")
+        writer.begin(writeDurations, .histogram, "Time of one such call, its commit included.")
         for (label, counts) in writes { writer.sample(counts.durations, [label], per: nanoseconds) }
     }
 

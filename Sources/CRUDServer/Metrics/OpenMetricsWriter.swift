@@ -57,13 +57,11 @@ struct OpenMetricsWriter {
 
     /// - Parameter divisor: how many of the histogram's units make one of the metric's.
     mutating func sample(_ histogram: Histogram, _ labels: [Label], per divisor: Double = 1) {
-        var sum: UInt64 = 0
-        for (index, count) in histogram.counts.enumerated() {
-            sum &+= count
-            let bound = index < histogram.bounds.count ? "\(Double(histogram.bounds[index]) / divisor)" : "+Inf"
-            sample("_bucket", labels + [Label("le", bound)], String(sum))
+        for (bound, count) in zip(histogram.bounds, histogram.countsUpToBounds) {
+            sample("_bucket", labels + [Label("le", "\(Double(bound) / divisor)")], String(count))
         }
-        sample("_count", labels, String(sum))
+        sample("_bucket", labels + [Label("le", "+Inf")], String(histogram.count))
+        sample("_count", labels, String(histogram.count))
         sample("_sum", labels, "\(Double(histogram.sum) / divisor)")
     }
 

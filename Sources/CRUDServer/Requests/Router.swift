@@ -118,7 +118,7 @@ final class Router: CallHandler {
         case .daemonPing: administration.ping(call)
         case .daemonStatus: administration.status(call)
         case .daemonReload: administration.reload(call)
-        case .daemonMetrics: administration.inspect(.metrics, call)
+        case .daemonMetrics: administration.inspect(.metrics(withHistograms: call.isTrue(.histograms)), call)
         case .daemonSlowLog: administration.inspect(.slowRequests(limit: try call.limit ?? SlowLog.capacity), call)
         case .daemonConfiguration: administration.listSettings(call)
         case .daemonLogLevel: try administration.setLogLevel(call)

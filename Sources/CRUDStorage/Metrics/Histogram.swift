@@ -1,20 +1,20 @@
-/// How often a value was within each of fixed ranges, and the sum of all values.
+package import CRUDHistogram
+
+/// How often a value was within ranges, the sum of all values, and the bounds by which metrics show it.
 package struct Histogram: Sendable {
-    /// The greatest value of each range but the last, which has none; rising.
+    /// The bounds of the metrics; rising.
     package let bounds: [UInt64]
-    /// How many values were within each range.
-    package private(set) var counts: [UInt64]
+    package private(set) var values = LogLinearHistogram()
     package private(set) var sum: UInt64 = 0
 
     private init(bounds: [UInt64]) {
         self.bounds = bounds
-        counts = Array(repeating: 0, count: bounds.count + 1)
     }
 
-    /// Of times in nanoseconds, from 10 µs to 10 s: about three ranges for each power of ten.
+    /// Of times in nanoseconds; metrics show them from 10 µs to 10 s by about three bounds for each power of ten.
     package static func times() -> Histogram { Histogram(bounds: timeBounds) }
 
-    /// Of sizes, the powers of two up to 1024.
+    /// Of sizes; metrics show them by the powers of two up to 1024.
     package static func sizes() -> Histogram { Histogram(bounds: sizeBounds) }
 
     private static let timeBounds: [UInt64] =
@@ -24,9 +24,7 @@ package struct Histogram: Sendable {
 
     /// Notes a value so many times.
     package mutating func add(_ value: UInt64, times: UInt64 = 1) {
-        var index = 0
-        while index < bounds.count, value > bounds[index] { index += 1 }
-        counts[index] &+= times
+        values.add(value, times: times)
         sum &+= value &* times
     }
 
@@ -36,12 +34,15 @@ package struct Histogram: Sendable {
         add(UInt64(clamping: seconds * 1_000_000_000 + attoseconds / 1_000_000_000), times: times)
     }
 
-    /// Adds what another one with the same ranges has noted.
+    /// Adds what another one with the same bounds has noted.
     package mutating func add(_ other: Histogram) {
-        for index in counts.indices { counts[index] &+= other.counts[index] }
+        values.add(other.values)
         sum &+= other.sum
     }
 
     /// How many values there were.
-    package var count: UInt64 { counts.reduce(0, &+) }
+    package var count: UInt64 { values.total }
+
+    /// How many values were at most as great as each bound; those that are up to 1.6 % greater may be among them.
+    package var countsUpToBounds: [UInt64] { bounds.map { values.count(upTo: $0) } }
 }

@@ -131,6 +131,11 @@ extension MethodTable {
     ])
     private static let anyObject = #"{"type":"object","additionalProperties":true}"#
 
+    static let histogram = object([
+        "name": string, "labels": #"{"type":"object","additionalProperties":{"type":"string"}}"#,
+        "counts": array(integer),
+    ])
+
     static let session = object(
         [
             "id": integer, "uid": integer, "user": string, "client": string, "connectedAt": integer,

@@ -117,7 +117,7 @@ package enum MethodTable {
             .daemonStatus, "daemon.status", .admin, "Returns the state of the daemon.", result: status),
         MethodDefinition(
             .daemonMetrics, "daemon.metrics", .admin, "Returns the daemon's metrics in OpenMetrics 1.0 text format.",
-            result: object(["text": string])),
+            optional: [.histograms], result: object(["text": string], optional: ["histograms": array(histogram)])),
         MethodDefinition(
             .daemonSlowLog, "daemon.slowLog", .admin, "Lists the latest slow requests, the newest first.",
             optional: [.limit], result: object(["entries": array(slowRequest)])),

@@ -10,6 +10,7 @@ package enum Parameter: Int, CaseIterable, Sendable {
     case method, user
     case sizes, dryRun, level, backend, directory
     case increment, minimum, maximum, append, add, remove
+    case histograms
 
     /// The name on the wire.
     package var name: StaticString {
@@ -46,6 +47,7 @@ package enum Parameter: Int, CaseIterable, Sendable {
         case .method: "method"
         case .user: "user"
         case .sizes: "sizes"
+        case .histograms: "histograms"
         case .dryRun: "dryRun"
         case .level: "level"
         case .backend: "backend"
@@ -75,7 +77,7 @@ package enum Parameter: Int, CaseIterable, Sendable {
         case .protocolVersion, .limit, .session, .ttl, .expiresAt, .wait: .number
         case .increment, .minimum, .maximum, .append, .add, .remove: .object
         case .item, .patch, .filter, .upsert, .atomic, .explain, .all, .ifEmpty, .force, .move, .moved, .items,
-            .sizes, .dryRun:
+            .sizes, .dryRun, .histograms:
             nil
         }
     }
@@ -83,7 +85,9 @@ package enum Parameter: Int, CaseIterable, Sendable {
     /// Whether it must be true or false.
     package var isBoolean: Bool {
         switch self {
-        case .upsert, .atomic, .explain, .all, .ifEmpty, .force, .move, .moved, .items, .sizes, .dryRun: true
+        case .upsert, .atomic, .explain, .all, .ifEmpty, .force, .move, .moved, .items, .sizes, .dryRun,
+            .histograms:
+            true
         default: false
         }
     }
@@ -137,6 +141,7 @@ package enum Parameter: Int, CaseIterable, Sendable {
         case .directory: #"{"type":"string","description":"the absolute path of a directory on the daemon's machine"}"#
         case .dryRun: #"{"type":"boolean","description":"true: nothing is changed"}"#
         case .sizes: #"{"type":"boolean","description":"true: how long ids and items are together"}"#
+        case .histograms: #"{"type":"boolean","description":"true: times by ranges that are at most 1.6 % wide"}"#
         case .increment: Self.schema(ofOperands: "number", "what is added to the number at each path")
         case .minimum: Self.schema(ofOperands: "number", "what the number at each path is at most")
         case .maximum: Self.schema(ofOperands: "number", "what the number at each path is at least")

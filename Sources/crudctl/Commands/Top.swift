@@ -39,14 +39,17 @@ struct Top: DaemonCommand {
     }
 
     private static func update(_ state: inout TopState, _ client: Client) async throws {
-        let result = try await client.call("daemon.metrics", json: Array("{}".utf8))
-        guard let text = ResultObject(result)?.string("text") else {
+        let result = ResultObject(
+            try await client.call("daemon.metrics", json: Array(#"{"histograms":true}"#.utf8)))
+        guard let text = result?.string("text") else {
             throw CRUDError(.internalError, "the daemon's metrics have no text")
         }
         var now = timespec()
         clock_gettime(CLOCK_REALTIME, &now)
+        let histograms = (result?.elements("histograms") ?? []).compactMap { ResultObject(Array($0)) }
         state.update(
-            MetricsReader(text), at: (ContinuousClock.now - Self.start) / .seconds(1), now: Double(now.tv_sec))
+            MetricsReader(text, histograms: histograms), at: (ContinuousClock.now - Self.start) / .seconds(1),
+            now: Double(now.tv_sec))
     }
 
     private static let start = ContinuousClock.now

@@ -1,3 +1,6 @@
+import CRUDHistogram
+import CRUDWire
+
 /// The samples of a text of metrics, by the name of their family.
 struct MetricsReader {
     struct Sample: Equatable {
@@ -5,14 +8,49 @@ struct MetricsReader {
         var value = 0.0
     }
 
+    private struct HistogramName: Hashable {
+        let name: String
+        let labels: [String: String]
+    }
+
     private var samples: [String: [Sample]] = [:]
+    private var histograms: [HistogramName: LogLinearHistogram] = [:]
 
     /// Lines that are no samples are ignored.
-    init(_ text: some StringProtocol) {
+    ///
+    /// - Parameter histograms: of `daemon.metrics`, for what the text shows by a few bounds.
+    init(_ text: some StringProtocol, histograms: [ResultObject] = []) {
+        for histogram in histograms {
+            let (label, value) = histogram.object("labels").flatMap(Self.label) ?? ("", "")
+            let name = HistogramName(name: histogram.string("name") ?? "", labels: [label: value])
+            self.histograms[name] = Self.histogram(histogram.elements("counts") ?? [])
+        }
         for line in text.utf8.split(separator: UInt8(ascii: "\n")) where line.first != UInt8(ascii: "#") {
             guard let (name, sample) = Self.sample(line) else { continue }
             samples[name, default: []].append(sample)
         }
+    }
+
+    /// The label of a histogram: it has one.
+    private static func label(_ labels: ResultObject) -> (String, String)? {
+        if let method = labels.string("method") { return ("method", method) }
+        return labels.string("backend").map { ("backend", $0) }
+    }
+
+    private static func histogram(_ counts: [ArraySlice<UInt8>]) -> LogLinearHistogram {
+        let numbers = counts.map { Int(String(decoding: $0, as: UTF8.self)) ?? 0 }
+        var histogram = LogLinearHistogram()
+        for index in stride(from: 0, to: numbers.count - 1, by: 2) {
+            let (range, count) = (numbers[index], numbers[index + 1])
+            guard 0..<LogLinearHistogram.rangeCount ~= range, count > 0 else { continue }
+            histogram.add(UInt64(count), toRange: range)
+        }
+        return histogram
+    }
+
+    /// A histogram of times in nanoseconds; nil where the daemon has sent none.
+    func histogram(_ name: String, _ labels: [String: String]) -> LogLinearHistogram? {
+        histograms[HistogramName(name: name, labels: labels)]
     }
 
     /// The samples with a name, in the order of the text.

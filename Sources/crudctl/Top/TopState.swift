@@ -1,3 +1,5 @@
+import CRUDHistogram
+
 /// What `crudctl top` shows: the difference between the last two texts of metrics, and the rates of the last minute.
 struct TopState {
     /// How many rates are kept: a minute, at one a second.
@@ -9,7 +11,7 @@ struct TopState {
         /// Per second.
         var requests = 0.0
         var errors = 0.0
-        /// In seconds; nil where there were no requests. The last limit of the histogram stands for what is over it.
+        /// In seconds, at most 1.6 % too long; nil where there were no requests.
         var median: Double?
         var slowest: Double?
     }
@@ -195,13 +197,17 @@ private struct MetricsChange {
             metrics["\(name)_sum"].first { $0.labels == labels }?.value ?? 0
         }
         let before = Dictionary(buckets(from).map { ($0.bound, $0.count) }, uniquingKeysWith: { $1 })
+        let times = to.histogram(name, labels).map { $0.since(from.histogram(name, labels) ?? LogLinearHistogram()) }
         return HistogramChange(
-            buckets: buckets(to).map { ($0.bound, $0.count - (before[$0.bound] ?? 0)) }, sum: sum(to) - sum(from))
+            times: times, buckets: buckets(to).map { ($0.bound, $0.count - (before[$0.bound] ?? 0)) },
+            sum: sum(to) - sum(from))
     }
 }
 
 /// What has been added to a histogram.
 struct HistogramChange {
+    /// In nanoseconds; nil where only the buckets are known.
+    var times: LogLinearHistogram?
     /// How many values were at most that.
     var buckets: [(bound: Double, count: Double)]
     var sum: Double
@@ -211,9 +217,10 @@ struct HistogramChange {
         return sum / count
     }
 
-    /// The value that so many of the others are below, from 0 to 1, as if they were distributed evenly within each
-    /// bucket; nil where there are none.
+    /// The value that so many of the others are below, from 0 to 1; where only the buckets are known, as if the values
+    /// were distributed evenly within each. Nil where there are none.
     func quantile(_ part: Double) -> Double? {
+        if let times { return times.quantile(part).map { Double($0) / 1e9 } }
         guard let count = buckets.last?.count, count > 0 else { return nil }
         let rank = part * count
         var lower = (bound: 0.0, count: 0.0)

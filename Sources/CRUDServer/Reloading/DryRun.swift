@@ -15,6 +15,11 @@ struct DryRun {
     private let indexes: [Index]
     /// How many records collections have, where that could be told.
     private let counts: [[UInt8]: Occupancy]
+    /// What has been found out about collections that get another format.
+    private var formats: [[UInt8]: FormatCheck] = [:]
+
+    /// How long all checks of formats may take together.
+    private static let checkTimeout = Duration.seconds(5)
 
     private struct Move {
         let name: [UInt8]
@@ -47,6 +52,19 @@ struct DryRun {
         orphans = Self.orphans(options.force ? Plan(from: current, to: configuration, .init(move: options.move)) : plan)
         indexes = Self.indexes(from: current, to: configuration, without: moving)
         counts = Self.counts(of: Set(moves.map(\.name) + indexes.map(\.name)), current)
+    }
+
+    /// Whether collections get another format, so that it may not hold their records.
+    var changesFormats: Bool { moves.contains { $0.from.format != $0.to.format } }
+
+    /// Finds out which records another format cannot hold, by reading them: some seconds, on the calling thread.
+    mutating func checkFormats(_ current: Service) {
+        let deadline = ContinuousClock.now + Self.checkTimeout
+        for move in moves where move.from.format != move.to.format {
+            guard let backend = current.control.backend(move.from.backend) else { continue }
+            formats[move.name] = FormatCheck(
+                of: move.name, in: backend, from: move.from.format, to: move.to.format, until: deadline)
+        }
     }
 
     /// What `plan`, which must not orphan anything, refuses to.
@@ -95,6 +113,7 @@ struct DryRun {
                 members.key("to")
                 members.object { $0.members(of: move.to) }
                 members.member(records: count(move.name))
+                if let check = formats[move.name] { members.members(of: check) }
             }
             result.member("orphaned", objects: orphans) { orphan, members in
                 members.member(collection: orphan.name)
@@ -124,6 +143,20 @@ extension JSONWriter {
     fileprivate mutating func member(collection name: [UInt8]) {
         key("collection")
         string(utf8: name)
+    }
+
+    fileprivate mutating func members(of check: FormatCheck) {
+        key("format")
+        object { members in
+            members.member("checked", check.checked)
+            members.member("complete", check.isComplete)
+            members.member("refused", check.refused)
+            members.member("first", objects: check.first) { record, members in
+                members.key("id")
+                members.string(utf8: record.id)
+                members.member("reason", record.reason)
+            }
+        }
     }
 
     fileprivate mutating func member(records count: Int?) {

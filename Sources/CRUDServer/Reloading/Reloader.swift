@@ -60,7 +60,7 @@ final class Reloader: Sendable {
         service?.control.executor.enqueue { [self] in
             switch request {
             case .reload(let options): reload(options, completion)
-            case .dryRun(let options): completion(Result { () throws(CRUDError) in try dryRun(options) })
+            case .dryRun(let options): dryRun(options, completion)
             case .settings: completion(.success(settings))
             case .logLevel(let level): completion(Result { () throws(CRUDError) in try log(at: level) })
             }
@@ -147,14 +147,29 @@ final class Reloader: Sendable {
         return writer.bytes
     }
 
-    /// What a reload would change, as JSON text.
-    private func dryRun(_ options: Plan.Options) throws(CRUDError) -> [UInt8] {
-        guard case (let current?, let fixed?) = state.withLock({ ($0.service, $0.fixed) }) else { return [] }
+    /// Finds out what a reload would change. Records are read on a thread of its own, for which no other change waits.
+    ///
+    /// - Parameter completion: gets that as JSON text.
+    private func dryRun(_ options: Plan.Options, _ completion: @escaping Completion) {
+        guard case (let current?, let fixed?) = state.withLock({ ($0.service, $0.fixed) }) else {
+            return completion(.failure(CRUDError(.unavailable, "the daemon is starting")))
+        }
+        let dryRun: DryRun
         do throws(ReloadRefusal) {
             let (configuration, plugins) = try configuration(current)
-            return DryRun(of: configuration, after: current, plugins, fixed, options).json
+            dryRun = DryRun(of: configuration, after: current, plugins, fixed, options)
         } catch {
-            throw error.error
+            return completion(.failure(error.error))
+        }
+        guard dryRun.changesFormats else { return completion(.success(dryRun.json)) }
+        do throws(ThreadFailure) {
+            try Thread(named: "dry run") {
+                var dryRun = dryRun
+                dryRun.checkFormats(current)
+                completion(.success(dryRun.json))
+            }.detach()
+        } catch {
+            completion(.failure(CRUDError(.unavailable, "the system has no thread for the dry run")))
         }
     }
 

@@ -156,7 +156,7 @@ extension CopyPage.Record {
 }
 
 /// Converts items from one format to another, and makes their index keys.
-private struct ItemTranscoder: ~Copyable {
+struct ItemTranscoder: ~Copyable {
     private let source: Codec
     private let target: Codec
     private var keys: RecordKeys

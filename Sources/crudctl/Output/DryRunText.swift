@@ -17,6 +17,7 @@ enum DryRunText {
                     return "\(name(of: $0)): \(records(of: $0)) \(places)"
                 }
             ),
+            ("records that the new format cannot hold", unfit(outcome)),
             ("moves that are cancelled", (outcome.strings("cancelled") ?? []).map { quoted($0.utf8) }),
             (
                 "records that are orphaned",
@@ -31,6 +32,22 @@ enum DryRunText {
         ]
         let lines = sections.filter { !$0.lines.isEmpty }.flatMap { [$0.heading + ":"] + $0.lines.map { "  " + $0 } }
         return lines.isEmpty ? ["nothing changes"] : lines
+    }
+
+    private static func unfit(_ outcome: ResultObject) -> [String] {
+        (outcome.elements("moving") ?? []).compactMap { ResultObject(Array($0)) }.flatMap { move -> [String] in
+            guard let format = move.object("format"), let checked = format.integer("checked"),
+                let refused = format.integer("refused")
+            else { return [] }
+            let isComplete = format.bool("complete") == true
+            guard refused > 0 || !isComplete else { return [] }
+            let records = "\(checked) record\(checked == 1 ? "" : "s")"
+            let rest = isComplete ? "" : " that were checked in time"
+            let first = (format.elements("first") ?? []).compactMap { ResultObject(Array($0)) }.map { record in
+                "  \(quoted((record.string("id") ?? "").utf8)): \(record.string("reason") ?? "")"
+            }
+            return ["\(name(of: move)): \(refused) of \(records)\(rest)"] + first
+        }
     }
 
     private static func name(of object: ResultObject) -> String { quoted((object.string("collection") ?? "").utf8) }

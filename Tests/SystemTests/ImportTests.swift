@@ -139,4 +139,37 @@ import Testing
     func wrongUsage(_ arguments: [String]) throws {
         #expect(try run(arguments: arguments).status == .exited(64))
     }
+
+    /// A table of a foreign SQLite file, by the program sqlite3.
+    @Test func rowsOfASQLiteTable() throws {
+        let directory = try TemporaryDirectory()
+        let file = "\(directory.path)/foreign.sqlite"
+        let sql = """
+            CREATE TABLE "a ""b" (k TEXT, n INTEGER, note TEXT);
+            INSERT INTO "a ""b" VALUES ('x', 1, 'one, "two"'), ('y', NULL, ''), ('z', -3, NULL);
+            CREATE TABLE bad (k TEXT, n); INSERT INTO bad VALUES ('x', 1), ('y', 'many');
+            """
+        #expect(try Command.run("sqlite3", [file, sql]).status == .exited(0))
+        let before = try Files.read(file)
+        let words = ["import", "import sqlite", file, "--id", "k", "--type", "n=integer", "--table"]
+        let done = try run(arguments: words + ["a \"b"])
+        #expect(done.output == Self.loaded("import sqlite", 3), "\(done.errors)")
+        let daemon = try Daemon.shared.connect()
+        #expect(try daemon.item("import sqlite", "x") == #"{"n":1,"note":"one, \"two\""}"#)
+        #expect(try daemon.item("import sqlite", "y") == #"{"note":""}"#)
+        #expect(try daemon.item("import sqlite", "z") == #"{"n":-3}"#)
+        #expect(try Files.read(file) == before)
+
+        let bad = try run(arguments: words + ["bad", "--upsert"])
+        #expect(bad.status == .exited(65) && bad.errors.contains(#"row 3, column "n": "many" is not an integer"#))
+        for (table, path) in [("none", file), ("bad", "\(directory.path)/none")] {
+            let failed = try run("import", "import sqlite", path, "--id", "k", "--table", table)
+            #expect(failed.status == .exited(65) && failed.errors.contains("sqlite3 cannot read table"))
+            #expect(failed.output.isEmpty)
+        }
+        #expect(!Files.exists("\(directory.path)/none"))
+        #expect(try run("import", "c", "--id", "k", "--table", "t").status == .exited(64))
+        let count = try daemon.call("record.count", #"{"collection":"import sqlite"}"#).result?["count"]?.text
+        #expect(count == "3")
+    }
 }

@@ -6,20 +6,20 @@ import CRUDWire
 
 struct Import: DaemonCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Stores the rows of a CSV file as records and prints how many.",
+        abstract: "Stores the rows of a CSV file, or of a table of a SQLite file, as records and prints how many.",
         discussion: """
             The file is as RFC 4180 has it, in UTF-8, and its first row names the columns. Each row becomes an object \
             with a member for each column but that of the ids. Fields are texts unless --type says otherwise; one that \
             is empty is left out, and "" in quotation marks is an empty text. The whole file is checked before the \
             first record is written: the first error is reported with its row and column. Where the backend has \
-            transactions, each batch of rows is written as a whole or not at all. For a table of a SQLite file:
-
-            sqlite3 -readonly -header -csv FILE 'SELECT * FROM TABLE' | crudctl import COLLECTION --id COLUMN
+            transactions, each batch of rows is written as a whole or not at all. With --table the file is one of \
+            SQLite, which the program sqlite3 reads: a NULL is left out, and in messages row 1 is that of the names.
             """)
 
     @OptionGroup(title: "Global options") var options: GlobalOptions
     @Argument(help: "The collection's name.", completion: .collections) var collection: String
     @Argument(help: "The CSV file; - (or nothing) for standard input.", completion: .file()) var file = "-"
+    @Option(help: ArgumentHelp("FILE is a SQLite file, and this its table.", valueName: "name")) var table: String?
     @Option(help: ArgumentHelp("The column whose fields are the ids.", valueName: "column")) var id: String
     @Option(
         name: .customLong("type"),
@@ -35,6 +35,8 @@ struct Import: DaemonCommand {
     func validate() throws {
         _ = try kinds
         _ = try separatorByte
+        if table != nil, file == "-" { throw ValidationError("--table needs a SQLite file.") }
+        if table != nil, separator != "," { throw ValidationError("--table and --separator exclude each other.") }
         if let violation = Naming.violation(
             Array(collection.utf8).span, maximum: Naming.maximumCollectionNameBytes)
         {
@@ -50,9 +52,15 @@ struct Import: DaemonCommand {
             let source = file == "-" ? "standard input" : file
             defer { display?.end() }
             let limits = try await DaemonLimits(of: client)
-            let input = try DumpInput(file, holding: "a table") { bytes in
-                display?.show([ProgressLine(name: source, phase: "reading", mebibytes: bytes >> 20)])
+            let showReading = { (bytes: Int) in
+                display?.show([ProgressLine(name: source, phase: "reading", mebibytes: bytes >> 20)]) ?? ()
             }
+            let input =
+                if let name = self.table {
+                    try SQLiteTable(name, in: file, progress: showReading).input
+                } else {
+                    try DumpInput(file, holding: "a table", progress: showReading)
+                }
             let imported: ImportedTable
             do {
                 imported = try ImportedTable(input, table, limits) { records, fraction in

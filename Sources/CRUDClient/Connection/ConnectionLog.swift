@@ -38,7 +38,7 @@ struct ConnectionLog {
         case .lost(let error):
             logger.warning("\(error.text)", metadata: metadata)
         case .failed(let error, let count):
-            // One line for each outage; the others are for whoever looks for its end.
+            // One line for each outage; the later failures are shown with the level debug only.
             logger.log(level: count == 1 ? .warning : .debug, "\(error.text)", metadata: metadata)
         case .violated(let error):
             logger.error("\(error.text)", metadata: metadata)

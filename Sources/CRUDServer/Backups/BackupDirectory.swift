@@ -3,11 +3,11 @@ import CRUDModel
 import CRUDWire
 import Glibc
 
-/// A directory in which nobody but root and the daemon's own user can make, replace or remove files.
+/// A directory in which only root and the daemon's own user can make, replace or remove files.
 ///
 /// It is found from `/` on, each name in the open directory before it, and no symbolic link is followed. Every
-/// directory on the way belongs to one of the two, and nobody else may write to it but where it is sticky, as `/tmp`
-/// is; to the last one nobody else may write at all. So a path below it means the same file for as long as a backup is
+/// directory on the way belongs to one of the two, and no other user may write to it unless it is sticky, as `/tmp` is;
+/// to the last one no other user may write at all. So a path below it means the same file for as long as a backup is
 /// made.
 struct BackupDirectory: ~Copyable {
     let path: String

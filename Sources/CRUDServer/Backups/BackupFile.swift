@@ -31,7 +31,7 @@ struct BackupFile: ~Copyable {
         }
         // The umask can only have taken bits away.
         fchmod(descriptor, 0o600)
-        // Nobody else opens it but another daemon that looks for what has been left.
+        // Only another daemon that searches for unfinished backups opens it, too.
         flock(descriptor, LOCK_EX)
         self.name = name
         self.directory = directory

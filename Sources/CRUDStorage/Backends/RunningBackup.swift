@@ -10,8 +10,8 @@ import Synchronization
 /// It ends with the storage at the latest: the writer's thread ends it before it closes that, whichever thread makes
 /// the steps.
 package final class RunningBackup: @unchecked Sendable {
-    // @unchecked: what follows `gate` is used by whoever holds it. It does not stand in the mutex, as it is not to be
-    // copied.
+    // @unchecked: what follows `gate` is used by the thread that holds it. It does not stand in the mutex, as it is not
+    // to be copied.
     private let gate = Mutex(())
     private var handle: PluginHandle?
     private let failure = FailureReport()

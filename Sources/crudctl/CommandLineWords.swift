@@ -50,6 +50,12 @@ struct CommandLineWords {
         return nil
     }
 
+    /// The global options of a line that has nothing else; nil for any other line.
+    var optionsAlone: [String]? {
+        let isWhole = command == nil && !words.contains { ["-h", "--help", "--version"].contains($0) }
+        return isWhole && Self.command(in: words[...] + ["end"]) == words.count ? words : nil
+    }
+
     /// Whether results and errors are to be JSON explicitly; known also where the line is wrong otherwise.
     var asksForJSON: Bool {
         let words = words.prefix { $0 != "--" }

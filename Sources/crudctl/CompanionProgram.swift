@@ -63,7 +63,8 @@ struct CompanionProgram {
             ?? name
     }
 
-    private static var ownPath: String? {
+    /// Where crudctl itself is.
+    static var ownPath: String? {
         var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
         let count = buffer.withUnsafeMutableBytes { bytes in
             // The buffer is not empty, so that it has an address.

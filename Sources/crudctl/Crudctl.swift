@@ -7,6 +7,9 @@ struct Crudctl: AsyncParsableCommand {
         commandName: "crudctl",
         abstract: "Stores, reads and administers records through a crudd daemon.",
         discussion: """
+            Alone on a terminal it is a prompt for the same commands. Output that is longer than the screen goes to \
+            $PAGER (default: less -FRX).
+
             ITEM and PARAMS are JSON text, @FILE, or - (for ITEM also nothing) for standard input. Put -- before an ID \
             or ITEM that begins with a dash, unless it is a number at the end of the line.
 
@@ -55,12 +58,17 @@ struct Crudctl: AsyncParsableCommand {
         if let error = line.unknownCommand { refuse(line, error) }
         do {
             try line.checkEncoding()
+            if let options = line.optionsAlone, var prompt = Prompt(options: options) {
+                try await prompt.run()
+                exit(withError: nil)
+            }
             var command = try await asyncParseAsRoot(line.words)
             if var daemonCommand = command as? any DaemonCommand {
                 try await daemonCommand.run()
             } else {
                 try command.run()
             }
+            Pager.finish()
             exit(withError: nil)
         } catch let error as CRUDError {
             ErrorReport(error).print(asJSON: line.asksForJSON)
@@ -68,6 +76,7 @@ struct Crudctl: AsyncParsableCommand {
         } catch let error where exitCode(for: error) == .validationFailure {
             refuse(line, line.usageError(message(for: error)))
         } catch {
+            Pager.finish()
             exit(withError: error)
         }
     }

@@ -5,11 +5,21 @@ import CRUDWire
 extension CompletionKind {
     /// The names of the collections that the daemon lists; none if it does not reply.
     static let collections = CompletionKind.custom { words, _, _ in
-        await names(words) { try await $0.collections().map(\.name) }
+        await collectionNames(words)
     }
 
     /// The names of the backends that the daemon lists; none if it does not reply.
     static let backends = CompletionKind.custom { words, _, _ in
+        await backendNames(words)
+    }
+
+    /// The same for a line whose words may have `--socket`.
+    static func collectionNames(_ words: [String]) async -> [String] {
+        await names(words) { try await $0.collections().map(\.name) }
+    }
+
+    /// As above.
+    static func backendNames(_ words: [String]) async -> [String] {
         await names(words) { client in
             let result = ResultObject(try await client.call("backend.list", json: Array("{}".utf8)))
             return (result?.elements("backends") ?? []).compactMap { ResultObject(Array($0))?.string("name") }

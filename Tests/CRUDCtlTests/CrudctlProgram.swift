@@ -23,7 +23,8 @@ enum CrudctlProgram {
         return run.screen
     }
 
-    /// Runs a program on a terminal until it exits. What it prints has to be less than a terminal's queue holds.
+    /// Runs a program on a terminal until it exits, without a pager unless `environment` names one. What it prints has
+    /// to be less than a terminal's queue holds.
     static func terminal(
         _ command: [String], columns: UInt16, rows: UInt16 = 50, typing: String = "",
         environment: [String: String] = [:]
@@ -36,7 +37,8 @@ enum CrudctlProgram {
             throw Failure.system("write")
         }
         let process = try ChildProcess(
-            command[0], Array(command.dropFirst()), environment: environment,
+            command[0], Array(command.dropFirst()),
+            environment: ["PAGER": ""].merging(environment) { $1 },
             descriptors: (0..<3).map { (terminal.number, $0) })
         let status = try process.waitForExit()
         // All of its output is in the terminal's queue now.

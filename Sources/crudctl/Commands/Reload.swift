@@ -40,6 +40,8 @@ struct Reload: DaemonCommand {
             let result = try await client.call("daemon.reload", json: params.bytes)
             try show(result, list: "changes")
             guard move, !detach else { return nil as CRUDError? }
+            // The moves may take long: what has changed is shown before they are followed.
+            Pager.finish()
             var following = MoveFollowing(ResultObject(result)?.strings("moves") ?? [], client)
             return try await following.run()
         }

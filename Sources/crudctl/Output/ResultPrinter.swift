@@ -26,8 +26,8 @@ struct ResultPrinter {
     var output: OutputBuffer {
         switch format {
         // A table has its own escapes, and bold headings.
-        case .table: OutputBuffer(StandardOutput.writeComposed)
-        case .json, .ndjson, .yaml: OutputBuffer(StandardOutput.write)
+        case .table: OutputBuffer { try StandardOutput.page($0, isComposed: true) }
+        case .json, .ndjson, .yaml: OutputBuffer { try StandardOutput.page($0, isComposed: false) }
         }
     }
 

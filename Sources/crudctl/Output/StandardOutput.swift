@@ -17,6 +17,17 @@ enum StandardOutput {
         try writeComposed(visible)
     }
 
+    /// Writes a result, by a pager where it is longer than the screen.
+    ///
+    /// - Parameter isComposed: whether it may steer a terminal, as what others have made in it has been escaped.
+    /// - Throws: as ``write(_:)``.
+    static func page(_ bytes: [UInt8], isComposed: Bool) throws {
+        guard isTerminal else { return try writeComposed(bytes) }
+        var visible: [UInt8] = []
+        if isComposed { visible = bytes } else { visible.appendVisible(bytes.span, keepsLines: true) }
+        try Pager.write(visible)
+    }
+
     /// Writes text that may steer a terminal: whoever has composed it has escaped what others have made.
     ///
     /// - Throws: as ``write(_:)``.
@@ -54,6 +65,7 @@ enum StandardError {
 
     /// Writes text that may steer a terminal.
     static func writeComposed(_ text: String) {
+        Pager.finish()
         // There is no other place to report a failure of this.
         _ = FileOutput.write(text.utf8, to: STDERR_FILENO)
     }

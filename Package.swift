@@ -38,8 +38,8 @@ func adapter(_ name: String, _ folder: String, _ dependencies: [Target.Dependenc
 }
 
 /// A test target under `Tests`.
-func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-    .testTarget(name: name, dependencies: dependencies, swiftSettings: settings)
+func tests(_ name: String, _ dependencies: [Target.Dependency], exclude: [String] = []) -> Target {
+    .testTarget(name: name, dependencies: dependencies, exclude: exclude, swiftSettings: settings)
 }
 
 let nio: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")

@@ -48,6 +48,21 @@ import Testing
         }
     }
 
+    /// A drop does not wait for searches: where the plugin fails because of it that is no failure of the daemon.
+    @Test func aSearchOfADroppedCollectionIsUnavailable() throws {
+        let (test, _, clients) = try opened()
+        try test.write(.put("a", "1"), in: clients.stored)
+        let task = SearchTask(.all(.count), in: clients.stored) { _ in }
+        let (failure, damage) = (CRUDError(.internalError, "no such table"), CRUDError(.corrupt, "damaged"))
+        task.beginSlice()
+        #expect(task.failure(of: failure).code == .internalError)
+        let name = clients.stored.name
+        try test.backend.perform(within: .seconds(30)) { $0.closeCollection(named: name) }
+        #expect(task.failure(of: failure).code == .unavailable && task.failure(of: damage).code == .corrupt)
+        try test.write(.put("a", "1"), in: clients.stored)
+        #expect(clients.stored.isOpen && task.failure(of: failure).code == .unavailable, "it is another one")
+    }
+
     @Test(arguments: [[], [.concurrentReads]] as [Plugin.Capabilities])
     func findsMatchingRecords(capabilities: Plugin.Capabilities) throws {
         let (test, _, clients) = try opened(capabilities: capabilities)

@@ -31,6 +31,7 @@ package final class SearchTask: ReadTask, @unchecked Sendable {
     /// - Parameter child: the child that the plugin runs in, if it does.
     override func advance(with reader: SnapshotReader, child: Child?, _ failures: FailureReporter) -> Bool {
         defer { reader.releaseSnapshot() }
+        beginSlice()
         do throws(CRUDError) {
             let execution = if let execution { execution } else { try begin(child, failures) }
             self.execution = execution
@@ -41,7 +42,7 @@ package final class SearchTask: ReadTask, @unchecked Sendable {
             guard try execution.advance(with: reader, isAbandoned: { [self] in isAbandoned }) else { return false }
             finish(execution, failures)
         } catch {
-            failure = error
+            failure = failure(of: error)
         }
         return true
     }

@@ -21,6 +21,7 @@ package final class SizeTask: ReadTask, @unchecked Sendable {
 
     override func advance(with reader: SnapshotReader, child: Child?, _ failures: FailureReporter) -> Bool {
         defer { reader.releaseSnapshot() }
+        beginSlice()
         do throws(CRUDError) {
             count = try reader.count(RecordScan(.id), of: collection, isAbandoned: { isAbandoned })
             let sample = SizeSample()
@@ -31,7 +32,7 @@ package final class SizeTask: ReadTask, @unchecked Sendable {
             isEstimate = sample.records > 0 && sample.records < count
             bytes = isEstimate ? Int(Double(sample.bytes) / Double(sample.records) * Double(count)) : sample.bytes
         } catch {
-            failure = error
+            failure = failure(of: error)
         }
         return true
     }

@@ -41,5 +41,17 @@ import Testing
         #expect(change.covers(Self.name("ax")) && change.covers(Self.name("xb")) && !change.covers(Self.name("x")))
         #expect(try Self.change([("a*", "main")], [("a*", "other")]).covers(Self.name("ax")))
         #expect(try Self.change([("a*", "main")], []).covers(Self.name("ax")))
+        #expect(try Self.change([("a*", "main"), ("*", "main")], [("*", "main")]).globs.map(\.text) == ["a*"])
+    }
+
+    /// Names that only other globs match are none of it.
+    @Test func oneGlobOfMany() throws {
+        let (first, last) = (("*", "main"), ("b*", "main"))
+        for (former, next) in [
+            ([("a*", "main")], [("a*", "other")]), ([], [("a*", "main")]), ([("a*", "main")], []),
+        ] {
+            let change = try Self.change([first] + former + [last], [first] + next + [last])
+            #expect(change.covers(Self.name("ax")) && !change.covers(Self.name("bx")) && !change.covers(Self.name("x")))
+        }
     }
 }

@@ -176,6 +176,34 @@ import Testing
         #expect(table.visits <= 10)
     }
 
+    /// A reload of a pattern's line looks at the collections that the pattern matches.
+    @Test func aChangedPatternVisitsWhatItMatches() throws {
+        let all = try backends("main", "other")
+        let clients = clients(all)
+        func rules(_ backend: String, _ indexes: [String] = []) throws -> CollectionRules {
+            try CollectionRules([CollectionRule("*"), CollectionRule("few *", backend: backend, indexes: indexes)])
+        }
+        var former = try rules("main")
+        for backend in all { backend.follow(former) }
+        var table = CollectionTable(rules: former, clients: clients)
+        let many = try (0..<500).map { try #require(find("many \($0)", in: &table)) }
+        let few = try (0..<3).map { try #require(find("few \($0)", in: &table)) }
+        for next in [try rules("main", ["n"]), try rules("other")] {
+            let visits = (table: table.visits, backend: all[0].visitsOfCollections)
+            for backend in all { backend.follow(next) }
+            #expect(few[0].stored.layout.indexPaths.isEmpty == (next.rules[1].indexes.isEmpty))
+            _ = table.quiesce(.changed(backends: [], from: former, to: next, names: []))
+            #expect(few.allSatisfy(\.isQuiesced) && !many.contains(where: \.isQuiesced))
+            table.serve(rules: next, clients: clients)
+            #expect(few.filter(\.isQuiesced).isEmpty)
+            // Each is quiesced, served again, and covered by the change.
+            #expect(table.visits - visits.table <= 9)
+            #expect(all[0].visitsOfCollections - visits.backend <= 3)
+            former = next
+        }
+        #expect(few.allSatisfy { $0.client === clients[1] } && many.allSatisfy { $0.client === clients[0] })
+    }
+
     /// A collection that no rule maps any more is forgotten, and one behind it in the table is found.
     @Test func whatNoRuleMapsIsForgotten() throws {
         let clients = clients(try backends("main"))

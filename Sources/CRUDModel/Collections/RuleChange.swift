@@ -2,7 +2,8 @@
 package struct RuleChange: Sendable {
     /// The names whose own rules differ.
     package let names: Set<[UInt8]>
-    /// The globs whose rules differ, or all of them where their order differs, which decides between two that match.
+    /// The globs whose rules differ, or all of them where the order of those that both have differs, which decides
+    /// between two that match.
     package let globs: [CollectionPattern]
 
     package init(from former: CollectionRules, to next: CollectionRules) {
@@ -12,9 +13,19 @@ package struct RuleChange: Sendable {
             names.insert(name)
         }
         self.names = names.union(old.keys)
-        let (oldGlobs, newGlobs) = (former.byGlob, next.byGlob)
-        let isAlike = oldGlobs.elementsEqual(newGlobs) { $0.pattern == $1.pattern && $0.isAlike($1) }
-        globs = isAlike ? [] : (oldGlobs + newGlobs).map(\.pattern)
+        globs = Self.changedGlobs(from: former.globs, to: next.globs)
+    }
+
+    private static func changedGlobs(
+        from former: [CollectionRule], to next: [CollectionRule]
+    ) -> [CollectionPattern] {
+        let old = Dictionary(former.map { ($0.pattern.text, $0) }) { first, _ in first }
+        let new = Dictionary(next.map { ($0.pattern.text, $0) }) { first, _ in first }
+        let isOrderAlike = former.lazy.map(\.pattern.text).filter { new[$0] != nil }
+            .elementsEqual(next.lazy.map(\.pattern.text).filter { old[$0] != nil })
+        guard isOrderAlike else { return (former + next).map(\.pattern) }
+        let changed = former.filter { new[$0.pattern.text]?.isAlike($0) != true }
+        return (changed + next.filter { old[$0.pattern.text] == nil }).map(\.pattern)
     }
 
     package var isEmpty: Bool { names.isEmpty && globs.isEmpty }
@@ -36,7 +47,7 @@ extension CollectionRules {
         return Dictionary(named) { first, _ in first }
     }
 
-    fileprivate var byGlob: [CollectionRule] { rules.filter(\.pattern.isGlob) }
+    fileprivate var globs: [CollectionRule] { rules.filter(\.pattern.isGlob) }
 }
 
 extension CollectionRule {

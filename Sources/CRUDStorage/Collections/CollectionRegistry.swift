@@ -58,7 +58,8 @@ final class CollectionRegistry: Sendable {
             if let change, change.globs.isEmpty {
                 known = change.names.flatMap(state.collections(named:))
             } else {
-                known = state.entries.values.compactMap(\.collection)
+                let concerned = change.map { change in state.entries.filter { change.covers($0.key.name) } }
+                known = (concerned ?? state.entries).values.compactMap(\.collection)
             }
             state.visits += known.count
             return known

@@ -92,7 +92,9 @@ package struct CollectionTable {
         self.quiesced = quiesced
         var concerned = quiesced.backends
         // Where names say which are concerned, no other collection is looked at.
-        let candidates = quiesced.names.map { names in names.compactMap { known($0.span) } } ?? slots.compactMap(\.self)
+        let candidates =
+            quiesced.names.map { names in names.compactMap { known($0.span) } }
+            ?? quiesced.candidates(of: slots.compactMap(\.self))
         visits += candidates.count
         for collection in candidates where quiesced.covers(collection) {
             add(waiting: collection)
@@ -109,9 +111,12 @@ package struct CollectionTable {
         self.clients = Self.byName(clients)
         let isAlike = former.count == clients.count && clients.allSatisfy { former[$0.backend.name] === $0 }
         let concerned = endWaiting()
-        if isAlike, change.globs.isEmpty {
-            let named = change.names.compactMap { known($0.span) }
-            if (concerned + named).allSatisfy({ follow($0) }) { return }
+        if isAlike {
+            let changed =
+                change.globs.isEmpty
+                ? change.names.compactMap { known($0.span) }
+                : slots.compactMap(\.self).filter { change.covers($0.name) }
+            if (concerned + changed).allSatisfy({ follow($0) }) { return }
         }
         refill(with: slots.compactMap(\.self).filter { follow($0) }, size: slots.count)
     }

@@ -27,6 +27,13 @@ package enum QuiescedCollections: Sendable {
         }
     }
 
+    /// Those, of all collections, that it may cover.
+    func candidates(of all: [Collection]) -> [Collection] {
+        guard case .changed(let backends, let former, let rules, let names) = self, backends.isEmpty else { return all }
+        let change = RuleChange(from: former, to: rules)
+        return all.filter { change.covers($0.name) || names.contains($0.name) }
+    }
+
     func covers(_ collection: Collection) -> Bool {
         let name = collection.name
         switch self {

@@ -8,6 +8,7 @@ struct Bench: ParsableCommand {
         abstract: "Measures crudd, Redis or an echo over a Unix socket.",
         subcommands: [
             LoadCommand.self, FollowCommand.self, MoveCommand.self, IndexCommand.self, ExpireCommand.self,
-            EchoCommand.self, StartCommand.self, ValueCommand.self, ReportCommand.self, CompareCommand.self,
+            CollectionsCommand.self, EchoCommand.self, StartCommand.self, ValueCommand.self, ReportCommand.self,
+            CompareCommand.self,
         ])
 }

@@ -11,6 +11,7 @@ enum Finding: Codable {
     case build(Build)
     case expiration(Expiration)
     case cached(Cached)
+    case crowd(Crowd)
     case note(Note)
 
     /// One run of one workload.
@@ -113,6 +114,18 @@ enum Finding: Codable {
         var residentBytes: Int
     }
 
+    /// What is done to one collection of many.
+    struct Crowd: Codable {
+        var collections: Int
+        /// Medians.
+        var dropMilliseconds: Double
+        var reloadMilliseconds: Double
+        /// From the daemon's exec to its READY=1.
+        var readyMilliseconds: [Double]
+        /// By how much the daemon's resident memory has grown meanwhile.
+        var grownKiB: Int
+    }
+
     /// A circumstance of the measurement.
     struct Note: Codable {
         var name: String
@@ -124,7 +137,7 @@ enum Finding: Codable {
     }
 
     private enum Kind: String, Codable {
-        case measurement, start, size, scan, following, move, build, expiration, cached, note
+        case measurement, start, size, scan, following, move, build, expiration, cached, crowd, note
     }
 
     init(from decoder: any Decoder) throws {
@@ -138,6 +151,7 @@ enum Finding: Codable {
         case .build: self = .build(try Build(from: decoder))
         case .expiration: self = .expiration(try Expiration(from: decoder))
         case .cached: self = .cached(try Cached(from: decoder))
+        case .crowd: self = .crowd(try Crowd(from: decoder))
         case .note: self = .note(try Note(from: decoder))
         }
     }
@@ -172,6 +186,9 @@ enum Finding: Codable {
         case .cached(let cached):
             try container.encode(Kind.cached, forKey: .kind)
             try cached.encode(to: encoder)
+        case .crowd(let crowd):
+            try container.encode(Kind.crowd, forKey: .kind)
+            try crowd.encode(to: encoder)
         case .note(let note):
             try container.encode(Kind.note, forKey: .kind)
             try note.encode(to: encoder)

@@ -119,6 +119,12 @@ struct Promise {
     static let movedPerSecond = 20_000.0
     /// Until all of a million expired records are deleted.
     static let removalSeconds = 60.0
+    /// By how much longer a drop, or a reload of one line, may take with 10 000 collections than with 100.
+    static let crowdRatio = 2.0
+    /// By how many collections there are.
+    static let readyMillisecondsByCollections = [10: 15.0, 10_000: 150.0]
+    /// By how much resident memory may grow in a thousand drops and reloads.
+    static let crowdGrownMiB = 4.0
     static let bytesPerCachedRecord = 400.0
     /// By target.
     static let scannedPerSecond = ["crudd": 2_000_000.0, "isolated": 1_000_000.0, "logged": 2_000_000.0]

@@ -65,6 +65,7 @@ struct Report {
     private var longRuns: [Finding.Measurement] = []
     private var kills = KillReport()
     private var experiments = ExperimentReport()
+    private var crowds = CrowdReport()
     private var starts: [Finding.Start] = []
     private var sizes: [Finding.Size] = []
     private var scans: [Finding.Scan] = []
@@ -87,6 +88,7 @@ struct Report {
             case .build(let build): experiments.add(build)
             case .expiration(let expiration): experiments.add(expiration)
             case .cached(let cached): caches.append(cached)
+            case .crowd(let crowd): crowds.add(crowd)
             case .note(let note): notes.append(note)
             }
         }
@@ -99,7 +101,7 @@ struct Report {
     }
 
     var markdown: String {
-        [title, figures, promises, others, experiments.markdown, longRun, kills.markdown]
+        [title, figures, promises, others, experiments.markdown, crowds.markdown, longRun, kills.markdown]
             .filter { !$0.isEmpty }.joined(separator: "\n\n")
     }
 

@@ -189,3 +189,22 @@ expiry_round() {
     clients "${beside[@]}" --disturbed
     wait "$removal"
 }
+
+# Each number of collections has a daemon of its own.
+start_collections() { :; }
+collections_round() {
+    local count name
+    for count in 10 100 10000; do
+        name=collections-$1-$count
+        configure "$name" <<END
+limits: {collections: 20000}
+backends:
+  main: {plugin: sqlite, options: {path: $work/$name/main.sqlite}}
+collections:
+  "*": {backend: main}
+  changed: {backend: main}
+END
+        "$bench" collections --count "$count" --socket "$work/$name.sock" --notify-socket "$work/notify.sock" \
+            --file "$work/$name.yaml" "$build/crudd" --config "$work/$name.yaml" 2>>"$work/$name.log" >>"$lines"
+    done
+}

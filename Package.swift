@@ -176,7 +176,8 @@ let package = Package(
                 "CRUDThreads", "CRUDJSON", "CRUDModel", "CRUDPluginABI", "CRUDTestSupport", "CLinux", logging,
             ]),
         tests(
-            "CRUDPlacementTests", ["CRUDPlacement", "CRUDStorage", "CRUDModel", "CRUDJSON", "CRUDTestSupport"]),
+            "CRUDPlacementTests",
+            ["CRUDPlacement", "CRUDStorage", "CRUDModel", "CRUDJSON", "CRUDTestSupport", logging]),
         .target(
             name: "ScriptedDaemon", dependencies: ["CRUDTestSupport", "CLinux"], path: "Tests/ScriptedDaemon",
             swiftSettings: settings),

@@ -46,9 +46,8 @@ import Testing
         #expect(try client.create("k", "1", "1").result != nil)
         let usual = try Self.administer(daemon, "n", from: "main", to: "other")
 
-        let backends = try client.call("backend.list").result?["backends"]?.elements
-        let pid = try #require(backends?.first { $0["name"]?.string == "kid" }?["pid"]?.integer)
-        #expect(kill(pid_t(pid), SIGSTOP) == 0)
+        let pid = try Self.childPID(client)
+        #expect(kill(pid, SIGSTOP) == 0)
         try client.sendFrame(Connection.request("record.update", Connection.params("k", "1", item: "2"), id: "7"))
         try client.sendFrame(Connection.request("record.query", #"{"collection":"k"}"#, id: "8"))
         // The daemon has passed them on once it has replied to a third one.
@@ -59,8 +58,52 @@ import Testing
         #expect(beside < usual * 4 + .seconds(5), "\(beside) in place of \(usual)")
         #expect(try !client.hasSomethingToRead(), "the child has replied")
 
-        #expect(kill(pid_t(pid), SIGCONT) == 0)
+        #expect(kill(pid, SIGCONT) == 0)
         #expect(try client.receive().error == nil)
         #expect(try client.receive().error == nil)
+    }
+
+    /// A hung child keeps the executor of changes from a drop until its client has got an error: then nothing is
+    /// dropped later.
+    @Test func aDropThatTimedOutIsNotExecuted() throws {
+        var configuration = Self.configuration()
+        configuration.limits = "request_timeout: 1s"
+        let daemon = try Daemon(configuration)
+        let client = try daemon.connect()
+        for name in ["a", "b", "k"] { #expect(try client.create(name, "1", #"{"n":1}"#).result != nil) }
+        let pid = try Self.childPID(client)
+        #expect(kill(pid, SIGSTOP) == 0)
+        defer { kill(pid, SIGCONT) }
+        try client.sendFrame(Connection.request("record.update", Connection.params("k", "1", item: "2"), id: "7"))
+        #expect(try daemon.connect().isUsable())
+
+        var changed = Self.configuration()
+        changed.limits = configuration.limits
+        changed.collections.replace("k: {backend: kid}", with: "k: {backend: kid, indexes: [n]}")
+        try daemon.installation.configure(changed)
+        let administrator = try daemon.connect()
+        try administrator.sendFrame(Connection.request("daemon.reload", "{}", id: "1"))
+        // The daemon executes them in the order in which they come.
+        try administrator.sendFrame(Connection.request("collection.drop", #"{"collection":"a"}"#, id: "2"))
+        var replies = [try administrator.receive()]
+        if replies[0].id.integer == 1 { replies.append(try administrator.receive()) }
+        let drop = try #require(replies.first { $0.id.integer == 2 })
+        #expect(drop.error?.name == "unavailable", "\(drop)")
+
+        #expect(kill(pid, SIGCONT) == 0)
+        if replies.count == 1 { _ = try administrator.receive() }
+        // Whatever is still to be executed comes before this.
+        let deadline = Deadline()
+        let other = try daemon.connect()
+        while try other.call("collection.drop", #"{"collection":"b"}"#).result?["dropped"]?.boolean != true {
+            try #require(!deadline.hasPassed)
+        }
+        #expect(try other.item("a", "1") == #"{"n":1}"#)
+        #expect(try daemon.stop() == .exited(0))
+    }
+
+    private static func childPID(_ connection: Connection) throws -> pid_t {
+        let backends = try connection.call("backend.list").result?["backends"]?.elements
+        return pid_t(try #require(backends?.first { $0["name"]?.string == "kid" }?["pid"]?.integer))
     }
 }

@@ -2,9 +2,9 @@ import Synchronization
 
 /// Counts the commits of a backend, so that a reader can tell whether its snapshot lacks one.
 ///
-/// With several readers that clients read from at once the count is odd while a write is in progress, which may be
-/// visible already though nobody has been told: no snapshot is kept then, so that no reader shows what another does not
-/// show yet.
+/// With several readers that clients read from at once the count is odd while a write is in progress. A snapshot that
+/// begins then may contain the write, although its client has no reply yet and other readers do not show it. So no
+/// snapshot is kept while the count is odd.
 package final class CommitClock: Sendable {
     private let commits = Atomic<UInt64>(0)
     private let marksBeginning: Bool

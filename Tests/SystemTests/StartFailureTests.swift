@@ -77,7 +77,8 @@ import Testing
             BuildProducts.path(of: "crudd"), ["--config", daemon.installation.configurationFile], descriptors: [])
         let deadline = Deadline()
         while try !next.openFiles.contains(path) {
-            try #require(!deadline.hasPassed)
+            try #require(next.isRunning && !deadline.hasPassed)
+            usleep(1000)
         }
         lock = nil
         while (try? Connection(to: daemon.socketPath)) == nil {

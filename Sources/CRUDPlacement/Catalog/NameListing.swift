@@ -12,7 +12,7 @@ package struct NameListing: Sendable {
 
     private var pieces: [Piece] = []
     /// The version of the names of which it is.
-    package private(set) var version: UInt64?
+    private var version: UInt64?
     /// How many names have been looked at for it.
     package private(set) var visits = 0
 

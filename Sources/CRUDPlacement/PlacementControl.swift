@@ -86,13 +86,48 @@ package final class PlacementControl: Sendable {
     }
 
     /// Waits until it is known what is in the storages that rules name which are about to change, but no longer.
-    package func awaitSurveys(of rules: CollectionRules, before next: CollectionRules?, within timeout: Duration) {
-        let change = next.map { RuleChange(from: rules, to: $0) }
-        let names = Set(
-            rules.rules.filter { rule in change.map { $0.concerns(rule.pattern) } ?? true }.map(\.backend))
+    ///
+    /// - Returns: the names of the backends from which the change may take collections that are not known yet, sorted.
+    package func awaitSurveys(
+        of rules: CollectionRules, before next: CollectionRules, within timeout: Duration
+    ) -> [String] {
+        let change = RuleChange(from: rules, to: next)
+        let concerned = Set(rules.rules.filter { change.concerns($0.pattern) }.map(\.backend))
+        let backends = state.withLock { $0.backends }
         let deadline = ContinuousClock.now + timeout
-        for backend in state.withLock({ $0.backends }).values where names.contains(backend.name) {
-            backend.awaitSurvey(within: deadline - .now)
+        for name in concerned { backends[name]?.awaitSurvey(within: deadline - .now) }
+        return rules.backends(losingNamesBy: next).compactMap { backends[$0] }.filter(isUnsurveyed).map(\.name).sorted()
+    }
+
+    /// Waits until it is known what is in the storages that have not been surveyed since the catalog knows them, but no
+    /// longer.
+    ///
+    /// - Returns: the names of the backends of which it is not known then, sorted.
+    package func awaitFirstSurveys(within timeout: Duration) -> [String] {
+        let deadline = ContinuousClock.now + timeout
+        let unsurveyed = state.withLock { $0.backends }.values.filter(isUnsurveyed)
+        for backend in unsurveyed { backend.awaitSurvey(within: deadline - .now) }
+        return unsurveyed.filter(isUnsurveyed).map(\.name).sorted()
+    }
+
+    /// Waits until it is known what is in the storages, but no longer.
+    package func awaitSurveys(within timeout: Duration) {
+        let deadline = ContinuousClock.now + timeout
+        for backend in state.withLock({ $0.backends }).values { backend.awaitSurvey(within: deadline - .now) }
+    }
+
+    /// What is said of a backend whose storage has not been surveyed.
+    package static let unsurveyedText =
+        "it is not known yet which collections its storage has; until then a file that maps collections from it to "
+        + "another place is refused"
+
+    /// Whether a backend may have collections that the catalog lacks because it has not been surveyed since the catalog
+    /// knows it.
+    private func isUnsurveyed(_ backend: Backend) -> Bool {
+        switch (catalog.storage(of: backend.name), backend.storageIdentity) {
+        case (let known?, let identity): known.isUnsurveyed || identity.map { $0 != known.identity } ?? false
+        case (nil, let identity?): !identity.isEmpty
+        case (nil, nil): true
         }
     }
 
@@ -290,8 +325,8 @@ package final class PlacementControl: Sendable {
         }
         do throws(CatalogError) {
             let storage = self.backend(backend).flatMap(CatalogStorage.init(of:))
-            let isKnown = storage == nil || storage == catalog.storage(of: backend) ?? .forgotten
-            try catalog.commit(transitions, storages: isKnown ? [:] : [backend: storage ?? .forgotten])
+            let news = storage.flatMap { catalog.news(of: $0, of: backend) }
+            try catalog.commit(transitions, storages: news.map { [backend: $0] } ?? [:])
         } catch {
             noteDoubt(error)
             return error.error
@@ -304,15 +339,46 @@ package final class PlacementControl: Sendable {
         return nil
     }
 
+    /// Remembers that the catalog knows every collection of a backend that the file wants there; callable on any
+    /// thread.
+    ///
+    /// - Parameter names: of all collections that are in its storage.
+    /// - Returns: why that cannot be remembered now.
+    package func noteSurvey(of backend: String, _ names: [[UInt8]]) -> CRUDError? {
+        guard let storage = self.backend(backend).flatMap(CatalogStorage.init(of:)), !storage.isNothing,
+            catalog.news(of: storage, of: backend) != nil || catalog.storage(of: backend)?.isUnsurveyed == true
+        else { return nil }
+        do throws(CatalogError) {
+            try catalog.commit([], storages: [backend: storage])
+        } catch {
+            noteDoubt(error)
+            return error.error
+        }
+        let unnamed = names.filter { rule(for: $0) == nil && catalog.entry($0) == .none }
+        if !unnamed.isEmpty {
+            let shown = unnamed.prefix(Self.maximumShown).map(quoted).joined(separator: ", ")
+            let omitted = unnamed.count - Self.maximumShown
+            logger.warning(
+                """
+                backend \(backend): no rule of the configuration names these collections, which its storage has: \
+                \(shown)\(omitted > 0 ? " and \(omitted) more" : "")
+                """)
+        }
+        return nil
+    }
+
+    /// How many collections that no rule names a line of the log shows.
+    private static let maximumShown = 10
+
     /// Remembers the storage of a backend, which may have been opened later than its configuration was recorded;
     /// callable on any thread.
     package func noteStorage(of name: String) {
         executor.enqueue { [self] in
             guard let storage = backend(name).flatMap(CatalogStorage.init(of:)),
-                storage != catalog.storage(of: name) ?? .forgotten
+                let news = catalog.news(of: storage, of: name)
             else { return }
             do throws(CatalogError) {
-                try catalog.commit([], storages: [name: storage])
+                try catalog.commit([], storages: [name: news])
             } catch {
                 logger.warning("cannot remember which storage backend \(name) has: \(error.error.message)")
                 noteDoubt(error)

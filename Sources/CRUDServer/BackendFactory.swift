@@ -44,7 +44,8 @@ struct BackendFactory: Sendable {
             },
             adoption: Adoption(
                 format: { [control] name in control.formatToAdopt(name, in: definition.name) },
-                adopt: { [control] found in control.adopt(found, in: definition.name) }))
+                adopt: { [control] found in control.adopt(found, in: definition.name) },
+                isComplete: { [control] names in control.noteSurvey(of: definition.name, names) }))
     }
 
     /// The storage of a backend in which the catalog has collections; nil: it has none there, or does not know it yet.

@@ -15,8 +15,11 @@ package struct Daemon {
     private let logger: Logger
     private let reloader: Reloader
 
-    /// How long the first requests wait until it is known what is in the storages; for one that takes longer they do
-    /// not.
+    /// How long the start takes until it is known what is in storages that the catalog does not know, as when it was
+    /// lost. For one that takes longer the daemon serves, and refuses to map collections elsewhere.
+    private static let firstSurveyTimeout = Duration.seconds(10)
+    /// How long the first requests wait for what other programs may have made in storages that the catalog knows; for
+    /// one that takes longer they do not.
     private static let surveyTimeout = Duration.milliseconds(100)
 
     /// - Parameter load: reads the configuration; called again at each reload.
@@ -241,14 +244,18 @@ package struct Daemon {
             if let interval { try watchdog.start(every: interval) }
             defer { watchdog.stop() }
             shutdown.serving(mailboxes)
+            service.followPlacements()
+            // What is not known when the daemon says that it serves might be orphaned by the next start.
+            for name in service.control.awaitFirstSurveys(within: Self.firstSurveyTimeout) {
+                logger.warning("backend \(name): \(PlacementControl.unsurveyedText)")
+            }
             manager.ready(service.summary)
             logger.notice("crudd \(CRUDVersion.current) is ready")
             let fixed = FixedSettings(
                 socket: listening.isOwn ? configuration.socket : nil, stateDirectory: configuration.stateDirectory,
                 loops: configuration.loops)
-            service.followPlacements()
             service.control.keepAll()
-            service.control.awaitSurveys(of: service.rules, before: nil, within: Self.surveyTimeout)
+            service.control.awaitSurveys(within: Self.surveyTimeout)
             try reloader.start(service, mailboxes, fixed: fixed)
             try inspector.start(LoopGroup(mailboxes))
             try service.audit.start(logger)

@@ -107,7 +107,7 @@ struct OpenedBackends {
         for backend in backends {
             let known = catalog.storage(of: backend.name)
             let found = CatalogStorage(of: backend) ?? (replaced.contains(backend.name) ? .forgotten : known)
-            if let found, found != known ?? .forgotten { storages[backend.name] = found }
+            if let news = found.flatMap({ catalog.news(of: $0, of: backend.name) }) { storages[backend.name] = news }
         }
         return storages
     }

@@ -25,12 +25,14 @@ import Testing
             try catalog.set("clients", Placement(.resident(.other), originals: [.main]))
             try catalog.commit([], storages: ["main": .init("b", at: "/b\""), "other": .init("c")])
             try catalog.commit([], storages: ["other": .forgotten])
+            try catalog.commit([], storages: ["third": .init("d", isUnsurveyed: true)])
         }
         let again = try state.open()
         #expect(again.entries.count == placements.count)
         #expect(again.placement("clients") == Placement(.resident(.other), originals: [.main]))
         for (name, placement) in placements where name != "clients" { #expect(again.placement(name) == placement) }
         #expect(again.storage(of: "main") == .init("b", at: "/b\"") && again.storage(of: "other") == nil)
+        #expect(again.storage(of: "third") == .init("d", isUnsurveyed: true))
         #expect(Files.status(state.file)?.st_mode == S_IFREG | 0o600)
     }
 

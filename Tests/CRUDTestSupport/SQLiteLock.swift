@@ -1,21 +1,29 @@
 import Glibc
 
-/// A transaction of another program that writes to a SQLite database: whoever else wants to write has to wait.
+/// A transaction of another program that writes to a SQLite database: others that want to write have to wait.
 package final class SQLiteLock {
     private let process: ChildProcess
 
     /// Begins the transaction.
-    package init(of path: String) throws {
+    ///
+    /// - Parameter isExclusive: whether others cannot even open the database. None may have it open.
+    package init(of path: String, isExclusive: Bool = false) throws {
         let directory = try TemporaryDirectory()
         let program = """
             import sqlite3, sys, signal
             database = sqlite3.connect(sys.argv[1], timeout=20, isolation_level=None)
-            database.execute("BEGIN IMMEDIATE")
+            if sys.argv[3] == "exclusive":
+                database.execute("PRAGMA locking_mode = EXCLUSIVE")
+                database.execute("BEGIN EXCLUSIVE")
+                database.execute("CREATE TABLE held (x)")
+            else:
+                database.execute("BEGIN IMMEDIATE")
             open(sys.argv[2], "w").close()
             signal.pause()
             """
         let mark = "\(directory.path)/locked"
-        process = try ChildProcess("/usr/bin/python3", ["-c", program, path, mark], descriptors: [])
+        let kind = isExclusive ? "exclusive" : ""
+        process = try ChildProcess("/usr/bin/python3", ["-c", program, path, mark, kind], descriptors: [])
         let deadline = Deadline()
         while !Files.exists(mark) {
             guard try !deadline.hasPassed && process.isRunning else { throw Failure("\(path) cannot be locked") }

@@ -141,6 +141,17 @@ package final class Catalog: Sendable {
     /// The storage that a backend has; nil: none is known, or it has no identity.
     package func storage(of backend: String) -> CatalogStorage? { state.withLock { $0.storages[backend] } }
 
+    /// What is to be remembered of the storage that a backend has: one that the catalog does not know is unsurveyed.
+    ///
+    /// - Returns: nil where the catalog knows it.
+    package func news(of storage: CatalogStorage, of backend: String) -> CatalogStorage? {
+        let known = self.storage(of: backend) ?? .forgotten
+        guard known.identity != storage.identity || known.location != storage.location else { return nil }
+        var news = storage
+        news.isUnsurveyed = !storage.isNothing && (known.isUnsurveyed || known.identity != storage.identity)
+        return news
+    }
+
     /// The entries of the collections of which a backend has something, be it copies or what is to be removed.
     package func entries(in backend: String) -> [[UInt8]: Entry] {
         entries.filter { $0.value.placement.uses(backend) }
@@ -191,8 +202,8 @@ package final class Catalog: Sendable {
                         if let refusal = refusal(of: [name], by: creator) { return refusal }
                         placement.owner = creator?.uid
                     }
-                    let isKnown = storage == nil || storage == self.storage(of: place.backend) ?? .forgotten
-                    let storages = isKnown ? [:] : [place.backend: storage ?? .forgotten]
+                    let news = storage.flatMap { self.news(of: $0, of: place.backend) }
+                    let storages = news.map { [place.backend: $0] } ?? [:]
                     try commit([Transition(name, from: entry, to: placement)], storages, to: file)
                     return nil
                 }

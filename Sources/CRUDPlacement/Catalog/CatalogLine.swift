@@ -6,7 +6,7 @@ import CRUDModel
 ///
 ///     first  = {"catalog":2}
 ///     record = {"collections":[entry,…]?,"storages":{BACKEND:storage}?}
-///     storage = {"identity":I,"at":LOCATION?} | {}                         the storage is forgotten
+///     storage = {"identity":I,"at":LOCATION?,"unsurveyed":true?} | {}      the storage is forgotten
 ///     entry  = {"name":N}                                                  the entry ends
 ///            | {"name":N,"state":S,"at":place?,"to":place?,"originals":[place,…]?,"obsolete":[place,…]?,
 ///                "owner":UID?}
@@ -39,6 +39,7 @@ enum CatalogLine {
                             if storage.isNothing { return }
                             object.member("identity", storage.identity)
                             if let location = storage.location { object.member("at", location) }
+                            if storage.isUnsurveyed { object.member("unsurveyed", true) }
                         }
                     }
                 }

@@ -44,10 +44,11 @@ struct CatalogReader {
 
     private static func storage(_ members: Members) throws(UnknownText) -> CatalogStorage {
         if members.keys.isEmpty { return .forgotten }
-        guard members.keys.isSubset(of: ["identity", "at"]), let identity = members.string("identity"),
-            !identity.isEmpty
+        guard members.keys.isSubset(of: ["identity", "at", "unsurveyed"]), let identity = members.string("identity"),
+            !identity.isEmpty, [nil, "true"].contains(members.numbers["unsurveyed"])
         else { throw UnknownText() }
-        return CatalogStorage(identity, at: members.string("at"))
+        return CatalogStorage(
+            identity, at: members.string("at"), isUnsurveyed: members.numbers["unsurveyed"] != nil)
     }
 
     private static func collection(_ entry: Members) throws(UnknownText) -> (name: [UInt8], placement: Placement) {

@@ -7,10 +7,13 @@ package struct CatalogStorage: Equatable, Sendable {
     package var identity: String
     /// Where the configuration said that it is, for messages; nil where an option of the plugin does not say it.
     package var location: String?
+    /// Whether it may have collections that the catalog lacks: it has not been surveyed since the catalog knows it.
+    package var isUnsurveyed = false
 
-    package init(_ identity: String, at location: String? = nil) {
+    package init(_ identity: String, at location: String? = nil, isUnsurveyed: Bool = false) {
         self.identity = identity
         self.location = location
+        self.isUnsurveyed = isUnsurveyed
     }
 
     /// - Returns: nil where the backend has not opened its storage yet.

@@ -131,6 +131,25 @@ extension CollectionRules {
         return found
     }
 
+    /// The backends in which there may be a collection that other rules want elsewhere, or nowhere, whatever it is
+    /// called.
+    func backends(losingNamesBy other: CollectionRules) -> Set<String> {
+        let (former, next) = (placements, other.placements)
+        var changed = rules.filter { next[$0.pattern.text] != $0.place }
+        // A glob that is new, or stands elsewhere, may take names from each that was there.
+        let globs = rules.filter(\.pattern.isGlob)
+        let otherGlobs = other.rules.filter(\.pattern.isGlob)
+        if globs.map(\.pattern) != otherGlobs.map(\.pattern) { changed += globs }
+        let lost = changed.filter { rule in
+            rule.pattern.isGlob || other.rule(for: rule.pattern.literal.span)?.place != rule.place
+        }
+        // A new rule of one name takes that name from the glob that had it.
+        let taken = other.rules.filter { !$0.pattern.isGlob && former[$0.pattern.text] == nil }.compactMap { rule in
+            self.rule(for: rule.pattern.literal.span).flatMap { $0.place == rule.place ? nil : $0 }
+        }
+        return Set((lost + taken).map(\.backend))
+    }
+
     private var placements: [String: CollectionPlace] {
         Dictionary(rules.map { ($0.pattern.text, $0.place) }) { first, _ in first }
     }

@@ -61,9 +61,13 @@ final class Reload: PlacementChange {
             control: current.control, cache: current.cache, quotas: current.quotas, loopCount: current.loopCount,
             logger: current.logger)
         backendPlan = BackendPlan(from: current, to: configuration, plugins)
-        // What has only just been found is not to be orphaned.
-        current.control.awaitSurveys(
+        // What has only just been found is not to be orphaned, nor what has not been found yet.
+        let unsurveyed = current.control.awaitSurveys(
             of: current.rules, before: configuration.collections, within: Self.surveyTimeout)
+        if let name = unsurveyed.first, !options.force {
+            throw ReloadRefusal(
+                unavailable: "backend \(name): \(PlacementControl.unsurveyedText), but with --force")
+        }
         plan = try Self.plan(from: current, to: configuration, options)
     }
 

@@ -16,6 +16,8 @@ final class StorageSurvey: BackgroundWork {
     private let adoption: Adoption
     private var pending: [[UInt8]] = []
     private var found: [(name: [UInt8], format: CollectionRule.Format)] = []
+    /// Everything that the storage has, where all of it is being surveyed.
+    private var listed: [[UInt8]]?
     private var nextStep = MonotonicTime.now
 
     private static let stepDuration = Duration.milliseconds(2)
@@ -31,7 +33,7 @@ final class StorageSurvey: BackgroundWork {
     }
 
     var timeUntilDue: Duration? {
-        guard requests.isWaiting || !pending.isEmpty || !found.isEmpty else { return nil }
+        guard requests.isWaiting || !pending.isEmpty || !found.isEmpty || listed != nil else { return nil }
         return max(.zero, nextStep - MonotonicTime.now)
     }
 
@@ -43,15 +45,13 @@ final class StorageSurvey: BackgroundWork {
             while found.count < Self.maximumFound, MonotonicTime.now - begin < Self.stepDuration,
                 let name = pending.last
             {
-                if let format = adoption.format(name), try storage.probe(name, format) != nil {
-                    found.append((name, format))
-                }
+                if let format = adoption.format(name), try has(name, format) { found.append((name, format)) }
                 pending.removeLast()
             }
             if pending.isEmpty || found.count >= Self.maximumFound {
                 if !found.isEmpty, let error = adoption.adopt(found) { throw error }
                 found = []
-                if pending.isEmpty { requests.end() }
+                if pending.isEmpty { try end() }
             }
             nextStep = MonotonicTime.now + (MonotonicTime.now - begin)
         } catch {
@@ -61,13 +61,31 @@ final class StorageSurvey: BackgroundWork {
         }
     }
 
+    /// A collection that cannot be opened is there all the same: the others must not wait for it for ever.
+    private func has(_ name: [UInt8], _ format: CollectionRule.Format) throws(CRUDError) -> Bool {
+        do throws(CRUDError) {
+            return try storage.probe(name, format) != nil
+        } catch {
+            guard [.corrupt, .internalError, .unsupported].contains(error.code) else { throw error }
+            return true
+        }
+    }
+
+    private func end() throws(CRUDError) {
+        if let names = listed, let error = adoption.isComplete(names) { throw error }
+        listed = nil
+        requests.end()
+    }
+
     private func list() throws(CRUDError) {
         switch requests.take() {
         case .none: break
         case .names(let names): pending += names.filter { adoption.format($0) != nil }
         case .all:
             do throws(CRUDError) {
-                pending = try storage.collectionNames().filter { adoption.format($0) != nil }
+                let names = try storage.collectionNames()
+                listed = names
+                pending = names.filter { adoption.format($0) != nil }
             } catch {
                 requests.ask(.all)
                 throw error
@@ -85,13 +103,19 @@ package struct Adoption: Sendable {
     ///
     /// Returns why that is not possible now.
     let adopt: @Sendable ([(name: [UInt8], format: CollectionRule.Format)]) -> CRUDError?
+    /// Records that of the collections in the storage, which these are, all that are wanted there are known.
+    ///
+    /// Returns why that is not possible now.
+    let isComplete: @Sendable (_ names: [[UInt8]]) -> CRUDError?
 
     package init(
         format: @escaping @Sendable (_ name: [UInt8]) -> CollectionRule.Format?,
-        adopt: @escaping @Sendable ([(name: [UInt8], format: CollectionRule.Format)]) -> CRUDError?
+        adopt: @escaping @Sendable ([(name: [UInt8], format: CollectionRule.Format)]) -> CRUDError?,
+        isComplete: @escaping @Sendable (_ names: [[UInt8]]) -> CRUDError?
     ) {
         self.format = format
         self.adopt = adopt
+        self.isComplete = isComplete
     }
 }
 

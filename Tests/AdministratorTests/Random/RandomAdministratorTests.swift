@@ -7,7 +7,7 @@ import Testing
 ///
 /// `CRUDD_ADMINISTRATOR_SECONDS` says how long (50), `CRUDD_ADMINISTRATOR_ACTIONS` how often at most (500, or as often
 /// as there is time for if the seconds are given), `CRUDD_ADMINISTRATOR_SEED` as what, and
-/// `CRUDD_ADMINISTRATOR_WITHOUT` names actions that are left out, or none. With `CRUDD_ADMINISTRATOR_TRACE` all actions
+/// `CRUDD_ADMINISTRATOR_WITHOUT` names actions that are left out. With `CRUDD_ADMINISTRATOR_TRACE` all actions
 /// are printed. `CRUDD_PRODUCTS` names the folder of other programs to be tested. What fails prints the seed, the
 /// actions that concern the collection, and where the files are.
 @Suite struct RandomAdministratorTests {
@@ -40,12 +40,8 @@ import Testing
     private static func number(_ name: String) -> Int? { variable(name).flatMap { Int($0) } }
 
     private static var excluded: Set<String> {
-        Set((variable("WITHOUT") ?? known).split(separator: ",").map(String.init))
+        Set((variable("WITHOUT") ?? "").split(separator: ",").map(String.init))
     }
-
-    /// What is left out unless something else is: a start waits a tenth of a second for what a storage has, so that one
-    /// with a mistyped name may be accepted right after the catalog was lost.
-    private static let known = "loseCatalog"
 
     /// What is needed to understand a failure; the files are copied to where they stay.
     private static func report(_ error: any Error, _ administrator: Administrator) throws -> String {

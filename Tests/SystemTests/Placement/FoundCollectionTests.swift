@@ -30,12 +30,13 @@ import Testing
         try connection.call("collection.list").result?["collections"]?.elements?.compactMap { $0["name"]?.string } ?? []
     }
 
-    private static func awaitAll(_ connection: Connection) throws {
+    private static func awaitAll(_ connection: Connection, beside others: [String] = []) throws {
+        let all = (names + ["g"] + others).sorted()
         let deadline = Deadline()
-        while try list(connection).count < names.count + 1 {
+        while try list(connection).count < all.count {
             try #require(!deadline.hasPassed, "not all are listed")
         }
-        #expect(try list(connection) == (names + ["g"]).sorted())
+        #expect(try list(connection) == all)
     }
 
     @Test func areListedWithoutBeingUsed() throws {
@@ -54,6 +55,84 @@ import Testing
         for name in ["found 7", "found 299", "g"] {
             #expect(daemon.log.contains("collection \(name) has 1 record"), "\(name)")
         }
+        #expect(try daemon.stop() == .exited(0))
+    }
+
+    /// A daemon that says that it serves knows what its storages have: a start with a mistyped name is refused however
+    /// soon it follows.
+    @Test func areProtectedFromTheNextStart() throws {
+        let installation = try Self.installation()
+        try Daemon(on: installation).kill()
+        try installation.configure(Self.configuration("\"h*\": {backend: main}\n\"g\": {backend: files}"))
+        let outcome = try installation.startInVain()
+        #expect(outcome.status == .exited(78))
+        for name in ["found 0", "found 42", "found 299"] {
+            #expect(outcome.errors.contains("collection \(name) has 1 record"), "\(name)")
+        }
+    }
+
+    /// A storage that is not available after the catalog was lost: what it has is not orphaned by what is changed
+    /// before that is known.
+    @Test func areProtectedBeforeTheyAreFound() throws {
+        let installation = try Self.installation()
+        let lock = try SQLiteLock(of: "\(installation.path)/main.sqlite", isExclusive: true)
+        let daemon = try Daemon(on: installation)
+        #expect(daemon.log.contains("backend main: it is not known yet which collections its storage has"))
+        let connection = try daemon.connect()
+        for rules in [
+            "\"f*\": {backend: files}\ng: {backend: files}", "g: {backend: files}",
+            "\(Self.rules)\n\"found 1\": {backend: files}",
+        ] {
+            try installation.configure(Self.configuration(rules))
+            for params in ["{}", #"{"move":true}"#] {
+                let reply = try connection.call("daemon.reload", params)
+                #expect(reply.error?.name == "unavailable", "\(reply)")
+                #expect(reply.error?.message.contains("backend main: it is not known yet") == true, "\(reply)")
+            }
+        }
+        // What concerns another backend, or no place, is none of that.
+        try installation.configure(
+            Self.configuration("\"f*\": {backend: main, indexes: [n]}\nh: {backend: files}\ng: {backend: files}"))
+        #expect(try connection.call("daemon.reload").result != nil)
+
+        try lock.end()
+        try Self.awaitAll(connection, beside: ["h"])
+        try installation.configure(Self.configuration("\"f*\": {backend: files}\n\"g\": {backend: files}"))
+        let deadline = Deadline()
+        var reply = try connection.call("daemon.reload")
+        while reply.error?.name == "unavailable" {
+            try #require(!deadline.hasPassed, "\(reply)")
+            reply = try connection.call("daemon.reload")
+        }
+        #expect(reply.error?.message.contains("collection found 0 has 1 record") == true, "\(reply)")
+        #expect(try daemon.stop() == .exited(0))
+    }
+
+    /// By force it is done before.
+    @Test func areLeftByForceBeforeTheyAreFound() throws {
+        let installation = try Self.installation()
+        let lock = try SQLiteLock(of: "\(installation.path)/main.sqlite", isExclusive: true)
+        let daemon = try Daemon(on: installation)
+        try installation.configure(Self.configuration("g: {backend: files}"))
+        #expect(try daemon.connect().call("daemon.reload", #"{"force":true}"#).result != nil)
+        try lock.end()
+        #expect(try daemon.stop() == .exited(0))
+    }
+
+    /// A mistyped name at the first start after the catalog was lost: nothing tells that it is one, but the log does.
+    @Test func whatNoRuleNamesIsSaidOnce() throws {
+        let installation = try Self.installation()
+        let text = "backend files: no rule of the configuration names these collections, which its storage has: "
+        try installation.configure(Self.configuration("\"f*\": {backend: main}\nh: {backend: files}"))
+        for _ in 0..<2 {
+            let daemon = try Daemon(on: installation)
+            #expect(daemon.log.split(separator: "\n").count { $0.contains(text) && $0.contains("g") } == 1)
+            #expect(!daemon.log.contains("backend main: no rule"))
+            #expect(try daemon.stop() == .exited(0))
+        }
+        try installation.configure(Self.configuration(Self.rules))
+        let daemon = try Daemon(on: installation)
+        try Self.awaitAll(daemon.connect())
         #expect(try daemon.stop() == .exited(0))
     }
 

@@ -126,7 +126,13 @@ import Testing
         ]
         for (backend, text) in advice {
             let params = Self.params(directory, backend: backend)
-            let error = try #require(try connection.call("backend.backup", params).error)
+            var error = try #require(try connection.call("backend.backup", params).error)
+            // A child that is not ready yet is not available.
+            let deadline = Deadline()
+            while error.name == "unavailable", !deadline.hasPassed {
+                usleep(20_000)
+                error = try #require(try connection.call("backend.backup", params).error)
+            }
             #expect(error.name == "unsupported" && error.message.contains(text), "\(error.message)")
         }
         #expect(try Files.names(in: directory) == [])

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Whether nobody reads what is written to a stream: what other threads ask that work for its peer.
+/// Whether the peer of a stream has closed it in both directions; threads that work for that peer read it.
 package final class HangUp: Sendable {
     private let state = Atomic(false)
 

@@ -133,7 +133,7 @@ protocol ScanMeter {
 
 extension Work: ScanMeter {}
 
-/// Nobody asks a scan to stop.
+/// For a scan that is not stopped.
 struct Unmetered: ScanMeter {
     static var stride: Int { .max }
     @inline(__always)

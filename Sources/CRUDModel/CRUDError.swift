@@ -103,7 +103,7 @@ extension CRUDError: CustomStringConvertible {
 }
 
 extension CRUDError {
-    /// An evaluation has been stopped, for nobody waits for it any more, or no longer than it may take here. No client
-    /// sees it.
+    /// An evaluation has been stopped: its result is not wanted any more, or it takes longer than it may here. It is
+    /// not sent to clients.
     package static let stopped = CRUDError(.timedOut, "the work was stopped")
 }

@@ -45,7 +45,7 @@ final class LongResult: QueueItem, @unchecked Sendable {
 
     /// - Parameters:
     ///   - maximumBytes: how long an item may be.
-    ///   - isAbandoned: whether nobody waits for the result any more; called on the thread.
+    ///   - isAbandoned: whether the result is not wanted any more; called on the thread.
     ///   - reply: replies with the result; called on the loop.
     ///   - deliver: called on the thread.
     init(

@@ -260,7 +260,7 @@ final class Session: StreamHandler {
     /// Whether anybody may read a reply.
     var isWanted: Bool { state.stream?.isHungUp == false }
 
-    /// The same for other threads; nil where nobody does.
+    /// The same for other threads; nil where the connection has been closed.
     var hangUp: HangUp? { state.stream?.hangUp }
 
     /// Appends a response to the session's output, or to those of a batch array.

@@ -45,7 +45,7 @@ enum Pager {
         state.withLock { state in
             switch state {
             case .gathering(let gathered):
-                // Whoever reads the rest is told of the failure by that.
+                // Standard output has been closed: there is nothing that could be told, or to whom.
                 if !gathered.isEmpty { try? StandardOutput.writeComposed(gathered) }
             case .piping(let pipe, let program):
                 close(pipe)

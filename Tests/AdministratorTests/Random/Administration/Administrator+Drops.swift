@@ -43,8 +43,8 @@ extension Administrator {
     /// its child hangs.
     func dropBesideFault() throws {
         let name = oneOf(names)
-        let destinations = ["main", "other", "kid"].filter { backend in
-            backend != served[name]?.backend && !(leftovers[name] ?? []).contains { $0.backend == backend }
+        let destinations = ["main", "other", "kid"].filter {
+            $0 != served[name]?.backend && !mayHaveRecords(of: name, in: $0)
         }
         guard !destinations.isEmpty else { return try drop(name, #","moved":true"#, killing: nil) }
         let place = Place(oneOf(destinations), oneOf(Layout.formats))

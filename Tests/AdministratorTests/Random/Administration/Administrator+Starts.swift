@@ -50,7 +50,9 @@ extension Administrator {
         let removals = try reply(to: "daemon.status").result?["removals"]?.elements ?? []
         guard isAtRest, removals.isEmpty else { return }
         try end(gracefully: happens(oneIn: 2))
+        // No drop will remove these.
         for (name, places) in leftovers { forgotten[name, default: []].formUnion(places) }
+        leftovers = [:]
         let state = "\(installation.path)/state"
         for name in try Files.names(in: state) where name.hasSuffix(".jsonl") { Files.remove("\(state)/\(name)") }
         try startInForce()

@@ -3,7 +3,8 @@ import CSQLite
 
 // The keys of an index stand in a column `crudd_key_NUMBER` of the collection's table and in a SQLite index on that
 // column and the id, and the table `crudd_indexes` says which number belongs to which property path. A number is used
-// once: SQLite removes no column without visiting every row, so the column of a removed index stays behind, unused.
+// once: SQLite removes no column without visiting every row, so the column of a removed index stays behind, unused; the
+// next change of a small table's indexes removes it.
 //
 // In that column NULL stands for a record that nobody has looked at since the index was made, an empty blob for one
 // that is known to have no key. The SQLite index holds all but the former, so that it is empty when it is made, and
@@ -35,8 +36,8 @@ extension Catalog {
         guard numbers.allSatisfy({ names.contains("crudd_index_\($0)") }),
             names.contains(expiryIndex(collection.number))
         else { return nil }
-        // A table that never had an index never had a trigger.
-        if numbers.isEmpty, try !hasHadIndexes(collection) { return [] }
+        // Without a column of keys there is no trigger, which SQLite finds by reading the text of all tables.
+        if numbers.isEmpty, try keyColumns(of: collection).isEmpty { return [] }
         let triggers = Self.triggers(of: collection, Set(numbers))
         for trigger in triggers where try !has(trigger, on: collection) { return nil }
         return numbers
@@ -52,7 +53,8 @@ extension Catalog {
         let table = quotedIdentifier(collection.tableName)
         var kept: [Index] = []
         let names = try indexNames(of: collection)
-        for index in try indexes(of: collection) {
+        let former = try indexes(of: collection)
+        for index in former {
             // Somebody may have dropped the SQLite index, and what was written since has no entry in it.
             let isComplete = names.contains("crudd_index_\(index.number)")
             if isComplete, paths.contains(where: { $0.utf8.elementsEqual(index.path.utf8) }) {
@@ -65,6 +67,10 @@ extension Catalog {
                     """)
             }
         }
+        for trigger in Self.triggers(of: collection, []) {
+            try connection.execute("DROP TRIGGER IF EXISTS \(trigger.name)")
+        }
+        try dropLeftColumns(of: collection, former)
         var numbers: [Int64] = []
         for path in paths {
             if let index = kept.first(where: { $0.path.utf8.elementsEqual(path.utf8) }) {
@@ -74,7 +80,6 @@ extension Catalog {
             }
         }
         for trigger in Self.triggers(of: collection, Set(numbers)) {
-            try connection.execute("DROP TRIGGER IF EXISTS \(trigger.name)")
             if let sql = trigger.sql { try connection.execute(sql) }
         }
         if keepsSequences { try keepHistory(of: collection) } else { try dropHistory(of: collection.number) }
@@ -138,6 +143,33 @@ extension Catalog {
         return number
     }
 
+    // A table of which SQLite rewrites all in some milliseconds.
+    private static let maximumRewrittenRows = 1000
+    private static let maximumRewrittenLength = 4096
+
+    /// Removes the columns of indexes that earlier changes have removed, where that is quickly done.
+    ///
+    /// - Parameter former: the indexes until now, whose columns may still be read.
+    private func dropLeftColumns(of collection: SQLiteCollection, _ former: [Index]) throws(StorageFailure) {
+        let used = Set(former.map { keyColumn($0.number) })
+        let left = try keyColumns(of: collection).filter { !used.contains($0) }
+        if left.isEmpty { return }
+        let table = quotedIdentifier(collection.tableName)
+        let isLong = "WHERE length(item) > \(Self.maximumRewrittenLength)"
+        for rest in ["LIMIT 1 OFFSET \(Self.maximumRewrittenRows)", "\(isLong) LIMIT 1"]
+        where try connection.integer("SELECT 1 FROM \(table) \(rest)") != nil {
+            return
+        }
+        for column in left {
+            do throws(StorageFailure) {
+                try connection.execute("ALTER TABLE \(table) DROP COLUMN \(column)")
+            } catch {
+                // Something of the administrator's names the column.
+                guard sqlite3_errcode(connection.handle) == SQLITE_ERROR else { throw error }
+            }
+        }
+    }
+
     private func indexes(of collection: SQLiteCollection) throws(StorageFailure) -> [Index] {
         var indexes: [Index] = []
         try connection.query("SELECT number, path FROM crudd_indexes WHERE collection = \(collection.number)") {
@@ -155,13 +187,13 @@ extension Catalog {
         return names
     }
 
-    /// Whether the collection ever had an index of properties: the columns stay behind.
-    private func hasHadIndexes(_ collection: SQLiteCollection) throws(StorageFailure) -> Bool {
-        var hasKeys = false
+    /// The columns of all indexes that are and of some that have been.
+    private func keyColumns(of collection: SQLiteCollection) throws(StorageFailure) -> [String] {
+        var columns: [String] = []
         try connection.query("PRAGMA main.table_info(\(quotedIdentifier(collection.tableName)))") {
-            hasKeys = hasKeys || $0.text(1).hasPrefix("crudd_key_")
+            columns.append($0.text(1))
         }
-        return hasKeys
+        return columns.filter { $0.wholeMatch(of: /crudd_key_[0-9]+/) != nil }
     }
 
     /// Whether a trigger is there with its text; without one it must be missing.

@@ -12,6 +12,12 @@ package struct Peer: Sendable {
         self.supplementaryGroups = supplementaryGroups
     }
 
+    /// This process.
+    package static var own: Peer { Peer(user: geteuid(), group: getegid()) }
+
+    /// The name of its user; empty where the system has none.
+    package static var ownName: String { getpwuid(geteuid()).map { String(cString: $0.pointee.pw_name) } ?? "" }
+
     /// Whether this process may become another user.
     package static var canImpersonate: Bool { geteuid() == 0 }
 

@@ -166,6 +166,34 @@ import Testing
         #expect(try Inspector(path).rows("SELECT * FROM crudd_indexes") == [])
     }
 
+    /// SQLite allows a table 2000 columns, and each index has one.
+    @Test func changeMoreOftenThanATableHasColumns() throws {
+        let clients = try store.collection("clients")
+        try store.write([.put("1", "1")], to: clients)
+        for number in 0..<2100 {
+            let paths = number.isMultiple(of: 2) ? ["a"] : []
+            #expect(try store.collection("clients", indexes: paths) == clients)
+        }
+        let columns = "SELECT name FROM pragma_table_info('clients') WHERE name LIKE 'crudd%'"
+        #expect(try Inspector(path).rows(columns).count <= 1)
+    }
+
+    /// What takes long to remove, or is used by others, stays behind, and the index is made all the same.
+    @Test(arguments: ["many rows", "long item", "view"])
+    func columnsThatStay(of kind: String) throws {
+        let clients = try store.collection("clients", indexes: ["a"])
+        let long = kind == "long item" ? String(repeating: "1", count: 5000) : "1"
+        let rows = kind == "many rows" ? 1001 : 3
+        try store.write((0..<rows).map { .put("\($0)", long, keys: ["k"]) }, to: clients)
+        let inspector = try Inspector(path)
+        if kind == "view" { try inspector.execute("CREATE VIEW mine AS SELECT crudd_key_1 FROM clients") }
+        for paths in [[], ["b"], [], ["a"]] { _ = try store.collection("clients", indexes: paths) }
+        let columns = "SELECT name FROM pragma_table_info('clients') WHERE name LIKE 'crudd%' ORDER BY name"
+        let left = kind == "view" ? ["crudd_key_1", "crudd_key_3"] : ["crudd_key_1", "crudd_key_2", "crudd_key_3"]
+        #expect(try inspector.rows(columns).map { $0[0] } == left)
+        #expect(try store.reader().ids(clients, .unkeyed(0)).count == rows)
+    }
+
     @Test func tellAnyPathsApart() throws {
         let paths = ["a", "A", "é", "e\u{301}", "it's", #"x\.y"#, "x.y", #"quo"te"#, "new\nline", "", "a."]
         let clients = try store.collection("clients", indexes: paths)

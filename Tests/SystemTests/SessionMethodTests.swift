@@ -29,7 +29,7 @@ import Testing
         }
         let own = try #require(sessions.first)
         #expect(own["client"]?.string == "näme \u{7}")
-        #expect(own["uid"]?.integer == 0 && own["user"]?.string == "root")
+        #expect(own["uid"]?.integer == Int(Peer.own.user) && own["user"]?.string == Peer.ownName)
         #expect(own["requests"]?.integer == 2 && own["inflight"]?.integer == 1)
         #expect(sessions[1]["client"]?.string == "" && sessions[1]["inflight"]?.integer == 0)
         if Peer.canImpersonate { #expect(sessions[1]["user"]?.string == "nobody") }

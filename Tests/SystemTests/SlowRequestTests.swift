@@ -35,7 +35,7 @@ import Testing
             let names = entry.members?.map(\.name) ?? []
             #expect(names.prefix(7) == ["at", "method", "collection", "seconds", "waited", "uid", "client"])
             #expect(entry["at"]?.integer ?? 0 > 1_700_000_000_000)
-            #expect(entry["uid"]?.integer == 0)
+            #expect(entry["uid"]?.integer == Int(Peer.own.user))
             let (seconds, waited) = (Double(entry["seconds"]?.text ?? ""), Double(entry["waited"]?.text ?? ""))
             #expect(seconds ?? -1 > 0 && waited ?? -1 >= 0 && waited ?? 1 <= seconds ?? 0)
         }
@@ -48,7 +48,8 @@ import Testing
         #expect(try Self.entries(daemon, limit: 1).map { $0["method"]?.string } == ["daemon.slowLog"])
         let line = daemon.log.split(separator: "\n").first { $0.contains("record.query on collection \"slow\" took") }
         #expect(
-            line?.hasPrefix(#"<5>session 1 of uid 0, client "tests \u{1B}": record.query on collection "slow" "#)
+            line?.hasPrefix(
+                "<5>session 1 of uid \(Peer.own.user), client \"tests \u{1B}\": record.query on collection \"slow\" ")
                 == true)
         let end = "; sort: a, b DESC; 1 of 1 scanned records returned, no index, sorted by the daemon"
         #expect(line?.contains("s; sort: ") == true && line?.hasSuffix(end) == true, "\(line ?? "")")

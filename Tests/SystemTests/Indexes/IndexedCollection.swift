@@ -97,11 +97,18 @@ final class IndexedCollection {
         }
     }
 
-    func awaitIndexes() throws {
+    /// Waits for the end of all builds.
+    ///
+    /// - Returns: how many records have been looked at meanwhile.
+    @discardableResult
+    func awaitIndexes() throws -> Int {
         let deadline = Deadline()
+        var indexed = 0
         while case let progress = try progress(), !progress.isEmpty {
             try #require(!deadline.hasPassed, "\(progress)")
+            indexed = max(indexed, progress.map(\.indexed).max() ?? 0)
         }
+        return indexed
     }
 
     // MARK: Queries

@@ -40,6 +40,8 @@ extension Administrator {
         try startInForce()
     }
 
+    private static var mostForgotten: Int { 6 }
+
     /// The daemon has to find out anew where collections are. Where none is being moved that is where the file says.
     func loseCatalog() throws {
         try heal()
@@ -48,7 +50,9 @@ extension Administrator {
         let isAtRest = try whereabouts().allSatisfy { $1.destination == nil && layout.rules[$0]?.place == $1.place }
         // What is still being removed would be found, and be there again.
         let removals = try reply(to: "daemon.status").result?["removals"]?.elements ?? []
-        guard isAtRest, removals.isEmpty else { return }
+        // Moves need places: what is forgotten is removed where the collection is forced there, and dropped.
+        let isCrowded = names.contains { (forgotten[$0] ?? []).union(leftovers[$0] ?? []).count > Self.mostForgotten }
+        guard isAtRest, removals.isEmpty, !isCrowded else { return }
         try end(gracefully: happens(oneIn: 2))
         // No drop will remove these.
         for (name, places) in leftovers { forgotten[name, default: []].formUnion(places) }

@@ -1,9 +1,15 @@
+import CLinux
 import Glibc
 
 /// What a child is held to.
 enum Confinement {
+    /// From which length on memory is a mapping of its own, which the system gets back at once. The C library would
+    /// raise it with each long item that is freed, and keep the memory of later ones, in pieces, for each thread.
+    private static let mappedBytes: CInt = 256 << 10
+
     /// Sets the limits of this process, and leaves the daemon's working directory.
     static func apply(memoryBytes: rlim_t) {
+        mallopt(M_MMAP_THRESHOLD, mappedBytes)
         limit(RLIMIT_DATA, to: memoryBytes)
         // A core file would hold records.
         limit(RLIMIT_CORE, to: 0)

@@ -29,7 +29,7 @@ import Testing
         for method in ["backend.list", "daemon.status", "session.list", "daemon.metrics"] {
             #expect(try admin.call(method).result != nil, "it changes nothing")
         }
-        let who = "session 1 of uid \(Peer.own.user) (\(Peer.ownName)), client \"tests \u{1B}\": "
+        let who = "session 1 of uid \(Peer.own.user) (\(Peer.ownName)), client \"tests \\u{1B}\": "
         #expect(
             try Self.acts(of: daemon)
                 == [

@@ -159,7 +159,17 @@ import Testing
             }
         }
         #expect(try daemon.children == children)
+        // Long items are given back to the system, and not kept in pieces by each thread, as before.
+        for child in children {
+            #expect(try Self.dataKiB(of: child) < 100_000)
+        }
         #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
+    }
+
+    /// How much memory of its own a process has, as its limit counts it.
+    private static func dataKiB(of process: String) throws -> Int {
+        let status = String(decoding: try Files.read("/proc/\(process)/status"), as: UTF8.self)
+        return try #require(status.firstMatch(of: /VmData:\s*([0-9]+) kB/).flatMap { Int($0.1) })
     }
 
     /// Parts of long records are found by another thread than an event loop's.

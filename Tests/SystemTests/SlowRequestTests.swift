@@ -49,7 +49,7 @@ import Testing
         let line = daemon.log.split(separator: "\n").first { $0.contains("record.query on collection \"slow\" took") }
         #expect(
             line?.hasPrefix(
-                "<5>session 1 of uid \(Peer.own.user), client \"tests \u{1B}\": record.query on collection \"slow\" ")
+                "<5>session 1 of uid \(Peer.own.user), client \"tests \\u{1B}\": record.query on collection \"slow\" ")
                 == true)
         let end = "; sort: a, b DESC; 1 of 1 scanned records returned, no index, sorted by the daemon"
         #expect(line?.contains("s; sort: ") == true && line?.hasSuffix(end) == true, "\(line ?? "")")

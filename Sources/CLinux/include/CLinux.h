@@ -2,6 +2,7 @@
 #define CRUDD_CLINUX_H
 // Linux calls and constants that Swift's Glibc module lacks.
 
+#include <malloc.h>
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>

@@ -18,12 +18,12 @@ enum CollectionStatement: Hashable {
     case countExpired(Scan)
     /// So many records, and then the clock. Returns the ids of those that were stored, and whether they are new.
     case put(rows: Int, ifAbsent: Bool)
-    /// One record, the clock, and the expected revision if there is one. With a revision it returns how many were
-    /// changed and the revision that was there.
-    case update(ifRevision: Bool)
+    /// One record, the clock, and the expected revision if there is one. With a revision, and where that is to be
+    /// told, it returns how many were changed and the revision that was there when it began.
+    case update(ifRevision: Bool, tellsRevision: Bool)
     /// Id, clock and expected revision, likewise. One that is remembered has a sequence number behind these, and
     /// returns how many were removed even without a revision.
-    case remove(ifRevision: Bool, isRemembered: Bool)
+    case remove(ifRevision: Bool, tellsRevision: Bool, isRemembered: Bool)
     /// Clock, limit and, if they are remembered, the first sequence number: removes what has expired and returns the
     /// ids.
     case expire(isRemembered: Bool)
@@ -31,7 +31,8 @@ enum CollectionStatement: Hashable {
     case nextExpiry
     /// Id, clock, expected revision, keys; likewise.
     case setKeys
-    /// Id: revision and expiry of the record, which may stay as it is until the transaction ends.
+    /// Id: revision and expiry of the record. With locks it stays as it is until the transaction ends, and whether it
+    /// was locked follows; one that was not was there when the statement began, and was removed while it waited.
     case examine(locks: Bool)
     /// See ``IDLocks``: an array of numbers, an x before each exclusive lock, an s before each shared one.
     case lockIDs
@@ -76,9 +77,12 @@ enum CollectionStatement: Hashable {
         case .count(let scan): scan.count(scope, expiredOnly: false)
         case .countExpired(let scan): scan.count(scope, expiredOnly: true)
         case .put(let rows, let ifAbsent): Self.put(scope, rows: rows, ifAbsent: ifAbsent)
-        case .update(let ifRevision): Self.update(scope, ifRevision: ifRevision)
-        case .remove(let ifRevision, let isRemembered):
-            isRemembered ? Self.rememberedRemoval(scope, ifRevision: ifRevision) : Self.removal(scope, ifRevision)
+        case .update(let ifRevision, let tellsRevision):
+            Self.update(scope, ifRevision: ifRevision, tellsRevision: tellsRevision)
+        case .remove(let ifRevision, let tellsRevision, let isRemembered):
+            isRemembered
+                ? Self.rememberedRemoval(scope, ifRevision: ifRevision)
+                : Self.removal(scope, ifRevision: ifRevision, tellsRevision: tellsRevision)
         case .expire(let isRemembered): Self.expire(scope, isRemembered: isRemembered)
         case .nextExpiry:
             StatementDefinition(
@@ -92,12 +96,8 @@ enum CollectionStatement: Hashable {
                 UPDATE \(scope.table) AS r
                 SET \(scope.keyColumns.enumerated().map { "\($1) = $\($0 + 4)" }.joined(separator: ", "))
                 WHERE r.id = $1 AND \(Self.isThere("r.", by: 2))
-                """, scope, expected: 3, [.text, .int8], after: scope.indexes.map { _ in .bytea })
-        case .examine(let locks):
-            StatementDefinition(
-                sql: """
-                    SELECT revision, expires_at FROM \(scope.table) WHERE id = $1\(locks ? " FOR UPDATE" : "")
-                    """, parameters: [.text])
+                """, scope, expected: 3, [.text, .int8], tellsRevision: true, after: scope.indexes.map { _ in .bytea })
+        case .examine(let locks): Self.examine(scope, locks: locks)
         case .lockIDs:
             StatementDefinition(
                 sql: """
@@ -172,7 +172,9 @@ extension CollectionStatement {
             parameters: (0..<rows).flatMap { _ in types } + (ifAbsent ? [.int8] : []))
     }
 
-    private static func update(_ scope: StatementScope, ifRevision: Bool) -> StatementDefinition {
+    private static func update(
+        _ scope: StatementScope, ifRevision: Bool, tellsRevision: Bool
+    ) -> StatementDefinition {
         let columns = columns(scope)
         let assignments = columns.enumerated().dropFirst().map { "\($1) = $\($0 + 1)" }
         let clock = columns.count + 1
@@ -180,13 +182,27 @@ extension CollectionStatement {
             """
             UPDATE \(scope.table) AS r SET \(assignments.joined(separator: ", "))
             WHERE r.id = $1 AND \(isThere("r.", by: clock))
-            """, scope, expected: ifRevision ? clock + 1 : nil, types(scope) + [.int8], clock: clock)
+            """, scope, expected: ifRevision ? clock + 1 : nil, types(scope) + [.int8], tellsRevision: tellsRevision,
+            clock: clock)
     }
 
-    private static func removal(_ scope: StatementScope, _ ifRevision: Bool) -> StatementDefinition {
+    private static func removal(
+        _ scope: StatementScope, ifRevision: Bool, tellsRevision: Bool
+    ) -> StatementDefinition {
         changing(
             "DELETE FROM \(scope.table) AS r WHERE r.id = $1 AND \(isThere("r.", by: 2))", scope,
-            expected: ifRevision ? 3 : nil, [.text, .int8])
+            expected: ifRevision ? 3 : nil, [.text, .int8], tellsRevision: tellsRevision)
+    }
+
+    private static func examine(_ scope: StatementScope, locks: Bool) -> StatementDefinition {
+        let record = "SELECT revision, expires_at FROM \(scope.table) WHERE id = $1"
+        guard locks else { return StatementDefinition(sql: record, parameters: [.text]) }
+        return StatementDefinition(
+            sql: """
+                WITH locked AS (\(record) FOR UPDATE) SELECT revision, expires_at, true FROM locked
+                UNION ALL SELECT revision, expires_at, false FROM \(scope.table)
+                WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM locked)
+                """, parameters: [.text])
     }
 
     private static func rememberedRemoval(_ scope: StatementScope, ifRevision: Bool) -> StatementDefinition {
@@ -225,19 +241,20 @@ extension CollectionStatement {
             parameters: [.int8, .int8] + (isRemembered ? [.int8] : []))
     }
 
-    /// A statement that changes one record; with an expected revision it returns the one that was there, too.
+    /// A statement that changes one record; with an expected revision it tells the one that was there, too.
     private static func changing(
-        _ sql: String, _ scope: StatementScope, expected: Int?, _ types: [ServerType], after: [ServerType] = [],
-        clock: Int = 2
+        _ sql: String, _ scope: StatementScope, expected: Int?, _ types: [ServerType], tellsRevision: Bool,
+        after: [ServerType] = [], clock: Int = 2
     ) -> StatementDefinition {
-        guard let expected else { return StatementDefinition(sql: sql, parameters: types + after) }
+        guard expected != nil || tellsRevision else { return StatementDefinition(sql: sql, parameters: types + after) }
+        let condition = expected.map { " AND \(isRevision("r.", in: $0))" } ?? ""
         return StatementDefinition(
             sql: """
-                WITH changed AS (\(sql) AND \(isRevision("r.", in: expected)) RETURNING r.id)
+                WITH changed AS (\(sql)\(condition) RETURNING r.id)
                 SELECT (SELECT count(*) FROM changed), (SELECT revision FROM \(scope.table)
                 WHERE id = $1 AND \(isThere(by: clock)))
                 """,
-            parameters: types + [.text] + after)
+            parameters: types + (expected == nil ? [] : [.text]) + after)
     }
 }
 

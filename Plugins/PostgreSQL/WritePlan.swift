@@ -25,9 +25,11 @@ struct IDLocks {
     var isEmpty: Bool { locks.isEmpty }
 
     mutating func add(_ mutation: Mutation<PostgreSQLCollection>) {
+        let number = Self.number(mutation)
         switch (mutation.kind, mutation.precondition) {
-        case (.check, .absent): locks[Self.number(mutation)] = true
-        case (.put, .none), (.put, .absent): locks[Self.number(mutation), default: false] = false
+        case (.check, .absent): locks[number] = true
+        // One that a check needs stays exclusive.
+        case (.put, .none), (.put, .absent): locks[number] = locks[number] ?? false
         default: break
         }
     }
@@ -125,13 +127,15 @@ struct WritePlan {
                 Group(
                     collection: collection, layout: layout, ifAbsent: mutation.precondition == .absent,
                     positions: [position]))
-        case (.put, .present): add(.update(ifRevision: false), layout.scope, position)
-        case (.put, .revision): add(.update(ifRevision: true), layout.scope, position)
+        case (.put, .present), (.put, .revision):
+            let ifRevision = mutation.precondition == .revision
+            add(.update(ifRevision: ifRevision, tellsRevision: ifRevision || isShared), layout.scope, position)
         case (.remove, .none), (.remove, .present), (.remove, .revision):
-            let isRemembered = layout.keepsSequences && mutation.sequence != 0
+            let ifRevision = mutation.precondition == .revision
             add(
-                .remove(ifRevision: mutation.precondition == .revision, isRemembered: isRemembered), collection.scope,
-                position)
+                .remove(
+                    ifRevision: ifRevision, tellsRevision: ifRevision || isShared,
+                    isRemembered: layout.keepsSequences && mutation.sequence != 0), collection.scope, position)
         case (.setKeys, .revision) where !layout.scope.indexes.isEmpty: add(.setKeys, layout.scope, position)
         default: add(.examine(locks: isShared), collection.scope, position)
         }
@@ -182,11 +186,11 @@ extension WritePlan.Step {
         case .put(_, let ifAbsent):
             for position in positions { parameters.add(batch[position], scope) }
             if ifAbsent { parameters.add(batch.now) }
-        case .update(let ifRevision):
+        case .update(let ifRevision, _):
             parameters.add(first, scope)
             parameters.add(batch.now)
             if ifRevision { parameters.add(first.expected) }
-        case .remove(let ifRevision, let isRemembered):
+        case .remove(let ifRevision, _, let isRemembered):
             parameters.add(first.id)
             parameters.add(batch.now)
             if ifRevision { parameters.add(first.expected) }
@@ -217,14 +221,18 @@ extension WritePlan.Step {
         let position = positions[0]
         switch statement {
         case .put(_, let ifAbsent): return judgePuts(result, ifAbsent: ifAbsent, batch)
-        case .remove(ifRevision: false, isRemembered: true):
+        case .remove(ifRevision: false, _, isRemembered: true):
             return result.integer(0, 0) > 0
                 ? batch.applied(position, replacing: false) : batch.refused(position, .notFound)
-        case .update(ifRevision: false), .remove(ifRevision: false, isRemembered: false):
+        case .update(_, tellsRevision: false), .remove(_, tellsRevision: false, isRemembered: false):
             return result.affectedRows > 0
                 ? batch.applied(position, replacing: batch[position].kind == .put) : batch.refused(position, .notFound)
         case .update, .remove, .setKeys: return judgeConditional(result, batch, &overtaken)
-        case .examine:
+        case .examine(let locks):
+            if locks, result.rowCount > 0, result.integer(0, 2) == 0 {
+                overtaken.append(position)
+                return false
+            }
             let current = result.rowCount == 0 ? nil : (StoredRecord.known(result.bytes(0, 0)), result.integer(0, 1))
             return batch.permits(batch[position], at: position, current: current)
                 && batch.applied(position, replacing: false)
@@ -270,7 +278,7 @@ extension WritePlan.Step {
         if result.integer(0, 0) > 0 { return batch.applied(position, replacing: batch[position].kind == .put) }
         if result.isNull(0, 1) { return batch.refused(position, .notFound) }
         let current = StoredRecord.known(result.bytes(0, 1))
-        guard current.elementsEqual(batch[position].expected) else {
+        if batch[position].precondition == .revision, !current.elementsEqual(batch[position].expected) {
             return batch.mismatched(position, current: current)
         }
         overtaken.append(position)

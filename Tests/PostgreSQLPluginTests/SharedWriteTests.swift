@@ -1,0 +1,88 @@
+import CRUDPluginABI
+import CRUDPluginTesting
+import CRUDTestSupport
+import PluginTestSupport
+import Testing
+
+/// Writes of a schema that other daemons write as well.
+@Suite struct SharedWriteTests {
+    private let server: PostgreSQLServer
+    private let plugin: ExportedPlugin
+
+    init() throws {
+        server = try PostgreSQLServer.shared()
+        plugin = try ExportedPlugin("postgresql")
+    }
+
+    private func open(_ schema: String) throws -> PluginBackend {
+        try PluginBackend(
+            plugin, options: #"{"connection": "\#(server.connection)", "schema": "\#(schema)", "shared": true}"#)
+    }
+
+    private func run(_ sql: String) throws {
+        #expect(try server.query(sql) != nil, "\(sql)")
+    }
+
+    /// An atomic batch that finds a record absent, and creates it or one with the same lock, keeps others from creating
+    /// it.
+    @Test func checkOfAnAbsentRecordExcludesOthersThatCreateIt() throws {
+        let backend = try open("absent")
+        let collection = try backend.open("c")
+        try run(
+            """
+            CREATE TABLE absent.locks (mode text);
+            CREATE FUNCTION absent.note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                INSERT INTO absent.locks SELECT mode FROM pg_locks
+                WHERE locktype = 'advisory' AND pid = pg_backend_pid();
+                RETURN new;
+            END $$;
+            CREATE TRIGGER note BEFORE INSERT ON absent.c FOR EACH ROW EXECUTE FUNCTION absent.note()
+            """)
+        let outcomes = try backend.write(
+            [.check("a", if: .absent, in: collection), .put("a", "1", in: collection)], isAtomic: true)
+        #expect(outcomes == [.passed, .created])
+        #expect(try server.query("SELECT mode FROM absent.locks") == "ExclusiveLock")
+    }
+
+    /// A record that another transaction deletes and creates anew is there all the time.
+    @Test(arguments: ["update", "remove", "check", "another revision"])
+    func waitsForWhatIsDeletedAndCreated(operation: String) throws {
+        let schema = "anew \(operation)"
+        let backend = try open(schema)
+        let collection = try backend.open("c")
+        let table = #""\#(schema)".c"#
+        var outcomes: [PluginOutcome] = []
+        // A slow machine may have the session hold its lock for longer than anybody waits.
+        for _ in 0..<20 {
+            _ = try backend.write([.put("a", "1", revision: "r1", in: collection)])
+            let session = try ChildProcess(
+                "psql",
+                [
+                    "-X", "-q", "-d", server.connection, "-c",
+                    """
+                    BEGIN; DELETE FROM \(table) WHERE id = 'a';
+                    INSERT INTO \(table) (id, revision, item) VALUES ('a', 'r2', '2'); SELECT pg_sleep(0.3); COMMIT
+                    """,
+                ], descriptors: [])
+            let sleeping = "query LIKE '%DELETE FROM \(table)%' AND wait_event = 'PgSleep'"
+            let deadline = Deadline()
+            while try server.query("SELECT count(*) FROM pg_stat_activity WHERE \(sleeping)") != "1" {
+                try #require(!deadline.hasPassed)
+                guard try session.isRunning else { break }
+            }
+            switch operation {
+            case "update": outcomes = try backend.write([.put("a", "3", if: .present, in: collection)])
+            case "remove": outcomes = try backend.write([.remove("a", in: collection)])
+            case "check": outcomes = try backend.write([.check("a", if: .present, in: collection)], isAtomic: true)
+            default: outcomes = try backend.write([.check("a", if: .revision("r1"), in: collection)], isAtomic: true)
+            }
+            try session.waitForExit()
+            if outcomes != [.refused(CRUDD_UNAVAILABLE)] { break }
+        }
+        switch operation {
+        case "update": #expect(outcomes == [.replaced])
+        case "another revision": #expect(outcomes == [.mismatch(current: "r2")])
+        default: #expect(outcomes == [.passed])
+        }
+    }
+}

@@ -100,4 +100,46 @@ import Testing
             #expect(Set(names).isSubset(of: ["revision_mismatch", "record_exists"]), "round \(round): \(replies)")
         }
     }
+
+    /// Of single writes and atomic batches that are executed at once at three daemons some order explains the replies
+    /// and what they leave.
+    @Test func outcomesAreThoseOfAnOrder() throws {
+        let daemons = try Self.daemons(3, "order")
+        let connections = try (0..<6).map { try daemons[$0 % 3].connect() }
+        let seed = getenv("CRUDD_SHARED_SEED").flatMap { UInt64(String(cString: $0)) } ?? .random(in: 0 ... .max)
+        var generator = SeededGenerator(seed: seed)
+        for round in 0..<5 * Self.rounds {
+            var first = ConcurrentRecords(round: "\(round)", states: Array(repeating: nil, count: 4))
+            for record in 0..<4 where Bool.random(using: &generator) {
+                let isOver = Int.random(in: 0..<4, using: &generator) == 0
+                let reply = try connections[0].call(
+                    "record.create",
+                    Connection.params(
+                        first.collection(record), first.id(record), item: #"{"n":0}"#,
+                        more: isOver ? ["ttl": "0.001"] : [:]))
+                let revision = try #require(reply.result?["revision"]?.string, "\(reply)")
+                if !isOver { first.states[record] = .init(revision: revision, number: 0) }
+            }
+            Glibc.usleep(2000)
+            let writes = connections.indices.map { ConcurrentWrite(first, number: 1000 * ($0 + 1), by: &generator) }
+            for (connection, write) in zip(connections, writes) { try connection.sendFrame(write.text(first)) }
+            let replies = try connections.map { try $0.receive() }
+            for daemon in connections.prefix(3) {
+                var last = first
+                for record in 0..<4 {
+                    let reply = try daemon.read(first.collection(record), first.id(record))
+                    last.states[record] = reply.result.flatMap { result in
+                        guard let revision = result["revision"]?.string, let number = result["item"]?["n"]?.integer
+                        else { return nil }
+                        return .init(revision: revision, number: number)
+                    }
+                }
+                let isExplained = first.order(Array(zip(writes, replies)), leaving: last)
+                #expect(
+                    isExplained,
+                    "seed \(seed), round \(round): \(writes.map { $0.text(first) }) \(replies) \(first) \(last)")
+                guard isExplained else { return }
+            }
+        }
+    }
 }

@@ -28,8 +28,11 @@ struct AtomicCommit {
     private let storage: OpenStorage
     /// The records that mutations have touched so far; nil in it: removed.
     private var records: [RecordKey: CurrentRecordReader.Record?] = [:]
-    /// Those that mutations depend on, by position, as far as they have been read.
+    /// Those that mutations depend on, as far as they have been read: each once, as mutations of one record are to find
+    /// the same. By the position at which it was read, which ``readings`` tells.
     private var known: [CurrentRecordReader.Record??] = []
+    /// For each record the position of the mutation by which it is read: one that needs its item, if there is one.
+    private var readings: [RecordKey: Int] = [:]
     /// What transformations have made, by the position of their mutation.
     private var resolved: [Int: ResolvedPut] = [:]
     private var attempt = 1
@@ -117,8 +120,23 @@ struct AtomicCommit {
         hasPaused = false
         transformedBytes = 0
         firstByte = batch.byteCount
-        known = needsDryRun ? storage.currentRecords(of: batch.pluginMutations) : []
+        readings.removeAll()
+        if needsDryRun { read() }
         position = 0
+    }
+
+    private mutating func read() {
+        for (position, mutation) in batch.mutations.enumerated() {
+            let key = RecordKey(mutation, in: batch)
+            guard let first = readings[key] else {
+                readings[key] = position
+                continue
+            }
+            if batch.mutations[first].transformation == nil, mutation.transformation != nil { readings[key] = position }
+        }
+        let positions = Set(readings.values)
+        known = storage.currentRecords(
+            of: batch.pluginMutations.enumerated().map { positions.contains($0) ? $1 : nil })
     }
 
     /// Another write has come between.
@@ -188,8 +206,10 @@ struct AtomicCommit {
         } else if let touched = records[key] {
             record = touched
         } else {
-            record = try storage.currentRecord(of: mutation, in: batch, known[position])
-            revisions.append((position, record?.revision))
+            let reading = readings[key] ?? position
+            record = try storage.currentRecord(of: batch.mutations[reading], in: batch, known[reading])
+            records[key] = .some(record)
+            revisions.append((reading, record?.revision))
         }
         if let refusal = mutation.refusal(current: record?.revision, in: batch) { return .fails(refusal) }
         switch mutation.kind {

@@ -108,15 +108,23 @@ package final class SnapshotReader {
 
     /// Reads records by id; each that exists goes to the sink.
     ///
+    /// - Parameters:
+    ///   - ids: of the records.
+    ///   - collection: where they are.
+    ///   - withItems: whether the items are wanted, too.
+    ///   - toWrite: whether the next write of the backend stores them, on condition that they are still what is read,
+    ///     which has failed before.
+    ///   - sink: gets them.
     /// - Throws: `unavailable`, `corrupt`, `internal_error`.
     package func read(
-        _ ids: Span<crudd_bytes>, in collection: any PluginCollection, withItems: Bool = true, into sink: any ReadSink
+        _ ids: Span<crudd_bytes>, in collection: any PluginCollection, withItems: Bool = true, toWrite: Bool = false,
+        into sink: any ReadSink
     ) throws(CRUDError) {
         guard let handle = collection.handle else { return }
         state.sink = sink
         defer { state.sink = nil }
         try ids.withUnsafeBufferPointer { ids throws(CRUDError) in
-            try read(handle, ids.baseAddress, ids.count, withItems: withItems)
+            try read(handle, ids.baseAddress, ids.count, withItems: withItems, toWrite: toWrite)
         }
     }
 
@@ -136,10 +144,12 @@ package final class SnapshotReader {
     }
 
     private func read(
-        _ collection: OpaquePointer, _ ids: UnsafePointer<crudd_bytes>?, _ count: Int, withItems: Bool
+        _ collection: OpaquePointer, _ ids: UnsafePointer<crudd_bytes>?, _ count: Int, withItems: Bool,
+        toWrite: Bool = false
     ) throws(CRUDError) {
         renew()
-        request.pointee.flags = withItems ? 0 : UInt32(CRUDD_READ_WITHOUT_ITEMS)
+        request.pointee.flags =
+            (withItems ? 0 : UInt32(CRUDD_READ_WITHOUT_ITEMS)) | (toWrite ? UInt32(CRUDD_READ_TO_WRITE) : 0)
         request.pointee.collection = collection
         request.pointee.ids = ids
         request.pointee.count = count

@@ -14,6 +14,10 @@ public struct ReadRequest: ~Copyable, CallRequest {
     @inlinable public var count: Int { request.count }
     /// Whether the items are wanted, not just what else there is of a record.
     @inlinable public var wantsItems: Bool { request.flags & UInt32(CRUDD_READ_WITHOUT_ITEMS) == 0 }
+    /// A hint: the next write of the backend is going to store these records, each on condition that it is still what
+    /// is read now, which has failed before, as another host was quicker. They may be locked until that write, or
+    /// ``StorageReader/endSnapshot()``, has returned.
+    @inlinable public var isToWrite: Bool { request.flags & UInt32(CRUDD_READ_TO_WRITE) != 0 }
 
     /// The id at `position`, which is below ``count``.
     @inlinable

@@ -13,13 +13,14 @@ extension ChannelService {
                 try request.array { (request) throws(ProtocolViolation) in
                     state.ids.append(crudd_bytes(try request.bytes()))
                 }
-            case "items": call.flags = try request.bool() ? 0 : UInt32(CRUDD_READ_WITHOUT_ITEMS)
+            case "items": if try !request.bool() { call.flags |= UInt32(CRUDD_READ_WITHOUT_ITEMS) }
+            case "toWrite": if try request.bool() { call.flags |= UInt32(CRUDD_READ_TO_WRITE) }
             default: try request.skip()
             }
         }
         let reader = try reader()
         call.collection = target.collection
-        let emission = Emission(isByIndex: true, withItems: call.flags == 0)
+        let emission = Emission(isByIndex: true, withItems: Int(call.flags) & CRUDD_READ_WITHOUT_ITEMS == 0)
         try emitRecords(emission) { (emit, emitContext) throws(PluginFailure) in
             call.emit = emit
             call.context = emitContext

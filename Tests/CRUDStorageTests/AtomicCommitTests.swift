@@ -3,6 +3,7 @@ import CRUDModel
 import CRUDPluginABI
 import CRUDPluginHost
 import CRUDTestSupport
+import Glibc
 import Synchronization
 import Testing
 
@@ -27,6 +28,14 @@ import Testing
         _ changes: Change..., transformation: Appending? = nil, in place: BackendCollection? = nil,
         to other: TestBackend? = nil
     ) throws -> MutationBatch {
+        let (batch, inbox) = try submit(changes, transformation: transformation, in: place, to: other)
+        _ = try inbox.take()
+        return batch
+    }
+
+    private func submit(
+        _ changes: [Change], transformation: Appending?, in place: BackendCollection? = nil, to other: TestBackend?
+    ) throws -> (MutationBatch, Inbox<WorkItem>) {
         let inbox = try Inbox<WorkItem>()
         let batch = MutationBatch(isAtomic: true) { inbox.put($0) }
         for change in changes {
@@ -34,8 +43,7 @@ import Testing
                 change, in: place ?? clients, transformation: change.kind == .put ? transformation : nil)
         }
         (other ?? test).backend.submit(batch)
-        _ = try inbox.take()
-        return batch
+        return (batch, inbox)
     }
 
     /// Appends a plus sign to an item each time that it is called.
@@ -147,13 +155,24 @@ import Testing
         #expect(appending.count.load(ordering: .relaxed) == 2 * calls)
     }
 
-    @Test func batchIsUnavailableAfterTooManyAttempts() throws {
-        let test = try Self.backend(options: #"{"meddles":1000}"#)
+    /// All records of a batch are locked in order, not only those whose items are transformed.
+    @Test func batchIsReadToBeWrittenWhereSomebodyElseWasQuicker() throws {
+        let test = try Self.backend(options: #"{"meddles":1}"#)
         try test.write(.put("a", "1", "r1"), in: clients)
-        let batch = try write(.put("b"), .put("a"), transformation: Appending(), to: test)
+        _ = try write(.put("b"), .put("a"), transformation: Appending(), to: test)
+        #expect(test.plugin[.readsToWrite] == 1)
+        #expect(test.plugin[.writes] == 1 + 2)
+    }
+
+    @Test func batchIsTriedAsLongAsItsRequestWaits() throws {
+        let test = try Self.backend(options: #"{"meddles":1000000}"#)
+        try test.write(.put("a", "1", "r1"), in: clients)
+        let (batch, inbox) = try submit([.put("b"), .put("a")], transformation: Appending(), to: test)
+        while test.plugin[.writes] < 150 { sched_yield() }
+        batch.waitersHaveLeft()
+        _ = try inbox.take()
         #expect(batch.failure?.code == .unavailable)
         #expect(try test.read(["b"], in: clients) == .records([nil]))
-        #expect(test.plugin[.writes] == 1 + GroupCommit.maximumAttempts)
     }
 
     @Test func mismatchWithoutDryRunIsNotRetried() throws {

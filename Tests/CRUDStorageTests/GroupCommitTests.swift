@@ -3,6 +3,7 @@ import CRUDModel
 import CRUDPluginABI
 import CRUDPluginHost
 import CRUDTestSupport
+import Glibc
 import Testing
 
 @testable import CRUDStorage
@@ -105,13 +106,30 @@ import Testing
         #expect(test.plugin[.writes] == 1 + writesOfOthers + 1)
     }
 
-    @Test func transformationsAreUnavailableAfterTooManyAttempts() throws {
-        let test = try TestBackend.opened(options: #"{"meddles":1000}"#)
+    /// From the second attempt on the plugin is asked to lock what it reads.
+    @Test func recordsAreReadToBeWrittenWhereAnotherProgramWasQuicker() throws {
+        let test = try TestBackend.opened(options: #"{"meddles":2}"#)
         try test.write(.put("a", "1", "r1"), in: clients)
-        let batch = try write(
-            (.put("a", "", "r2"), Appending("x")), (.put("a", "", "r3"), Appending("y")), to: test)
+        _ = try write((.put("a", "", "r2"), Appending("x")), (.put("b", "", "r3"), Appending("y")), to: test)
+        #expect(test.plugin[.readsToWrite] == 2)
+        #expect(try test.read(["a", "b"], in: clients) == .records(["1x@r2", "y@r3"]))
+        _ = try write((.put("a", "", "r4"), Appending("z")), to: test)
+        #expect(test.plugin[.readsToWrite] == 2)
+    }
+
+    /// There are as many attempts as there is time for while a request waits.
+    @Test func transformationsAreTriedAsLongAsRequestsWait() throws {
+        let test = try TestBackend.opened(options: #"{"meddles":1000000}"#)
+        try test.write(.put("a", "1", "r1"), in: clients)
+        let inbox = try Inbox<WorkItem>()
+        let batch = MutationBatch { inbox.put($0) }
+        batch.append(.put("a", "", "r2"), in: clients, transformation: Appending("x"))
+        batch.append(.put("a", "", "r3"), in: clients, transformation: Appending("y"))
+        test.backend.submit(batch)
+        while test.plugin[.writes] < 150 { sched_yield() }
+        batch.waitersHaveLeft()
+        _ = try inbox.take()
         #expect(batch.outcomeTexts == ["refused unavailable", "refused unavailable"])
-        #expect(test.plugin[.writes] == 1 + GroupCommit.maximumAttempts)
     }
 
     @Test func preconditionIsDecidedOnTheCurrentRecord() throws {

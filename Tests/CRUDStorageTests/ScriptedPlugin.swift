@@ -7,7 +7,7 @@ struct ScriptedPlugin: Sendable {
     /// In the order of the C source.
     enum Counter: Int32 {
         case opens, closes, readers, creations, reads, writes, mutations, snapshotsEnded, idles, violations
-        case scans, counts, keysSet, interrupts, collectionsOpened, trims
+        case scans, counts, keysSet, interrupts, collectionsOpened, trims, readsToWrite
     }
 
     /// In the order of the C source.

@@ -201,6 +201,7 @@ static crudd_status read_records(crudd_reader *reader, const crudd_call *call, c
                                  crudd_failure *failure) {
     enter(reading(reader));
     counters[READS]++;
+    counters[READS_TO_WRITE] += (request->flags & CRUDD_READ_TO_WRITE) != 0;
     require(request->struct_size >= sizeof *request && call->now != 0);
     take_snapshot(reader);
     crudd_status status = CRUDD_OK;

@@ -208,7 +208,14 @@ typedef struct crudd_record {
 
 // MARK: Reading
 
-enum { CRUDD_READ_WITHOUT_ITEMS = 1u << 0 };
+enum {
+    CRUDD_READ_WITHOUT_ITEMS = 1u << 0,
+    /// A hint: the next `write` of the backend is going to store these records, each on condition that it is still
+    /// what is read now, and that condition has failed before. A plugin whose storage other hosts write as well may
+    /// lock them until that call, or `end_snapshot` of the reader, has returned. No call of the backend is in progress
+    /// then.
+    CRUDD_READ_TO_WRITE = 1u << 1,
+};
 
 /// Receives one record. `index` is the position of its id in the request (`read`) or counts from 0 (`scan`).
 /// Returns 0 to continue; anything else makes the plugin stop and return CRUDD_OK.
@@ -218,7 +225,7 @@ typedef int32_t (*crudd_emit)(void *context, size_t index, const crudd_record *r
 /// is left out.
 typedef struct crudd_read {
     uint32_t struct_size;
-    uint32_t flags;  ///< CRUDD_READ_WITHOUT_ITEMS
+    uint32_t flags;  ///< CRUDD_READ_WITHOUT_ITEMS, CRUDD_READ_TO_WRITE
     const crudd_collection *collection;
     const crudd_bytes *ids;
     size_t count;

@@ -6,9 +6,11 @@ extension Child {
     func read(_ request: crudd_read, _ call: crudd_call) throws(PluginFailure) {
         let ids = UnsafeBufferPointer(start: request.ids, count: request.count)
         let collection = ChildTable.number(of: request.collection)
-        let withItems = Int(request.flags) & CRUDD_READ_WITHOUT_ITEMS == 0
+        let flags = Int(request.flags)
         try self.call("read", for: .reading, interrupt: ChildCall.Interrupt(call)) { frame in
-            frame.read(ids, in: collection, withItems: withItems, now: call.now)
+            frame.read(
+                ids, in: collection, withItems: flags & CRUDD_READ_WITHOUT_ITEMS == 0,
+                toWrite: flags & CRUDD_READ_TO_WRITE != 0, now: call.now)
         } _: { reader throws(ProtocolViolation) in
             try reader.recordsRead(of: ids.count) { index, record in
                 record.id = ids[index]

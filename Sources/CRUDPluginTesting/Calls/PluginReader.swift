@@ -20,13 +20,20 @@ package final class PluginReader {
     package func dataVersion() -> UInt64? { table.pointee.data_version.map { $0(handle) } }
 
     /// Returns a record or nil for each id.
+    ///
+    /// - Parameters:
+    ///   - ids: of the records.
+    ///   - collection: where they are.
+    ///   - withItems: whether the items are wanted.
+    ///   - toWrite: whether the plugin is told that they are about to be written.
     package func read(
-        _ ids: [String], in collection: PluginCollection, withItems: Bool = true
+        _ ids: [String], in collection: PluginCollection, withItems: Bool = true, toWrite: Bool = false
     ) throws(CallError) -> [PluginRecord?] {
         let sink = RecordSink(positions: ids.count)
         try backend.call { memory, call, failure in
             var request = crudd_read()
-            request.flags = withItems ? 0 : UInt32(CRUDD_READ_WITHOUT_ITEMS)
+            request.flags =
+                (withItems ? 0 : UInt32(CRUDD_READ_WITHOUT_ITEMS)) | (toWrite ? UInt32(CRUDD_READ_TO_WRITE) : 0)
             request.collection = collection.handle
             request.ids = memory.array(ids.map { Array($0.utf8) })
             request.count = ids.count

@@ -12,10 +12,14 @@ enum ReadChecks {
             let expected = positions.map { position in
                 position.map { withItems ? model.records[$0] : model.records[$0].withoutItem }
             }
-            context.expect(
-                try reader.read(
-                    positions.map { $0.map { model.records[$0].id } ?? "none" }, in: collection, withItems: withItems),
-                is: expected, withItems ? "records at the positions asked for" : "records without items")
+            for toWrite in [false, true] {
+                let found = try reader.read(
+                    positions.map { $0.map { model.records[$0].id } ?? "none" }, in: collection, withItems: withItems,
+                    toWrite: toWrite)
+                let what = withItems ? "records at the positions asked for" : "records without items"
+                context.expect(found, is: expected, toWrite ? "\(what), to be written" : what)
+            }
+            reader.endSnapshot()
         }
         context.expect(try reader.read([], in: collection), is: [], "records for no ids")
         for id in ["A", "aB", "e\u{301}", "ab ", "\u{1F601}"] {

@@ -9,7 +9,7 @@ import CRUDPluginHost
 /// has that must not exist. If the batch holds such a mutation it is run dry first: its mutations are evaluated in
 /// order, each on the records as those before it leave them, until one fails. The plugin then checks every precondition
 /// once more inside its transaction, so that somebody else who writes the same storage can make the call fail, in which
-/// case it is retried, but not break the promise.
+/// case it is retried, with the records locked as they are read where the plugin can, but not break the promise.
 ///
 /// A dry run pauses where an item takes long to make, which another thread does then, and where it has taken long
 /// itself. Other writes may come between. The plugin notices that, as above; and a dry run that fails fails for certain
@@ -35,7 +35,7 @@ struct AtomicCommit {
     private var readings: [RecordKey: Int] = [:]
     /// What transformations have made, by the position of their mutation.
     private var resolved: [Int: ResolvedPut] = [:]
-    private var attempt = 1
+    private var contention = Contention()
     /// The next mutation of the dry run; nil: it has to be begun.
     private var position: Int?
     /// The handles of the mutations' collections when the dry run was begun.
@@ -60,7 +60,7 @@ struct AtomicCommit {
 
     /// Has the plugin apply the batch, or takes the next step to that.
     mutating func advance() -> Step {
-        while attempt <= GroupCommit.maximumAttempts {
+        while true {
             if position == nil { begin() }
             if needsDryRun {
                 switch runDry() {
@@ -71,15 +71,17 @@ struct AtomicCommit {
                 case .failed(let failure) where !hasPaused || isUpToDate:
                     end(with: failure)
                     return .done
-                case .failed: restart()
-                case .succeeded: if write(needsDryRun: true) { return .done } else { restart() }
+                case .failed: break
+                case .succeeded: if write(needsDryRun: true) { return .done }
                 }
             } else if write(needsDryRun: false) {
                 return .done
             }
+            guard restart() else {
+                batch.failure = .contended
+                return .done
+            }
         }
-        batch.failure = .contended
-        return .done
     }
 
     private var needsDryRun: Bool { !batch.refusals.isEmpty || batch.mutations.contains(where: \.needsDryRun) }
@@ -91,6 +93,8 @@ struct AtomicCommit {
     }
 
     private func end(with failure: Failure) {
+        // Nothing stays locked that is not written.
+        if contention.isFound { storage.releaseSnapshot() }
         batch.outcomes =
             Array(repeating: .applied(replaced: false), count: failure.position) + [failure.outcome]
     }
@@ -136,16 +140,17 @@ struct AtomicCommit {
         }
         let positions = Set(readings.values)
         known = storage.currentRecords(
-            of: batch.pluginMutations.enumerated().map { positions.contains($0) ? $1 : nil })
+            of: batch.pluginMutations.enumerated().map { positions.contains($0) ? $1 : nil },
+            toWrite: contention.isFound)
     }
 
-    /// Another write has come between.
-    private mutating func restart() {
-        attempt += 1
-        GroupCommit.pause(before: attempt)
+    /// Another write has come between; false if there is no further attempt.
+    private mutating func restart() -> Bool {
+        guard contention.pause(unless: batch.isAbandoned) else { return false }
         (position, made) = (nil, nil)
         resolved.removeAll()
         batch.removeBytes(from: firstByte)
+        return true
     }
 
     /// Whether nothing that has been read has changed since.
@@ -187,7 +192,7 @@ struct AtomicCommit {
     }
 
     /// Whether items that take long are made here.
-    private var mayBlock: Bool { batch.session == nil || attempt > LongWrite.attemptsElsewhere }
+    private var mayBlock: Bool { batch.session == nil || contention.attempt > LongWrite.attemptsElsewhere }
 
     private enum Evaluation {
         case succeeds

@@ -27,30 +27,37 @@ final class CurrentRecordReader: ReadSink {
 
     /// The record that a mutation is about; nil if there is none.
     ///
-    /// - Parameter withItem: whether the item is wanted, too.
-    func record(of mutation: Mutation, in batch: MutationBatch, withItem: Bool) throws(CRUDError) -> Record? {
-        try read([crudd_bytes(batch.arena.bytes(mutation.id))], in: mutation.collection, withItem)
+    /// - Parameters:
+    ///   - withItem: whether the item is wanted, too.
+    ///   - toWrite: whether the mutation is about to be made, on condition that the record is still what is read, and
+    ///     that has failed before.
+    func record(
+        of mutation: Mutation, in batch: MutationBatch, withItem: Bool, toWrite: Bool
+    ) throws(CRUDError) -> Record? {
+        try read([crudd_bytes(batch.arena.bytes(mutation.id))], in: mutation.collection, withItem, toWrite: toWrite)
         return found[0]
     }
 
     /// The records that mutations of one collection are about, read in one call.
     ///
-    /// - Parameter withItems: whether the items are wanted, too.
+    /// - Parameters:
+    ///   - withItems: whether the items are wanted, too.
+    ///   - toWrite: as of ``record(of:in:withItem:toWrite:)``.
     /// - Returns: for each its record, nil in it where there is none; nil where it was not read, as they are too long.
-    func records(of mutations: [PluginMutation], withItems: Bool) throws(CRUDError) -> [Record??] {
+    func records(of mutations: [PluginMutation], withItems: Bool, toWrite: Bool) throws(CRUDError) -> [Record??] {
         guard let collection = mutations.first?.mutation.collection else { return [] }
         let ids = mutations.map { crudd_bytes($0.batch.arena.bytes($0.mutation.id)) }
-        try read(ids, in: collection, withItems)
+        try read(ids, in: collection, withItems, toWrite: toWrite)
         let isComplete = bytes <= Self.maximumBytes
         return found.map { record in record != nil || isComplete ? .some(record) : nil }
     }
 
     private func read(
-        _ ids: [crudd_bytes], in collection: BackendCollection, _ withItems: Bool
+        _ ids: [crudd_bytes], in collection: BackendCollection, _ withItems: Bool, toWrite: Bool
     ) throws(CRUDError) {
         found = Array(repeating: nil, count: ids.count)
         bytes = 0
-        try reader.read(ids.span, in: collection, withItems: withItems, into: self)
+        try reader.read(ids.span, in: collection, withItems: withItems, toWrite: toWrite, into: self)
     }
 
     func receive(index: Int, _ record: FoundRecord) -> Bool {

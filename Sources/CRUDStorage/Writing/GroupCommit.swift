@@ -7,7 +7,8 @@ import CRUDThreads
 /// **Transformations.** A mutation that makes its item from the current one is written on condition that the record
 /// still has the revision that was read. The records that such mutations need are read together, in one call, when the
 /// commit is executed: one round trip to a server. This thread is the backend's only writer, so that the condition
-/// fails only where another program writes the same storage; then the mutation is retried.
+/// fails only where another program writes the same storage; then the mutation is retried, and its record is locked as
+/// it is read, where the plugin can: the daemon that has waited longest is next.
 ///
 /// **Several of one record** are made one from the other, each on condition that the record has the revision of the one
 /// before: many clients that increment one counter share one commit. Only an item that has been made is written with
@@ -30,9 +31,6 @@ struct GroupCommit {
     /// Batches with mutations that are deferred, in order.
     private var deferredBatches: [MutationBatch] = []
 
-    /// How often a transformation is tried against another program's writes. Of three daemons that change one record
-    /// all the time each succeeds in every third attempt.
-    static let maximumAttempts = 100
     /// How many bytes transformations may make before those so far are written.
     private static let maximumResolvedBytes = 8 << 20
 
@@ -98,12 +96,6 @@ struct GroupCommit {
         records = nil
     }
 
-    /// Waits a little, in order that daemons that change the same record do not stay in step.
-    static func pause(before attempt: Int) {
-        guard attempt > 3 else { return }
-        Thread.pause(.milliseconds(Int64.random(in: 0...min(1 << min(attempt - 3, 8), 16))))
-    }
-
     /// Takes out the batches that are not complete, with their deferred mutations, in order.
     mutating func takeDeferred() -> [MutationBatch] {
         defer {
@@ -121,16 +113,19 @@ struct GroupCommit {
 
     private mutating func resolveAndWriteAll() {
         var pending = entries
-        var attempt = 1
+        var contention = Contention()
         while !pending.isEmpty {
-            var pass = GroupCommitPass(pending, storage, deferral, maximumResolvedBytes: Self.maximumResolvedBytes)
+            var pass = GroupCommitPass(
+                pending, storage, deferral, maximumResolvedBytes: Self.maximumResolvedBytes,
+                locks: contention.isFound)
             pass.execute()
             deferral = pass.deferral
-            if pass.isContended { attempt += 1 }
             pending = pass.undecided
-            guard attempt <= Self.maximumAttempts else { break }
-            if pass.isContended { Self.pause(before: attempt) }
+            let isAbandoned = pending.allSatisfy { $0.batch.isAbandoned }
+            if pass.isContended, !pending.isEmpty, !contention.pause(unless: isAbandoned) { break }
         }
+        // Nothing stays locked that is not written.
+        if contention.isFound { storage.releaseSnapshot() }
         for entry in pending { entry.batch.outcomes[entry.position] = .refused(.contended) }
     }
 }
@@ -205,6 +200,8 @@ private struct GroupCommitPass {
     private let entries: [PluginMutation]
     private let storage: OpenStorage
     private let maximumResolvedBytes: Int
+    /// Whether records are locked as they are read.
+    private let locks: Bool
     private(set) var deferral: Deferral
     private var states: [RecordKey: RecordState] = [:]
     /// Those that have to be evaluated again, by position in `entries`.
@@ -216,12 +213,14 @@ private struct GroupCommitPass {
     private(set) var isContended = false
 
     init(
-        _ entries: [PluginMutation], _ storage: OpenStorage, _ deferral: Deferral, maximumResolvedBytes: Int
+        _ entries: [PluginMutation], _ storage: OpenStorage, _ deferral: Deferral, maximumResolvedBytes: Int,
+        locks: Bool
     ) {
         self.entries = entries
         self.storage = storage
         self.deferral = deferral
         self.maximumResolvedBytes = maximumResolvedBytes
+        self.locks = locks
         isUndecided = Array(repeating: false, count: entries.count)
     }
 
@@ -232,7 +231,8 @@ private struct GroupCommitPass {
         let keys = entries.map { $0.mutation.needsRecord ? RecordKey($0) : nil }
         var seen: Set<RecordKey> = []
         let found = storage.currentRecords(
-            of: zip(entries, keys).map { entry, key in key.map { seen.insert($0).inserted } == true ? entry : nil })
+            of: zip(entries, keys).map { entry, key in key.map { seen.insert($0).inserted } == true ? entry : nil },
+            toWrite: locks)
         for position in entries.indices where !deferral.defers(entries[position], hasJoined: true) {
             guard let key = keys[position] else {
                 unwritten.append((position, entries[position]))
@@ -324,11 +324,6 @@ extension MutationOutcome {
     var commonFailure: CRUDError? {
         if case .refused(let error) = self, !error.mayConcernOneAlone { error } else { nil }
     }
-}
-
-extension CRUDError {
-    /// Another program writes the same record all the time.
-    static let contended = CRUDError(.unavailable, "another program keeps changing the record")
 }
 
 extension MutationBatch {

@@ -8,8 +8,8 @@ import CRUDQuery
 ///
 /// Another thread makes such an item. The writer reads the current record before, does everything else meanwhile, and
 /// stores the item on condition that the record still has the revision that was read. Where another write has come
-/// between, it begins again; after some attempts it makes the item itself, so that only another program can come
-/// between. What does not take long is executed as by a ``GroupCommit``.
+/// between, it begins again, as long as a request waits for it; after some attempts it makes the item itself, so that
+/// only another program can come between. What does not take long is executed as by a ``GroupCommit``.
 final class LongWrite: WriteTask, @unchecked Sendable {
     // @unchecked: as its superclass, one owner at a time.
 
@@ -159,13 +159,14 @@ final class LongWrite: WriteTask, @unchecked Sendable {
             // Others do not take long.
             guard let transformation = mutation.transformation else { return end(position, .notFound, batch) }
             guard reserve(.record(RecordKey(mutation, in: batch))) else { return }
-            GroupCommit.pause(before: attempt)
-            let record = try storage.currentRecord(of: mutation, in: batch, nil)
+            Contention.pause(before: attempt)
+            let isMadeHere = attempt > Self.attemptsElsewhere
+            let record = try storage.currentRecord(of: mutation, in: batch, nil, toWrite: isMadeHere)
             if let refusal = mutation.refusal(current: record?.revision, in: batch) {
                 return end(position, refusal, batch)
             }
             let item = LongWriteItem(of: record, by: transformation, for: batch)
-            guard attempt > Self.attemptsElsewhere else { return makeElsewhere(item) }
+            guard isMadeHere else { return makeElsewhere(item) }
             item.make()
             store(item, position, attempt, batch, storage)
         } catch {
@@ -190,7 +191,6 @@ final class LongWrite: WriteTask, @unchecked Sendable {
                 ? storage.apply([PluginMutation(batch: batch, position: position, resolved: resolved)])[0] : .notFound
             guard outcome.isRefusal else { return self.end(position, outcome, batch) }
             batch.removeBytes(from: end)
-            guard attempt < GroupCommit.maximumAttempts else { throw .contended }
             progress = progress?.trying(attempt + 1)
         } catch {
             refuse(error, position, batch, storage)

@@ -11,6 +11,8 @@ struct StatementDefinition {
 enum CollectionStatement: Hashable {
     /// By id, or by an array of ids.
     case read(isSingle: Bool, withItems: Bool)
+    /// By id, and locks the record until the transaction ends.
+    case lock(withItem: Bool)
     case scan(Scan)
     /// Bounds; expired records included.
     case count(Scan)
@@ -73,6 +75,13 @@ enum CollectionStatement: Hashable {
                     WHERE id = \(isSingle ? "$1" : "ANY ($1)")
                     """,
                 parameters: [isSingle ? .text : .textArray])
+        case .lock(let withItem):
+            StatementDefinition(
+                sql: """
+                    SELECT id, revision, expires_at, sequence, \(withItem ? "item" : "NULL") FROM \(scope.table)
+                    WHERE id = $1 FOR UPDATE
+                    """,
+                parameters: [.text])
         case .scan(let scan): scan.definition(scope)
         case .count(let scan): scan.count(scope, expiredOnly: false)
         case .countExpired(let scan): scan.count(scope, expiredOnly: true)

@@ -69,7 +69,7 @@ final class Connection {
         }
         notices.receive(from: handle)
         let wait = Wait(milliseconds: Self.openingMilliseconds)
-        try configure(wait, plansOnce: settings.plansOnce)
+        try configure(wait, settings)
         identity = try ServerIdentity.ask(self, wait)
     }
 
@@ -79,10 +79,12 @@ final class Connection {
 
     /// Each statement is made for one plan: an index, in its order. The planner does not know how many rows are wanted,
     /// nor that a table which is empty now will grow. A setting that the server does not know is left out.
-    private func configure(_ wait: Wait, plansOnce: Bool) throws(StorageFailure) {
-        var settings = ["enable_sort = off", "enable_seqscan = off", "enable_bitmapscan = off", "jit = off"]
-        if plansOnce { settings.append("plan_cache_mode = force_generic_plan") }
-        for setting in settings {
+    private func configure(_ wait: Wait, _ settings: ConnectionSettings) throws(StorageFailure) {
+        var sql = ["enable_sort = off", "enable_seqscan = off", "enable_bitmapscan = off", "jit = off"]
+        if settings.plansOnce { sql.append("plan_cache_mode = force_generic_plan") }
+        // What a frozen daemon has locked is not waited for; other sessions wait longer than that.
+        if settings.isShared { sql.append("idle_in_transaction_session_timeout = \(BlockLimits.idleMilliseconds)") }
+        for setting in sql {
             try sendSetting("SET \(setting)")
             try sync(wait)
         }
@@ -298,6 +300,13 @@ final class Connection {
     /// Whether it was opened for a server and still leads there.
     func belongs(to server: ChosenServer) -> Bool {
         generation == server.generation && !isBroken && !hasEnded()
+    }
+
+    /// Whether the server has said something by itself: that it ends the session, say, which it does before it releases
+    /// what that has locked. Only where nothing is in flight.
+    func hasNews() -> Bool {
+        var interest = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
+        return poll(&interest, 1, 0) != 0 || hasEnded()
     }
 
     /// Whether the server has closed it. Only where nothing is in flight.

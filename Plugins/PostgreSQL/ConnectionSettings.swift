@@ -11,6 +11,8 @@ struct ConnectionSettings: Sendable {
     /// Whether statements are planned once, and not for each execution: a server with shards plans by the id that it
     /// is given.
     let plansOnce: Bool
+    /// Whether other daemons may wait for records that a transaction of this one has locked.
+    let isShared: Bool
 
     /// Lost servers are noticed within seconds.
     private static let defaults = [
@@ -26,6 +28,7 @@ struct ConnectionSettings: Sendable {
         self.parameters = parameters
         schema = options.schema
         plansOnce = options.tableSetup == nil
+        isShared = options.isShared
     }
 
     /// The servers that are named: by the connection, its service, or the environment.

@@ -262,7 +262,7 @@ final class PostgreSQLBackend: StorageBackend {
     // MARK: Records
 
     func openReader() throws(StorageFailure) -> PostgreSQLReader {
-        PostgreSQLReader(settings, availability, host, isShared: options.isShared)
+        PostgreSQLReader(settings, availability, host, options.isShared ? writer : nil)
     }
 
     func write(_ batch: borrowing WriteBatch<PostgreSQLCollection>) throws(StorageFailure) {

@@ -7,17 +7,20 @@ final class PostgreSQLReader: StorageReader {
     private let availability: Availability
     private let host: Host
     private var connection: Connection?
-    /// Whether other daemons write at any time.
-    private let isShared: Bool
+    /// Whether records may be locked for a write.
+    private var hasLocked = false
+    /// What locks records that other daemons write as well; nil: there are none.
+    private let writer: Writer?
 
     /// How often a statement is executed whose connection is lost, or whose server is in doubt by then.
     private static let maximumAttempts = 3
 
-    init(_ settings: ConnectionSettings, _ availability: Availability, _ host: Host, isShared: Bool) {
+    /// - Parameter writer: what locks records, where other daemons write as well; nil: none does.
+    init(_ settings: ConnectionSettings, _ availability: Availability, _ host: Host, _ writer: Writer?) {
         self.settings = settings
         self.availability = availability
         self.host = host
-        self.isShared = isShared
+        self.writer = writer
     }
 
     func close() {
@@ -26,12 +29,31 @@ final class PostgreSQLReader: StorageReader {
 
     /// No other daemon writes as long as this one owns the schema.
     func dataVersion() -> UInt64 {
-        isShared ? 0 : availability.version
+        writer == nil ? availability.version : 0
+    }
+
+    /// Releases the records that were locked as they were about to be written, and have not been.
+    func endSnapshot() {
+        guard hasLocked else { return }
+        hasLocked = false
+        writer?.endHold()
     }
 
     // MARK: Reading
 
     func read(_ request: borrowing ReadRequest, from collection: PostgreSQLCollection) throws(StorageFailure) {
+        guard request.isToWrite, let locked = writer?.lock(request, of: collection) else {
+            return try readUnlocked(request, from: collection)
+        }
+        hasLocked = true
+        for (position, result) in locked.enumerated() where result.rowCount > 0 {
+            guard emit(StoredRecord(result, 0), position, request) else { return }
+        }
+    }
+
+    private func readUnlocked(
+        _ request: borrowing ReadRequest, from collection: PostgreSQLCollection
+    ) throws(StorageFailure) {
         // As many as a result may hold of the longest items.
         let page = 100
         for start in stride(from: 0, to: request.count, by: page) {

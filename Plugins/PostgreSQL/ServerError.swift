@@ -27,6 +27,9 @@ struct ServerError {
     /// Nothing was applied, as another client has changed a record at the same time.
     static let overtaken = ServerError(state: "40001", message: "another client has changed a record meanwhile")
 
+    /// Nothing was applied, as the connection was lost in whose transaction records were locked.
+    static let locksLost = ServerError(state: "40001", message: "the locks of records were lost with their connection")
+
     private var sqlClass: Substring { state.prefix(2) }
 
     /// Whether the transaction has lost against another one, and may succeed if it is tried again.

@@ -7,8 +7,12 @@ struct RecordKey: Hashable {
     private let id: [UInt8]
 
     init(_ mutation: Mutation<PostgreSQLCollection>) {
-        collection = ObjectIdentifier(mutation.collection)
-        id = Array(mutation.id)
+        self.init(mutation.collection, mutation.id)
+    }
+
+    init(_ collection: PostgreSQLCollection, _ id: UnsafeRawBufferPointer) {
+        self.collection = ObjectIdentifier(collection)
+        self.id = Array(id)
     }
 }
 
@@ -25,7 +29,7 @@ struct IDLocks {
     var isEmpty: Bool { locks.isEmpty }
 
     mutating func add(_ mutation: Mutation<PostgreSQLCollection>) {
-        let number = Self.number(mutation)
+        let number = Self.number(mutation.collection, mutation.id)
         switch (mutation.kind, mutation.precondition) {
         case (.check, .absent): locks[number] = true
         // One that a check needs stays exclusive.
@@ -34,10 +38,14 @@ struct IDLocks {
         }
     }
 
+    /// Adds the lock of an id that no other daemon may create or find absent.
+    mutating func addExclusive(_ collection: PostgreSQLCollection, _ id: UnsafeRawBufferPointer) {
+        locks[Self.number(collection, id)] = true
+    }
+
     /// The same in every daemon.
-    private static func number(_ mutation: Mutation<PostgreSQLCollection>) -> Int64 {
-        let table = hash(mutation.collection.scope.table.utf8)
-        return Int64(bitPattern: table &+ hash(mutation.id) % perTable)
+    private static func number(_ collection: PostgreSQLCollection, _ id: UnsafeRawBufferPointer) -> Int64 {
+        Int64(bitPattern: hash(collection.scope.table.utf8) &+ hash(id) % perTable)
     }
 
     /// FNV-1a (<http://www.isthe.com/chongo/tech/comp/fnv/>).

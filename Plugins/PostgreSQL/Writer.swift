@@ -7,10 +7,12 @@ final class Writer {
     let availability: Availability
     let lease: Lease
     let isShared: Bool
-    private let control: StatementScope
+    let control: StatementScope
     private var connection: Connection?
     /// When a lock of another session was waited for in vain, by ``Clock/monotonic``.
     private var lastBlocked = Int64.min / 2
+    /// Records that are locked, in a transaction that the next batch ends.
+    var hold: Hold?
 
     /// How often a change of the schema is tried that collides with those of other daemons.
     private static let maximumSchemaAttempts = 20
@@ -28,7 +30,7 @@ final class Writer {
     }
 
     func close() {
-        connection = nil
+        (hold, connection) = (nil, nil)
     }
 
     // MARK: The connection
@@ -46,7 +48,8 @@ final class Writer {
         }
     }
 
-    private func connected() throws(StorageFailure) -> Connection {
+    func connected() throws(StorageFailure) -> Connection {
+        endHold()
         var server = try availability.server()
         if let connection, connection.generation == server.generation, !connection.belongs(to: server) {
             // It was lost unnoticed.
@@ -168,6 +171,7 @@ final class Writer {
             if mutation.expiresAt != 0 { mutation.collection.mayExpire.store(true, ordering: .relaxed) }
         }
         if highest > lease.ceiling { try reserve(SequenceBlock.last(of: highest), batch.call) }
+        if hold != nil, try writeHeld(batch) { return }
         if let error = try write(batch, 0..<batch.count) { throw error.failure("write") }
     }
 
@@ -218,7 +222,8 @@ final class Writer {
     /// Limits the statements of a transaction that writes records. While one waits for a record that another session
     /// has locked, neither the lease nor other records must.
     func limitStatements(_ connection: Connection, _ wait: Wait) throws(StorageFailure) {
-        let limits = Clock.monotonic - lastBlocked < BlockLimits.memory ? BlockLimits.known : .first
+        let known = isShared ? BlockLimits.knownAmongDaemons : .known
+        let limits = Clock.monotonic - lastBlocked < BlockLimits.memory ? known : .first
         try connection.limitLocks(milliseconds: limits.lockMilliseconds)
         // The locks of other servers count there, and only a statement as a whole has a limit.
         try connection.limitStatements(wait, atMost: settings.plansOnce ? .max : limits.statementMilliseconds)
@@ -236,7 +241,7 @@ final class Writer {
     }
 
     /// Applies a mutation alone that another client's has overtaken.
-    private func writeAgain(
+    func writeAgain(
         _ batch: borrowing WriteBatch<PostgreSQLCollection>, _ position: Int, _ retries: inout ConflictRetries
     ) {
         repeat {
@@ -258,25 +263,31 @@ final class Writer {
 
     /// Applies a part of a batch in one transaction.
     ///
-    /// - Parameter overtaken: becomes the positions of mutations that another client's have overtaken, and that were
-    ///   not applied, while the others were.
+    /// - Parameters:
+    ///   - overtaken: becomes the positions of mutations that another client's have overtaken, and that were not
+    ///     applied, while the others were.
+    ///   - hold: the transaction, where that has been begun as records were locked.
     /// - Returns: why the server has undone it.
-    private func attempt(
-        _ batch: borrowing WriteBatch<PostgreSQLCollection>, _ range: Range<Int>, _ overtaken: inout [Int]
+    func attempt(
+        _ batch: borrowing WriteBatch<PostgreSQLCollection>, _ range: Range<Int>, _ overtaken: inout [Int],
+        in hold: Hold? = nil
     ) throws(StorageFailure) -> ServerError? {
-        let connection = try connected()
+        let connection = if let hold { hold.connection } else { try connected() }
         let wait = Wait(batch.call, availability, isInterruptible: false).on(connection)
         let plan = WritePlan(batch, range, isShared: isShared)
         var progress = Progress.undecided
         do throws(StorageFailure) {
-            let error = try execute(plan, batch, connection, wait, &progress, &overtaken)
+            let error = try execute(plan, batch, connection, wait, &progress, &overtaken, isBegun: hold != nil)
             if error != nil { release(connection) }
             return error
         } catch {
             release(connection)
-            guard progress == .committing else { throw error }
-            try resolveOutcome(of: batch, range, after: error)
-            return nil
+            if progress == .committing {
+                try resolveOutcome(of: batch, range, after: error)
+                return nil
+            }
+            if hold != nil { return .locksLost }
+            throw error
         }
     }
 
@@ -290,15 +301,15 @@ final class Writer {
 
     private func execute(
         _ plan: WritePlan, _ batch: borrowing WriteBatch<PostgreSQLCollection>, _ connection: Connection,
-        _ wait: Wait, _ progress: inout Progress, _ overtaken: inout [Int]
+        _ wait: Wait, _ progress: inout Progress, _ overtaken: inout [Int], isBegun: Bool
     ) throws(StorageFailure) -> ServerError? {
-        try limitStatements(connection, wait)
-        let fence = try begin(connection)
+        if !isBegun { try limitStatements(connection, wait) }
+        let fence = isBegun ? nil : try begin(connection)
         if !plan.idLocks.isEmpty { try connection.send(.lockIDs, control, plan.idLocks.parameters) }
         for step in plan.steps { try connection.send(step.statement, step.scope, step.parameters(batch)) }
         connection.hasWarned = false
         if batch.isAtomic { try connection.sync(wait) } else { try commit(connection, wait, &progress) }
-        var failure = try receiveBeginning(connection, wait, fence)
+        var failure = if let fence { try receiveBeginning(connection, wait, fence) } else { ServerError?.none }
         if !plan.idLocks.isEmpty {
             let error = try connection.receive(wait).error
             failure = failure ?? error
@@ -324,6 +335,8 @@ final class Writer {
             connection.recover()
             return overtaken.isEmpty ? nil : .overtaken
         }
+        // The server may have ended a transaction in which nothing happened for too long.
+        if isShared, connection.hasNews() { return .locksLost }
         try commit(connection, wait, &progress)
         let commit = try connection.receive(wait)
         try connection.finish(wait)

@@ -44,6 +44,50 @@ import Testing
         #expect(try server.query("SELECT mode FROM absent.locks") == "ExclusiveLock")
     }
 
+    /// A record is locked when a daemon reads it to write it, until it has.
+    @Test func recordThatIsReadToBeWrittenIsLocked() throws {
+        let (first, second) = (try open("contended"), try open("contended"))
+        let (collection, other) = (try first.open("c"), try second.open("c"))
+        let reader = try first.reader()
+        func locks() throws -> String? {
+            try server.query(
+                """
+                SELECT count(DISTINCT id.pid) FROM pg_locks AS id JOIN pg_locks AS records USING (pid)
+                WHERE id.locktype = 'advisory' AND records.relation = 'contended.c'::regclass
+                """)
+        }
+        func update(_ revision: String, from former: String, in collection: PluginCollection) throws -> PluginOutcome {
+            try collection.backend.write(
+                [.put("a", "1", revision: revision, if: .revision(former), in: collection)])[0]
+        }
+        _ = try first.write([.put("a", "0", revision: "r2", in: collection)])
+        #expect(try reader.read(["a"], in: collection)[0]?.revision == "r2")
+        #expect(try locks() == "0")
+        let found = try reader.read(["none", "a", "a"], in: collection, toWrite: true)
+        #expect(found.map { $0?.revision } == [nil, "r2", "r2"])
+        #expect(try locks() == "1")
+        #expect(try update("r3", from: "r2", in: collection) == .replaced)
+        #expect(try locks() == "0")
+        // A batch that is not of these records alone is written without.
+        _ = try reader.read(["a"], in: collection, toWrite: true)
+        let outcomes = try first.write([
+            .put("b", "1", in: collection),
+            .put("a", "1", revision: "r4", if: .revision("r3"), in: collection),
+        ])
+        #expect(outcomes == [.created, .replaced])
+        #expect(try locks() == "0")
+        _ = try reader.read(["a"], in: collection, withItems: false, toWrite: true)
+        #expect(try locks() == "1")
+        reader.endSnapshot()
+        #expect(try locks() == "0")
+        // A daemon that has locked it and does nothing, as it is frozen, is not waited for.
+        _ = try reader.read(["a", "none"], in: collection, toWrite: true)
+        #expect(try locks() == "1")
+        #expect(try update("r5", from: "r4", in: other) == .replaced)
+        #expect(try update("r6", from: "r4", in: collection) == .mismatch(current: "r5"))
+        #expect(try update("r6", from: "r5", in: collection) == .replaced)
+    }
+
     /// A record that another transaction deletes and creates anew is there all the time.
     @Test(arguments: ["update", "remove", "check", "another revision"])
     func waitsForWhatIsDeletedAndCreated(operation: String) throws {

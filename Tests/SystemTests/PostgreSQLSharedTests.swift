@@ -69,6 +69,88 @@ import Testing
         }
     }
 
+    /// Of clients that increment one record, at three daemons and a server whose commits take 10 ms, each has its turn.
+    @Test func contendedIncrementsTakeTurns() throws {
+        let server = try PostgreSQLServer(settings: ["commit_delay": "10000", "commit_siblings": "0"])
+        let options = #"{connection: "\#(server.connection)", shared: true}"#
+        let daemons = try (0..<3).map { _ in
+            try Daemon(Configuration(backends: "main: {plugin: postgresql, options: \(options)}"))
+        }
+        #expect(try daemons[0].connect().create("c", "n", #"{"n":0}"#).result != nil)
+        let done = Mutex((counts: [0, 0, 0], errors: [String]()))
+        let threads = try daemons.indices.map { client in
+            try Thread(named: "client") {
+                do {
+                    let connection = try daemons[client].connect()
+                    while done.withLock({ ($0.counts.max() ?? 0) < 2 * Self.rounds }) {
+                        _ = try Increment.byFieldOperation.make(connection)
+                        done.withLock { $0.counts[client] += 1 }
+                    }
+                } catch {
+                    done.withLock { $0.errors.append("\(error)") }
+                }
+            }
+        }
+        for thread in threads { thread.join() }
+        let (counts, errors) = done.withLock { $0 }
+        #expect(errors == [])
+        #expect((counts.min() ?? 0) * 3 > Self.rounds * 4, "\(counts)")
+        #expect(try daemons[1].connect().item("c", "n") == #"{"n":\#(counts.reduce(0, +))}"#)
+    }
+
+    /// A daemon that is frozen, whatever it has locked, does not keep the others from changing a record; and it
+    /// changes nothing that they have changed meanwhile.
+    @Test func frozenDaemonIsNotWaitedFor() throws {
+        let daemons = try Self.daemons(3, "frozen")
+        #expect(try daemons[0].connect().create("c", "n", #"{"n":0}"#).result != nil)
+        let done = Mutex((counts: [0, 0, 0], unknown: 0, isOver: false, errors: [String]()))
+        let threads = try daemons.indices.map { client in
+            try Thread(named: "client") {
+                do {
+                    let connection = try daemons[client].connect()
+                    while !done.withLock(\.isOver) {
+                        let reply = try connection.call(
+                            "record.patch", Connection.params("c", "n", more: ["increment": #"{"n":1}"#]))
+                        done.withLock { done in
+                            let error = reply.error?.name
+                            if error == nil { done.counts[client] += 1 }
+                            if error == "outcome_unknown" { done.unknown += 1 }
+                            if let error, client < 2 { done.errors.append("daemon \(client): \(error)") }
+                        }
+                    }
+                } catch {
+                    done.withLock { $0.errors.append("\(error)") }
+                }
+            }
+        }
+        func advance(_ clients: Range<Int>) throws {
+            let goals = done.withLock(\.counts).map { $0 + 10 }
+            let deadline = Deadline()
+            while !done.withLock({ done in clients.allSatisfy { done.counts[$0] >= goals[$0] } }) {
+                guard !deadline.hasPassed else { throw Failure("no progress: \(done.withLock { $0 })") }
+                Glibc.usleep(1000)
+            }
+        }
+        do {
+            try advance(0..<3)
+            for _ in 0..<5 {
+                daemons[2].process.signal(SIGSTOP)
+                defer { daemons[2].process.signal(SIGCONT) }
+                try advance(0..<2)
+            }
+            try advance(0..<3)
+        } catch {
+            done.withLock { $0.errors.append("\(error)") }
+        }
+        done.withLock { $0.isOver = true }
+        for thread in threads { thread.join() }
+        let (counts, unknown, _, errors) = done.withLock { $0 }
+        #expect(errors == [])
+        let item = try daemons[0].connect().item("c", "n") ?? "none"
+        let possible = (0...unknown).map { #"{"n":\#(counts.reduce($0, +))}"# }
+        #expect(possible.contains(item), "\(item) \(possible)")
+    }
+
     /// Each of several batches checks a record that the next one changes: one of them must fail.
     @Test(arguments: [2, 3], [false, true])
     func noTwoBatchesOvertakeEachOther(count: Int, areAbsent: Bool) throws {

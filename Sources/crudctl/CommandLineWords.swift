@@ -9,6 +9,7 @@ struct CommandLineWords {
     private let command: String?
 
     private static let optionsWithValue = ["--socket", "--output", "-o", "--timeout"]
+    private static let flags = ["--no-color", "--no-pager"]
 
     init(_ words: [String]) {
         let words = Self.separatingNumber(words)
@@ -41,7 +42,7 @@ struct CommandLineWords {
             let word = words[index]
             if optionsWithValue.contains(word) {
                 index += 2
-            } else if word == "--no-color" || optionsWithValue.contains(where: { word.hasPrefix("\($0)=") }) {
+            } else if flags.contains(word) || optionsWithValue.contains(where: { word.hasPrefix("\($0)=") }) {
                 index += 1
             } else {
                 return word.hasPrefix("-") ? nil : index

@@ -7,8 +7,9 @@ struct Crudctl: AsyncParsableCommand {
         commandName: "crudctl",
         abstract: "Stores, reads and administers records through a crudd daemon.",
         discussion: """
-            Alone on a terminal it is a prompt for the same commands. Output that is longer than the screen goes to \
-            $PAGER (default: less -FRX).
+            Alone on a terminal it is a prompt for the same commands; what is typed is remembered in \
+            $XDG_STATE_HOME/crudctl/history, except lines that begin with a space. On a terminal, output that is \
+            longer than the screen goes to $CRUDCTL_PAGER or $PAGER (default: less, with LESS=FRX unless that is set).
 
             ITEM and PARAMS are JSON text, @FILE, or - (for ITEM also nothing) for standard input. Put -- before an ID \
             or ITEM that begins with a dash, unless it is a number at the end of the line.
@@ -64,6 +65,7 @@ struct Crudctl: AsyncParsableCommand {
             }
             var command = try await asyncParseAsRoot(line.words)
             if var daemonCommand = command as? any DaemonCommand {
+                if daemonCommand.options.noPager { Pager.disable() }
                 try await daemonCommand.run()
             } else {
                 try command.run()

@@ -17,6 +17,9 @@ struct GlobalOptions: ParsableArguments {
     @Flag(name: .customLong("no-color"), help: "Print without colors, as with $NO_COLOR.")
     var noColor = false
 
+    @Flag(name: .customLong("no-pager"), help: "Print what is longer than the screen without a pager.")
+    var noPager = false
+
     @Option(help: ArgumentHelp("How long to wait for the daemon (default: 30).", valueName: "seconds"))
     var timeout: Double?
 

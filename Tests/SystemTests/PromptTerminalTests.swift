@@ -44,6 +44,54 @@ import Testing
         #expect(history.split(separator: "\n").last == "nonsense")
     }
 
+    /// The variables and the option, as git and psql have them.
+    @Test func thePagerIsChosen() throws {
+        let daemon = try Daemon()
+        let connection = try daemon.connect()
+        for id in 0..<50 { #expect(try connection.create("long", "\(id)", "1").result != nil) }
+        let (terminal, crudctl) = try Self.terminal(daemon)
+        try terminal.enter("export CRUDCTL_PAGER='cat > /dev/null; echo \"own\"' PAGER='echo \"others\"'; clear")
+        try terminal.enter("\(crudctl) query long; echo 'do''ne'")
+        let own = try terminal.wait(for: "its own pager") { $0.contains("done") }
+        #expect(own.contains("own") && !own.contains("others"))
+        // Options may stand before the command too.
+        for line in ["\(crudctl) query long --no-pager", "\(crudctl) --no-pager query long"] {
+            try terminal.enter("clear; \(line); echo 'do''ne'")
+            let printed = try terminal.wait(for: "no pager") { lines in
+                lines.contains("done") && lines.contains { $0.hasPrefix("9 ") }
+            }
+            #expect(!printed.contains("own"))
+        }
+        // A long text of another command.
+        try terminal.enter("clear; \(crudctl) metrics; echo 'do''ne'")
+        try terminal.wait(for: "the metrics' pager") { $0.contains("own") && $0.contains("done") }
+        try terminal.enter("clear; CRUDCTL_PAGER=/nowhere/pager \(crudctl) query long")
+        try terminal.wait(for: "the missing pager") {
+            $0.joined(separator: " ").contains(#"has not found the pager "/nowhere/pager""#)
+        }
+        // Without a variable less shows one screen at a time; what fits is on the screen as if there was none.
+        try terminal.enter("unset CRUDCTL_PAGER PAGER; clear; \(crudctl) query long; echo 'do''ne'")
+        try terminal.wait(for: "less") { $0.last == ":" && $0.first?.hasPrefix("ID") == true }
+        try terminal.press("q")
+        try terminal.wait(for: "the end of less") { $0.contains("done") }
+        try terminal.enter("clear; \(crudctl) query long --limit 3 --no-color; echo 'do''ne'")
+        try terminal.wait(for: "the short result") { $0.contains("done") && $0.contains { $0.hasPrefix("10") } }
+    }
+
+    /// A query of all pages ends when the user has seen enough.
+    @Test func anEndedPagerEndsTheQuery() throws {
+        let daemon = try Daemon()
+        let connection = try daemon.connect()
+        for id in 0..<5000 { #expect(try connection.create("long", "\(id)", "1").result != nil) }
+        let (terminal, crudctl) = try Self.terminal(daemon)
+        try terminal.enter("export PAGER='head -n 1'; clear")
+        try terminal.enter("\(crudctl) query long --all --limit 1; echo \"status $?\"")
+        let screen = try terminal.wait(for: "the status") { $0.contains("status 0") }
+        #expect(!screen.contains { $0.contains("there are more records") })
+        let pages = try connection.metrics().sum(#"crudd_requests_total{method="record.query","#)
+        #expect(pages < 5000)
+    }
+
     /// Results that do not fit go to the pager, those that do are printed.
     @Test func longResultsGoToAPager() throws {
         let daemon = try Daemon()

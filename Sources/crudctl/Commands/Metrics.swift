@@ -16,6 +16,6 @@ struct Metrics: DaemonCommand {
         guard options.output == nil || options.output == .table, let text = ResultObject(result)?.string("text") else {
             return try show(result)
         }
-        try StandardOutput.write(text.utf8)
+        try StandardOutput.page(Array(text.utf8), isComposed: false)
     }
 }

@@ -55,8 +55,8 @@ struct QueryCommand: DaemonCommand {
                 }
                 try pages.write(page)
                 cursor = page.string("cursor")
-            } while all && cursor != nil
-            try pages.end(hasMore: cursor != nil)
+            } while all && cursor != nil && !Pager.hasEnded
+            try pages.end(hasMore: cursor != nil && !Pager.hasEnded)
             if !pages.hasRecords, cursor == nil { await UnknownCollection.note(selection.collection, client) }
         }
     }

@@ -42,7 +42,7 @@ struct Read: DaemonCommand {
         guard let item = ResultObject(record)?.value("item") else {
             throw CRUDError(.internalError, "the daemon's reply has no item")
         }
-        try StandardOutput.write(item + [UInt8(ascii: "\n")])
+        try StandardOutput.page(item + [UInt8(ascii: "\n")], isComposed: false)
     }
 
     // MARK: Several records

@@ -57,7 +57,7 @@ struct Reload: DaemonCommand {
         }
         if printer.format == .table {
             let text = DryRunText.lines(of: outcome).map { $0.withVisibleControls + "\n" }.joined()
-            try StandardOutput.write(Array(text.utf8))
+            try StandardOutput.page(Array(text.utf8), isComposed: false)
         } else {
             try show(result)
         }

@@ -9,7 +9,7 @@ import CRUDStorage
 struct DryRun {
     private let changes: ReloadChanges
     /// Why the reload would be refused.
-    private let refusals: [ConfigurationDiagnostic]
+    private let refusals: [String]
     private let moves: [Move]
     private let orphans: [(name: [UInt8], place: CollectionPlace, records: Int?)]
     private let indexes: [Index]
@@ -36,12 +36,12 @@ struct DryRun {
         of configuration: Configuration, after current: Service, _ plugins: PluginSet, _ fixed: FixedSettings,
         _ options: Plan.Options
     ) {
+        let unsurveyed = Reload.awaitSurveys(from: current, to: configuration, options)
         let backendPlan = BackendPlan(from: current, to: configuration, plugins)
         let plan = Plan(from: current, to: configuration, options)
         changes = ReloadChanges(from: current, to: configuration, backendPlan, plan, plugins, fixed)
-        refusals =
-            configuration.diagnostics(of: plan.refusals)
-            + (options.force ? [] : backendPlan.volatileRecords(current, configuration))
+        let volatile = options.force ? [] : backendPlan.volatileRecords(current, configuration)
+        refusals = unsurveyed + (configuration.diagnostics(of: plan.refusals) + volatile).map(\.description)
         let moving = Set(plan.moves)
         moves = plan.transitions.compactMap { transition in
             guard moving.contains(transition.name), let from = transition.placement.authority,
@@ -105,7 +105,7 @@ struct DryRun {
         var writer = JSONWriter()
         writer.object { result in
             changes.writeMembers(to: &result)
-            result.member("refusals", strings: refusals.map(\.description))
+            result.member("refusals", strings: refusals)
             result.member("moving", objects: moves) { move, members in
                 members.member(collection: move.name)
                 members.key("from")

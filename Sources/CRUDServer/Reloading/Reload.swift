@@ -62,16 +62,25 @@ final class Reload: PlacementChange {
             logger: current.logger)
         backendPlan = BackendPlan(from: current, to: configuration, plugins)
         // What has only just been found is not to be orphaned, nor what has not been found yet.
-        let unsurveyed = current.control.awaitSurveys(
-            of: current.rules, before: configuration.collections, within: Self.surveyTimeout)
-        if let name = unsurveyed.first, !options.force {
-            throw ReloadRefusal(
-                unavailable: "backend \(name): \(PlacementControl.unsurveyedText), but with --force")
+        if let reason = Self.awaitSurveys(from: current, to: configuration, options).first {
+            throw ReloadRefusal(unavailable: reason)
         }
         plan = try Self.plan(from: current, to: configuration, options)
     }
 
     // MARK: The plan
+
+    /// Waits until it is known what is in the storages that the change concerns.
+    ///
+    /// - Returns: a reason to refuse the change for each backend of which that is not known.
+    static func awaitSurveys(
+        from current: Service, to configuration: Configuration, _ options: Plan.Options
+    ) -> [String] {
+        let unsurveyed = current.control.awaitSurveys(
+            of: current.rules, before: configuration.collections, within: surveyTimeout)
+        guard !options.force else { return [] }
+        return unsurveyed.map { "backend \($0): \(PlacementControl.unsurveyedText), but with --force" }
+    }
 
     private static func plan(
         from current: Service, to configuration: Configuration, _ options: Plan.Options

@@ -30,7 +30,7 @@ import Testing
         if Self.variable("TRACE") != nil { print(administrator.trace.text(of: nil, last: .max)) }
         print(
             "random administrator: seed \(seed), \(count) actions, \(administrator.load.replies) replies, "
-                + "failures \(administrator.load.failures)")
+                + "\(administrator.forecastCount) reloads as foretold, failures \(administrator.load.failures)")
     }
 
     private static func variable(_ name: String) -> String? {

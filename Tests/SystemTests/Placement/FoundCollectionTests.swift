@@ -89,6 +89,9 @@ import Testing
                 #expect(reply.error?.name == "unavailable", "\(reply)")
                 #expect(reply.error?.message.contains("backend main: it is not known yet") == true, "\(reply)")
             }
+            let dryRun = try connection.call("daemon.reload", #"{"dryRun":true}"#)
+            let refusal = dryRun.result?["refusals"]?.elements?.first?.string
+            #expect(refusal?.hasPrefix("backend main: it is not known yet") == true, "\(dryRun)")
         }
         // What concerns another backend, or no place, is none of that.
         try installation.configure(

@@ -32,7 +32,13 @@ extension Administrator {
         let text = changed.map { "\($0): \(wanted.rules[$0].map { "\($0)" } ?? "")" }.joined(separator: "; ")
         trace.add("reload move \(move) force \(force) \(wanted.hasSpare) \(text)", to: changed)
         try installation.configure(wanted.configuration())
-        let outcome = try call("daemon.reload", "{\"move\":\(move),\"force\":\(force)}", killing: killing)
+        let options = "\"move\":\(move),\"force\":\(force)"
+        let paused = load.paused
+        let isForetold = killing == nil && happens(oneIn: 3)
+        let forecast = isForetold ? try forecast(of: wanted, changed, options, isForced: force) : nil
+        let outcome = try call("daemon.reload", "{\(options)}", killing: killing)
+        load.paused = paused
+        if let forecast, case .reply(let reply) = outcome { try check(reply, forecast) }
         switch outcome {
         case .reply(let reply) where reply.result != nil:
             trace.add("reloaded: \(reply.result?.text ?? "")", to: changed)

@@ -33,6 +33,8 @@ final class Administrator {
     var faults = Faults()
     /// Drops without a known outcome, which may take effect until the daemon ends.
     var openDrops: [(collection: String, ticket: Int)] = []
+    /// How many reloads have been compared with what a dry run had said.
+    var forecastCount = 0
     let excluded: Set<String>
     private var callCount = 0
     private let stateDisk: StateDisk?

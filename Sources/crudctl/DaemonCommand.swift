@@ -94,11 +94,14 @@ extension DaemonCommand {
     /// - Parameters:
     ///   - list: the member with the elements, if the result is a list.
     ///   - notations: how members are written in a table.
+    ///   - expandsObjects: whether the members of objects are lines of a table.
     func show(
-        _ result: [UInt8], list: StaticString? = nil, notations: TableWriter.Notations = [:]
+        _ result: [UInt8], list: StaticString? = nil, notations: TableWriter.Notations = [:],
+        expandsObjects: Bool = false
     ) throws {
         var printer = printer
         printer.notations = notations
+        printer.expandsObjects = expandsObjects
         try printer.show(result, list: list)
     }
 }

@@ -5,24 +5,26 @@ import Testing
 
 @testable import crudctl
 
-/// What each command prints on a terminal of 80 and of 200 columns, compared with `Golden/COLUMNS.txt`. With
-/// `CRUDD_RECORD_GOLDEN=1` these files are written anew, to be read before they are committed.
+/// What each command prints on a terminal of 80 and of 200 columns, compared with `Golden/COLUMNS.txt`; `top`, which is
+/// live, in tmux, compared with `Golden/top-COLUMNS.txt`. With `CRUDD_RECORD_GOLDEN=1` these files are written anew, to
+/// be read before they are committed.
 @Suite struct GoldenTests {
-    /// A command and what the daemon replies.
+    /// A command and what the daemon replies to its requests, one after the other.
     struct Fixture: Sendable {
         let words: [String]
-        let reply: String
+        let replies: [String]
 
+        /// - Parameter words: those with `@` before them are names of ``files``.
         init(_ words: String..., reply: String) {
             self.words = words
-            self.reply = reply
+            replies = [reply]
+        }
+
+        init(_ words: String..., replies: String...) {
+            self.words = words
+            self.replies = replies
         }
     }
-
-    /// Commands whose output has tests of its own: they make several calls, follow something, or call no daemon.
-    private static let others: Set<String> = [
-        "edit", "watch", "dump", "load", "import", "top", "check-config", "check-plugin",
-    ]
 
     private static let record =
         #"{"id":"ada","item":{"name":"Ada Lovelace","age":36,"tags":["a","b"]},"revision":"06f1c2","#
@@ -31,8 +33,52 @@ import Testing
         #"{"code":-32001,"message":"there is no record \"nobody\" in collection \"clients\"","#
         + #""data":{"name":"record_not_found"}}"#
 
+    private static let forbidden =
+        #"{"code":-32005,"message":"the access rules do not allow you this","data":{"name":"permission_denied"}}"#
+    private static let limits = #"{"daemon":"crudd","limits":{"frame_bytes":65536,"item_bytes":32768,"batch":2}}"#
+    private static let description = #"{"name":"clients","backend":"main","format":"json","indexes":[],"count":2}"#
+    private static let stored = #"{"results":[{"result":{}},{"result":{}}]}"#
+
+    /// Files that are given to commands.
+    private static let files = [
+        "operations": (0..<2).map { #"{"op":"create","collection":"clients","id":"\#($0)","item":1}"# + "\n" }.joined(),
+        "dump": """
+        {"crudd":"dump","version":1,"collection":"clients","format":"json"}
+        {"id":"ada","item":1}
+        {"id":"alan","item":2}
+        {"count":2}
+
+        """,
+        "damaged": #"{"crudd":"dump","version":1,"collection":"clients","format":"json"}"# + "\n",
+        "table.csv": "id,name,age\nada,Ada,36\nalan,Alan,41\n",
+        "bad.csv": "id,name,age\nada,Ada,36\nalan,Alan,many\n",
+        "good.yaml": """
+        plugins: {directories: [@/plugins]}
+        backends:
+          main: {plugin: memory}
+        collections:
+          clients: {backend: main}
+
+        """,
+        "bad.yaml": "backends:\n  main: {plugin: memory}\ncollections:\n  clients: {backend: mian}\nlimit: 3\n",
+    ]
+
     private static let fixtures = [
         Fixture("create", "clients", "ada", "1", reply: #"{"revision":"06f1c2"}"#),
+        Fixture("edit", "clients", "ada", replies: record, #"{"revision":"06f1c3"}"#),
+        Fixture("dump", "clients", replies: description, #"{"records":[\#(record),\#(record)]}"#),
+        Fixture("load", "@dump", replies: limits, stored),
+        Fixture("load", "@damaged", replies: limits),
+        Fixture(
+            "import", "clients", "@table.csv", "--id", "id", "--type", "age=integer", replies: limits, description,
+            stored),
+        Fixture("import", "clients", "@bad.csv", "--id", "id", "--type", "age=integer", replies: limits),
+        Fixture(
+            "watch", "clients",
+            replies: #"{"changes":[\#(record),{"id":"alan","deleted":true}],"cursor":"k","more":false}"#, forbidden),
+        Fixture("check-config", "@good.yaml"),
+        Fixture("check-config", "@bad.yaml"),
+        Fixture("check-plugin", "@none.so"),
         Fixture("read", "clients", "ada", reply: record),
         Fixture("read", "clients", "nobody", reply: missing),
         Fixture("read", "clients", "ada", "-o", "yaml", reply: record),
@@ -53,7 +99,7 @@ import Testing
         Fixture("count", "clients", reply: #"{"count":208810}"#),
         Fixture("delete-matching", "clients", "--all", "--yes", reply: #"{"deleted":3}"#),
         Fixture(
-            "batch", "@OPERATIONS",
+            "batch", "@operations",
             reply: #"{"results":[{"revision":"06f1c9"},{"error":{"code":-32002,"message":"it exists","#
                 + #""data":{"name":"record_exists"}}}]}"#),
         Fixture(
@@ -87,7 +133,9 @@ import Testing
             "status",
             reply: #"{"version":"1.0.0","pid":4711,"uptimeSeconds":86400,"sessions":3,"backends":{"main":"ready"},"#
                 + #""notices":{},"cache":{"hits":10,"misses":1,"evictions":0,"records":1,"bytes":4096,"#
-                + #""maximumBytes":67108864},"moves":[],"removals":[],"catalog":{"state":"ready"},"#
+                + #""maximumBytes":67108864},"moves":[{"collection":"clients","from":{"backend":"main","format":"#
+                + #""json"},"to":{"backend":"archive","format":"xml"},"phase":"suspended","copied":17,"total":100,"#
+                + #""reason":"the server closed the connection"}],"removals":[],"catalog":{"state":"ready"},"#
                 + #""configuration":"/etc/crudd/crudd.yaml"}"#),
         Fixture(
             "sessions",
@@ -124,44 +172,113 @@ import Testing
             "can", "root", "daemon.reload",
             reply: #"{"allowed":false,"uid":0,"requires":["admin"],"has":["read","write"]}"#),
         Fixture("call", "daemon.ping", reply: #"{"pong":[1,2]}"#),
-        Fixture(
-            "ping",
-            reply: #"{"code":-32005,"message":"the access rules do not allow you this","#
-                + #""data":{"name":"permission_denied"}}"#),
+        Fixture("ping", reply: forbidden),
     ]
 
     @Test func everyCommandHasAFixture() {
         let tried = Set(Self.fixtures.map { $0.words[0] })
-        #expect(tried.union(Self.others) == Set(Crudctl.commandNames) && tried.isDisjoint(with: Self.others))
+        #expect(tried.union(["top"]) == Set(Crudctl.commandNames))
     }
 
     @Test(arguments: [UInt16(80), 200])
     func printsAsBefore(_ columns: UInt16) throws {
         let directory = try TemporaryDirectory()
-        let operations = "\(directory.path)/operations"
-        try Files.write(
-            (0..<2).map { #"{"op":"create","collection":"clients","id":"\#($0)","item":1}"# + "\n" }.joined(),
-            to: operations)
+        for (name, content) in Self.files {
+            try Files.write(content.replacing("@", with: directory.path), to: "\(directory.path)/\(name)")
+        }
+        try Files.makeDirectory("\(directory.path)/plugins")
+        try Files.copy(
+            BuildProducts.path(of: "libmemory.so"), to: "\(directory.path)/plugins/memory.so", mode: 0o755)
         var text = ""
         for fixture in Self.fixtures {
-            let daemon = try ScriptedDaemon(replying: fixture.reply)
-            let words = fixture.words.map { $0 == "@OPERATIONS" ? operations : $0 }
+            let daemon = try Self.daemon(fixture.replies)
+            let words = fixture.words.map { $0.hasPrefix("@") ? "\(directory.path)/\($0.dropFirst())" : $0 }
             let run = try CrudctlProgram.terminal(
                 [CrudctlProgram.path] + words + ["--socket", daemon.path, "--no-color"], columns: columns, rows: 60,
-                environment: ["TZ": "UTC"])
-            text += "$ crudctl \(fixture.words.joined(separator: " "))\n\(run.screen)"
+                environment: ["TZ": "UTC", "EDITOR": "sed -i s/36/37/"])
+            let screen = Self.lasting(run.screen).replacing(directory.path, with: "DIRECTORY")
+            text += "$ crudctl \(fixture.words.joined(separator: " "))\n\(screen)"
             if run.status != .exited(0) { text += "status: \(run.status)\n" }
             text += "\n"
-            let width = run.screen.split(separator: "\n").map { String($0).displayWidth }.max() ?? 0
-            let isTable = !["metrics", "call"].contains(fixture.words[0]) && !run.screen.contains("crudctl: ")
-            #expect(!isTable || width <= Int(columns), "\(fixture.words): \(width)")
+            let width = screen.split(separator: "\n").map { String($0).displayWidth }.max() ?? 0
+            // What is printed as it is, and messages, which the terminal wraps.
+            let isWhole = ["metrics", "call", "dump", "watch", "check-config"].contains(fixture.words[0])
+            #expect(isWhole || screen.contains("crudctl: ") || width <= Int(columns), "\(fixture.words): \(width)")
         }
-        let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-            .appendingPathComponent("Golden/\(columns).txt").path
-        if ProcessInfo.processInfo.environment["CRUDD_RECORD_GOLDEN"] == "1" { try Files.write(text, to: file) }
-        let (now, before) = (Self.lines(text), Self.lines(String(decoding: try Files.read(file), as: UTF8.self)))
+        try Self.compare(text, "\(columns).txt")
+    }
+
+    /// The screen when the third metrics have come, and no further ones.
+    @Test(arguments: [(columns: 80, rows: 24), (200, 50)])
+    func showsTheSameOfALiveDaemon(_ size: (columns: Int, rows: Int)) throws {
+        let daemon = try ScriptedDaemon { listener in
+            var peer = try listener.accept()
+            var start = timespec()
+            clock_gettime(CLOCK_REALTIME, &start)
+            // For hours it has been up for as many days.
+            let metrics = TopScreenTests.constant(start: Double(start.tv_sec - 4 * 86400 - 3600))
+            let reply = #"{"text":\#(JSON.quote(metrics))}"#
+            try peer.reply(to: peer.request(), reply)
+            // What follows the first ones comes by a connection of its own.
+            peer = try listener.accept()
+            for _ in 0..<2 { try peer.reply(to: peer.request(), reply) }
+            try peer.drain()
+        }
+        let terminal = try Tmux(
+            width: size.columns, height: size.rows, environment: ChildProcess.baseEnvironment)
+        try terminal.enter("exec \(CrudctlProgram.path) top --timeout 100 --socket \(daemon.path)")
+        let file = "top-\(size.columns).txt"
+        if Self.records {
+            // Two rates are known of the third metrics.
+            sleep(5)
+            try Self.compare(terminal.lines.joined(separator: "\n"), file)
+        } else {
+            let before = Self.lines(String(decoding: try Files.read(Self.path(file)), as: UTF8.self))
+            try terminal.wait(for: "the screen of \(file)") { $0 == before.map(String.init) }
+        }
+        withExtendedLifetime(daemon) {}
+    }
+
+    /// A daemon that replies to one request after the other, on whichever connection.
+    private static func daemon(_ replies: [String]) throws -> ScriptedDaemon<Void> {
+        try ScriptedDaemon { listener in
+            guard !replies.isEmpty else { return }
+            var peer = try listener.accept()
+            for reply in replies {
+                let request: ScriptedRequest
+                if let next = try? peer.request() {
+                    request = next
+                } else {
+                    peer = try listener.accept()
+                    request = try peer.request()
+                }
+                if reply.hasPrefix(#"{"code""#) {
+                    try peer.reject(request, reply)
+                } else {
+                    try peer.reply(to: request, reply)
+                }
+            }
+            // Such as the question whether a collection exists, after a result that is empty.
+            while let next = try? peer.request() { try peer.reject(next, forbidden) }
+        }
+    }
+
+    /// What is left of lines that are drawn again and again, such as that of a progress bar.
+    private static func lasting(_ screen: String) -> String {
+        lines(screen).map { $0.split(separator: "\u{1B}[K").last ?? "" }.joined(separator: "\n")
+    }
+
+    private static let records = ProcessInfo.processInfo.environment["CRUDD_RECORD_GOLDEN"] == "1"
+
+    private static func path(_ file: String) -> String {
+        URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("Golden/\(file)").path
+    }
+
+    private static func compare(_ text: String, _ file: String) throws {
+        if records { try Files.write(text, to: path(file)) }
+        let (now, before) = (lines(text), lines(String(decoding: try Files.read(path(file)), as: UTF8.self)))
         for (number, lines) in zip(now, before).enumerated() where lines.0 != lines.1 {
-            Issue.record("line \(number + 1) is \(lines.0), and was \(lines.1)")
+            Issue.record("\(file): line \(number + 1) is \(lines.0), and was \(lines.1)")
             return
         }
         #expect(now.count == before.count)

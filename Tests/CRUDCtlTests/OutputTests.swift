@@ -133,6 +133,37 @@ import Testing
         #expect(try text("1e400", .table) == "1e400\n")
     }
 
+    /// Nothing of the state of the daemon is JSON in a table.
+    @Test(
+        arguments: [
+            (nil, "collection x, from.backend y, n 1, 2"),
+            (24, "collection x,\n       from.backend y,\n       n 1, 2"),
+        ] as [(Int?, String)])
+    func objectsAreLines(_ width: Int?, _ line: String) throws {
+        let result =
+            #"{"a":{"c":{"d":"e"},"f":1.50},"b":[{"collection":"x","from":{"backend":"y"},"n":[1,2]},"#
+            + #"{"g":1}],"h":[],"i":{},"j":["k","\u001b"],"l":null}"#
+        let terminal = Terminal(isTerminal: width != nil, width: width, hasColor: false)
+        var text: [UInt8] = []
+        let output = OutputBuffer { text += $0 }
+        var printer = ResultPrinter(format: .table, terminal: terminal)
+        printer.expandsObjects = true
+        _ = try printer.write(Array(result.utf8), list: nil, to: output)
+        try output.end()
+        #expect(
+            String(decoding: text, as: UTF8.self) == """
+                a.c.d  e
+                a.f    1.50
+                b      \(line)
+                       g 1
+                h      none
+                i      none
+                j      k, \\u001b
+                l      null
+
+                """)
+    }
+
     @Test func letsNothingSteerTheTerminal() throws {
         #expect(
             try text(#"{"a\u001b[2J":"\u001b]0;x\u0007\r\n\u009b\u202e"}"#, .table)

@@ -47,6 +47,9 @@ import Testing
         return text + "# EOF\n"
     }
 
+    /// Metrics that do not change, with every part of the screen.
+    static func constant(start: Double) -> String { text(of: 1, start: start, collections: 20) }
+
     private static func state(collections: Int = 2) -> TopState {
         var state = TopState()
         for second in 1...3 {

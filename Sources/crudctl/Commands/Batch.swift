@@ -36,7 +36,7 @@ struct Batch: DaemonCommand {
             // The batch as a whole has failed, perhaps because of one operation.
             throw error.details.index.map(error.inOperation) ?? error
         }
-        try show(result, list: "results")
+        try show(result, list: "results", notations: ["error": .error])
         for (index, entry) in (ResultObject(result)?.elements("results") ?? []).enumerated() {
             guard let text = ResultObject(Array(entry))?.value("error"),
                 let error = CRUDError(errorObject: Array(text))

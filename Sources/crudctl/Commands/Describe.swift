@@ -13,6 +13,6 @@ struct Describe: DaemonCommand {
         try show(
             try await call("collection.describe", on: collection, isEmpty: { $0.integer("count") == 0 }) {
                 $0.member("collection", collection)
-            })
+            }, notations: ["retention": .age, "bytes": .bytes], expandsObjects: true)
     }
 }

@@ -17,7 +17,10 @@ struct Sessions: DaemonCommand {
         guard close.isEmpty else { return try await closeAll() }
         try show(
             try await call("session.list"), list: "sessions",
-            notations: ["connectedAt": .instant, "receivedBytes": .bytes, "sentBytes": .bytes, "heldBytes": .bytes])
+            notations: [
+                "connectedAt": .instant, "receivedBytes": .bytes, "sentBytes": .bytes, "heldBytes": .bytes,
+                "quotas": .quotas,
+            ])
     }
 
     /// One that is not there any more keeps none of the others.

@@ -6,6 +6,8 @@ struct Status: DaemonCommand {
     @OptionGroup(title: "Global options") var options: GlobalOptions
 
     func run() async throws {
-        try show(try await call("daemon.status"))
+        try show(
+            try await call("daemon.status"),
+            notations: ["uptimeSeconds": .age, "bytes": .bytes, "maximumBytes": .bytes], expandsObjects: true)
     }
 }

@@ -8,6 +8,8 @@ struct ResultPrinter {
 
     /// How members are written in a table.
     var notations: TableWriter.Notations = [:]
+    /// Whether a table has lines of the members of objects in the result.
+    var expandsObjects = false
 
     /// Prints a result.
     ///
@@ -63,7 +65,9 @@ struct ResultPrinter {
         case .ndjson: try value.forEachElement(text) { try writeLine($0, text, to: output) }
         case .yaml: try YAMLWriter(output: output).write(whole, text)
         case .table:
-            return try !TableWriter(terminal: terminal, output: output, notations: notations).write(value, text)
+            var table = TableWriter(terminal: terminal, output: output, notations: notations)
+            table.expandsObjects = expandsObjects
+            return try !table.write(value, text)
         }
         return true
     }

@@ -10,7 +10,7 @@ import CRUDWire
 /// do not make a table of all names times all records.
 struct TableWriter {
     private static let gap = "  "
-    /// The minimum width to which a column is cut.
+    /// The minimum width to which a column is cut, unless its notation says otherwise.
     private static let narrowestColumn = 6
     /// More would not be read by anybody.
     private static let maximumColumns = 100
@@ -23,17 +23,36 @@ struct TableWriter {
     /// How members of the object, or of each element, are written that are not merely numbers.
     var notations: Notations = [:]
 
+    /// Whether the members of an object's objects are lines of their own, such as `cache.hits`, rather than JSON.
+    var expandsObjects = false
+
     /// How values are written; the keys are names of members.
     typealias Notations = [String: Notation]
 
     enum Notation {
         /// In milliseconds since 1970-01-01 UTC.
         case instant
-        /// In seconds.
+        /// In seconds, of a part of one or some.
         case duration
+        /// In seconds, of minutes or days.
+        case age
         case bytes
         /// As it is, and left out where there is no room for all of it.
         case whole
+        /// Cut to no less than so many columns, and left out where there is no room for them.
+        case text(least: Int)
+        /// An error as a message, rather than as JSON.
+        case error
+        /// `{used, maximum}` by names.
+        case quotas
+
+        /// Whether a part of it says something else than all of it.
+        fileprivate var isRigid: Bool {
+            switch self {
+            case .instant, .duration, .age, .bytes, .whole: true
+            case .text, .error, .quotas: false
+            }
+        }
     }
 
     /// - Returns: whether columns were left out.
@@ -41,6 +60,7 @@ struct TableWriter {
         switch value.kind {
         case .array: return try rows(value, text)
         case .object where try value.isEmpty(text): try output.append("ok\n")
+        case .object where expandsObjects: try expandedLines(value, text)
         case .object: try lines(value, text)
         default: try output.append(Self.cell(value, text) + "\n")
         }
@@ -56,10 +76,12 @@ struct TableWriter {
         var widths: [Int] = []
         /// Those that are never cut, such as numbers: a part of a number is another number.
         var rigid: [Bool] = []
+        /// To what the others are cut at most.
+        var least: [Int] = []
         var areComplete = true
 
         /// The index of the column of a name; nil where there is no room for it.
-        mutating func index(of name: [UInt8]) -> Int? {
+        mutating func index(of name: [UInt8], _ notation: Notation?) -> Int? {
             if let index = indexes[name] { return index }
             guard widths.count < maximumColumns else {
                 areComplete = false
@@ -70,6 +92,7 @@ struct TableWriter {
             headings.append(heading)
             widths.append(heading.displayWidth)
             rigid.append(true)
+            if case .text(let least) = notation { self.least.append(least) } else { least.append(narrowestColumn) }
             return widths.count - 1
         }
     }
@@ -78,9 +101,10 @@ struct TableWriter {
         var columns = Columns()
         try list.forEachElement(text) { element in
             try forEachCell(of: element, text) { name, value in
-                guard let index = columns.index(of: name) else { return }
+                let notation = notation(of: name)
+                guard let index = columns.index(of: name, notation) else { return }
                 columns.widths[index] = max(columns.widths[index], try cell(value, text, name).displayWidth)
-                if value.kind != .number, notation(of: name) == nil { columns.rigid[index] = false }
+                if !(notation?.isRigid ?? (value.kind == .number)) { columns.rigid[index] = false }
             }
         }
         guard !columns.widths.isEmpty else { return false }
@@ -132,24 +156,20 @@ struct TableWriter {
     /// room.
     private func fitted(_ columns: Columns) -> [Int] {
         guard let total = terminal.width else { return columns.widths }
-        var least = -Self.gap.count
-        let count = zip(columns.widths, columns.rigid).prefix { width, isRigid in
-            least += (isRigid ? width : min(width, Self.narrowestColumn)) + Self.gap.count
-            return least <= total
+        let narrowest = columns.widths.indices.map {
+            columns.rigid[$0] ? columns.widths[$0] : min(columns.widths[$0], columns.least[$0])
+        }
+        var sum = -Self.gap.count
+        let count = narrowest.prefix { width in
+            sum += width + Self.gap.count
+            return sum <= total
         }.count
         guard count > 0 else { return [total] }
-        var widths = Array(columns.widths.prefix(count))
-        let flexible = widths.indices.filter { !columns.rigid[$0] }
         let available = total - Self.gap.count * (count - 1)
-        while widths.reduce(0, +) > available, let widest = flexible.map({ widths[$0] }).max(),
-            widest > Self.narrowestColumn
-        {
-            let others = flexible.map { widths[$0] }.filter { $0 < widest }
-            let next = max(others.max() ?? 0, Self.narrowestColumn)
-            let widestOnes = flexible.filter { widths[$0] == widest }
-            let excess = widths.reduce(0, +) - available
-            let step = min(widest - next, (excess + widestOnes.count - 1) / widestOnes.count)
-            for index in widestOnes { widths[index] -= step }
+        var widths = zip(columns.widths, narrowest).prefix(count).map { max(min($0, available), $1) }
+        for _ in 0..<max(0, widths.reduce(0, +) - available) {
+            let widest = widths.indices.filter { widths[$0] > narrowest[$0] }.max { widths[$0] < widths[$1] }
+            if let widest { widths[widest] -= 1 }
         }
         return widths
     }
@@ -201,20 +221,113 @@ struct TableWriter {
         return cell.displayWidth <= width ? cell : nil
     }
 
+    // MARK: Lines of nested objects
+
+    /// What is written as a line: a member that is no object.
+    private struct Leaf {
+        /// With the names of the objects around it.
+        let path: String
+        let name: [UInt8]
+        let value: JSONSlice
+    }
+
+    private func expandedLines(_ object: JSONSlice, _ text: Span<UInt8>) throws {
+        let leaves = try leaves(of: object, text)
+        let margin = (leaves.map(\.path.displayWidth).max() ?? 0) + Self.gap.count
+        for leaf in leaves {
+            try output.append(terminal.bold(leaf.path))
+            try output.append(spaces: margin - leaf.path.displayWidth)
+            try output.append(expanded(leaf, text, margin) + "\n")
+        }
+    }
+
+    private func leaves(of object: JSONSlice, _ text: Span<UInt8>, in path: String = "") throws -> [Leaf] {
+        var leaves: [Leaf] = []
+        try object.forEachMember(text) { key, value in
+            let path = path + Self.visible(key, text)
+            if value.kind == .object, try !value.isEmpty(text) {
+                leaves += try self.leaves(of: value, text, in: path + ".")
+            } else {
+                leaves.append(Leaf(path: path, name: key.decodedString(text), value: value))
+            }
+        }
+        return leaves
+    }
+
+    /// The text of a member; that of a list of objects has a line, or several, for each of them.
+    private func expanded(_ leaf: Leaf, _ text: Span<UInt8>, _ margin: Int) throws -> String {
+        guard leaf.value.isContainer else { return try cell(leaf.value, text, leaf.name) }
+        if try leaf.value.isEmpty(text) { return "none" }
+        var lines: [String] = []
+        let isList = try Self.isListOfScalars(leaf.value, text)
+        var pieces: [String] = []
+        try leaf.value.forEachElement(text) { element in
+            if element.kind == .object {
+                pieces += try leaves(of: element, text).map { try "\($0.path) \(expanded($0, text, 0))" }
+            } else {
+                pieces.append(try Self.cell(element, text))
+            }
+            guard !isList else { return }
+            lines += wrapped(pieces, at: margin)
+            pieces = []
+        }
+        lines += wrapped(pieces, at: margin)
+        return lines.joined(separator: "\n" + String(repeating: " ", count: margin))
+    }
+
+    /// Pieces one after the other, in as many lines as the terminal needs.
+    private func wrapped(_ pieces: [String], at margin: Int) -> [String] {
+        var lines: [String] = []
+        for (index, piece) in pieces.enumerated() {
+            let piece = piece + (index < pieces.count - 1 ? "," : "")
+            if let last = lines.last, margin + last.displayWidth + 1 + piece.displayWidth <= terminal.width ?? .max {
+                lines[lines.count - 1] = last + " " + piece
+            } else {
+                lines.append(piece)
+            }
+        }
+        return lines
+    }
+
     // MARK: Cells
 
     /// The cell of a member.
     private func cell(_ value: JSONSlice, _ text: Span<UInt8>, _ name: [UInt8]) throws -> String {
-        guard value.kind == .number, let notation = notation(of: name) else { return try Self.cell(value, text) }
+        guard let notation = notation(of: name) else { return try Self.cell(value, text) }
+        switch (notation, value.kind) {
+        case (.error, .object): return try Self.message(value, text) ?? Self.cell(value, text)
+        case (.quotas, .object): return try Self.quotas(value, text)
+        case (_, .number): return number(value, text, notation)
+        default: return try Self.cell(value, text)
+        }
+    }
+
+    private func number(_ value: JSONSlice, _ text: Span<UInt8>, _ notation: Notation) -> String {
         let number = String(decoding: value.bytes(text), as: UTF8.self)
         let written: String? =
             switch notation {
             case .instant: Int(number).flatMap(Amount.instant)
             case .duration: Double(number).map { Amount.time($0) }
+            case .age: Double(number).map(Amount.duration)
             case .bytes: Double(number).map(Amount.bytes)
-            case .whole: nil
+            case .whole, .text, .error, .quotas: nil
             }
         return written ?? number
+    }
+
+    private static func message(_ value: JSONSlice, _ text: Span<UInt8>) -> String? {
+        CRUDError(errorObject: Array(value.bytes(text))).map { "\($0.code.name): \($0.message)".withVisibleControls }
+    }
+
+    /// Such as `collections 3 of 10, records 5 of 50`.
+    private static func quotas(_ value: JSONSlice, _ text: Span<UInt8>) throws -> String {
+        var quotas: [String] = []
+        try value.forEachMember(text) { key, quota in
+            let quota = ResultObject(Array(quota.bytes(text)))
+            let used = quota?.integer("used").map(String.init) ?? "?"
+            quotas.append("\(visible(key, text)) \(used) of \(quota?.integer("maximum") ?? 0)")
+        }
+        return quotas.joined(separator: ", ")
     }
 
     private func notation(of name: [UInt8]) -> Notation? {

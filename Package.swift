@@ -178,6 +178,7 @@ let package = Package(
         tests(
             "CRUDPlacementTests",
             ["CRUDPlacement", "CRUDStorage", "CRUDModel", "CRUDJSON", "CRUDTestSupport", logging]),
+        tests("CRUDServerTests", ["CRUDServer", "CRUDModel"]),
         .target(
             name: "ScriptedDaemon", dependencies: ["CRUDTestSupport", "CLinux"], path: "Tests/ScriptedDaemon",
             swiftSettings: settings),

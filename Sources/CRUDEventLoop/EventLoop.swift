@@ -64,17 +64,23 @@ package final class EventLoop {
     /// What every event reads or changes.
     private struct HotState {
         var now: Duration
+        var nowNanoseconds: Int64
         /// What is watched, indexed by descriptor. Keeps streams and listeners alive until they are closed.
         var sources: [Source?] = []
         // The streams that have asked for the next iteration, those with output, and what this iteration closes.
         var resuming: [Stream] = []
         var flushing: [Stream] = []
         var closing: [Source] = []
+
+        init(nowNanoseconds: Int64) {
+            self.nowNanoseconds = nowNanoseconds
+            now = .nanoseconds(nowNanoseconds)
+        }
     }
 
     // Exclusive access is not checked at run time: no access encloses a call of a handler, and the checks took a
     // twentieth of an echo server's time.
-    @exclusivity(unchecked) private var hot = HotState(now: MonotonicTime.now)
+    @exclusivity(unchecked) private var hot = HotState(nowNanoseconds: MonotonicTime.nanoseconds)
 
     /// For the outputs of all streams.
     @exclusivity(unchecked) var spareMemory = SpareMemory()
@@ -92,6 +98,9 @@ package final class EventLoop {
 
     /// The time since the machine was started (CLOCK_MONOTONIC), as it was when this iteration began.
     package var now: Duration { hot.now }
+
+    /// The same as a number.
+    package var nowNanoseconds: Int64 { hot.nowNanoseconds }
 
     /// Iterates until ``stop()``; then closes every stream and listener and forgets the timers.
     ///
@@ -140,7 +149,9 @@ extension EventLoop {
         var milliseconds = sleepMilliseconds()
         if milliseconds != 0, !waker.prepareToSleep() { milliseconds = 0 }
         let reported = milliseconds == 0 ? epoll.wait(milliseconds: 0) : wait(milliseconds: milliseconds)
-        hot.now = MonotonicTime.now
+        let now = MonotonicTime.nanoseconds
+        hot.nowNanoseconds = now
+        hot.now = .nanoseconds(now)
         return reported
     }
 

@@ -5,6 +5,12 @@ package enum MonotonicTime {
     /// The time since the machine was started.
     package static var now: Duration { Duration(read()) }
 
+    /// The same as a number, which takes fewer instructions to reckon with than a `Duration`.
+    package static var nanoseconds: Int64 {
+        let time = read()
+        return Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
+    }
+
     /// The same as of the kernel's last tick, which costs a fraction of ``now`` (CLOCK_MONOTONIC_COARSE).
     package static var coarse: Duration {
         var time = Glibc.timespec()

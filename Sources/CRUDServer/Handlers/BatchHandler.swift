@@ -43,7 +43,7 @@ final class BatchHandler {
         let assignments = assignments(operations, targets, call)
         if isAtomic { try checkAtomicity(of: assignments, call) }
         call.session.spend(assignments.count)
-        call.session.authority.rate?.charge(assignments.count - 1, at: loop.now)
+        call.session.authority.rate?.charge(assignments.count - 1, at: loop.nowNanoseconds)
         for collection in used { collection.countRequest() }
         try start(assignments, kind, used, call, isAtomic: isAtomic, replyBytes: replyBytes)
         return .accepted

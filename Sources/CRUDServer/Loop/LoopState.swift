@@ -47,6 +47,9 @@ final class LoopState {
     /// The time of this iteration.
     var now: Duration { eventLoop.now }
 
+    /// The same in nanoseconds.
+    var nowNanoseconds: Int64 { eventLoop.nowNanoseconds }
+
     /// When a request that comes in now has waited long enough.
     var deadline: Duration { now + limits.requestTimeout }
 

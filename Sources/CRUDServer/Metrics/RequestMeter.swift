@@ -39,15 +39,17 @@ final class RequestMeter {
     ///   - method: nil where it was not recognised.
     ///   - arrival: the time of the iteration in which it has come.
     ///   - now: the time of this iteration.
-    func count(_ method: Method?, _ outcome: RequestOutcome, arrival: Duration, now: Duration) {
+    /// - Returns: whether both are the same.
+    func count(_ method: Method?, _ outcome: RequestOutcome, arrival: Duration, now: Duration) -> Bool {
         let method = method?.rawValue ?? RequestCounts.unknownMethod
         total.outcomes[method * Self.outcomeCount + outcome.index] &+= 1
         if arrival == now {
             replied.now[method] &+= 1
             replied.methods |= 1 << UInt64(method)
-        } else {
-            replied.late.append((method, arrival))
+            return true
         }
+        replied.late.append((method, arrival))
+        return false
     }
 
     /// The replies of an iteration have been sent, which began at `start`.

@@ -167,8 +167,12 @@ struct Call: ~Copyable {
                 StreamBuffer.outcome(of: result)
             }
         guard let outcome else { return false }
-        session.count(method, outcome, arrival: arrival)
-        if let duration = session.loop.slow?.duration(since: arrival) { noteSlow(duration) }
+        let hasComeNow = session.count(method, outcome, arrival: arrival)
+        if let slow = session.loop.slow, !hasComeNow || !slow.excludes(since: session.loop.nowNanoseconds),
+            let duration = slow.duration(since: arrival)
+        {
+            noteSlow(duration)
+        }
         return true
     }
 

@@ -7,6 +7,8 @@ struct Authority {
     let isAdmin: Bool
     /// How many requests per second its user may make; nil: any number.
     let rate: RequestRate?
+    // The same one, which `rate` keeps: each request asks it, and counting references would be most of what that costs.
+    let uncountedRate: Unmanaged<RequestRate>?
     /// What its user may take.
     let limits: UserLimits
     /// Whether no limit of users is for it.
@@ -24,6 +26,7 @@ struct Authority {
         limits = access.limits(uid: peer.uid, groups: peer.groups)
         isExempt = access.isExempt(uid: peer.uid)
         rate = rates.rate(of: peer.uid, maximum: limits.requestsPerSecond)
+        uncountedRate = rate.map(Unmanaged.passUnretained)
         isAdmin = access.permissions(uid: peer.uid, groups: peer.groups).contains(.admin)
     }
 

@@ -10,11 +10,12 @@ import Synchronization
 final class RequestRate: Sendable {
     /// In nanoseconds.
     private static let tolerance: Int64 = 100_000_000
-    private static let second: Int64 = 1_000_000_000
 
     let uid: uid_t
     /// Requests per second; 0: any number.
     private let rate: Atomic<Int>
+    /// How far requests are apart, in nanoseconds; 0: not at all.
+    private let interval: Atomic<Int64>
     /// When the next request would come by an even rate, in nanoseconds of the loops' clock.
     private let due = Atomic<Int64>(0)
     private let refused = Atomic<Int>(0)
@@ -22,50 +23,58 @@ final class RequestRate: Sendable {
     fileprivate init(of uid: uid_t, _ rate: Int) {
         self.uid = uid
         self.rate = Atomic(rate)
+        interval = Atomic(Self.interval(rate))
     }
 
     /// The rate, which a reload may change.
     fileprivate(set) var maximum: Int {
         get { rate.load(ordering: .relaxed) }
-        set { rate.store(newValue, ordering: .relaxed) }
+        set {
+            rate.store(newValue, ordering: .relaxed)
+            interval.store(Self.interval(newValue), ordering: .relaxed)
+        }
     }
 
     /// How many requests were refused.
     var refusedCount: Int { refused.load(ordering: .relaxed) }
 
-    /// Counts a request.
+    /// Counts a request. Each request of a user with a limit asks, so it is a few instructions on numbers.
     ///
-    /// - Parameter now: on the loops' clock.
-    /// - Returns: why it is refused; nil: it is not.
-    func refusal(at now: Duration) -> CRUDError? {
-        let rate = maximum
-        guard rate > 0 else { return nil }
-        let (now, interval) = (Self.nanoseconds(now), Self.interval(rate))
+    /// - Parameter now: in nanoseconds of the loops' clock.
+    /// - Returns: false if it is to be refused.
+    func admits(at now: Int64) -> Bool {
+        let interval = interval.load(ordering: .relaxed)
+        guard interval > 0 else { return true }
         var known = due.load(ordering: .relaxed)
         while true {
             let start = max(known, now)
-            guard start - now <= Self.tolerance else {
+            guard start &- now <= Self.tolerance else {
                 refused.add(1, ordering: .relaxed)
-                return .limit(
-                    "requests_per_second", rate,
-                    "user \(uid) may make \(rate) requests per second, and has made more; try again later")
+                return false
             }
             let (exchanged, original) = due.weakCompareExchange(
-                expected: known, desired: start + interval, ordering: .relaxed)
-            if exchanged { return nil }
+                expected: known, desired: start &+ interval, ordering: .relaxed)
+            if exchanged { return true }
             known = original
         }
+    }
+
+    /// Why a request is refused.
+    var excess: CRUDError {
+        let rate = maximum
+        return .limit(
+            "requests_per_second", rate,
+            "user \(uid) may make \(rate) requests per second, and has made more; try again later")
     }
 
     /// Counts what a request that was not refused does beside one: requests that follow wait for it.
     ///
     /// - Parameters:
     ///   - count: of requests.
-    ///   - now: on the loops' clock.
-    func charge(_ count: Int, at now: Duration) {
-        let rate = maximum
-        guard rate > 0, count > 0 else { return }
-        let (now, time) = (Self.nanoseconds(now), Self.interval(rate) * Int64(count))
+    ///   - now: in nanoseconds of the loops' clock.
+    func charge(_ count: Int, at now: Int64) {
+        let time = interval.load(ordering: .relaxed) * Int64(count)
+        guard time > 0 else { return }
         var known = due.load(ordering: .relaxed)
         while true {
             let (exchanged, original) = due.weakCompareExchange(
@@ -75,13 +84,10 @@ final class RequestRate: Sendable {
         }
     }
 
-    private static func nanoseconds(_ time: Duration) -> Int64 {
-        let (seconds, attoseconds) = time.components
-        return seconds * second + attoseconds / second
-    }
-
     /// How far requests are apart; rounded up, lest a high rate come out higher.
-    private static func interval(_ rate: Int) -> Int64 { (second + Int64(rate) - 1) / Int64(rate) }
+    private static func interval(_ rate: Int) -> Int64 {
+        rate > 0 ? (1_000_000_000 + Int64(rate) - 1) / Int64(rate) : 0
+    }
 }
 
 /// The rates of all users that have a limit, or had one since the daemon was started.

@@ -27,8 +27,8 @@ extension Session {
                         call.fail(error)
                     } else if loop.isDraining, waiting == nil {
                         call.fail(.draining)
-                    } else if waiting == nil, let excess = state.authority.rate?.refusal(at: loop.now) {
-                        call.fail(excess)
+                    } else if waiting == nil, !isAdmitted() {
+                        refuse(call)
                     } else if case .mustWait(let wait) = sessions.handler.handle(call) {
                         let text = waiting?.text ?? Array(text)
                         enqueue(
@@ -44,6 +44,23 @@ extension Session {
                 reply(with: error, to: text, in: nil, arrival: waiting?.arrival ?? loop.now)
             }
         }
+    }
+
+    /// Counts a request; false if the rate of its user does not admit it.
+    @inline(__always)
+    private func isAdmitted() -> Bool {
+        // The member alone: a call of a method would copy the authority.
+        guard let rate = state.authority.uncountedRate else { return true }
+        return unsafe rate._withUnsafeGuaranteedRef { $0.admits(at: loop.nowNanoseconds) }
+    }
+
+    /// Replies to a request beyond the rate of its user.
+    private func refuse(_ call: borrowing Call) {
+        if loop.logsRequests {
+            let method = call.request.traits.name.description
+            trace("\(method) refused: more than the user's requests per second")
+        }
+        if let excess = state.authority.rate?.excess { call.fail(excess) }
     }
 
     private func reply(
@@ -111,8 +128,10 @@ extension Session {
             // An element that has waited is not counted again.
             let isNew = array.meteredCount <= array.next
             array.meteredCount = max(array.meteredCount, array.next + 1)
-            if let error = error ?? (isNew ? state.authority.rate?.refusal(at: loop.now) : nil) {
+            if let error {
                 call.fail(error)
+            } else if isNew, !isAdmitted() {
+                refuse(call)
             } else if case .mustWaitForArray(let operations) = sessions.handler.handle(call) {
                 array.operations = operations
                 isStarted = false

@@ -289,7 +289,10 @@ final class Session: StreamHandler {
     }
 
     /// Counts a request that has ended.
-    func count(_ method: Method?, _ outcome: RequestOutcome, arrival: Duration) {
+    ///
+    /// - Returns: whether it has come in this iteration.
+    @discardableResult
+    func count(_ method: Method?, _ outcome: RequestOutcome, arrival: Duration) -> Bool {
         loop.meter.count(method, outcome, arrival: arrival, now: loop.now)
     }
 

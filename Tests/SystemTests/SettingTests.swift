@@ -66,6 +66,35 @@ import Testing
         #expect(table.output.contains("log.slow "), "\(table)")
     }
 
+    /// Neither of both loses what the other one has changed; what changes nothing leaves the level as it is.
+    @Test func aLogLevelBesideReloads() throws {
+        let configurations = [10, 20].map { Configuration(limits: "batch: \($0)", loops: 2) }
+        let daemon = try Daemon(configurations[0])
+        let (reloading, other) = (try daemon.connect(), try daemon.connect())
+        for round in 1...20 {
+            try daemon.installation.configure(configurations[round % 2])
+            let level = ["debug", "trace", "error"][round % 3]
+            try reloading.sendFrame(Connection.request("daemon.reload", id: "1"))
+            try other.sendFrame(Connection.request("daemon.logLevel", #"{"level":"\#(level)"}"#, id: "1"))
+            let changes = try reloading.receive().result?["changes"]?.elements?.compactMap(\.string)
+            #expect(changes?.contains { $0.hasPrefix("limits.batch: from") } == true, "\(changes ?? [])")
+            #expect(try other.receive().result?["level"]?.string == level)
+            let settings = try Self.settings(other)
+            #expect(settings["limits.batch"] == ["\((round % 2 + 1) * 10)", "file"])
+            // The one that came later is in force.
+            let inForce = try #require(settings["log.level"])
+            #expect(inForce == ["info", "default"] || inForce == [level, "logLevel"], "\(inForce)")
+        }
+        #expect(try other.call("daemon.logLevel", #"{"level":"error"}"#).result != nil)
+        let dryRun = try reloading.call("daemon.reload", #"{"dryRun":true}"#)
+        #expect(dryRun.result?["changes"]?.text == #"["log.level: from error to info"]"#, "\(dryRun)")
+        try daemon.installation.configure(text: "nonsense: 1\n")
+        _ = try reloading.reloadInVain()
+        #expect(try Self.settings(other)["log.level"] == ["error", "logLevel"])
+        try daemon.installation.configure(configurations[0])
+        #expect(try reloading.reload() == ["log.level: from error to info"])
+    }
+
     @Test func theLogLevelLastsUntilTheNextReload() throws {
         let daemon = try Daemon(Configuration(loops: 2))
         let connections = try (0..<4).map { _ in try daemon.connect() }

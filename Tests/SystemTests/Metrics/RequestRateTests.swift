@@ -19,24 +19,33 @@ import Testing
         let clients = try (0..<64).map { _ in try daemon.connect(as: Self.nobody) }
         let other = try daemon.connect(as: Peer(user: 65533, group: 65533))
         let admin = try daemon.connect()
-        var (admitted, refused) = (0, 0)
+        var rounds: [Round] = []
         let clock = ContinuousClock()
         let start = clock.now
         while clock.now - start < .seconds(10) {
+            var round = Round(start: clock.now)
             for client in clients { try client.sendFrame(Connection.request("daemon.ping", id: "1")) }
             for client in clients {
                 let reply = try client.receive()
-                if reply.result != nil { admitted += 1 } else { refused += 1 }
+                if reply.result != nil { round.admitted += 1 } else { round.refused += 1 }
                 guard let error = reply.error else { continue }
                 #expect(error.name == "limit_exceeded" && error.details?["limit"]?.string == "requests_per_second")
                 #expect(error.details?["maximum"]?.text == "500")
             }
+            round.end = clock.now
+            rounds.append(round)
             #expect(try other.call("daemon.ping").result != nil)
             #expect(try admin.call("daemon.ping").result != nil)
         }
-        let expected = (clock.now - start) / .seconds(1) * 500
-        #expect(abs(Double(admitted) - expected) <= expected * 0.05, "\(admitted) of \(expected), \(refused) refused")
-        #expect(refused > 0)
+        let time = clock.now - start
+        let (admitted, refused) = (rounds.map(\.admitted).reduce(0, +), rounds.map(\.refused).reduce(0, +))
+        // A tenth of a second of the rate comes at once, and nothing beside the rate later: within 5 % of it.
+        #expect(Double(admitted) <= time / .seconds(1) * 500 + 51, "\(admitted) in \(time)")
+        for run in Self.busyRuns(of: rounds) {
+            let admitted = run.map(\.admitted).reduce(0, +)
+            let time = run[run.count - 1].start - run[0].end
+            #expect(Double(admitted) >= time / .seconds(1) * 500 - 1, "\(admitted) in \(time)")
+        }
 
         let sessions = try #require(try admin.call("session.list").result?["sessions"]?.elements)
         let limited = sessions.filter { $0["uid"]?.text == "65534" }
@@ -49,6 +58,36 @@ import Testing
         #expect(others.allSatisfy { $0["requestsPerSecond"] == nil && $0["refusedRequests"] == nil })
         let samples = try admin.metrics()
         #expect(samples[#"crudd_user_refused_requests_total{uid="65534"}"#] == Double(refused))
+    }
+
+    /// Requests of which each client has sent one before a reply to any of them is awaited.
+    private struct Round {
+        let start: ContinuousClock.Instant
+        var end: ContinuousClock.Instant
+        var admitted = 0
+        var refused = 0
+
+        init(start: ContinuousClock.Instant) {
+            self.start = start
+            end = start
+        }
+    }
+
+    /// The rounds one after the other between whose refusals no credit was lost, so that between the first and the last
+    /// of these refusals the user got its rate: after a refusal there is nothing to lose for the 100 ms that are worth
+    /// something at once. A machine that is busy makes them shorter, and proves nothing wrong.
+    private static func busyRuns(of rounds: [Round]) -> [[Round]] {
+        var runs: [[Round]] = []
+        var last: Round?
+        for round in rounds {
+            if let last, round.refused > 0, round.end - last.start <= .milliseconds(100) {
+                runs[runs.count - 1].append(round)
+            } else if round.refused > 0 {
+                runs.append([round])
+            }
+            last = round.refused > 0 ? round : nil
+        }
+        return runs.filter { $0.count > 1 }
     }
 
     @Test func operationsOfABatchCountOneByOne() throws {

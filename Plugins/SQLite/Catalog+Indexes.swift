@@ -3,8 +3,8 @@ import CSQLite
 
 // The keys of an index stand in a column `crudd_key_NUMBER` of the collection's table and in a SQLite index on that
 // column and the id, and the table `crudd_indexes` says which number belongs to which property path. A number is used
-// once: SQLite removes no column without visiting every row, so the column of a removed index stays behind, unused; the
-// next change of a small table's indexes removes it.
+// once: SQLite removes no column without visiting every row, so the column of a removed index stays behind, unused.
+// Later changes of a small table's indexes remove it.
 //
 // In that column NULL stands for a record that nobody has looked at since the index was made, an empty blob for one
 // that is known to have no key. The SQLite index holds all but the former, so that it is empty when it is made, and
@@ -70,7 +70,7 @@ extension Catalog {
         for trigger in Self.triggers(of: collection, []) {
             try connection.execute("DROP TRIGGER IF EXISTS \(trigger.name)")
         }
-        try dropLeftColumns(of: collection, former)
+        try dropLeftColumns(of: collection, former, atMost: paths.count - kept.count + 1)
         var numbers: [Int64] = []
         for path in paths {
             if let index = kept.first(where: { $0.path.utf8.elementsEqual(path.utf8) }) {
@@ -149,8 +149,12 @@ extension Catalog {
 
     /// Removes the columns of indexes that earlier changes have removed, where that is quickly done.
     ///
-    /// - Parameter former: the indexes until now, whose columns may still be read.
-    private func dropLeftColumns(of collection: SQLiteCollection, _ former: [Index]) throws(StorageFailure) {
+    /// - Parameters:
+    ///   - former: the indexes until now, whose columns may still be read.
+    ///   - maximum: how many: each takes as long as a new one, whose statement has SQLite parse the schema again, too.
+    private func dropLeftColumns(
+        of collection: SQLiteCollection, _ former: [Index], atMost maximum: Int
+    ) throws(StorageFailure) {
         let used = Set(former.map { keyColumn($0.number) })
         let left = try keyColumns(of: collection).filter { !used.contains($0) }
         if left.isEmpty { return }
@@ -160,9 +164,11 @@ extension Catalog {
         where try connection.integer("SELECT 1 FROM \(table) \(rest)") != nil {
             return
         }
-        for column in left {
+        var count = 0
+        for column in left where count < maximum {
             do throws(StorageFailure) {
                 try connection.execute("ALTER TABLE \(table) DROP COLUMN \(column)")
+                count += 1
             } catch {
                 // Something of the administrator's names the column.
                 guard sqlite3_errcode(connection.handle) == SQLITE_ERROR else { throw error }

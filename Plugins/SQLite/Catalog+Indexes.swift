@@ -167,7 +167,7 @@ extension Catalog {
         var count = 0
         for column in left where count < maximum {
             do throws(StorageFailure) {
-                try connection.execute("ALTER TABLE \(table) DROP COLUMN \(column)")
+                try connection.execute("ALTER TABLE \(table) DROP COLUMN \(quotedIdentifier(column))")
                 count += 1
             } catch {
                 // Something of the administrator's names the column.
@@ -199,7 +199,8 @@ extension Catalog {
         try connection.query("PRAGMA main.table_info(\(quotedIdentifier(collection.tableName)))") {
             columns.append($0.text(1))
         }
-        return columns.filter { $0.wholeMatch(of: /crudd_key_[0-9]+/) != nil }
+        let prefix = "crudd_key_"
+        return columns.filter { $0.hasPrefix(prefix) && Int64($0.dropFirst(prefix.count)) != nil }
     }
 
     /// Whether a trigger is there with its text; without one it must be missing.

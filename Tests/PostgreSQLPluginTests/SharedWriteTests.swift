@@ -96,7 +96,7 @@ import Testing
         let collection = try backend.open("c")
         let table = #""\#(schema)".c"#
         var outcomes: [PluginOutcome] = []
-        // A slow machine may have the session hold its lock for longer than anybody waits.
+        // A slow machine may have the session hold its lock for longer than others wait.
         for _ in 0..<20 {
             _ = try backend.write([.put("a", "1", revision: "r1", in: collection)])
             let session = try ChildProcess(

@@ -88,7 +88,7 @@ import Testing
         #expect(try other.call("daemon.logLevel", #"{"level":"error"}"#).result != nil)
         let dryRun = try reloading.call("daemon.reload", #"{"dryRun":true}"#)
         #expect(dryRun.result?["changes"]?.text == #"["log.level: from error to info"]"#, "\(dryRun)")
-        try daemon.installation.configure(text: "nonsense: 1\n")
+        try daemon.installation.configure(text: "unknown: 1\n")
         _ = try reloading.reloadInVain()
         #expect(try Self.settings(other)["log.level"] == ["error", "logLevel"])
         try daemon.installation.configure(configurations[0])

@@ -99,7 +99,7 @@ let package = Package(
         module("CRUDWire", ["CRUDJSON", "CRUDModel"], exclude: ["PROTOCOL.md"]),
         module("CRUDClient", ["CRUDJSON", "CRUDModel", "CRUDWire", nio, nioPOSIX, clientLogging]),
         module("CRUDInMemory", ["CRUDJSON", "CRUDModel", "CRUDQuery", "CRUDClient"]),
-        module("CRUDPluginKit", ["CRUDJSON", "CRUDModel", "CRUDPluginABI"]),
+        module("CRUDPluginKit", ["CRUDJSON", "CRUDModel", "CRUDPluginABI", "CLinux"]),
         module("CRUDRecordLog", ["CRUDPluginKit", "CLinux"]),
         module("CRUDThreads", ["CLinux"]),
         module("CRUDEventLoop", ["CRUDThreads", "CLinux"]),

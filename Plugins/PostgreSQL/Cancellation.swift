@@ -1,5 +1,6 @@
 import CLinux
 import CPostgreSQL
+import CRUDPluginKit
 import Glibc
 
 /// A request to the server to stop what a connection does.

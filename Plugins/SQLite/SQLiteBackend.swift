@@ -39,7 +39,8 @@ final class SQLiteBackend: StorageBackend {
             catalog = Catalog(connection: connection)
             let database = try DatabaseRoom(connection: connection, path: options.path)
             let log = WriteAheadLog(
-                connection: connection, readers: readers, database: database, reserve: reserve, host: host)
+                connection: connection, copier: try LogCopier(options, readers: readers), readers: readers,
+                database: database, reserve: reserve, host: host)
             writer = try Writer(
                 connection: connection, log: log, database: database, reserve: reserve, foreignWrites: foreignWrites,
                 host: host)

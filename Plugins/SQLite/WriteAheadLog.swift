@@ -16,6 +16,12 @@ import Glibc
 /// 3. Readers release their snapshots once more. Those that they take next read the database file alone, so the log is
 ///    free.
 ///
+/// All writes wait for that, 0.1 seconds if it is all of the log. Hence a ``LogCopier`` copies and syncs what the log
+/// has before, in rounds of which each has less to do than the last, until little is left.
+///
+/// Where the disk has not taken what was copied, the log still has all of it, and is copied again from its first page
+/// on.
+///
 /// A reader in a long scan, or a transaction of another process, makes this fail; it is retried whenever the log has
 /// grown by another step. The log's file keeps its size when it is written from its start, as syncing bytes written
 /// over others is nearly twice as quick as syncing bytes appended; only what exceeded the limit is cut off.
@@ -25,13 +31,16 @@ final class WriteAheadLog {
     /// 7 ms.
     static let pagesBeforeCheckpoint = 10_000
     private static let pagesBeforeRetry = 1_000
+    /// The writer copies and syncs as many in some milliseconds.
+    private static let pagesAtOnce = 200
     /// What is cut off the log's file once the log is written from its start again.
-    static let maximumKeptBytes = 48 << 20
+    static let maximumKeptBytes = 60 << 20
     /// How long the log may stay while nothing is written. Readers look each page up in it first, which costs them up
     /// to half of their rate, and it is read again when the file is opened after a crash.
     private static let pagesWhenIdle = 100
 
     private let connection: Connection
+    private let copier: LogCopier
     private let readers: SQLiteReaders
     private let database: DatabaseRoom
     private let reserve: Reserve
@@ -43,6 +52,10 @@ final class WriteAheadLog {
     /// The log's pages at the last checkpoint; 0 if it was written from its start since.
     private var checkpointedPages = 0
     private var hasWarned = false
+    /// The log's pages at which the writer waits for the round in progress, and copies the rest by itself.
+    private var pagesToWaitAt = 0
+    /// The disk may lack something that was copied.
+    private var mustCopyAgain = false
 
     private struct Commit {
         /// The length of the log.
@@ -51,8 +64,12 @@ final class WriteAheadLog {
         var isNew = false
     }
 
-    init(connection: Connection, readers: SQLiteReaders, database: DatabaseRoom, reserve: Reserve, host: Host) {
+    init(
+        connection: Connection, copier: LogCopier, readers: SQLiteReaders, database: DatabaseRoom, reserve: Reserve,
+        host: Host
+    ) {
         self.connection = connection
+        self.copier = copier
         self.readers = readers
         self.database = database
         self.reserve = reserve
@@ -86,7 +103,41 @@ final class WriteAheadLog {
             checkpointedPages = 0
             hasWarned = false
         }
-        if pages >= max(Self.pagesBeforeCheckpoint, checkpointedPages + Self.pagesBeforeRetry) { _ = checkpoint() }
+        guard let marked = copier.markedPages else {
+            if pages < max(Self.pagesBeforeCheckpoint, checkpointedPages + Self.pagesBeforeRetry) { return }
+            pagesToWaitAt = pages + pages / 2
+            begin(at: pages)
+            return
+        }
+        guard copier.advance() || pages >= pagesToWaitAt else { return }
+        switch copier.finish() {
+        case .copied(let copied) where copied < marked:
+            checkpointedPages = pages
+            warn(Self.olderState)
+        case .copied where pages - marked > Self.pagesAtOnce && pages < pagesToWaitAt:
+            begin(at: pages)
+        case .copied, nil:
+            _ = checkpoint()
+        case .failed:
+            mustCopyAgain = true
+            _ = checkpoint()
+        }
+    }
+
+    /// Begins a round, or copies everything at once where that is not possible.
+    private func begin(at pages: Int) {
+        if isWhole(), copier.mark(pages: pages) { return }
+        _ = checkpoint()
+    }
+
+    /// Whether a checkpoint may begin where the last one has ended.
+    private func isWhole() -> Bool {
+        guard mustCopyAgain else { return true }
+        guard csqlite_copy_log_again(connection.handle) else { return false }
+        mustCopyAgain = false
+        // Older snapshots take for copied what was not.
+        readers.releaseSnapshots()
+        return true
     }
 
     /// To be called when nothing is queued.
@@ -98,6 +149,7 @@ final class WriteAheadLog {
     ///
     /// - Returns: whether all of it was copied, so that it will be written from its start again.
     func checkpoint() -> Bool {
+        if case .failed = copier.finish() { mustCopyAgain = true }
         checkpointedPages = lastCommit.pointee.pages
         do throws(StorageFailure) {
             do throws(StorageFailure) {
@@ -115,13 +167,23 @@ final class WriteAheadLog {
 
     private func copyPages() throws(StorageFailure) -> Bool {
         readers.releaseSnapshots()
+        guard isWhole() else {
+            warn("another process copies it")
+            return false
+        }
         var total: Int32 = 0
         var copied: Int32 = 0
         errno = 0
         let code = sqlite3_wal_checkpoint_v2(connection.handle, nil, SQLITE_CHECKPOINT_PASSIVE, &total, &copied)
-        guard code == SQLITE_OK else { throw connection.failure(code, "cannot checkpoint") }
+        guard code == SQLITE_OK else {
+            let failure = connection.failure(code, "cannot checkpoint")
+            if code != SQLITE_BUSY { mustCopyAgain = true }
+            // At once, as another process could complete the checkpoint.
+            _ = isWhole()
+            throw failure
+        }
         guard copied == total else {
-            warn("a backup, Litestream or another process reads an older state of the database")
+            warn(Self.olderState)
             return false
         }
         readers.releaseSnapshots()
@@ -129,6 +191,8 @@ final class WriteAheadLog {
         try database.update()
         return true
     }
+
+    private static let olderState = "a backup, Litestream or another process reads an older state of the database"
 
     /// Says once that something keeps the log from being written from its start again.
     private func warn(_ reason: String) {

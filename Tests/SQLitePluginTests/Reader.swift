@@ -41,6 +41,12 @@ final class Reader: @unchecked Sendable {
         return sink.records
     }
 
+    /// Scans one record, and does something before the plugin's call returns.
+    func scanOne(_ collection: OpaquePointer, _ meanwhile: @escaping () -> Void) throws {
+        try scan(
+            collection, .all, limit: 1, withItems: false, into: Sink(.max, meanwhile: meanwhile), call: Call())
+    }
+
     /// The text of one item; nil if there is no such record.
     func item(_ id: String, in collection: OpaquePointer) throws -> String? {
         try read([id], in: collection).first?.itemText
@@ -110,9 +116,11 @@ final class Reader: @unchecked Sendable {
         private(set) var records: [Record] = []
         private(set) var metadata: [Metadata] = []
         private let limit: Int
+        private let meanwhile: () -> Void
 
-        init(_ limit: Int) {
+        init(_ limit: Int, meanwhile: @escaping () -> Void = {}) {
             self.limit = limit
+            self.meanwhile = meanwhile
         }
 
         static let emit: crudd_emit = { context, index, record in
@@ -123,6 +131,7 @@ final class Reader: @unchecked Sendable {
                     position: index, id: [UInt8](record.id), item: [UInt8](record.item),
                     revision: [UInt8](record.revision)))
             sink.metadata.append(Metadata(expiresAt: record.expires_at, sequence: record.sequence))
+            sink.meanwhile()
             return sink.records.count < sink.limit ? 0 : 1
         }
     }

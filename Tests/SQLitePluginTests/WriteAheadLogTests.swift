@@ -53,6 +53,25 @@ import Testing
         #expect(longest < Self.bound)
     }
 
+    /// What copies the log waits for the call of a reader, and the writer does not.
+    @Test func isCopiedWhileTheWriterContinues() throws {
+        try store.write([.put("a", "1")], to: clients)
+        var batches = 0
+        var failures = 0
+        try store.reader().scanOne(clients) {
+            while logBytes < 50 << 20, batches < 180, failures == 0 {
+                do {
+                    try store.write((0..<100).map { .put("\(batches).\($0)", item) }, to: clients)
+                    batches += 1
+                } catch { failures += 1 }
+            }
+        }
+        #expect(failures == 0)
+        #expect(logBytes >= 50 << 20, "the writer has continued after the checkpoint was due")
+        #expect(try writeMuch(1) < Self.bound)
+        #expect(try store.reader().count(clients) == UInt64(1 + 100 * batches + 200 * 180))
+    }
+
     @Test func recoversFromATransactionOfAnotherProcess() throws {
         try store.write([.put("a", "1")], to: clients)
         do {

@@ -81,6 +81,13 @@ final class StorageDisk {
         try faults.fail(operation, files ?? path)
     }
 
+    /// Kills the daemon at a call that syncs one of these files, or after it.
+    ///
+    /// - Parameter number: of the call, from 1.
+    func kill(atCall number: Int, of files: String, isAfter: Bool) throws {
+        try faults.kill(atCall: number, of: files, isAfter: isAfter)
+    }
+
     func heal() throws { try faults.heal() }
 
     /// What has failed, or was traced, as operation and path.

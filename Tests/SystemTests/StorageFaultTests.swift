@@ -185,6 +185,20 @@ import Testing
         try ledger.check(disk.restart())
     }
 
+    /// Creates records until the disk has been asked for something so often.
+    private static func create(
+        _ round: String, until operation: String, times: Int, of disk: StorageDisk, _ ledger: inout Ledger,
+        on connection: Connection
+    ) throws {
+        let deadline = Deadline()
+        var count = 0
+        while disk.log.count(where: { $0.hasPrefix(operation) }) < times {
+            try #require(!deadline.hasPassed, "there is no checkpoint")
+            try ledger.create((count..<count + 20).map { "\(round) \($0)" }, on: connection)
+            count += 20
+        }
+    }
+
     /// What a checkpoint has lost is still in the write-ahead log.
     @Test func aCheckpointWhoseSyncFailsLosesNothing() throws {
         let disk = try StorageDisk(.sqlite)
@@ -192,14 +206,14 @@ import Testing
         var ledger = Ledger()
         try ledger.create((0..<20).map { "\($0)" }, on: connection)
         try disk.fail("sync-once", "main.sqlite$")
-        // A commit each: how many pages the log has depends on how many creates are committed together.
-        var count = 0
-        let deadline = Deadline()
-        while !disk.log.contains(where: { $0.hasPrefix("sync-once") }) {
-            try #require(!deadline.hasPassed, "there is no checkpoint")
-            count += 1
-            try ledger.create(["later \(count)"], on: connection)
-        }
+        try Self.create("lost", until: "sync-once", times: 1, of: disk, &ledger, on: connection)
+        #expect(ledger.refused.isEmpty)
+        try disk.heal()
+        try ledger.check(connection)
+        // The log is written from its start again after a checkpoint that copies everything anew: one that is synced
+        // in the background, and then to its end.
+        try disk.fail("trace", "main.sqlite$")
+        try Self.create("copied", until: "synced", times: 3, of: disk, &ledger, on: connection)
         #expect(ledger.refused.isEmpty)
         try disk.heal()
         try ledger.check(connection)
@@ -207,6 +221,22 @@ import Testing
         try ledger.check(connection)
         #expect(try disk.daemon?.stop() == .exited(0))
         try ledger.check(disk.start())
+    }
+
+    /// The first sync of the database file is one beside the writer, the later ones end a checkpoint or are like it.
+    @Test(arguments: 1...3, [false, true])
+    func aKillDuringACheckpointLosesNothing(sync: Int, isAfter: Bool) throws {
+        let disk = try StorageDisk(.sqlite)
+        let connection = try disk.start()
+        var ledger = Ledger()
+        try ledger.create((0..<20).map { "\($0)" }, on: connection)
+        try disk.kill(atCall: sync, of: "main.sqlite$", isAfter: isAfter)
+        #expect(throws: (any Error).self) {
+            try Self.create("killed", until: "there is no such line", times: 1, of: disk, &ledger, on: connection)
+        }
+        #expect(disk.log.count { $0.hasPrefix("sync") } == 1, "it was killed there")
+        try disk.heal()
+        try ledger.check(disk.restart())
     }
 
     /// A directory that was not synced is not trusted again, since nothing in it can be written anew.

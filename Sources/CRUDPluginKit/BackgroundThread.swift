@@ -1,12 +1,12 @@
-import CLinux
+package import CLinux
 import Glibc
 
-/// Threads of the plugin.
-enum BackgroundThread {
+/// Threads of a plugin.
+package enum BackgroundThread {
     /// Starts a thread.
     ///
     /// - Returns: the thread, to be joined or detached; nil where the system has none.
-    static func start(named name: String, _ body: @escaping @Sendable () -> Void) -> pthread_t? {
+    package static func start(named name: String, _ body: @escaping @Sendable () -> Void) -> pthread_t? {
         var thread = pthread_t()
         let work = Unmanaged.passRetained(Work(name, body))
         let code = pthread_create(
@@ -24,7 +24,7 @@ enum BackgroundThread {
     /// Starts a thread that is not waited for.
     ///
     /// - Returns: false where the system has none.
-    static func detach(named name: String, _ body: @escaping @Sendable () -> Void) -> Bool {
+    package static func detach(named name: String, _ body: @escaping @Sendable () -> Void) -> Bool {
         guard let thread = start(named: name, body) else { return false }
         pthread_detach(thread)
         return true

@@ -1,6 +1,12 @@
 /// Bytes as text with the alphabet that is safe in URLs, without padding
 /// ([RFC 4648](https://www.rfc-editor.org/rfc/rfc4648#section-5), section 5).
 package enum Base64 {
+    /// The value of each digit, by its byte; 64: it is none.
+    private static let values: [UInt8] = {
+        var values = [UInt8](repeating: 64, count: 256)
+        for (value, digit) in digits.enumerated() { values[Int(digit)] = UInt8(value) }
+        return values
+    }()
     private static let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
 
     /// How long the text of so many bytes is.
@@ -31,7 +37,8 @@ package enum Base64 {
         var bits: UInt32 = 0
         var count = 0
         for digit in text {
-            guard let value = digits.firstIndex(of: digit) else { return nil }
+            let value = values[Int(digit)]
+            guard value < 64 else { return nil }
             bits = bits << 6 | UInt32(value)
             count += 6
             if count >= 8 {

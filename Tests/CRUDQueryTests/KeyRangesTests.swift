@@ -123,6 +123,32 @@ import Testing
         #expect(restrictions > 20)
     }
 
+    /// Conditions beside a long list are not each time intersected with all of it: this took seconds, on an event loop.
+    @Test func manyConditionsBesideALongList() throws {
+        let list = Filter.isIn(Self.path, (0..<9000).map { .string("k\($0)") })
+        let others = (0..<300).map { Filter.comparison(.notEqual, Self.path, .string("z\($0)")) }
+        var nested = list
+        for other in others.prefix(60) { nested = .or([nested, .not(other)]) }
+        func time(_ filter: Filter) throws -> Duration {
+            try (0..<3).map { _ in
+                let start = ContinuousClock.now
+                let ranges = try #require(KeyRanges(filter, of: Self.path))
+                #expect(ranges.ranges.count >= 9000)
+                return start.duration(to: .now)
+            }.min() ?? .zero
+        }
+        let alone = try time(list)
+        #expect(try time(.and([list] + others)) < alone * 20)
+        _ = KeyRanges(nested, of: Self.path)
+        let start = ContinuousClock.now
+        for _ in 0..<3 { _ = KeyRanges(nested, of: Self.path) }
+        #expect(start.duration(to: .now) < alone * 60)
+        #expect(KeyRanges(list, of: Self.path, atMost: 1000) == nil)
+        // What has been left out only adds candidates.
+        let few = try #require(KeyRanges(.and([.isNull(Self.path), list]), of: Self.path, atMost: 1000))
+        #expect(few == KeyRanges(point: .null))
+    }
+
     @Test func setsOfKeys() {
         func range(_ lower: UInt8, _ upper: UInt8?) -> KeyRange {
             KeyRange(lower: [lower], upper: upper.map { [$0] } ?? [])

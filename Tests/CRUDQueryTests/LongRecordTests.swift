@@ -68,6 +68,19 @@ import Testing
         #expect(try other.advance(table, isAbandoned: { false }))
     }
 
+    /// To prepare a long filter alone takes too long for an event loop.
+    @Test func aLongFilterIsNotQuick() throws {
+        let table = TableSource(["n"])
+        func isQuick(_ values: Int) throws -> Bool {
+            let list = (0..<values).map { #""value \#($0)""# }.joined(separator: ",")
+            let conditions = #"{"op":"=","args":[{"property":"n"},3]},{"op":"in","args":[{"property":"t"},[\#(list)]]}"#
+            let query = try Query(filter: #"{"op":"and","args":[\#(conditions)]}"#, limit: 10)
+            return try QueryExecution(quick: query, in: table.target(), maximumBytes: 1 << 22) != nil
+        }
+        #expect(try isQuick(100))
+        #expect(try !isQuick(9000))
+    }
+
     /// A decoder that makes long texts of short items, as that of binary property lists does.
     private static let expanding: QueryTarget.Decoder = { (stored, item, work) throws(CRUDError) in
         item.append(stored.extracting(0..<stored.count - 1))

@@ -176,7 +176,7 @@ struct AccountingTests {
         let daemon = try Self.daemon()
         let before = try Self.fill(daemon)
         let connection = try daemon.connect()
-        let fields = "[" + repeatElement("\"a\"", count: 300_000).joined(separator: ",") + "]"
+        let fields = "[" + repeatElement("\"a\"", count: 200_000).joined(separator: ",") + "]"
         let path = "[\"" + repeatElement("a", count: 500_000).joined(separator: ".") + "\"]"
         let sort = "[" + repeatElement(#"{"property":"a"}"#, count: 1001).joined(separator: ",") + "]"
         let pairs = "[" + repeatElement(#"{"property":"a.b"}"#, count: 251).joined(separator: ",") + "]"

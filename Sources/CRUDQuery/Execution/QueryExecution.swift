@@ -8,6 +8,8 @@ package final class QueryExecution {
     private let maximumBytes: Int
     /// `{"records": […], "cursor"?, "corrupt"?, "plan"?}`, when the page is complete.
     package private(set) var result: [UInt8] = []
+    /// How many records it has.
+    private var returned = 0
 
     /// - Parameters:
     ///   - maximumBytes: how long the result may be.
@@ -28,7 +30,7 @@ package final class QueryExecution {
     ///
     /// - Returns: nil for a query that may take long.
     package convenience init?(quick query: Query, in target: QueryTarget, maximumBytes: Int) throws(CRUDError) {
-        guard QueryPlanner(query, target.indexes, .quick).isQuick else { return nil }
+        guard QueryPlanner.isQuick(query, target.indexes) else { return nil }
         try self.init(query, in: target, maximumBytes: maximumBytes, timeout: .seconds(1), limits: .quick)
     }
 
@@ -60,7 +62,7 @@ package final class QueryExecution {
     }
 
     /// Whether a larger page would have had more records.
-    package var isCutShort: Bool { search.continuation != nil && search.records.count < search.query.limit }
+    package var isCutShort: Bool { search.continuation != nil && returned < search.query.limit }
 
     /// Where the next page begins; nil: there is none.
     package var cursor: [UInt8]? {
@@ -75,6 +77,7 @@ package final class QueryExecution {
 
     private func finish() {
         let found = search.records
+        returned = found.count
         var bytes: [UInt8] = []
         bytes.reserveCapacity(found.reduce(256) { $0 + $1.content.count + 1 })
         var writer = JSONWriter(into: bytes)
@@ -105,7 +108,7 @@ package final class QueryExecution {
             case .primary, .point, nil: search.query.sort.keys.isEmpty ? .id : .host
             }
         return QueryPlan(
-            index: search.path?.index?.path.text, sort: sort, scanned: search.scanned, returned: search.records.count)
+            index: search.path?.index?.path.text, sort: sort, scanned: search.scanned, returned: returned)
     }
 }
 

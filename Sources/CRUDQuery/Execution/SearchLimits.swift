@@ -13,6 +13,8 @@ package struct SearchLimits: Sendable {
     var many = 50_000
     /// How long the records in a range of keys may be counted before they are taken to be too many.
     var counting = Duration.milliseconds(50)
+    /// How many ranges of keys are looked at to plan for an index.
+    var planning = FilterRanges.maximumSteps
     /// An index serves only where no more records than these have no key in it.
     var maximumUnkeyed = 10_000
     /// When more records than these tie in a reverse scan, the others are scanned in their order.
@@ -38,6 +40,7 @@ package struct SearchLimits: Sendable {
         limits.slice = .microseconds(200)
         limits.snapshot = .microseconds(200)
         limits.maximumUnkeyed = 16
+        limits.planning = 1 << 10
         limits.longRecords = .none
         return limits
     }()

@@ -22,7 +22,8 @@ struct QueryPlanner {
         self.indexes = indexes
         self.limits = limits
         candidates = indexes.compactMap { index in
-            query.filter.flatMap { KeyRanges($0, of: index.path) }.map { Candidate(index: index, ranges: $0) }
+            query.filter.flatMap { KeyRanges($0, of: index.path, atMost: limits.planning) }
+                .map { Candidate(index: index, ranges: $0) }
         }
     }
 
@@ -41,14 +42,18 @@ struct QueryPlanner {
         try few(in: source, maximum: limits.many) ?? .every
     }
 
-    /// Whether the first slice may well be the last: a small page of the records with one key, or of all records by id.
-    var isQuick: Bool {
-        guard query.limit <= Self.quickRecords, query.sort.keys.isEmpty else { return false }
-        if query.filter == nil { return true }
-        return query.prefix.isEmpty && candidates.count == 1 && point != nil
+    /// Whether the first slice of a query may well be the last: a small page of the records with one key, or of all
+    /// records by id. What has to be done with a long filter before takes too long already.
+    static func isQuick(_ query: Query, _ indexes: [QueryIndex]) -> Bool {
+        guard query.limit <= quickRecords, query.sort.keys.isEmpty else { return false }
+        guard let filter = query.filter else { return true }
+        guard query.prefix.isEmpty, filter.isShort(atMost: quickFilterBytes) else { return false }
+        let planner = QueryPlanner(query, indexes, .quick)
+        return planner.candidates.count == 1 && planner.point != nil
     }
 
     private static let quickRecords = 100
+    private static let quickFilterBytes = 16 << 10
 
     /// The index that restricts a property to one value.
     private var point: AccessPath? {
@@ -92,5 +97,42 @@ struct QueryPlanner {
             size += try source.count(scan, limit: limit - size)
         }
         return size
+    }
+}
+
+extension Filter {
+    /// Whether the filter takes no more than so many bytes, about.
+    fileprivate func isShort(atMost bytes: Int) -> Bool {
+        var rest = bytes
+        return fits(into: &rest)
+    }
+
+    private func fits(into rest: inout Int) -> Bool {
+        rest -= 32
+        switch self {
+        case .constant, .isNull: break
+        case .and(let filters), .or(let filters):
+            for filter in filters { if !filter.fits(into: &rest) { return false } }
+        case .not(let filter): return filter.fits(into: &rest)
+        case .comparison(_, _, let literal): rest -= literal.byteCount
+        case .like(_, let pattern): rest -= pattern.utf8.count
+        case .between(_, let low, let high): rest -= low.byteCount + high.byteCount
+        case .isIn(_, let literals), .arrayContains(_, let literals):
+            for literal in literals {
+                rest -= 16 + literal.byteCount
+                if rest < 0 { return false }
+            }
+        }
+        return rest >= 0
+    }
+}
+
+extension Literal {
+    fileprivate var byteCount: Int {
+        switch self {
+        case .string(let text): text.utf8.count
+        case .number(let number): number.text.utf8.count
+        case .boolean: 1
+        }
     }
 }

@@ -169,6 +169,7 @@ extension JSONWriter {
         member("json_depth", limits.jsonDepth)
         member("query_limit", limits.queryLimit)
         member("query_nodes", QueryNodes.maximum)
+        member("query_bytes", QueryNodes.maximumBytes)
         member("filter_pattern", LikePattern.maximumBytes)
         member("batch", limits.batch)
         member("sessions", limits.sessions)

@@ -3,15 +3,23 @@ import CRUDModel
 import CRUDWire
 
 /// Counts the nodes of `fields`, `sort` and `filter` before anything is made of them: names of paths, operators, and
-/// literals outside of lists.
+/// literals outside of lists; and their bytes.
 struct QueryNodes {
     private var count = 0
 
     /// How many there may be together.
     static let maximum = 1000
+    /// How many bytes they may have together: an event loop decodes them, and plans by them, in some milliseconds.
+    static let maximumBytes = 1 << 20
 
     /// - Throws: `limit_exceeded`.
     static func check(_ call: borrowing Call) throws(CRUDError) {
+        let bytes = [Parameter.fields, .sort, .filter].reduce(0) { $0 + (call[$1]?.count ?? 0) }
+        guard bytes <= maximumBytes else {
+            throw .limit(
+                "query_bytes", maximumBytes,
+                "`fields`, `sort` and `filter` have more than \(maximumBytes) bytes together")
+        }
         var nodes = QueryNodes()
         do {
             for parameter in [Parameter.fields, .sort, .filter] {

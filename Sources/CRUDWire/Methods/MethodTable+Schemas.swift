@@ -99,9 +99,10 @@ extension MethodTable {
 
     static let limits = object([
         "frame_bytes": integer, "item_bytes": integer, "json_depth": integer, "query_limit": integer,
-        "query_nodes": integer, "filter_pattern": integer, "batch": integer, "sessions": integer,
-        "sessions_per_user": integer, "inflight_per_session": integer, "followers_per_session": integer,
-        "session_bytes": integer, "buffer_bytes": integer, "request_timeout": integer, "idle_timeout": integer,
+        "query_nodes": integer, "query_bytes": integer, "filter_pattern": integer, "batch": integer,
+        "sessions": integer, "sessions_per_user": integer, "inflight_per_session": integer,
+        "followers_per_session": integer, "session_bytes": integer, "buffer_bytes": integer,
+        "request_timeout": integer, "idle_timeout": integer,
     ])
 
     static let status = object([

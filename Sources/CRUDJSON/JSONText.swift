@@ -29,6 +29,14 @@ extension JSONSlice {
         let end = end - 1
         work.begin(at: index)
         defer { work.end(at: index) }
+        if !hasEscapes {
+            while index < end, work.passes(index) {
+                let next = min(index + Work.interval, end)
+                bytes.append(text.extracting(index..<next))
+                index = next
+            }
+            return
+        }
         while index < end, work.passes(index) {
             guard text[index] == UInt8(ascii: "\\") else {
                 bytes.append(text[index])

@@ -35,6 +35,45 @@ import Testing
         }
     }
 
+    /// What is set up to search for a segment counts: it took most of the time where texts are short, and nothing knew.
+    @Test func searchesCount() throws {
+        func bytes(_ pattern: String, _ text: String) throws -> Int {
+            var evaluator = try FilterEvaluator(.like(Self.path, pattern: pattern))
+            _ = try evaluator.evaluate(Array(#"{"a":"\#(text)"}"#.utf8).span)
+            return evaluator.work.bytes
+        }
+        let text = String(repeating: "xb", count: 250)
+        // Seven words for each byte.
+        #expect(try bytes("%" + String(repeating: "a_", count: 200) + "c%", text) > 257 * 7)
+        #expect(try bytes(String(repeating: "%b", count: 240) + "%", text) > 240 * 64)
+        // What is shorter than the segment is not searched.
+        #expect(try bytes("%" + String(repeating: "a_", count: 500) + "%", text) < 2 * text.utf8.count)
+    }
+
+    /// Comparisons count, however short the texts are.
+    @Test func comparisonsCount() throws {
+        let text = String(repeating: "p", count: 3000)
+        let conditions = (0..<100).map { Filter.comparison(.less, Self.path, .string("\(text)\($0)")) }
+        #expect(try passes(.and(conditions.map(Filter.not)), "\"\(text)999\"") >= 100)
+    }
+
+    /// Of texts that have much in common the first byte that differs decides, wherever that is.
+    @Test func comparesByWords() {
+        for length in 0..<40 {
+            let text = [UInt8](repeating: 0x70, count: length)
+            for position in 0..<length {
+                var other = text
+                other[position] = 0xC3
+                #expect(compare(0..<length, text.span, with: other) < 0)
+                #expect(compare(0..<length, other.span, with: text) > 0)
+                #expect(compare(position..<length, other.span, with: Array(text[position...])) > 0)
+            }
+            #expect(compare(0..<length, text.span, with: text) == 0)
+            #expect(compare(0..<length, text.span, with: text + [0]) < 0)
+            #expect(compare(0..<length, text.span, with: Array(text.dropLast())) >= 0)
+        }
+    }
+
     @Test func escapesAreDecodedOnce() throws {
         let conditions = (0..<900).map { Filter.comparison(.equal, Self.path, .string("b\($0)")) }
         #expect(try passes(.or(conditions), Self.string(#"\u0061"#, 100_000)) == 2)

@@ -43,7 +43,8 @@ package struct LikePattern: Sendable {
 
     /// Whether a text, which is UTF-8, matches; the result means nothing where the work has been stopped.
     ///
-    /// The work is the text's length for each 64 bytes of the longest segment.
+    /// The work is the text's length for each 64 bytes of the longest segment, and some hundred bytes for each segment
+    /// that is searched for.
     func matches(_ text: Span<UInt8>, _ range: Range<Int>, _ work: inout Work) -> Bool {
         guard var start = Self.end(of: tokens[..<ends[0]], at: range.lowerBound, text, range.upperBound)
         else { return false }

@@ -13,6 +13,8 @@ struct SegmentSearch {
 
     /// Up to so many comparisons are cheaper than to set up the bits.
     private static let maximumComparisons = 1024
+    /// About what a search costs that looks at next to nothing, in bytes that are looked at.
+    private static let leastWork = 64
 
     /// - Parameter tokens: at least one.
     init(_ tokens: ArraySlice<PatternToken>) {
@@ -41,6 +43,8 @@ struct SegmentSearch {
 
     private func coreEnd(in text: Span<UInt8>, _ range: Range<Int>, _ work: inout Work) -> Int? {
         guard !core.isEmpty else { return range.lowerBound }
+        // Each token takes a byte at least.
+        guard range.count >= core.count, work.take(Self.leastWork) else { return nil }
         guard range.count * core.count <= Self.maximumComparisons else {
             return coreEndByBits(in: text, range, &work)
         }
@@ -52,23 +56,30 @@ struct SegmentSearch {
 
     private func coreEndByBits(in text: Span<UInt8>, _ range: Range<Int>, _ work: inout Work) -> Int? {
         let words = (core.count + 63) / 64
+        guard work.take(Self.maskCount * words) else { return nil }
         let masks = masks(words)
         return words == 1
             ? end(in: text, range, masks.span, &work) : end(in: text, range, masks.span, words: words, &work)
     }
 
+    /// One for each byte, and one for those that continue a code point.
+    private static let maskCount = 257
+
     /// For each byte, as many words as the tokens need: the bits of the tokens that it matches. Behind those of all
-    /// bytes, the bits of the tokens that stay set at a byte that continues a code point.
+    /// bytes, the bits of the tokens that stay set at a byte that continues a code point, which are those of `_`.
     private func masks(_ words: Int) -> [UInt64] {
-        var masks = [UInt64](repeating: 0, count: 257 * words)
+        var masks = [UInt64](repeating: 0, count: Self.maskCount * words)
         for (position, token) in core.enumerated() {
             let (word, bit) = (position / 64, UInt64(1) << UInt64(position % 64))
-            guard case .one = token else {
-                if case .byte(let byte) = token { masks[Int(byte) * words + word] |= bit }
-                continue
+            switch token {
+            case .byte(let byte): masks[Int(byte) * words + word] |= bit
+            case .one: masks[256 * words + word] |= bit
             }
-            masks[256 * words + word] |= bit
-            for byte in UInt8.min...UInt8.max where !byte.isContinuation { masks[Int(byte) * words + word] |= bit }
+        }
+        for word in 0..<words where masks[256 * words + word] != 0 {
+            for byte in UInt8.min...UInt8.max where !byte.isContinuation {
+                masks[Int(byte) * words + word] |= masks[256 * words + word]
+            }
         }
         return masks
     }
@@ -82,14 +93,15 @@ struct SegmentSearch {
         var state: UInt64 = 0
         var index = range.lowerBound
         while index < range.upperBound {
-            let end = min(index + Work.interval, range.upperBound)
-            guard work.take(end - index) else { return nil }
+            let start = index
+            let end = min(start + Work.interval, range.upperBound)
             while index < end {
                 let byte = text[index]
                 state = (state &<< 1 | 1) & masks[Int(byte)] | (byte.isContinuation ? state & staying : 0)
                 index &+= 1
-                if state & last != 0 { return index }
+                if state & last != 0 { return work.take(index - start) ? index : nil }
             }
+            guard work.take(end - start) else { return nil }
         }
         return nil
     }

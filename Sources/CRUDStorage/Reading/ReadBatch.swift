@@ -85,6 +85,27 @@ package struct Read: Sendable {
     var isCount: Bool {
         if case .count = kind { true } else { false }
     }
+
+    /// How many ids are read.
+    var idCount: Int {
+        switch kind {
+        case .records(let ids), .existence(let ids): ids.count
+        case .count: 0
+        }
+    }
+}
+
+extension Read.Kind {
+    /// The same in another batch.
+    ///
+    /// - Parameter move: copies bytes there.
+    func moved(_ move: (ByteArena.Place) -> ByteArena.Place) -> Self {
+        switch self {
+        case .records(let ids): .records(ids.map(move))
+        case .existence(let ids): .existence(ids.map(move))
+        case .count(let prefix): .count(prefix: move(prefix))
+        }
+    }
 }
 
 /// The outcome of a read.

@@ -79,23 +79,37 @@ final class LoopStore: Store {
         return batch
     }
 
+    /// How much is read of several records at once, and how many ids are looked up: a millisecond.
+    private static let maximumBytes = 512 << 10
+    private static let maximumIDs = 128
+
     override func submit(_ read: Read, for completion: any RequestCompletion) {
         // The collection may have been opened since ``pendingReads(for:)``: what counts is where the ids are.
         guard let batch = own.take(), let reader else {
             return super.submit(read, for: completion)
         }
-        if case .count(let prefix) = read.kind {
-            // Counting scans an index, which may take a while: never on the loop.
-            var read = read
-            let pending = super.pendingReads(for: read.collection)
-            // The buffer is copied before the batch goes.
-            read.kind = .count(prefix: pending.store(unsafe batch.bytes(prefix).bindMemory(to: UInt8.self).span))
-            return super.submit(read, for: completion)
+        // Counting scans an index, which may take a while: never on the loop.
+        guard !read.isCount, read.idCount <= Self.maximumIDs else {
+            return passOn(read, of: batch, for: completion)
         }
-        batch.append(read)
-        batch.append(completion, 0..<1)
+        var short = read
+        if read.idCount > 1 { short.maximumBytes = min(read.maximumBytes, Self.maximumBytes) }
+        batch.append(short)
         reader.execute([batch])
+        if short.maximumBytes < read.maximumBytes, case .tooLong = batch.result(at: 0) {
+            return passOn(read, of: batch, for: completion)
+        }
+        batch.append(completion, 0..<1)
         batch.complete()
+    }
+
+    /// Leaves a read to the backend's threads.
+    private func passOn(_ read: Read, of batch: ReadBatch, for completion: any RequestCompletion) {
+        var read = read
+        let pending = super.pendingReads(for: read.collection)
+        // The buffers are copied before the batch goes.
+        read.kind = read.kind.moved { pending.store(unsafe batch.bytes($0).bindMemory(to: UInt8.self).span) }
+        super.submit(read, for: completion)
     }
 
     // MARK: Snapshots

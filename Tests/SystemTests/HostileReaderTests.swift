@@ -129,6 +129,63 @@ import Testing
         #expect(try daemon.process.waitForExit(until: Deadline(.seconds(20))) == .exited(0), "\(daemon.log)")
     }
 
+    /// Nor do those that have not begun: each of them took a second more.
+    @Test func theDaemonEndsBeforeSearchesThatWait() throws {
+        let collection = "sqlite-inline"
+        let daemon = try Daemon(Self.configuration)
+        let witness = try daemon.connect()
+        let text = String(repeating: "a", count: 1 << 20)
+        #expect(try witness.create(collection, "a", #"{"n":1,"t":"\#(text)"}"#).result != nil)
+        let attacker = try daemon.connect()
+        let pattern = String(repeating: "a", count: 1000)
+        let patterns = (0..<60).map { #"{"op":"like","args":[{"property":"t"},"%\#(pattern)b\#($0)%"]}"# }
+        let filter = #"{"op":"or","args":[\#(patterns.joined(separator: ","))]}"#
+        let elements = (0..<100).map { number in
+            Connection.request(
+                "record.query", #"{"collection":"\#(collection)","filter":\#(filter)}"#, id: "\(number)")
+        }
+        try attacker.sendFrame("[\(elements.joined(separator: ","))]")
+        try Self.await(1, deciding: daemon, [attacker])
+        daemon.process.signal(SIGTERM)
+        #expect(try daemon.process.waitForExit(until: Deadline(.seconds(20))) == .exited(0), "\(daemon.log)")
+    }
+
+    /// Several long records are not read on an event loop, where they would hold up everything else each time.
+    @Test func manyLongRecordsAreReadByThreads() throws {
+        let daemon = try Daemon(Self.configuration)
+        let connection = try daemon.connect()
+        for collection in ["sqlite-inline", "memory-inline"] {
+            let text = String(repeating: "a", count: 200_000)
+            let ids = (0..<6).map { "\($0)" }
+            for id in ids { #expect(try connection.create(collection, id, #""\#(id)\#(text)""#).result != nil) }
+            for count in [2, 6] {
+                let list = ids.prefix(count).map { "\"\($0)\"" }.joined(separator: ",")
+                let params = #"{"collection":"\#(collection)","ids":["none",\#(list)]}"#
+                for _ in 0..<2 {
+                    let result = try connection.call("record.readMany", params).result
+                    let items = result?["records"]?.elements?.compactMap { $0["item"]?.string }
+                    #expect(items == ids.prefix(count).map { $0 + text })
+                    #expect(result?["missing"]?.elements?.map(\.string) == ["none"])
+                }
+            }
+        }
+    }
+
+    /// What is to be decoded before a query can begin has a bound.
+    @Test func aFilterHasALimit() throws {
+        let daemon = try Daemon(Self.configuration)
+        let connection = try daemon.connect()
+        func query(_ bytes: Int) throws -> Reply {
+            let value = String(repeating: "x", count: bytes)
+            let filter = #"{"op":"in","args":[{"property":"t"},["\#(value)"]]}"#
+            return try connection.call("record.query", #"{"collection":"sqlite-inline","filter":\#(filter)}"#)
+        }
+        #expect(try query(1_000_000).result != nil)
+        let error = try query(1 << 20).error
+        #expect(error?.name == "limit_exceeded" && error?.details?["limit"]?.string == "query_bytes")
+        #expect(error?.details?["maximum"]?.integer == 1 << 20)
+    }
+
     /// What all searches hold in a child has a bound: before, they took more than its limit, and it was killed again
     /// and again.
     @Test(arguments: ["sqlite-process", "filesystem-process"])

@@ -32,6 +32,7 @@ final class ChangesHandler {
         let wait = try wait(call)
         guard collection.rule.remembersChanges else { throw .changesAreOff }
         guard call.wantsReply else { return }
+        guard !loop.hasEndedSearches else { throw .draining }
         let limits = loop.limits
         let most = call.room(limits) - StreamBuffer.responseBytesWithoutItem - (call.request.id?.count ?? 0)
         let bytes = call.grant(pageOfAtLeast: Self.leastPageBytes, atMost: most)

@@ -16,6 +16,7 @@ final class QueryHandler {
 
     func query(_ call: borrowing Call, _ collection: Collection) throws(CRUDError) {
         guard call.wantsReply else { return call.skip() }
+        guard !loop.hasEndedSearches else { throw .draining }
         var query = try selection(call)
         if let sort = call[.sort] { query.sort = try SortOrder(json: call.text.span.extracting(sort.range)) }
         query.limit = try limit(call)
@@ -27,6 +28,7 @@ final class QueryHandler {
 
     func count(_ call: borrowing Call, _ collection: Collection) throws(CRUDError) {
         guard call.wantsReply else { return call.skip() }
+        guard !loop.hasEndedSearches else { throw .draining }
         let query = try selection(call)
         if query.filter == nil {
             // No record needs to be looked into.

@@ -25,6 +25,8 @@ final class LoopState {
     var refusalLimit = LogLimiter()
     /// Whether the daemon is stopping: no new request is accepted.
     var isDraining = false
+    /// Whether it has waited for searches for long enough: none begins any more.
+    var hasEndedSearches = false
     /// The requests that wait for changes.
     let followers: Followers
 

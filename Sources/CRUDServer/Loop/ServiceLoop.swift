@@ -53,6 +53,8 @@ final class ServiceLoop: IterationHandler, LoopContext {
 
     /// How long a draining loop waits for searches, which another daemon can be asked for again.
     private static let searchTimeout = Duration.seconds(1)
+    /// How soon it ends those that are executed again all the same, as their pages took more room.
+    private static let searchPause = Duration.milliseconds(50)
 
     private let heartbeatInterval: Duration?
 
@@ -277,9 +279,10 @@ final class ServiceLoop: IterationHandler, LoopContext {
     }
 
     private func endSearches() {
+        state.hasEndedSearches = true
         for client in clients + retired { client.endSearches() }
         guard !areClientsIdle else { return }
-        searchTimer.schedule(after: Self.searchTimeout)
+        searchTimer.schedule(after: Self.searchPause)
     }
 
     private func continueDraining() {

@@ -146,7 +146,8 @@ extension Session {
 }
 
 extension CRUDError {
-    fileprivate static let draining = CRUDError(.unavailable, "the daemon is shutting down")
+    /// Of requests that come too late, and of searches that would take too long.
+    static let draining = CRUDError(.unavailable, "the daemon is shutting down")
 
     static let overdue = CRUDError(
         .unavailable, "the request has waited too long for earlier ones; nothing was applied")

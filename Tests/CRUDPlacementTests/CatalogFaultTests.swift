@@ -9,7 +9,9 @@ import Testing
 /// Every system call of the catalog's file fails, alone and with all that come after it: a change that is refused has
 /// not happened, one that is acknowledged has, and one that is in doubt is said to be.
 @Suite struct CatalogFaultTests {
-    enum Call: String, CaseIterable, Sendable { case open, write, shortWrite, sync, truncate, rename, syncDirectory }
+    enum Call: String, CaseIterable, Sendable {
+        case open, write, shortWrite, allocate, sync, truncate, rename, syncDirectory
+    }
 
     /// Fails calls by their kind and number.
     private final class Faults: Sendable {
@@ -53,6 +55,7 @@ import Testing
                 guard fails(.shortWrite) else { return real.write(descriptor, bytes) }
                 return real.write(descriptor, Array(bytes.prefix(bytes.count / 2)))
             }
+            calls.allocate = { [self] in fails(.allocate) ? -1 : real.allocate($0, $1) }
             calls.sync = { [self] in fails(.sync) ? -1 : real.sync($0) }
             calls.truncate = { [self] in fails(.truncate) ? -1 : real.truncate($0, $1) }
             calls.rename = { [self] in fails(.rename) ? -1 : real.rename($0, $1) }
@@ -146,5 +149,43 @@ import Testing
         faults.begin(.init(call: .write, number: 1, code: code))
         let error = catalog.admit(Array("b".utf8), at: .main)
         #expect(error?.code == expected && error?.message.contains(state.file) == true, "\(String(describing: error))")
+    }
+
+    /// Room that is allocated before the disk is full: half of it is for what frees room.
+    @Test func dropsOnAFullDisk() throws {
+        let state = try StateDirectory()
+        let faults = Faults()
+        let catalog = try state.open(faults.calls)
+        for number in 0..<600 { try catalog.set("c\(number)", resident) }
+        let blocks = try #require(Files.status(state.file)).st_blocks
+        #expect(blocks * 512 > 600 * 50 + (32 << 10))
+        faults.begin(.init(call: .allocate, number: 1, isLasting: true, code: ENOSPC))
+        var created = 0
+        while catalog.admit(Array("new \(created)".utf8), at: .main) == nil { created += 1 }
+        #expect(0..<1000 ~= created)
+        #expect(catalog.admit(Array("other".utf8), at: .main)?.code == .noSpace)
+        for number in 0..<100 { try catalog.set("c\(number)", Placement.none) }
+        let reopened = try state.open(faults.calls)
+        #expect(reopened.admit(Array("other".utf8), at: .main)?.code == .noSpace)
+        try reopened.set("c100", Placement.none)
+        faults.begin(.init())
+        #expect(reopened.admit(Array("other".utf8), at: .main) == nil)
+    }
+
+    /// A file that is mostly history, and cannot be replaced by a shorter one, is appended to.
+    @Test func aFullDiskKeepsTheHistory() throws {
+        let state = try StateDirectory()
+        let faults = Faults()
+        let catalog = try state.open(faults.calls)
+        try catalog.set("a", resident)
+        faults.begin(.init(call: .open, number: 1, isLasting: true, code: ENOSPC))
+        for number in 0..<3000 { try catalog.set("a", Placement(.resident(number.isMultiple(of: 2) ? .other : .main))) }
+        let long = try #require(Files.status(state.file)).st_size
+        #expect(long > 64 << 10)
+        faults.begin(.init())
+        try catalog.set("a", Placement(.resident(.other)))
+        let short = try #require(Files.status(state.file)).st_size
+        #expect(short < 1024)
+        #expect(try state.open().placement("a") == Placement(.resident(.other)))
     }
 }

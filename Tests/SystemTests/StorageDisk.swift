@@ -29,10 +29,14 @@ final class StorageDisk {
     /// - Parameters:
     ///   - isolation: of the backend.
     ///   - variables: those of the daemon; nil: those that have the disk fail.
-    init(_ adapter: Adapter, isolation: String = "inline", variables: [String: String]? = nil) throws {
-        installation = try Installation(
-            Configuration(
-                backends: "main: {plugin: \(adapter.rawValue), isolation: \(isolation), options: \(adapter.options)}"))
+    ///   - holdsState: whether the daemon's own state lies on the disk, too.
+    init(
+        _ adapter: Adapter, isolation: String = "inline", variables: [String: String]? = nil, holdsState: Bool = false
+    ) throws {
+        let configuration = Configuration(
+            backends: "main: {plugin: \(adapter.rawValue), isolation: \(isolation), options: \(adapter.options)}")
+        let state = holdsState ? "$DIRECTORY/disk/state" : "$DIRECTORY/state"
+        installation = try Installation(text: configuration.text.replacing("$DIRECTORY/state", with: state))
         faults = try FaultyDisk()
         self.variables = variables ?? faults.variables
         try Files.makeDirectory("\(installation.path)/disk", mode: 0o700)

@@ -17,14 +17,18 @@ package enum CatalogError: Error {
     package var error: CRUDError {
         switch self {
         case .failed(let error), .blocked(let error):
-            let isFull = error.code == ENOSPC || error.code == EDQUOT
-            return CRUDError(isFull ? .noSpace : .unavailable, error.description)
+            return CRUDError(error.isFullDisk ? .noSpace : .unavailable, error.description)
         case .stale(let name):
             return CRUDError(.unavailable, "the placement of collection \(quoted(name)) has changed meanwhile")
         case .inDoubt(let error):
             return CRUDError(.outcomeUnknown, "\(error); it is retried, and what it concerns is closed until then")
         }
     }
+}
+
+extension SystemError {
+    /// Whether there is no room on the disk, or in a quota.
+    var isFullDisk: Bool { code == ENOSPC || code == EDQUOT }
 }
 
 /// Why a file is not a catalog that this daemon can use.

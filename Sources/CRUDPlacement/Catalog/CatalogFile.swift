@@ -14,6 +14,9 @@ import Glibc
 /// by one without it. If that fails too, nobody knows what the next start will find: no further record is accepted
 /// until the file has been replaced.
 ///
+/// **On a full disk** collections can be dropped. Some room behind the end of the file is allocated for that; records
+/// of new collections may use half of it. A file that cannot be replaced by a shorter one is appended to.
+///
 /// Used by one thread at a time.
 final class CatalogFile {
     private let directory: String
@@ -25,11 +28,15 @@ final class CatalogFile {
     private var mustReplace: Bool
     /// How many bytes of it are not history; nil: it has not mattered yet.
     private var currentBytes: Int?
+    /// How many bytes of it are known to be allocated.
+    private var allocatedBytes = 0
 
     /// The longest line that is appended.
     private static let maximumAppendedBytes = 4096
     /// The size from which on a file is replaced when more than half of it is history.
     private static let minimumCompactedBytes = 64 << 10
+    /// How much is allocated behind its end: some hundred records.
+    private static let reservedBytes = 64 << 10
 
     static func path(in directory: String) -> String { directory + "/collections.jsonl" }
 
@@ -97,15 +104,34 @@ final class CatalogFile {
         if currentBytes == nil, isLarge { currentBytes = Self.bytes(of: contents()).count }
         let current = currentBytes.map { max(0, $0 + Self.entryBytes(of: record) - Self.entryBytes(of: former)) }
         let isMostlyHistory = isLarge && total > 2 * (current ?? 0)
-        if mustReplace || line.count > Self.maximumAppendedBytes || isMostlyHistory {
+        let mayAppend = !mustReplace && line.count <= Self.maximumAppendedBytes
+        if !mayAppend || isMostlyHistory {
             let before = contents()
             var after = before
             after.apply(record)
-            if let failure = replace(with: after) { try undo(failure, before) }
-        } else {
-            if let failure = append(line) { try undo(failure, contents()) }
-            currentBytes = current
+            guard let failure = replace(with: after) else { return }
+            // Where the disk is full the history stays.
+            guard mayAppend, !failure.isInDoubt, failure.error.isFullDisk else { try undo(failure, before) }
         }
+        guard keepRoom(for: line.count) || !record.adds(to: former) else {
+            throw .failed(SystemError("cannot write \(path)", code: ENOSPC))
+        }
+        if let failure = append(line) { try undo(failure, contents()) }
+        currentBytes = current
+    }
+
+    /// Allocates room behind the end of the file, once half of it is used.
+    ///
+    /// - Returns: false where less than half of it is left for others than a line of so many bytes, as the disk is
+    ///   full. A file system that cannot allocate has no room to keep.
+    private func keepRoom(for bytes: Int) -> Bool {
+        let needed = size + bytes + Self.reservedBytes
+        if allocatedBytes >= needed - Self.reservedBytes / 2 { return true }
+        if calls.allocate(descriptor, needed) == 0 {
+            allocatedBytes = needed
+            return true
+        }
+        return errno != ENOSPC && errno != EDQUOT
     }
 
     /// Replaces a file whose last record is in doubt.
@@ -132,6 +158,7 @@ final class CatalogFile {
             let error = SystemError("cannot write \(path)")
             // Without its end the line says nothing; the next one must not stand behind it.
             if calls.truncate(descriptor, size) != 0 { mustReplace = true }
+            allocatedBytes = 0
             return Failure(error: error)
         }
         guard calls.sync(descriptor) == 0 else {
@@ -154,6 +181,8 @@ final class CatalogFile {
         }
         if descriptor >= 0 { close(descriptor) }
         (descriptor, size, currentBytes) = (new, bytes.count, bytes.count)
+        allocatedBytes = 0
+        _ = keepRoom(for: 0)
         // Until the directory is durable a start may find either file.
         mustReplace = true
         guard calls.syncDirectory(directory) == 0 else {
@@ -193,5 +222,14 @@ final class CatalogFile {
         record.collections.reduce(0) { sum, entry in
             entry.placement.isNothing ? sum : sum + CatalogLine.bytes(of: CatalogRecord(collections: [entry])).count
         }
+    }
+}
+
+extension CatalogRecord {
+    /// Whether a collection gets a place that had none.
+    ///
+    /// - Parameter former: what the record changes, as it is before.
+    fileprivate func adds(to former: CatalogRecord) -> Bool {
+        zip(collections, former.collections).contains { $0.placement.authority != nil && $1.placement.authority == nil }
     }
 }

@@ -8,6 +8,8 @@ package struct FileCalls: Sendable {
     package var write: @Sendable (CInt, [UInt8]) -> Int = { descriptor, bytes in
         bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
     }
+    /// Allocates the first bytes of a file without changing its size.
+    package var allocate: @Sendable (CInt, Int) -> CInt = { clinux_allocate($0, off_t($1)) }
     package var sync: @Sendable (CInt) -> CInt = { fdatasync($0) }
     package var truncate: @Sendable (CInt, Int) -> CInt = { ftruncate($0, off_t($1)) }
     package var rename: @Sendable (_ old: String, _ new: String) -> CInt = { Glibc.rename($0, $1) }

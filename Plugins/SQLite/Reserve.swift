@@ -9,6 +9,7 @@ import Glibc
 /// when the disk has room for it and for half as much again: without that half it would come and go with each deletion.
 final class Reserve {
     private let path: String
+    private let database: String
     private let bytes: Int
     private let host: Host
     /// Whether the file is there, whole.
@@ -24,6 +25,7 @@ final class Reserve {
     ///   - bytes: 0: there is to be no reserve.
     init(beside database: String, bytes: Int, host: Host) {
         path = "\(database)-reserve"
+        self.database = database
         self.bytes = bytes
         self.host = host
     }
@@ -76,8 +78,13 @@ final class Reserve {
 
     /// Allocates a further step; false if there is not enough room.
     private func advance() throws(StorageFailure) -> Bool {
-        let flags = O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC
-        let descriptor = Glibc.open(path, flags, 0o600)
+        let flags = O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC
+        var descriptor = Glibc.open(path, flags)
+        if descriptor < 0, errno == ENOENT {
+            // As long as the disk is full it is not made in vain.
+            guard hasRoom(for: bytes) else { return false }
+            descriptor = Glibc.open(path, flags | O_CREAT, 0o600)
+        }
         guard descriptor >= 0 else { throw StorageFailure("cannot make \(path)") }
         defer { close(descriptor) }
         var status = stat()
@@ -102,7 +109,7 @@ final class Reserve {
 
     private func hasRoom(for missing: Int) -> Bool {
         var status = statvfs()
-        guard statvfs(path, &status) == 0 else { return false }
+        guard statvfs(database, &status) == 0 else { return false }
         let free = Int(clamping: status.f_bavail).multipliedReportingOverflow(by: Int(clamping: status.f_frsize))
         return free.overflow || free.partialValue >= missing + bytes / 2
     }

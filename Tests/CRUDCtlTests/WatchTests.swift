@@ -92,6 +92,24 @@ import Testing
         _ = try await daemon.finish()
     }
 
+    /// Who may read the file before may read it afterwards, and nobody else.
+    @Test(arguments: [0o600, 0o640, 0o666] as [mode_t]) func keepsThePermissionsOfItsFile(mode: mode_t) async throws {
+        let daemon = try ScriptedDaemon { listener in
+            let peer = try listener.accept()
+            try peer.reply(to: peer.request(), Self.page("c2"))
+            try peer.reject(peer.request(), Self.expired)
+            try peer.drain()
+        }
+        let directory = try TemporaryDirectory()
+        let file = "\(directory.path)/cursor"
+        try Files.write("c1\n", to: file)
+        try Files.setMode(mode, of: file)
+        _ = try CrudctlProgram.run(["watch", "c", "--cursor-file", file, "--socket", daemon.path])
+        #expect(String(decoding: try Files.read(file), as: UTF8.self) == "c2\n")
+        #expect(try #require(Files.status(file)).st_mode & 0o777 == mode)
+        try await daemon.finish()
+    }
+
     /// Before the first page: what was printed would be printed again.
     @Test func saysAtOnceThatTheCursorCannotBeKept() async throws {
         let directory = try TemporaryDirectory()

@@ -9,6 +9,8 @@ struct CursorFile {
     let path: String
     private let directory: Directory
     private let name: String
+    /// The permissions of the file; nil where there was none.
+    private let mode: mode_t?
 
     /// A descriptor that is closed with its last reference.
     private final class Directory {
@@ -35,6 +37,9 @@ struct CursorFile {
         // The call writes one value of the type.
         if unsafe fstatat(directory.number, name.isEmpty ? "." : name, &status, AT_SYMLINK_NOFOLLOW) == 0 {
             try Self.check(status, path)
+            mode = status.st_mode & 0o777
+        } else {
+            mode = nil
         }
     }
 
@@ -83,11 +88,14 @@ struct CursorFile {
         }
     }
 
-    /// Writes a cursor to a new file and returns its name, which nobody can have known.
+    /// Writes a cursor to a new file and returns its name, which nobody can have known. It has the permissions of the
+    /// file that it takes the place of.
     private func write(_ cursor: String) throws -> String {
         let new = "\(name).\(String(UInt64.random(in: .min ... .max), radix: 36))"
-        let file = openat(directory.number, new, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o666)
+        let file = openat(directory.number, new, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode ?? 0o666)
         guard file >= 0 else { throw ErrorNumber.cannotWrite(path) }
+        // The umask may have taken some away.
+        if let mode { fchmod(file, mode) }
         let isWritten = FileOutput.write("\(cursor)\n".utf8, to: file) && fdatasync(file) == 0
         let error = errno
         close(file)

@@ -19,6 +19,15 @@ package final class Tmux {
     /// Types a line.
     package func enter(_ line: String) throws { try tmux(["send-keys", line, "Enter"]) }
 
+    /// Types lines for the shell alone, and waits until it has executed them and the screen is empty but for a prompt.
+    ///
+    /// What is typed before is echoed where the screen is cleared then, its line end too: what it prints would stand
+    /// behind the prompt.
+    package func prepare(_ line: String) throws {
+        try enter("\(line); clear; echo 'pre''pared'")
+        try wait(for: "the shell") { $0 == ["prepared", "$"] }
+    }
+
     package func press(_ key: String) throws { try tmux(["send-keys", key]) }
 
     package func resize(width: Int, height: Int) throws {

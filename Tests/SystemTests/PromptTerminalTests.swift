@@ -50,7 +50,7 @@ import Testing
         let connection = try daemon.connect()
         for id in 0..<50 { #expect(try connection.create("long", "\(id)", "1").result != nil) }
         let (terminal, crudctl) = try Self.terminal(daemon)
-        try terminal.enter("export CRUDCTL_PAGER='cat > /dev/null; echo \"own\"' PAGER='echo \"others\"'; clear")
+        try terminal.prepare("export CRUDCTL_PAGER='cat > /dev/null; echo \"own\"' PAGER='echo \"others\"'")
         try terminal.enter("\(crudctl) query long; echo 'do''ne'")
         let own = try terminal.wait(for: "its own pager") { $0.contains("own") && $0.contains("done") }
         #expect(!own.contains("others"))
@@ -84,7 +84,7 @@ import Testing
         let connection = try daemon.connect()
         for id in 0..<5000 { #expect(try connection.create("long", "\(id)", "1").result != nil) }
         let (terminal, crudctl) = try Self.terminal(daemon)
-        try terminal.enter("export PAGER='head -n 1'; clear")
+        try terminal.prepare("export PAGER='head -n 1'")
         try terminal.enter("\(crudctl) query long --all --limit 1; echo \"status $?\"")
         let screen = try terminal.wait(for: "the status") { $0.contains("status 0") }
         #expect(!screen.contains { $0.contains("there are more records") })
@@ -100,7 +100,7 @@ import Testing
         for id in 0..<50 { #expect(try connection.create("long", "\(id)", "1").result != nil) }
         let (terminal, crudctl) = try Self.terminal(daemon)
         let paged = "\(daemon.installation.path)/paged"
-        try terminal.enter("export PAGER='cat > \(paged); echo \"paged\"'; clear")
+        try terminal.prepare("export PAGER='cat > \(paged); echo \"paged\"'")
         try terminal.enter("\(crudctl) query short; echo 'do''ne'")
         let short = try terminal.wait(for: "the short result") { $0.contains("done") }
         #expect(!short.contains("paged") && !Files.exists(paged))

@@ -208,7 +208,7 @@ package struct Daemon {
             }
             switch error {
             case .failed(let cause), .blocked(let cause), .inDoubt(let cause): throw stateFailure(cause)
-            case .stale: throw StartFailure(.system, error.error.message)
+            case .stale, .invalid: throw StartFailure(.system, error.error.message)
             }
         }
     }

@@ -112,10 +112,10 @@ import Testing
         case .inDoubt(let error):
             #expect(catalog.entries == before)
             #expect(catalog.isInDoubt && catalog.isDoubted(Array("a".utf8)))
-            #expect(error.code == EIO)
+            #expect(error.code == EIO && catalog.doubtReason == error.description)
             #expect(throws: CatalogError.self) { try catalog.set("b", resident) }
             #expect(!catalog.resolveDoubt())
-        case .stale, .blocked: Issue.record("\(String(describing: failure))")
+        case .stale, .blocked, .invalid: Issue.record("\(String(describing: failure))")
         }
         // The disk is well again.
         faults.begin(.init())

@@ -60,6 +60,23 @@ import Testing
         #expect(catalog.placement("b") == .none, "all or none")
     }
 
+    /// No start would accept the file.
+    @Test(arguments: [
+        Placement(.resident(.main), originals: [.main]), Placement(.resident(.main), obsolete: [.main]),
+        Placement(.absent, originals: [.main], obsolete: [.main]),
+        Placement(.copying(.main, to: .other), obsolete: [.other]),
+    ])
+    func noPlaceHasTwoRoles(placement: Placement) throws {
+        let state = try StateDirectory()
+        let catalog = try state.open()
+        try catalog.set("a", Placement(.resident(.other)))
+        let before = try state.contents()
+        let error = #expect(throws: CatalogError.self) { try catalog.set("a", placement) }
+        #expect(error?.error.code == .internalError)
+        #expect(try state.contents() == before)
+        #expect(catalog.placement("a") == Placement(.resident(.other)))
+    }
+
     @Test func anEntryEnds() throws {
         let catalog = try state.open()
         try catalog.set("a", Placement(.resident(.main)))

@@ -44,7 +44,8 @@ package final class Catalog: Sendable {
         var lastVersion: UInt64 = 0
         /// The collections of a record of which it is not known whether a start will find it; empty: there is none.
         var doubted: Set<[UInt8]> = []
-        var isInDoubt = false
+        /// Why that is so.
+        var doubtReason: String?
 
         var contents: CatalogContents {
             CatalogContents(placements: entries.mapValues(\.placement), storages: storages)
@@ -225,6 +226,7 @@ package final class Catalog: Sendable {
             for transition in transitions {
                 let entry = state.entries[transition.name] ?? .none
                 guard entry.version == transition.version else { throw .stale(name: transition.name) }
+                guard transition.placement.isValid else { throw .invalid(name: transition.name) }
                 record.collections.append((transition.name, transition.placement))
                 former.collections.append((transition.name, entry.placement))
             }
@@ -232,7 +234,7 @@ package final class Catalog: Sendable {
         do throws(CatalogError) {
             try file.commit(record, insteadOf: former) { state.withLock { $0.contents } }
         } catch {
-            if case .inDoubt = error { doubt(record, former) }
+            if case .inDoubt(let cause) = error { doubt(record, former, cause) }
             throw error
         }
         state.withLock { $0.apply(record) }
@@ -241,14 +243,17 @@ package final class Catalog: Sendable {
     // MARK: Doubt
 
     /// Whether it is not known what a start would find, so that no record is accepted.
-    package var isInDoubt: Bool { state.withLock { $0.isInDoubt } }
+    package var isInDoubt: Bool { doubtReason != nil }
+
+    /// Why that is not known; nil: it is.
+    package var doubtReason: String? { state.withLock { $0.doubtReason } }
 
     /// Whether a collection might be served from another place after a restart.
     package func isDoubted(_ name: [UInt8]) -> Bool { state.withLock { $0.doubted.contains(name) } }
 
-    private func doubt(_ record: CatalogRecord, _ former: CatalogRecord) {
+    private func doubt(_ record: CatalogRecord, _ former: CatalogRecord, _ cause: SystemError) {
         state.withLock { state in
-            state.isInDoubt = true
+            state.doubtReason = cause.description
             for (new, old) in zip(record.collections, former.collections)
             where new.placement.authority != old.placement.authority {
                 state.doubted.insert(new.name)
@@ -271,7 +276,7 @@ package final class Catalog: Sendable {
             throw .blocked(error)
         }
         state.withLock { state in
-            state.isInDoubt = false
+            state.doubtReason = nil
             state.doubted = []
         }
     }

@@ -8,6 +8,8 @@ package enum CatalogError: Error {
     case failed(SystemError)
     /// Nothing has changed: an entry is not any more what the change was based on.
     case stale(name: [UInt8])
+    /// Nothing has changed: no start would accept the placement, in which a place has two roles. That is a defect.
+    case invalid(name: [UInt8])
     /// Nothing has changed: an earlier record is in doubt, and its file cannot be written.
     case blocked(SystemError)
     /// It is not known whether the record will be there after a restart, see ``CatalogFile``.
@@ -20,6 +22,8 @@ package enum CatalogError: Error {
             return CRUDError(error.isFullDisk ? .noSpace : .unavailable, error.description)
         case .stale(let name):
             return CRUDError(.unavailable, "the placement of collection \(quoted(name)) has changed meanwhile")
+        case .invalid(let name):
+            return CRUDError(.internalError, "the placement of collection \(quoted(name)) must not be recorded")
         case .inDoubt(let error):
             return CRUDError(.outcomeUnknown, "\(error); it is retried, and what it concerns is closed until then")
         }

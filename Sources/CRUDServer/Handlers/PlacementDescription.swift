@@ -18,7 +18,11 @@ extension PlacementControl {
             removal.describe(to: &members)
         }
         status.key("catalog")
-        status.object { $0.member("state", catalog.isInDoubt ? "in doubt" : "ready") }
+        status.object { members in
+            let reason = catalog.doubtReason
+            members.member("state", reason == nil ? "ready" : "in doubt")
+            if let reason { members.member("reason", reason) }
+        }
     }
 
     /// The members of `collection.describe` about the placement of a collection.

@@ -112,7 +112,8 @@ extension MethodTable {
         "moves": array(object(required: [("collection", string)] + moveMembers, optional: moveReason)),
         "removals": array(
             object(["collection": string, "backend": string, "format": format], optional: ["reason": string])),
-        "catalog": object(["state": #"{"enum":["ready","in doubt"]}"#]), "configuration": string,
+        "catalog": object(["state": #"{"enum":["ready","in doubt"]}"#], optional: ["reason": string]),
+        "configuration": string,
     ])
     private static let cache = object([
         "hits": integer, "misses": integer, "evictions": integer, "records": integer, "bytes": integer,

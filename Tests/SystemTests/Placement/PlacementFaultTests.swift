@@ -140,6 +140,10 @@ import Testing
         // With every sync failing it is not known what a start would find.
         #expect(reply.error?.name == (operation == "write" ? "unavailable" : "outcome_unknown"), "\(reply)")
         #expect(try connection.moves().isEmpty)
+        let catalog = try connection.call("daemon.status").result?["catalog"]
+        #expect(catalog?["state"]?.string == (operation == "write" ? "ready" : "in doubt"))
+        let reason = catalog?["reason"]?.string
+        #expect(reason?.contains("\(installation.path)/state/collections.jsonl") == (operation == "write" ? nil : true))
         for name in ["a", "b"] { #expect(try connection.item(name, "1") == "1") }
         let drop = try connection.call("collection.drop", #"{"collection":"a"}"#)
         #expect(drop.error?.name == "unavailable", "\(drop)")

@@ -198,7 +198,7 @@ let package = Package(
         tests(
             "PostgreSQLPluginTests",
             ["PluginTestSupport", "CRUDPluginTesting", "CRUDPluginABI", "CRUDTestSupport", "CRUDThreads", "CLinux"]),
-        tests("AdministratorTests", ["CRUDTestSupport", "CSQLite"]),
+        tests("AdministratorTests", ["CRUDPlacement", "CRUDModel", "CRUDTestSupport", "CSQLite"]),
         tests("ClusterTests", ["CRUDTestSupport", "CRUDThreads"]),
         tests("SQLitePluginTests", ["CRUDTestSupport", "CRUDPluginABI", "CSQLite"]),
         tests("SystemTests", ["CRUDTestSupport", "CRUDThreads"]),

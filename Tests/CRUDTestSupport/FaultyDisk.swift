@@ -21,9 +21,11 @@ package final class FaultyDisk: Sendable {
 
     /// Has an operation fail from now on.
     ///
-    /// - Parameter files: a part of their paths, or the end of one and `$`.
-    package func fail(_ operation: String, _ files: String) throws {
-        try set("\(operation) \(EIO) \(files)")
+    /// - Parameters:
+    ///   - files: a part of their paths, or the end of one and `$`.
+    ///   - code: errno.
+    package func fail(_ operation: String, _ files: String, with code: CInt = EIO) throws {
+        try set("\(operation) \(code) \(files)")
     }
 
     /// Kills the program before a call that writes, syncs or renames one of these files, or after it.

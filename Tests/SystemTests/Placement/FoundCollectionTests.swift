@@ -1,4 +1,5 @@
 import CRUDTestSupport
+import Glibc
 import Testing
 
 /// Collections that are in a storage and that the catalog does not know: listed, and protected from being orphaned,
@@ -109,6 +110,96 @@ import Testing
         }
         #expect(reply.error?.message.contains("collection found 0 has 1 record") == true, "\(reply)")
         #expect(try daemon.stop() == .exited(0))
+    }
+
+    /// What cannot be looked at is not dropped, and a drop in another backend is none of that.
+    @Test func areNotDroppedBeforeTheyAreFound() throws {
+        let installation = try Self.installation()
+        let lock = try SQLiteLock(of: "\(installation.path)/main.sqlite", isExclusive: true)
+        let daemon = try Daemon(on: installation)
+        let connection = try daemon.connect()
+        let refusal = try connection.call("collection.drop", #"{"collection":"found 1"}"#)
+        #expect(refusal.error?.name == "unavailable", "\(refusal)")
+        #expect(try connection.call("collection.drop", #"{"collection":"g"}"#).result?["dropped"]?.boolean == true)
+
+        try lock.end()
+        try Self.awaitAll(connection)
+        #expect(try connection.item("found 1", "a") == "1" && connection.item("g", "a") == nil)
+        #expect(
+            try connection.call("collection.drop", #"{"collection":"found 1"}"#).result?["dropped"]?.boolean == true)
+        #expect(try connection.item("found 1", "a") == nil)
+        #expect(try daemon.stop() == .exited(0))
+    }
+
+    /// A collection that is moved to a storage which is not listed yet: what has its name there is not overwritten, and
+    /// what has another name is protected after the switch as before.
+    @Test func areNotOverwrittenBeforeTheyAreFound() throws {
+        let installation = try Self.installation()
+        var daemon = try Daemon(on: installation)
+        try Self.awaitAll(daemon.connect())
+        // Of the records of g in main the catalog knows nothing then.
+        try installation.configure(Self.configuration("\"f*\": {backend: main}\ng: {backend: main}"))
+        var connection = try daemon.connect()
+        #expect(try connection.call("daemon.reload", #"{"force":true}"#).result != nil)
+        #expect(try connection.create("g", "a", "2").result != nil)
+        #expect(try daemon.stop() == .exited(0))
+        try installation.configure(Self.configuration("\(Self.rules)\nh: {backend: files}"))
+        Files.remove("\(installation.path)/state/collections.jsonl")
+        let lock = try SQLiteLock(of: "\(installation.path)/main.sqlite", isExclusive: true)
+        daemon = try Daemon(on: installation)
+        connection = try daemon.connect()
+        #expect(try connection.create("h", "a", "3").result != nil)
+        try installation.configure(
+            Self.configuration("\"f*\": {backend: main}\ng: {backend: main}\nh: {backend: main}"))
+        #expect(try connection.reloadMoving() == ["g", "h"])
+
+        try lock.end()
+        let moves = try connection.awaitMoves { $0.count == 1 && $0.first?["phase"]?.string == "failed" }
+        let reason = moves.first?["reason"]?.string
+        #expect(moves.first?["collection"]?.string == "g" && reason?.contains("records of that name") == true)
+        #expect(try connection.item("g", "a") == "1" && connection.item("h", "a") == "3")
+        #expect(try connection.describe("h")["backend"]?.string == "main")
+        try Self.awaitAll(connection, beside: ["h"])
+        try installation.configure(
+            Self.configuration("\"f*\": {backend: files}\ng: {backend: files}\nh: {backend: main}"))
+        let deadline = Deadline()
+        var reply = try connection.call("daemon.reload")
+        while reply.error?.name == "unavailable" {
+            try #require(!deadline.hasPassed, "\(reply)")
+            reply = try connection.call("daemon.reload")
+        }
+        #expect(reply.error?.message.contains("collection found 0 has 1 record") == true, "\(reply)")
+        #expect(try daemon.stop() == .exited(0))
+    }
+
+    /// A state directory that is full while it is to be noted what a storage has: nobody can write to what is not known
+    /// yet, nothing is orphaned, and all is known once there is room.
+    @Test func areFoundOnceThereIsRoom() throws {
+        let installation = try Self.installation()
+        let disk = try FaultyDisk()
+        try disk.fail("write", "collections.jsonl", with: ENOSPC)
+        let daemon = try Daemon(on: installation, environment: disk.variables)
+        #expect(daemon.log.contains("backend main: it is not known yet which collections its storage has"))
+        let connection = try daemon.connect()
+        let write = try connection.create("found 1", "b", "1")
+        #expect(write.error?.name == "no_space", "\(write)")
+        let read = try connection.read("found 1", "a")
+        #expect(read.result?["item"]?.text == "1" || read.error?.name == "no_space", "\(read)")
+        try installation.configure(Self.configuration("\"f*\": {backend: files}\n\"g\": {backend: main}"))
+        let reload = try connection.call("daemon.reload", #"{"move":true}"#)
+        #expect(reload.error?.name == "unavailable", "\(reload)")
+
+        try disk.heal()
+        try Self.awaitAll(connection)
+        #expect(try connection.item("found 1", "a") == "1" && connection.item("found 1", "b") == nil)
+        // The file has its name: that it is listed does not say that it has been found.
+        #expect(try connection.item("g", "a") == "1")
+        try daemon.kill()
+        let start = try installation.startInVain()
+        #expect(start.status == .exited(78))
+        for name in ["found 0", "found 299", "g"] {
+            #expect(start.errors.contains("collection \(name) has 1 record"), "\(name)")
+        }
     }
 
     /// By force it is done before.

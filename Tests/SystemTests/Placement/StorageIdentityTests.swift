@@ -228,6 +228,36 @@ import Testing
         #expect(try Self.item(installation) == "1")
     }
 
+    /// Storages without a path of their own: a schema of a server, and a suite.
+    @Test(arguments: ["postgresql", "userdefaults"]) func aMistypedNameIsRefused(plugin: String) throws {
+        let server = try PostgreSQLServer.shared()
+        func configuration(_ name: String) -> Configuration {
+            let options =
+                plugin == "userdefaults"
+                ? "suite: \(name)" : #"connection: "\#(server.connection)", schema: \#(name)"#
+            return Self.configuration("main: {plugin: \(plugin), options: {\(options)}}")
+        }
+        let daemon = try Daemon(configuration("identity_of_names"))
+        let connection = try daemon.connect()
+        #expect(try connection.create("c", "a", "1").result != nil)
+        try daemon.installation.configure(configuration("identity_of_nmaes"))
+        let text = "backend main: the catalog has 1 collection in its storage"
+        let error = try connection.reloadInVain()
+        #expect(error.name == "invalid_configuration" && error.message.contains(text), "\(error.message)")
+        #expect(try connection.item("c", "a") == "1")
+        #expect(try daemon.stop() == .exited(0))
+        let (path, file) = (daemon.installation.path, daemon.installation.configurationFile)
+        let refusal = try Command.run(
+            BuildProducts.path(of: "crudd"), ["--config", file], environment: ["HOME": path])
+        #expect(refusal.status == .exited(78) && refusal.errors.contains(text), "\(refusal.errors)")
+        // Neither has made anything but a lock.
+        #expect(try server.query("SELECT count(*) FROM pg_namespace WHERE nspname = 'identity_of_nmaes'") == "0")
+        let found = try Command.run("find", [path, "-name", "*identity_of_nmaes*", "!", "-name", "*lock"])
+        #expect(found.output.isEmpty, "\(found)")
+        try daemon.installation.configure(configuration("identity_of_names"))
+        #expect(try Self.item(daemon.installation) == "1")
+    }
+
     /// What was left in a storage, or was to be removed from it, is forgotten with it.
     @Test func originalsAreForgottenWithTheirStorage() throws {
         let kind = Self.kinds[0]

@@ -194,6 +194,25 @@ import Testing
         #expect(try store.reader().ids(clients, .unkeyed(0)).count == rows)
     }
 
+    /// A reader that has a snapshot of before, while columns come and go beside the one that it reads.
+    @Test func aReaderOutlivesColumns() throws {
+        let clients = try store.collection("clients", indexes: ["a", "b"])
+        try store.write((0..<50).map { .put("\($0)", "1", keys: ["k", "l\($0 % 5)"]) }, to: clients)
+        let reader = try store.reader()
+        let ids = try reader.ids(clients, .key(1, from: "l2", below: "l3"))
+        #expect(ids.count == 10)
+        let columns = "SELECT name FROM pragma_table_info('clients') WHERE name LIKE 'crudd_key_%' ORDER BY name"
+        for (paths, left) in [
+            (["b"], ["crudd_key_1", "crudd_key_2"]), (["b", "c"], ["crudd_key_2", "crudd_key_3"]),
+            (["b"], ["crudd_key_2", "crudd_key_3"]), (["b", "d", "e"], ["crudd_key_2", "crudd_key_4", "crudd_key_5"]),
+        ] {
+            _ = try store.collection("clients", indexes: paths)
+            #expect(try reader.ids(clients, .key(0, from: "l2", below: "l3")) == ids, "\(paths)")
+            #expect(try reader.count(clients) == 50)
+            #expect(try Inspector(path).rows(columns).map { $0[0] } == left, "\(paths)")
+        }
+    }
+
     @Test func tellAnyPathsApart() throws {
         let paths = ["a", "A", "é", "e\u{301}", "it's", #"x\.y"#, "x.y", #"quo"te"#, "new\nline", "", "a."]
         let clients = try store.collection("clients", indexes: paths)

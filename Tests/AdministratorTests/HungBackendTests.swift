@@ -102,6 +102,35 @@ import Testing
         #expect(try daemon.stop() == .exited(0))
     }
 
+    /// How many records a hung child has is not known: that refuses what concerns it, and nothing has changed by it.
+    @Test func whatItHasIsUnknown() throws {
+        let daemon = try Daemon(Self.configuration())
+        let client = try daemon.connect()
+        for name in ["b", "k"] { #expect(try client.create(name, "1", "1").result != nil) }
+        #expect(try client.delete("b", "1").result != nil)
+        let pid = try Self.childPID(client)
+        #expect(kill(pid, SIGSTOP) == 0)
+        defer { kill(pid, SIGCONT) }
+        // The other is asked as well, and may move, as it is empty.
+        var changed = Self.configuration("", "other")
+        changed.collections.replace("k: {backend: kid}", with: "k: {backend: main}")
+        try daemon.installation.configure(changed)
+        let refusal = try client.call("daemon.reload")
+        #expect(refusal.error?.name == "invalid_configuration", "\(refusal)")
+        let message = refusal.error?.message ?? ""
+        #expect(message.contains("collection k has an unknown number of records in backend kid"), "\(message)")
+        #expect(!message.contains("collection b"), "\(message)")
+        let drop = try client.call("collection.drop", #"{"collection":"k"}"#)
+        #expect(drop.error?.name == "unavailable", "\(drop)")
+
+        try daemon.installation.configure(Self.configuration("", "other"))
+        #expect(try client.call("daemon.reload").result != nil)
+        #expect(try client.call("collection.describe", #"{"collection":"b"}"#).result?["backend"]?.string == "other")
+        #expect(kill(pid, SIGCONT) == 0)
+        #expect(try client.item("k", "1") == "1")
+        #expect(try daemon.stop() == .exited(0))
+    }
+
     private static func childPID(_ connection: Connection) throws -> pid_t {
         let backends = try connection.call("backend.list").result?["backends"]?.elements
         return pid_t(try #require(backends?.first { $0["name"]?.string == "kid" }?["pid"]?.integer))

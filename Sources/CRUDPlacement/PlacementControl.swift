@@ -10,6 +10,9 @@ package final class PlacementControl: Sendable {
     package let executor = PlacementExecutor()
     package let logger: Logger
     private let state = Mutex(State())
+    /// Held while a change is planned and recorded: the ends of acts, which come all the time while many collections
+    /// are moved, wait meanwhile, as each of them would make the plan stale.
+    private let planning = Mutex(())
 
     private struct State {
         var backends: [String: Backend] = [:]
@@ -196,7 +199,7 @@ package final class PlacementControl: Sendable {
     package func execute(_ change: some PlacementChange) throws(CRUDError) {
         guard let loops = state.withLock({ $0.loops }) else { throw CRUDError(.unavailable, "the daemon is starting") }
         do throws(CRUDError) {
-            try PlacementExecutor.execute(change, catalog, loops)
+            try PlacementExecutor.execute(change, catalog, loops, planning: planning)
         } catch {
             if error.code == .outcomeUnknown {
                 logger.critical("\(error.message); no collection can be made, moved or dropped until then")
@@ -277,7 +280,8 @@ package final class PlacementControl: Sendable {
     ) throws(CRUDError) -> ActTask.Next {
         guard case .to(let placement) = entry.placement.next(event) else { return .done }
         do throws(CatalogError) {
-            try catalog.commit([Catalog.Transition(name, from: entry, to: placement)])
+            let transition = Catalog.Transition(name, from: entry, to: placement)
+            try planning.withLock { _ throws(CatalogError) in try catalog.commit([transition]) }
             if let message = message() { logger.notice("\(message)") }
         } catch {
             if case .stale = error { return .done }

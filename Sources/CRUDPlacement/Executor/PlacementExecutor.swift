@@ -76,10 +76,11 @@ package final class PlacementExecutor: Sendable {
 
     /// Executes a change, on the thread.
     ///
+    /// - Parameter planning: held from the plan to its record.
     /// - Throws: why nothing has changed; or `outcome_unknown`, where what the change concerns stays closed until it is
     ///   certain that nothing has.
     static func execute(
-        _ change: some PlacementChange, _ catalog: Catalog, _ loops: any ServingLoops
+        _ change: some PlacementChange, _ catalog: Catalog, _ loops: any ServingLoops, planning: borrowing Mutex<Void>
     ) throws(CRUDError) {
         do throws(CRUDError) {
             try quiesce(change, loops)
@@ -88,13 +89,7 @@ package final class PlacementExecutor: Sendable {
             throw error
         }
         do throws(CRUDError) {
-            try change.prepare()
-            let transitions = try change.transitions(catalog)
-            do throws(CatalogError) {
-                try catalog.commit(transitions, storages: change.storages)
-            } catch {
-                throw error.error
-            }
+            try planning.withLock { _ throws(CRUDError) in try record(change, catalog) }
         } catch {
             change.undo()
             change.serve(loops)
@@ -102,6 +97,17 @@ package final class PlacementExecutor: Sendable {
         }
         change.committed()
         change.serve(loops)
+    }
+
+    /// Plans a change, and makes it by one record.
+    private static func record(_ change: some PlacementChange, _ catalog: Catalog) throws(CRUDError) {
+        try change.prepare()
+        let transitions = try change.transitions(catalog)
+        do throws(CatalogError) {
+            try catalog.commit(transitions, storages: change.storages)
+        } catch {
+            throw error.error
+        }
     }
 
     /// Has the scope wait, and what is in flight end.

@@ -253,6 +253,29 @@ import Testing
         #expect(try connection.dropOriginals() == false)
     }
 
+    /// Acts of many moves are recorded one after the other meanwhile.
+    @Test func manyMovesAreCancelledAtOnce() throws {
+        func configuration(_ rule: String) -> Configuration {
+            MovePlaces.configuration("{backend: main}", more: "\"m*\": \(rule)")
+        }
+        let daemon = try Daemon(configuration("{backend: main}"))
+        let connection = try daemon.connect()
+        // Which a property list cannot hold, so that no move comes to its end.
+        for number in 0..<200 { #expect(try connection.create("m\(number)", "a", "null").result != nil) }
+        for round in 0..<8 {
+            try daemon.installation.configure(configuration("{backend: other, format: plist}"))
+            #expect(try connection.reloadMoving().count == 200)
+            // Each time some more of them have begun.
+            for number in 0..<round * 4 { #expect(try connection.upsert("c", "\(number)", "1").result != nil) }
+            try daemon.installation.configure(configuration("{backend: main}"))
+            let reply = try connection.call("daemon.reload")
+            #expect(reply.result?["cancelled"]?.elements?.count == 200, "\(round): \(reply)")
+            try connection.awaitRemovals()
+        }
+        #expect(try connection.item("m7", "a") == "null")
+        #expect(try daemon.stop() == .exited(0))
+    }
+
     /// A third place is refused unless the collection is to be moved there; to drop the collection ends the move.
     @Test func aCollectionCanBeDroppedInItsMove() throws {
         let (daemon, connection) = try daemon(records: 100)

@@ -123,6 +123,43 @@ import Testing
         #expect(try daemon.stop() == .exited(0))
     }
 
+    /// A backend leaves the file while copies are to be removed from it: they are removed when it is back, and are not
+    /// served in between.
+    @Test func removalsWaitForABackendThatLeaves() throws {
+        func configuration(_ rule: String, _ names: String...) -> Configuration {
+            let backends = names.map { "\($0): {plugin: sqlite, options: {path: $DIRECTORY/\($0).sqlite}}" }
+            return Configuration(backends: backends.joined(separator: "\n"), collections: "c: \(rule)")
+        }
+        var daemon = try Daemon(configuration("{backend: main}", "main", "other"))
+        var connection = try daemon.connect()
+        for (id, item) in [("a", "1"), ("zz", "null")] { #expect(try connection.create("c", id, item).result != nil) }
+        try daemon.installation.configure(configuration("{backend: other, format: plist}", "main", "other"))
+        try connection.reloadMoving()
+        try connection.awaitMoves { $0.first?["phase"]?.string == "failed" }
+        try daemon.installation.configure(configuration("{backend: main}", "main"))
+        #expect(try connection.reload().contains("backend other: removed"))
+        for isAgain in [false, true] {
+            if isAgain {
+                #expect(try daemon.stop() == .exited(0))
+                daemon = try Daemon(on: daemon.installation)
+                connection = try daemon.connect()
+            }
+            let deadline = Deadline()
+            let reason = "backend other is not among those of the configuration"
+            while try connection.removals().first?["reason"]?.string != reason { try #require(!deadline.hasPassed) }
+            #expect(try ids(connection) == 2)
+        }
+        try daemon.installation.configure(configuration("{backend: main}", "main", "other"))
+        #expect(try connection.reload() == ["backend other: added"])
+        try connection.awaitRemovals()
+        #expect(try connection.update("c", "zz", "2").result != nil)
+        try daemon.installation.configure(configuration("{backend: other, format: plist}", "main", "other"))
+        try connection.reloadMoving()
+        try connection.awaitMoves()
+        #expect(try ids(connection) == 2)
+        #expect(try daemon.stop() == .exited(0))
+    }
+
     // MARK: A state directory that fails
 
     /// Each call of the catalog fails while a reload is to move two collections: nothing of it has happened, and a

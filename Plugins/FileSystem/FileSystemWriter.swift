@@ -30,6 +30,8 @@ final class FileSystemWriter {
     /// A directory that is being written to.
     private struct Target {
         let directory: Directory
+        /// Where its files are made.
+        let workplace: Directory
         /// The mutations that have taken effect and not been synced yet.
         var changes: [Int] = []
     }
@@ -103,11 +105,12 @@ final class FileSystemWriter {
     ) throws(StorageFailure) {
         if mutation.expiresAt != 0 { try directory.markExpiringFiles(syncs: syncs) }
         let encoded = EncodedName(mutation.id.bytes)
-        let file = try NewFile(in: directory, mode: root.fileMode)
+        let workplace = targets[ObjectIdentifier(mutation.collection)]?.workplace ?? directory
+        let file = try NewFile(in: workplace, mode: root.fileMode)
         try file.write(mutation.item.bytes)
         try file.setAttributes(of: mutation, keepsID: encoded.isShortened)
         if syncs { try file.sync() }
-        try file.rename(to: FileName.record(encoded, mutation.collection.format))
+        try file.rename(to: FileName.record(encoded, mutation.collection.format), in: directory)
     }
 
     /// What is there, its revision only if the mutation asks for it; nil if there is no record.
@@ -148,7 +151,8 @@ final class FileSystemWriter {
         guard let directory = try makes ? root.makeDirectory(of: collection) : root.directory(of: collection) else {
             return nil
         }
-        targets[ObjectIdentifier(collection)] = Target(directory: directory)
+        targets[ObjectIdentifier(collection)] = Target(
+            directory: directory, workplace: root.workplace(for: directory))
         return directory
     }
 

@@ -3,6 +3,7 @@ import Glibc
 
 /// A file under a temporary name. It is removed unless it is renamed.
 final class NewFile {
+    /// Where it is made.
     private let directory: Directory
     private let descriptor: Int32
     /// Nil once the file has its name.
@@ -57,16 +58,18 @@ final class NewFile {
 
     /// Gives the file its name, replacing the file or the empty directory that has that name.
     ///
+    /// - Parameter destination: the directory that gets it, of the same file system; nil: the one in which it is.
     /// - Throws: `corrupt` where a directory that is not empty has the name.
-    func rename(to name: String) throws(StorageFailure) {
+    func rename(to name: String, in destination: Directory? = nil) throws(StorageFailure) {
         guard let temporaryName else { return }
-        func rename() -> Bool { renameat(directory.descriptor, temporaryName, directory.descriptor, name) == 0 }
+        let destination = destination ?? directory
+        func rename() -> Bool { renameat(directory.descriptor, temporaryName, destination.descriptor, name) == 0 }
         var isRenamed = rename()
         if !isRenamed, errno == EISDIR {
-            try directory.removeFile(name)
+            try destination.removeFile(name)
             isRenamed = rename()
         }
-        guard isRenamed else { throw StorageFailure("cannot rename a new file to \(directory.path)/\(name)") }
+        guard isRenamed else { throw StorageFailure("cannot rename a new file to \(destination.path)/\(name)") }
         self.temporaryName = nil
     }
 }

@@ -12,6 +12,8 @@ final class Root: Sendable {
     /// it, except that what is open to everybody is not.
     let fileMode: mode_t
     private let directoryMode: mode_t
+    /// The file system of the root, if what is made in the root gets the root's group, because it is setgid.
+    private let deviceOfGroup: dev_t?
     private let syncs: Bool
     private let lock: FileLock
     /// Why a directory was not synced.
@@ -34,6 +36,7 @@ final class Root: Sendable {
         guard fstat(directory.descriptor, &status) == 0 else { throw StorageFailure("cannot examine \(path)") }
         directoryMode = 0o700 | status.st_mode & 0o770
         fileMode = 0o600 | status.st_mode & 0o660
+        deviceOfGroup = status.st_mode & S_ISGID == 0 ? nil : status.st_dev
         self.syncs = syncs
         do {
             if syncs { try Directory.open("\(path)/..")?.sync() }
@@ -140,6 +143,18 @@ final class Root: Sendable {
         return made
     }
 
+    /// Where the files of a collection are made before they get their names: where the root is setgid, in the root, so
+    /// that the kernel gives them its group. The collection's directory has that group too, and is not setgid: giving a
+    /// directory its mode takes that away from whoever is not a member of the group, and systemd's RestrictSUIDSGID=
+    /// does not let a service give it back.
+    func workplace(for collection: Directory) -> Directory {
+        guard let deviceOfGroup else { return collection }
+        var status = stat()
+        // A file cannot be renamed from one file system to another.
+        guard fstat(collection.descriptor, &status) == 0, status.st_dev == deviceOfGroup else { return collection }
+        return directory
+    }
+
     /// Whether a directory has its name; a crash may have come between.
     private func isComplete(
         _ directory: Directory, _ collection: FileSystemCollection
@@ -167,6 +182,7 @@ final class Root: Sendable {
     /// Whether an entry is a file of ours beside the collections.
     private func isOurs(_ entry: Directory.Entry) -> Bool {
         if entry.name.elementsEqual(Self.lockName.utf8) { return true }
+        if case .temporary = FileName(entry.name), entry.kind == S_IFREG { return true }
         let names = [ReservedSequences.fileName, DirectoryIdentity.fileName]
         return entry.kind == S_IFREG && names.contains { entry.name.elementsEqual($0.utf8) }
     }

@@ -56,6 +56,29 @@ import Testing
         #expect(Files.status("\(directory.path)/clients/item_id.json")?.st_mode == S_IFREG | 0o640)
     }
 
+    /// What is new in a directory that is setgid has its group, also where the process is no member of it.
+    @Test(.enabled(if: Peer.canImpersonate, "needs root to give a directory another group"))
+    func givesRecordsTheGroupOfASetgidDirectory() throws {
+        let group: gid_t = 65534
+        try Files.makeDirectory(directory.path)
+        #expect(chown(directory.path, getuid(), group) == 0 && chmod(directory.path, 0o2770) == 0)
+        let backend = try directory.open()
+        let clients = try backend.open("clients")
+        _ = try backend.write([.put("id", "1", in: clients)])
+        // It is replaced, too.
+        _ = try backend.write([.put("id", "2", in: clients), .put("other", "3", in: clients)])
+        let modes: [(file: String, mode: mode_t)] = [
+            ("", 0o770), ("/item_id.json", 0o660), ("/item_other.json", 0o660),
+        ]
+        for (file, mode) in modes {
+            let status = try #require(Files.status("\(directory.path)/clients\(file)"))
+            #expect(status.st_gid == group && status.st_mode & 0o777 == mode, "\(file)")
+        }
+        #expect(try directory.read("clients/item_id.json") == "2")
+        #expect(try directory.names(in: "clients") == ["item_id.json", "item_other.json"])
+        #expect(try directory.names().allSatisfy { !$0.contains("temporary") })
+    }
+
     @Test func keepsASecondOpenerOut() throws {
         let backend = try directory.open()
         let second = try #require(errorOfOpening(directory.path))

@@ -25,6 +25,8 @@ import Testing
         try admin.sendFrame(Connection.notification("collection.drop", #"{"collection":"c"}"#))
         #expect(try admin.call("daemon.reload", #"{"force":true,"move":true}"#).result != nil)
         #expect(try admin.call("session.close", #"{"session":2}"#).result != nil)
+        #expect(try admin.call("daemon.logLevel", #"{"level":"info"}"#).result != nil)
+        #expect(try admin.call("backend.backup", #"{"backend":"main","directory":"x"}"#).error != nil)
         #expect(try admin.call("session.close", #"{"session":77}"#).error != nil)
         for method in ["backend.list", "daemon.status", "session.list", "daemon.metrics"] {
             #expect(try admin.call(method).result != nil, "it changes nothing")
@@ -38,7 +40,9 @@ import Testing
                     #"collection.reindex on collection "c": ok"#, #"collection.drop on collection "c": record_exists"#,
                     #"collection.drop of what moves have left on collection "c": ok"#,
                     #"collection.drop on collection "c": ok"#, "daemon.reload with force and move: ok",
-                    "session.close of session 2: ok", "session.close of session 77: invalid_params",
+                    "session.close of session 2: ok", "daemon.logLevel to info: ok",
+                    #"backend.backup of backend main in "x": invalid_params"#,
+                    "session.close of session 77: invalid_params",
                 ].map { (who + $0)[...] })
     }
 
@@ -57,6 +61,38 @@ import Testing
         let seconds = Int((ContinuousClock.now - start).components.seconds) + 1
         #expect((20...20 + seconds).contains(deletions.count), "20 at once and one each second")
         #expect(deletions.allSatisfy { $0.hasPrefix("session 1 of uid 65534 (nobody): ") })
+    }
+
+    /// Who turns the trail off leaves that, and what the same reload has widened.
+    @Test func aHigherLogLevelHidesNotWhoHasSetIt() throws {
+        let rule = "- {users: [70001], allow: [read]}"
+        let daemon = try Daemon(Configuration(access: rule))
+        let admin = try daemon.connect()
+        #expect(try admin.call("collection.reindex", #"{"collection":"c"}"#).result != nil)
+        #expect(try admin.call("daemon.logLevel", #"{"level":"critical"}"#).result != nil)
+        #expect(try admin.call("record.deleteMatching", #"{"collection":"c","all":true}"#).result != nil)
+        try daemon.installation.configure(text: Configuration(access: rule).text + "log: {level: error}\n")
+        #expect(try admin.reload() == ["log.level: from critical to error"])
+        try daemon.installation.configure(text: Configuration().text + "log: {level: critical}\n")
+        #expect(try admin.reload().contains("access: everybody gains read and write on all collections"))
+        let acts = try Self.acts(of: daemon).map { line in line.drop { $0 != ":" }.dropFirst(2) }
+        #expect(
+            acts == [
+                #"collection.reindex on collection "c": ok"#, "daemon.logLevel to critical: ok", "daemon.reload: ok",
+                "daemon.reload: ok",
+            ])
+        #expect(daemon.log.contains("\n<5>log.level: from info to critical, until the next reload\n"))
+    }
+
+    /// The warning of a reload that leaves no warnings.
+    @Test func aHigherLogLevelHidesNotWhoGainsAccess() throws {
+        let daemon = try Daemon(Configuration(access: "- {users: [70001], allow: [read]}"))
+        let admin = try daemon.connect()
+        try daemon.installation.configure(text: Configuration().text + "log: {level: critical}\n")
+        #expect(try admin.reload().contains("log.level: from info to critical"))
+        try daemon.stop()
+        #expect(daemon.log.contains("\n<4>access: everybody gains read and write on all collections\n"))
+        #expect(daemon.log.contains(": daemon.reload: ok\n"))
     }
 
     /// A reload by which somebody may do more.

@@ -113,7 +113,7 @@ import Testing
         let error = try set("loud").error
         #expect(error?.name == "invalid_params" && error?.details?["member"]?.string == "level")
         #expect(error?.message.contains("trace, debug, info") == true)
-        // An act is logged by another thread, and by the level at that time.
+        // An act is logged by the level when it is over, later by another thread.
         #expect(try set("debug").result != nil)
         try daemon.stop()
         #expect(daemon.log.contains("daemon.logLevel to debug: ok"))

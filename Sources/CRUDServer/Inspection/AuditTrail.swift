@@ -26,6 +26,9 @@ final class AuditEntry: QueueItem, Sendable {
         var records: Int?
     }
 
+    /// Whether it may have set the log level, which must not hide who has.
+    fileprivate var mayHaveSetLevel: Bool { method == .daemonLogLevel || method == .daemonReload }
+
     init(
         _ method: Method, on collection: [UInt8]?, _ details: Details, of session: Session, _ outcome: RequestOutcome,
         suffix: String
@@ -73,7 +76,10 @@ final class AuditTrail: Sendable {
     private static let timeout = Duration.seconds(5)
 
     func start(_ logger: Logger) throws(ThreadFailure) {
-        _ = try Thread(named: "audit") { [queue, hasEnded] in
+        // What the level excludes is not appended.
+        var logger = logger
+        logger.logLevel = .notice
+        _ = try Thread(named: "audit") { [queue, hasEnded, logger] in
             while case .items(let entries) = queue.take(timeout: nil) {
                 var users = UserNames()
                 for entry in entries {
@@ -85,7 +91,11 @@ final class AuditTrail: Sendable {
         }
     }
 
-    func append(_ entry: AuditEntry) { _ = queue.append(entry) }
+    /// Has an act logged, unless the level of the log excludes it now; what it is later does not matter.
+    func append(_ entry: AuditEntry, to logger: Logger) {
+        guard entry.mayHaveSetLevel || logger.logLevel <= .notice else { return }
+        _ = queue.append(entry)
+    }
 
     /// Logs what has not been logged yet.
     func finish() {

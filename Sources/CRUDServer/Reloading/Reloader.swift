@@ -95,12 +95,15 @@ final class Reloader: Sendable {
             let reload = try reload(from: current, fixed, options)
             let service = reload.service
             state.withLock { $0.service = service }
-            threshold.level = Logger.Level(service.configuration.logLevel)
+            // What is changed is logged by the level from before as well: it may be that which is changed.
+            let level = Logger.Level(service.configuration.logLevel)
+            threshold.level = min(threshold.level, level)
             let changes = reload.changes
             let lines = changes.lines
             logger.notice("the configuration was reloaded, \(lines.isEmpty ? "nothing has changed" : "changes:")")
             for line in lines { logger.notice("\(line)") }
             for line in changes.gains { logger.warning("\(line)") }
+            threshold.level = level
             manager.ready(service.summary)
             completion?(.success(changes.json))
         } catch {
@@ -137,7 +140,8 @@ final class Reloader: Sendable {
             backends: current.backends)
         loops.serve(service)
         state.withLock { $0.service = service }
-        threshold.level = Logger.Level(level)
+        threshold.level = min(threshold.level, Logger.Level(level))
+        defer { threshold.level = Logger.Level(level) }
         logger.notice("log.level: from \(former.rawValue) to \(level.rawValue), until the next reload")
         var writer = JSONWriter()
         writer.object { result in

@@ -177,8 +177,8 @@ final class Session: StreamHandler {
             guard let more = loop.deletionLimit.admit(at: loop.now) else { return }
             suffix = more
         }
-        loop.service.audit.append(
-            AuditEntry(method, on: collection, details, of: self, outcome, suffix: suffix))
+        let entry = AuditEntry(method, on: collection, details, of: self, outcome, suffix: suffix)
+        loop.service.audit.append(entry, to: loop.service.logger)
     }
 
     private func metadata(_ method: Method, _ collection: [UInt8]?) -> Logger.Metadata {

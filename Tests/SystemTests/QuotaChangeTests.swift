@@ -1,7 +1,7 @@
 import CRUDTestSupport
 import Testing
 
-/// Quotas beside what else changes the collections of a user: moves and imports.
+/// Quotas beside what else changes the collections of a user: moves, imports and the loss of the catalog.
 @Suite(.enabled(if: Peer.canImpersonate, "needs root to connect as another user")) struct QuotaChangeTests {
     private static let owner = Peer(user: 65534, group: 65534)
     private static let sample = #"crudd_user_records{uid="65534"}"#
@@ -17,8 +17,8 @@ import Testing
             access: "- {users: [65534], allow: [read, write], limits: \(limits)}", limits: more)
     }
 
-    private static func isRefused(_ reply: Reply) -> Bool {
-        reply.error?.name == "limit_exceeded" && reply.error?.details?["limit"]?.string == "records"
+    private static func isRefused(_ reply: Reply, _ limit: String = "records") -> Bool {
+        reply.error?.name == "limit_exceeded" && reply.error?.details?["limit"]?.string == limit
     }
 
     /// Creates records until one is refused, and returns how many there are then, besides `count`.
@@ -76,6 +76,46 @@ import Testing
         try admin.awaitMetric(Self.sample, 50)
         #expect(try owner.create("c", "more", "1").result != nil)
         try admin.awaitMetric(Self.sample, 51)
+    }
+
+    /// With the catalog the owners are lost: what users had is nobody's then. It counts for no user, has no quota, and
+    /// a user whose write finds it before the daemon has does not become its owner.
+    @Test(arguments: [false, true])
+    func afterTheLossOfTheCatalogNobodyOwnsWhatIsFound(isFoundByAWrite: Bool) throws {
+        let first = try Daemon(Self.configuration("{collections: 2, records: 10}"))
+        let former = try first.connect(as: Self.owner)
+        for name in ["c", "d"] { #expect(try former.create(name, "0", "1").result != nil) }
+        #expect(Self.isRefused(try former.create("e", "0", "1"), "collections"))
+        let count = try Self.fill(former, from: 1)
+        #expect(try first.stop() == .exited(0))
+        Files.remove("\(first.installation.path)/state/collections.jsonl")
+
+        let database = "\(first.installation.path)/main.sqlite"
+        let lock = isFoundByAWrite ? try SQLiteLock(of: database, isExclusive: true) : nil
+        let daemon = try first.restarted()
+        let owner = try daemon.connect(as: Self.owner)
+        let admin = try daemon.connect()
+        try owner.sendFrame(Connection.request("record.create", Connection.params("c", "new", item: "1"), id: "0"))
+        try lock?.end()
+        var reply = try owner.receive()
+        let deadline = Deadline()
+        while reply.error?.name == "unavailable", !deadline.hasPassed {
+            reply = try owner.create("c", "new", "1")
+        }
+        #expect(reply.result != nil, "\(reply)")
+        for id in 0..<20 { #expect(try owner.upsert("c", "\(count + id)", "1").result != nil) }
+        for name in ["e", "f"] { #expect(try owner.create(name, "0", "1").result != nil) }
+        #expect(Self.isRefused(try owner.create("g", "0", "1"), "collections"))
+        try admin.awaitMetric(Self.sample, 2)
+        #expect(try admin.metrics()[#"crudd_user_collections{uid="65534"}"#] == 2)
+        // The drop of what nobody owns makes no room; then it is the user's who creates it.
+        for name in ["c", "e"] {
+            #expect(try admin.call("collection.drop", #"{"collection":"\#(name)"}"#).result != nil)
+            let reply = try owner.create("c", "0", "1")
+            #expect(name == "c" ? Self.isRefused(reply, "collections") : reply.result != nil, "\(reply)")
+        }
+        for id in 1..<3 { #expect(try owner.create("c", "\(id)", "1").result != nil) }
+        try admin.awaitMetric(Self.sample, 4)
     }
 
     private static func importing(_ rows: Int, into daemon: Daemon, _ options: String...) throws -> Command.Outcome {

@@ -1,3 +1,4 @@
+import CRUDModel
 import CRUDTestSupport
 import Foundation
 import ScriptedDaemon
@@ -5,9 +6,9 @@ import Testing
 
 @testable import crudctl
 
-/// What each command prints on a terminal of 80 and of 200 columns, compared with `Golden/COLUMNS.txt`; `top`, which is
-/// live, in tmux, compared with `Golden/top-COLUMNS.txt`. With `CRUDD_RECORD_GOLDEN=1` these files are written anew, to
-/// be read before they are committed.
+/// What each command prints on a terminal of 80 and of 200 columns, compared with `Golden/COLUMNS.txt`; `top` and the
+/// prompt, which are live, in tmux, compared with `Golden/top-COLUMNS.txt` and `Golden/prompt-COLUMNS.txt`. With
+/// `CRUDD_RECORD_GOLDEN=1` these files are written anew, to be read before they are committed.
 @Suite struct GoldenTests {
     /// A command and what the daemon replies to its requests, one after the other.
     struct Fixture: Sendable {
@@ -63,6 +64,15 @@ import Testing
         "bad.yaml": "backends:\n  main: {plugin: memory}\ncollections:\n  clients: {backend: mian}\nlimit: 3\n",
     ]
 
+    private static let page =
+        #"{"records":[\#(record),{"id":"日本","item":[1,2,{"a":null}],"revision":"06f1c7"},"#
+        + #"{"id":"long","item":{"name":"\#(String(repeating: "long ", count: 50))"},"revision":"06f1c8"}],"#
+        + #""cursor":"next"}"#
+    private static let list =
+        #"{"collections":[{"name":"clients","backend":"main","format":"json","indexes":["name","age"]},"#
+        + #"{"name":"a collection with a rather long name","backend":"archive","format":"xml","#
+        + #""indexes":[]}]}"#
+
     private static let fixtures = [
         Fixture("create", "clients", "ada", "1", reply: #"{"revision":"06f1c2"}"#),
         Fixture("edit", "clients", "ada", replies: record, #"{"revision":"06f1c3"}"#),
@@ -90,11 +100,7 @@ import Testing
         Fixture("touch", "clients", "ada", "--ttl", "60", reply: #"{"revision":"06f1c6"}"#),
         Fixture("delete", "clients", "ada", reply: "{}"),
         Fixture("exists", "clients", "ada", reply: #"{"exists":true}"#),
-        Fixture(
-            "query", "clients",
-            reply: #"{"records":[\#(record),{"id":"日本","item":[1,2,{"a":null}],"revision":"06f1c7"},"#
-                + #"{"id":"long","item":{"name":"\#(String(repeating: "long ", count: 50))"},"revision":"06f1c8"}],"#
-                + #""cursor":"next"}"#),
+        Fixture("query", "clients", reply: page),
         Fixture("query", "clients", reply: #"{"records":[]}"#),
         Fixture("count", "clients", reply: #"{"count":208810}"#),
         Fixture("delete-matching", "clients", "--all", "--yes", reply: #"{"deleted":3}"#),
@@ -102,11 +108,7 @@ import Testing
             "batch", "@operations",
             reply: #"{"results":[{"revision":"06f1c9"},{"error":{"code":-32002,"message":"it exists","#
                 + #""data":{"name":"record_exists"}}}]}"#),
-        Fixture(
-            "collections",
-            reply: #"{"collections":[{"name":"clients","backend":"main","format":"json","indexes":["name","age"]},"#
-                + #"{"name":"a collection with a rather long name","backend":"archive","format":"xml","#
-                + #""indexes":[]}]}"#),
+        Fixture("collections", reply: list),
         Fixture(
             "describe", "clients",
             reply: #"{"name":"clients","backend":"main","format":"json","indexes":["name"],"#
@@ -227,15 +229,32 @@ import Testing
         let terminal = try Tmux(
             width: size.columns, height: size.rows, environment: ChildProcess.baseEnvironment)
         try terminal.enter("exec \(CrudctlProgram.path) top --timeout 100 --socket \(daemon.path)")
-        let file = "top-\(size.columns).txt"
-        if Self.records {
-            // Two rates are known of the third metrics.
-            sleep(5)
-            try Self.compare(terminal.lines.joined(separator: "\n"), file)
-        } else {
-            let before = Self.lines(String(decoding: try Files.read(Self.path(file)), as: UTF8.self))
-            try terminal.wait(for: "the screen of \(file)") { $0 == before.map(String.init) }
-        }
+        // Two rates are known of the third metrics.
+        if Self.records { sleep(5) }
+        try Self.compare(terminal, "top-\(size.columns).txt")
+        withExtendedLifetime(daemon) {}
+    }
+
+    /// A completed command and what it prints, all commands, and a line that is longer than the screen.
+    @Test(arguments: [(columns: 80, rows: 24), (200, 50)])
+    func thePromptShowsTheSame(_ size: (columns: Int, rows: Int)) throws {
+        let daemon = try Self.daemon([Self.list, Self.page])
+        let directory = try TemporaryDirectory()
+        let variables = ["XDG_STATE_HOME": directory.path, "CRUDCTL_PAGER": "", "TZ": "UTC"]
+        let terminal = try Tmux(
+            width: size.columns, height: size.rows, environment: ChildProcess.baseEnvironment.merging(variables) { $1 })
+        try terminal.enter("clear; exec \(CrudctlProgram.path) --no-color --socket \(daemon.path)")
+        try terminal.wait(for: "the prompt") { $0.last == "crudctl>" }
+        try terminal.enter("quer\tcl\t")
+        try terminal.wait(for: "the records") { $0.contains { $0.hasPrefix("long ") } && $0.last == "crudctl>" }
+        try terminal.press("\t\t")
+        try terminal.wait(for: "all commands") { $0.contains { $0.contains("whoami") } && $0.last == "crudctl>" }
+        let item = (0..<50).map { "number \($0) " }.joined()
+        try terminal.press("create clients long '\"\(item)\"'")
+        try terminal.wait(for: "the end of the line") { $0.last?.hasSuffix("number 49 \"'") == true }
+        try terminal.press("C-a")
+        try terminal.wait(for: "its beginning") { $0.last?.contains("number 0 ") == true }
+        try Self.compare(terminal, "prompt-\(size.columns).txt")
         withExtendedLifetime(daemon) {}
     }
 
@@ -282,6 +301,16 @@ import Testing
             return
         }
         #expect(now.count == before.count)
+    }
+
+    /// Waits until the screen is as the file has it.
+    private static func compare(_ terminal: Tmux, _ file: String) throws {
+        func screen(_ lines: [String]) -> [Substring] {
+            lines.map { $0.replacing(CRUDVersion.current, with: "VERSION")[...] }
+        }
+        if records { try Files.write(screen(terminal.lines).joined(separator: "\n"), to: path(file)) }
+        let before = lines(String(decoding: try Files.read(path(file)), as: UTF8.self))
+        try terminal.wait(for: "the screen of \(file)") { screen($0) == before }
     }
 
     private static func lines(_ text: String) -> [Substring] {

@@ -53,6 +53,22 @@ import Testing
         #expect(Self.visible(wide, 5) == ["本語", "4"])
     }
 
+    /// Of a pasted item of some kilobytes only what is shown is read at each character, or it would take hours.
+    @Test func aLongLineIsPasted() {
+        var line = EditedLine()
+        for key in Self.typed(String(repeating: "0123456789", count: 1000)) {
+            _ = line.press(key)
+            _ = line.visible(in: 20)
+        }
+        #expect(Self.visible(line, 5) == ["6789", "4"])
+    }
+
+    @Test func candidatesAreNotBroken() {
+        let words = ["a", "bc", "日本", "def", "a long one"]
+        #expect(PromptCompletion.lines(of: words, width: 9) == ["a  bc", "日本  def", "a long one"])
+        #expect(PromptCompletion.lines(of: words, width: 100) == ["a  bc  日本  def  a long one"])
+    }
+
     @Test(arguments: [
         ("read c x", ["read", "c", "x"], 7), ("  read  ", ["read"], 8), ("", [] as [String], 0),
         (#"create c x '{"a": "b c"}'"#, ["create", "c", "x", #"{"a": "b c"}"#], 11),
@@ -81,6 +97,9 @@ import Testing
         #expect(await Self.candidates("help rel") == ["reload"])
         #expect(await Self.candidates("reload --d") == ["--detach", "--dry-run"])
         #expect(await Self.candidates("nothing x").isEmpty)
+        #expect(await Self.candidates("can root record.read") == ["record.read", "record.readMany"])
+        #expect(await Self.candidates("call daemon.p") == ["daemon.ping"])
+        #expect(await Self.candidates("log-level n") == ["notice"])
         #expect(PromptCompletion.commonPrefix(of: ["delete", "delete-matching"]) == "delete")
         let usage = try #require(CommandUsage(of: "read"))
         #expect(usage.argument(after: []) == "collection" && usage.argument(after: ["c"]) == "id")

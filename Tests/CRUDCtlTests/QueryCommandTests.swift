@@ -108,6 +108,30 @@ import Testing
         #expect(run.errors.hasPrefix("crudctl: invalid_params: --sort has an empty name"), "\(run.errors)")
     }
 
+    /// Nothing says which properties records have, so that a mistyped one is accepted; here only `n` is one.
+    @Test(arguments: [
+        (["--sort", "n"], []), (["--sort", "-m,n"], ["m"]), (["--sort", #"a\.b,c\,d"#], [#"a\.b"#, "c,d"]),
+        (["--fields", "n,n.m"], ["n.m"]), (["--fields", "o", "--sort", "m"], ["o"]), (["--fields", ","], []),
+        (["--sort", "null"], ["null"]), ([], []),
+    ])
+    func namesPropertiesThatNoRecordHas(_ options: [String], _ names: [String]) async throws {
+        let pages = [
+            #"{"records":[{"id":"a","item":2,"revision":"r"}],"cursor":"k"}"#,
+            #"{"records":[{"id":"b","item":{"n":1,"null":null},"revision":"s"}]}"#,
+        ]
+        let daemon = try Self.pagingDaemon(pages)
+        let run = try CrudctlProgram.run(["--socket", daemon.path, "query", "c", "--all"] + options)
+        #expect(run.status == .exited(0))
+        #expect(run.errorLines == names.map { "note: none of these records has a value of \"\($0)\"" })
+        _ = try await daemon.finish()
+    }
+
+    @Test func anEmptyResultLacksNoProperties() async throws {
+        let daemon = try ScriptedDaemon(replying: #"{"records":[]}"#)
+        let run = try CrudctlProgram.run(["--socket", daemon.path, "query", "c", "--sort", "m"])
+        #expect(run.status == .exited(0) && run.errors.isEmpty, "\(run.errors)")
+    }
+
     @Test func aCountIsANumberAloneInATable() async throws {
         let daemon = try ScriptedDaemon(replying: #"{"count":42}"#, #"{"count":42}"#)
         #expect(try CrudctlProgram.run(["--socket", daemon.path, "count", "c", "-o", "table"]).output == "42\n")

@@ -30,7 +30,7 @@ struct Backends: DaemonCommand {
             writer.bytes, list: "backends",
             notations: [
                 "bytes": .bytes, "freeBytes": .bytes, "path": .text(least: 20), "notice": .text(least: 24),
-                "lastError": .text(least: 24),
+                "lastError": .text(least: 24), "capabilities": .list,
             ])
     }
 

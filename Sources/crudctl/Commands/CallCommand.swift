@@ -1,4 +1,5 @@
 import ArgumentParser
+import CRUDWire
 
 struct CallCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
@@ -7,7 +8,9 @@ struct CallCommand: DaemonCommand {
         discussion: "The method rpc.discover describes all methods.")
 
     @OptionGroup(title: "Global options") var options: GlobalOptions
-    @Argument(help: "The method's name, such as record.read.") var method: String
+    @Argument(
+        help: "The method's name, such as record.read.", completion: .list(Method.allCases.map(\.name.description)))
+    var method: String
     @Argument(help: "The request's params: JSON text, @FILE, or - for standard input.") var params = "{}"
 
     func run() async throws {

@@ -19,7 +19,7 @@ struct Collections: DaemonCommand {
             let list = try await client.call("collection.list", json: Array("{}".utf8))
             let collections = ResultObject(list)?.elements("collections")
             if collections?.isEmpty == true { try await Denial.check(client) }
-            guard sizes else { return try show(list, list: "collections") }
+            guard sizes else { return try show(list, list: "collections", notations: ["indexes": .list]) }
             let names = (collections ?? []).compactMap { ResultObject(Array($0))?.string("name") }
             try await showSizes(of: names, client)
         }

@@ -5,7 +5,7 @@ struct LogLevel: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "log-level", abstract: "Has the daemon log more, or less, until its next reload.")
 
-    private static let levels = ["trace", "debug", "info", "notice", "warning", "error", "critical"]
+    static let levels = ["trace", "debug", "info", "notice", "warning", "error", "critical"]
 
     @OptionGroup(title: "Global options") var options: GlobalOptions
     @Argument(

@@ -8,7 +8,7 @@ struct QueryCommand: DaemonCommand {
         commandName: "query", abstract: "Prints the records that match, one page or all pages.",
         discussion: """
             In the names of --sort and --fields, \\ takes the meaning from a comma, a dot, a backslash, and a dash at \
-            the beginning.
+            the beginning. A note says which of these names no printed record has (with --fields: of those).
             """)
 
     @OptionGroup(title: "Global options") var options: GlobalOptions
@@ -42,6 +42,7 @@ struct QueryCommand: DaemonCommand {
         let members = try selection.members()
         try await withClient { client in
             var pages = PageWriter(printer, hasAllPages: all)
+            var unseen = UnseenProperties(namedProperties)
             var cursor = cursor
             repeat {
                 var params = JSONWriter()
@@ -54,11 +55,19 @@ struct QueryCommand: DaemonCommand {
                     throw CRUDError(.internalError, "the daemon's reply is not a page of records")
                 }
                 try pages.write(page)
+                try unseen.read(page)
                 cursor = page.string("cursor")
             } while all && cursor != nil && !Pager.hasEnded
             try pages.end(hasMore: cursor != nil && !Pager.hasEnded)
+            unseen.note()
             if !pages.hasRecords, cursor == nil { await UnknownCollection.note(selection.collection, client) }
         }
+    }
+
+    /// Those that the items have to show: with `--fields` they have no others.
+    private var namedProperties: [String] {
+        if let fields { return PropertyNames(fields).names }
+        return (sort.map(PropertyNames.sortKeys) ?? []).map { $0.property }
     }
 
     private func write(to params: inout JSONWriter, _ cursor: String?) {

@@ -45,12 +45,14 @@ struct TableWriter {
         case error
         /// `{used, maximum}` by names.
         case quotas
+        /// A list of words, which may have none.
+        case list
 
         /// Whether a part of it says something else than all of it.
         fileprivate var isRigid: Bool {
             switch self {
             case .instant, .duration, .age, .bytes, .whole: true
-            case .text, .error, .quotas: false
+            case .text, .error, .quotas, .list: false
             }
         }
     }
@@ -297,6 +299,7 @@ struct TableWriter {
         switch (notation, value.kind) {
         case (.error, .object): return try Self.message(value, text) ?? Self.cell(value, text)
         case (.quotas, .object): return try Self.quotas(value, text)
+        case (.list, .array) where try value.isEmpty(text): return "none"
         case (_, .number): return number(value, text, notation)
         default: return try Self.cell(value, text)
         }
@@ -310,7 +313,7 @@ struct TableWriter {
             case .duration: Double(number).map { Amount.time($0) }
             case .age: Double(number).map(Amount.duration)
             case .bytes: Double(number).map(Amount.bytes)
-            case .whole, .text, .error, .quotas: nil
+            case .whole, .text, .error, .quotas, .list: nil
             }
         return written ?? number
     }

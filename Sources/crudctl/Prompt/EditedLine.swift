@@ -85,13 +85,23 @@ struct EditedLine {
     }
 
     /// The part of the line that fits into so many columns, and the columns before the cursor in that.
+    ///
+    /// Of a long line, which is drawn for each character that is pasted, no more is read than is shown.
     func visible(in width: Int) -> (text: String, cursor: Int) {
-        func columns(_ range: Range<Int>) -> Int { range.reduce(0) { $0 + String(text[$1]).displayWidth } }
-        var start = 0
-        while start < cursor, columns(start..<cursor) >= width { start += 1 }
+        func columns(_ index: Int) -> Int { String(text[index]).displayWidth }
+        var start = cursor
+        var before = 0
+        while start > 0, before + columns(start - 1) < width {
+            start -= 1
+            before += columns(start)
+        }
         var end = cursor
-        while end < text.count, columns(start..<end + 1) < width { end += 1 }
-        return (String(text[start..<end]), columns(start..<cursor))
+        var all = before
+        while end < text.count, all + columns(end) < width {
+            all += columns(end)
+            end += 1
+        }
+        return (String(text[start..<end]), before)
     }
 }
 

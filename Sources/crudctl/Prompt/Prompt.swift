@@ -81,7 +81,8 @@ struct Prompt {
         if prefix.count > word.count {
             line.replace(from: typed.lastWordStart, with: PromptLine.quoted(prefix))
         } else if listsAll {
-            try terminal.write("\n\(candidates.map(\.withVisibleControls).joined(separator: "  "))\n")
+            let lines = PromptCompletion.lines(of: candidates.map(\.withVisibleControls), width: terminal.width)
+            try terminal.write("\n\(lines.joined(separator: "\n"))\n")
         }
     }
 }

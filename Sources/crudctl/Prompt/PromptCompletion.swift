@@ -1,5 +1,6 @@
 import ArgumentParser
 import CRUDModel
+import CRUDWire
 
 /// What may stand where the cursor of the prompt is, by the same commands and options as everywhere.
 struct PromptCompletion {
@@ -37,8 +38,23 @@ struct PromptCompletion {
         switch usage.argument(after: before.dropFirst()) {
         case "collection", "collections": await CompletionKind.collectionNames(options)
         case "backend": await CompletionKind.backendNames(options)
+        case "method": Method.allCases.map(\.name.description)
+        case "level": LogLevel.levels
         default: []
         }
+    }
+
+    /// Words side by side, in lines of at most so many columns. None is broken.
+    static func lines(of words: [String], width: Int) -> [String] {
+        var lines: [String] = []
+        for word in words {
+            if let last = lines.last, last.displayWidth + 2 + word.displayWidth <= width {
+                lines[lines.count - 1] = "\(last)  \(word)"
+            } else {
+                lines.append(word)
+            }
+        }
+        return lines
     }
 
     /// The longest text that all begin with.

@@ -33,9 +33,11 @@ struct PromptTerminal {
         tcsetattr(STDIN_FILENO, TCSADRAIN, &mode)
     }
 
+    /// In columns.
+    var width: Int { Terminal(allowsColor: false).width ?? 80 }
+
     func draw(_ line: EditedLine) throws {
-        let width = max(1, (Terminal(allowsColor: false).width ?? 80) - Self.label.count)
-        let (text, cursor) = line.visible(in: width)
+        let (text, cursor) = line.visible(in: max(1, width - Self.label.count))
         let steps = Self.label.count + cursor
         // Whatever has been typed or was in the history is shown, and steers nothing.
         try StandardOutput.writeComposed("\r\(Self.label)\(text.withVisibleControls)\u{1B}[K\r\u{1B}[\(steps)C".utf8)

@@ -6,8 +6,8 @@ final class RecordClient: Sendable {
     static let records = 3
     private let number: Int
     private let connection: Mutex<Connection>
-    private let histories = Mutex([RecordHistory](repeating: RecordHistory(), count: records))
-    private let failure = Mutex<String?>(nil)
+    private let histories: RecordHistories
+    private let knownFailure = Mutex<String?>(nil)
     private let acknowledgements = Mutex(Acknowledgements())
 
     /// Of writes, in nanoseconds.
@@ -18,8 +18,9 @@ final class RecordClient: Sendable {
         var longestGap: Int64 = 0
     }
 
-    init(_ number: Int, _ daemon: Daemon) throws {
+    init(_ number: Int, _ daemon: Daemon, _ histories: RecordHistories) throws {
         self.number = number
+        self.histories = histories
         connection = Mutex(try daemon.connect())
     }
 
@@ -34,70 +35,90 @@ final class RecordClient: Sendable {
             })
     }
 
-    var result: (histories: [RecordHistory], failure: String?) {
-        (histories.withLock { $0 }, failure.withLock { $0 })
-    }
+    /// What it was told that cannot be true, or that it did not expect; nil: nothing.
+    var failure: String? { knownFailure.withLock(\.self) }
 
     func run(until isOver: () -> Bool) {
         var generator = SeededGenerator(seed: UInt64(number))
-        // No two clients write the same value.
+        // No two clients write the same one.
         var value = number
         do {
             while !isOver() {
+                value += 100
                 let record = Int.random(in: 0..<Self.records, using: &generator)
-                if Bool.random(using: &generator) {
-                    value += 100
-                    try write(value, record)
-                } else {
-                    try read(record)
-                }
+                try execute(Self.operation(value, by: &generator), on: record)
             }
         } catch {
-            failure.withLock { $0 = "\(error)" }
+            knownFailure.withLock { $0 = "\(error)" }
         }
     }
 
-    static var now: Int64 {
+    private static func operation(_ value: Int, by generator: inout SeededGenerator) -> RecordHistory.Operation {
+        switch Int.random(in: 0..<20, using: &generator) {
+        case 0..<10: .read
+        case 10: .create(Item(number: value))
+        case 11: .update(Item(number: value))
+        case 12: .patch(value)
+        case 13: .delete
+        default: .upsert(Item(number: value))
+        }
+    }
+
+    private static var now: Int64 {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
         return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
     }
 
-    private func write(_ value: Int, _ record: Int) throws {
-        let begin = Self.now
-        let reply = try connection.withLock { try $0.upsert("c", "\(record)", "\(value)") }
-        let end = Self.now
-        let outcome: RecordHistory.Outcome
-        switch reply.error?.name {
-        case nil: outcome = .done
-        case "unavailable": outcome = .refused
-        case "outcome_unknown": outcome = .unknown
-        default: throw Failure("\(reply)")
+    private func execute(_ operation: RecordHistory.Operation, on record: Int) throws {
+        let outcome = try histories.note(operation, record, by: number) {
+            let reply = try connection.withLock { try Self.send(operation, "\(record)", on: $0) }
+            return try Self.outcome(of: operation, reply)
         }
-        if outcome == .done {
-            acknowledgements.withLock { known in
-                known.count += 1
-                known.longestGap = max(known.longestGap, end - known.last)
-                known.last = end
-            }
+        switch outcome {
+        case .refused: poll(nil, 0, 5)
+        case .done: noteAcknowledgement(at: Self.now)
+        case .returned where operation != .read: noteAcknowledgement(at: Self.now)
+        default: break
         }
-        if outcome == .refused { poll(nil, 0, 5) }
-        histories.withLock { $0[record].write(value, from: begin, to: end, outcome) }
     }
 
-    private func read(_ record: Int) throws {
-        let begin = Self.now
-        let reply = try connection.withLock { try $0.read("c", "\(record)") }
-        let end = Self.now
-        let value: Int
-        switch reply.error?.name {
-        case nil: value = reply.result?["item"]?.integer ?? -1
-        case "record_not_found": value = RecordHistory.absent
-        case "unavailable":
-            poll(nil, 0, 5)
-            return
-        default: throw Failure("\(reply)")
+    private func noteAcknowledgement(at time: Int64) {
+        acknowledgements.withLock { known in
+            known.count += 1
+            known.longestGap = max(known.longestGap, time - known.last)
+            known.last = time
         }
-        histories.withLock { $0[record].read(value, from: begin, to: end) }
+    }
+
+    private static func send(
+        _ operation: RecordHistory.Operation, _ id: String, on connection: Connection
+    ) throws -> Reply {
+        switch operation {
+        case .create(let item): try connection.create("c", id, item.json)
+        case .update(let item): try connection.update("c", id, item.json)
+        case .upsert(let item): try connection.upsert("c", id, item.json)
+        case .patch(let number):
+            try connection.call("record.patch", Connection.params("c", id, more: ["patch": #"{"p":\#(number)}"#]))
+        case .delete, .drop: try connection.delete("c", id)
+        case .read, .exists: try connection.read("c", id)
+        }
+    }
+
+    private static func outcome(
+        of operation: RecordHistory.Operation, _ reply: Reply
+    ) throws -> RecordHistory.Outcome {
+        switch (reply.error?.name, operation) {
+        case (nil, .read), (nil, .patch):
+            guard let item = Item(reply.result?["item"]) else { throw Violation(description: "not an item: \(reply)") }
+            return .returned(item)
+        case (nil, _): return .done
+        case ("record_not_found", .read): return .returned(nil)
+        case ("record_not_found", .update), ("record_not_found", .patch), ("record_not_found", .delete): return .missing
+        case ("record_exists", .create): return .exists
+        case ("unavailable", _): return .refused
+        case ("outcome_unknown", _) where operation != .read: return .unknown
+        default: throw Failure("\(reply) to \(operation)")
+        }
     }
 }

@@ -16,7 +16,8 @@ package final class RecordClients: Sendable {
 
     package init(_ count: Int = 3, of daemon: Daemon) throws {
         let isOver = Flag()
-        let clients = try (0..<count).map { try RecordClient($0 + 1, daemon) }
+        let histories = RecordHistories(records: RecordClient.records)
+        let clients = try (0..<count).map { try RecordClient($0 + 1, daemon, histories) }
         threads = try clients.map { client in
             try Thread(named: "client") { client.run { isOver.isSet.load(ordering: .acquiring) } }
         }
@@ -40,6 +41,7 @@ package final class RecordClients: Sendable {
         let goals = clients.map { $0.acknowledged + 5 }
         let deadline = Deadline(timeout)
         while zip(clients, goals).contains(where: { $0.acknowledged < $1 }) {
+            if let failure = clients.lazy.compactMap(\.failure).first { throw Failure("after \(what): \(failure)") }
             guard !deadline.hasPassed else { throw Failure("no writes after \(what)\n\(daemon.log)") }
             poll(nil, 0, 10)
         }
@@ -51,13 +53,6 @@ package final class RecordClients: Sendable {
     /// - Returns: what cannot have happened.
     package func violations() -> [String] {
         end()
-        var histories = [RecordHistory](repeating: RecordHistory(), count: RecordClient.records)
-        var found: [String] = []
-        for client in clients {
-            let (own, failure) = client.result
-            found += [failure].compactMap(\.self)
-            for record in histories.indices { histories[record].merge(own[record]) }
-        }
-        return found + histories.compactMap(\.violation)
+        return clients.compactMap(\.failure)
     }
 }

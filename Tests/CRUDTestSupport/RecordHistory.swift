@@ -1,91 +1,195 @@
-/// What clients have seen of one record, each write with a value that no other one has; and whether that could have
-/// happened one operation after the other, each between its begin and its end (linearizability).
+/// Decides whether what clients were told of one record can be true.
 ///
-/// With such values that is decided without a search (Gibbons and Korach, Testing Shared Memories, 1997): a write and
-/// the reads of its value take a *zone*, from the first end to the last begin among them. Either all of them can be put
-/// at one moment (the first end is the later one), or the value was there throughout the zone. Two values cannot be
-/// there at once, and one that was there for a moment cannot have been so within the zone of another.
+/// The record is a register, and its history has to be linearizable: each operation takes effect at one instant between
+/// its request and its reply. The history keeps every state in which the record can be by what has been said so far:
+/// what it holds, and what has become of each operation that has no reply yet. A request adds the states in which it
+/// has taken effect, a reply removes those that contradict it. If none is left the replies cannot all be true.
+///
+/// - The requests of one connection take effect in their order. Drops of the collection have no connection.
+/// - An operation whose outcome is unknown has taken effect by then, or never will: both states remain, and the first
+///   reply that tells them apart decides.
 package struct RecordHistory: Sendable {
-    /// What has become of a write.
-    package enum Outcome: Sendable {
-        /// It was acknowledged.
+    package enum Operation: Hashable, Sendable {
+        case create(Item)
+        case update(Item)
+        case upsert(Item)
+        /// Sets the number of the last patch.
+        case patch(Int)
+        case delete, read
+        /// Whether there is one.
+        case exists
+        /// The whole collection is dropped, or replaced by an empty one.
+        case drop
+    }
+
+    /// What a reply says.
+    package enum Outcome: Hashable, Sendable {
         case done
-        /// Nothing was applied.
+        /// It has returned that item, or none.
+        case returned(Item?)
+        /// `record_exists`, `record_not_found`: nothing was changed, because of what the record was.
+        case exists, missing
+        /// Nothing was done.
         case refused
-        /// It may take effect at any time from its begin on.
         case unknown
     }
 
-    private struct Write {
-        let begin: Int64
-        let end: Int64
-        let outcome: Outcome
+    /// What has become of an operation that has no reply yet.
+    private typealias Effect = Outcome
+
+    private struct State: Hashable {
+        var item: Item?
+        var effects: [Int: Effect] = [:]
     }
 
-    private struct Read {
-        let value: Int
-        let begin: Int64
-        let end: Int64
+    private struct Pending {
+        let ticket: Int
+        let operation: Operation
+        let connection: Int?
     }
 
-    /// There was no record.
-    package static let absent = 0
+    /// What the record can have held since each scan that has no reply yet.
+    private typealias Seen = [Int: Set<Item?>]
 
-    private var writes: [Int: Write] = [RecordHistory.absent: Write(begin: .min, end: .min, outcome: .done)]
-    private var reads: [Read] = []
+    private var states: [State: Seen] = [State(): [:]]
+    private var pending: [Pending] = []
+    /// Everything that the record can have held since ``forgetPast()``.
+    package private(set) var past: Set<Item?> = [nil]
 
     package init() {}
 
-    package mutating func write(_ value: Int, from begin: Int64, to end: Int64, _ outcome: Outcome) {
-        writes[value] = Write(begin: begin, end: outcome == .unknown ? .max : end, outcome: outcome)
+    /// How many operations have no reply yet.
+    package var pendingCount: Int { pending.count }
+
+    /// What it can hold now.
+    package var items: Set<Item?> { Set(states.keys.map(\.item)) }
+
+    // MARK: Operations
+
+    package mutating func begin(_ ticket: Int, _ operation: Operation, on connection: Int?) {
+        pending.append(Pending(ticket: ticket, operation: operation, connection: connection))
+        expand()
     }
 
-    package mutating func read(_ value: Int, from begin: Int64, to end: Int64) {
-        reads.append(Read(value: value, begin: begin, end: end))
-    }
-
-    package mutating func merge(_ other: RecordHistory) {
-        writes.merge(other.writes) { $1 }
-        reads += other.reads
-    }
-
-    private struct Zone {
-        let value: Int
-        var firstEnd: Int64
-        var lastBegin: Int64
-
-        /// Whether the value was there from one moment to a later one.
-        var isForward: Bool { firstEnd < lastBegin }
-        var low: Int64 { min(firstEnd, lastBegin) }
-        var high: Int64 { max(firstEnd, lastBegin) }
-    }
-
-    /// Why it could not have happened; nil: it could.
-    package var violation: String? {
-        var zones: [Int: Zone] = [:]
-        for (value, write) in writes where write.outcome == .done {
-            zones[value] = Zone(value: value, firstEnd: write.end, lastBegin: write.begin)
+    package mutating func end(_ ticket: Int, _ outcome: Outcome) throws(Violation) {
+        let operation = pending.first { $0.ticket == ticket }?.operation
+        pending.removeAll { $0.ticket == ticket }
+        let known = states
+        states = [:]
+        for (state, seen) in known where Self.isPossible(outcome, state.effects[ticket]) {
+            var next = state
+            next.effects[ticket] = nil
+            merge(next, seen)
         }
-        for read in reads {
-            guard let write = writes[read.value] else { return "value \(read.value) was read and never written" }
-            if write.outcome == .refused { return "value \(read.value) was refused, and read" }
-            if read.end < write.begin { return "value \(read.value) was read before it was written" }
-            var zone = zones[read.value] ?? Zone(value: read.value, firstEnd: write.end, lastBegin: write.begin)
-            zone.firstEnd = min(zone.firstEnd, read.end)
-            zone.lastBegin = max(zone.lastBegin, read.begin)
-            zones[read.value] = zone
+        guard !states.isEmpty else {
+            let name = operation.map { "\($0)" } ?? "nothing"
+            let items = Self.text(known.keys.map(\.item))
+            throw Violation(description: "\(name) was \(outcome), but it can have held \(items)")
         }
-        let forward = zones.values.filter(\.isForward).sorted { $0.low < $1.low }
-        var last: Zone?
-        for zone in forward {
-            if let last, zone.low < last.high { return "values \(last.value) and \(zone.value) were there at once" }
-            last = zone
+        expand()
+    }
+
+    private static func isPossible(_ outcome: Outcome, _ effect: Effect?) -> Bool {
+        switch outcome {
+        case .unknown: true
+        case .refused: effect == nil || effect == .refused
+        case .done, .returned, .exists, .missing: effect == outcome
         }
-        for zone in zones.values where !zone.isForward {
-            if let other = forward.first(where: { $0.low < zone.low && zone.high < $0.high }) {
-                return "value \(zone.value) was there while value \(other.value) was"
+    }
+
+    /// Adds all states that operations without a reply can lead to.
+    private mutating func expand() {
+        guard !pending.isEmpty else { return }
+        var unfinished = Array(states.keys)
+        while let state = unfinished.popLast() {
+            guard let seen = states[state] else { continue }
+            for next in successors(of: state) where merge(next, seen) { unfinished.append(next) }
+        }
+    }
+
+    private func successors(of state: State) -> [State] {
+        var connections: Set<Int> = []
+        var found: [State] = []
+        for operation in pending where state.effects[operation.ticket] == nil {
+            if let connection = operation.connection {
+                guard connections.insert(connection).inserted else { continue }
+                // It may fail, which is said later than that a following one has succeeded.
+                var skipped = state
+                skipped.effects[operation.ticket] = .refused
+                found.append(skipped)
             }
+            found.append(Self.applying(operation, to: state))
         }
-        return nil
+        return found
+    }
+
+    private static func applying(_ pending: Pending, to state: State) -> State {
+        var next = state
+        var effect = Effect.done
+        switch (pending.operation, state.item) {
+        case (.read, let item): effect = .returned(item)
+        case (.exists, let item): effect = item == nil ? .missing : .exists
+        case (.drop, _): next.item = nil
+        case (.create, .some): effect = .exists
+        case (.update, nil), (.delete, nil), (.patch, nil): effect = .missing
+        case (.create(let item), nil), (.update(let item), .some), (.upsert(let item), _): next.item = item
+        case (.delete, .some): next.item = nil
+        case (.patch(let patch), .some(var item)):
+            item.patch = patch
+            next.item = item
+            effect = .returned(item)
+        }
+        next.effects[pending.ticket] = effect
+        return next
+    }
+
+    /// - Returns: whether that is news.
+    @discardableResult
+    private mutating func merge(_ state: State, _ seen: Seen) -> Bool {
+        past.insert(state.item)
+        let known = states[state]
+        var merged = known ?? [:]
+        for (scan, items) in seen { merged[scan, default: []].formUnion(items.union([state.item])) }
+        states[state] = merged
+        return merged != known
+    }
+
+    // MARK: Scans
+
+    /// A method that meets many records begins.
+    package mutating func beginScan(_ ticket: Int) {
+        for state in states.keys { states[state]?[ticket] = [state.item] }
+        expand()
+    }
+
+    /// It has ended.
+    ///
+    /// - Parameter isPossible: whether what it has returned of this record fits to what that has held meanwhile.
+    package mutating func endScan(_ ticket: Int, isPossible: (Set<Item?>) -> Bool = { _ in true }) throws(Violation) {
+        let seen = seen(by: ticket)
+        states = states.filter { isPossible($0.value[ticket] ?? []) }
+        for state in states.keys { states[state]?[ticket] = nil }
+        if states.isEmpty { throw Violation(description: "it has held \(Self.text(seen))") }
+    }
+
+    /// What the record can have held since a scan has begun.
+    package func seen(by ticket: Int) -> Set<Item?> {
+        states.values.reduce(into: []) { $0.formUnion($1[ticket] ?? []) }
+    }
+
+    // MARK: Replacement
+
+    /// What it held before is nowhere any more.
+    package mutating func forgetPast() { past = items }
+
+    /// The record is read from elsewhere from now on. No operation may be in flight.
+    package mutating func replace(by items: Set<Item?>) {
+        states = [:]
+        for item in items { states[State(item: item)] = [:] }
+    }
+
+    private static func text(_ items: some Sequence<Item?>) -> String {
+        let texts = Set(items).map { $0.map { "\($0)" } ?? "nothing" }
+        return texts.sorted().prefix(20).joined(separator: ", ")
     }
 }

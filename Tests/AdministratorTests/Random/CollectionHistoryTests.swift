@@ -1,3 +1,4 @@
+import CRUDTestSupport
 import Testing
 
 /// Histories of a collection, false and true.

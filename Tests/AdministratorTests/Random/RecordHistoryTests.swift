@@ -1,3 +1,4 @@
+import CRUDTestSupport
 import Testing
 
 /// Histories of one record, false and true.
@@ -6,6 +7,7 @@ import Testing
 
     private static let one = Item(number: 1)
     private static let two = Item(number: 2)
+    private static let three = Item(number: 3)
 
     /// A record that holds an item.
     private static func record(_ item: Item) throws -> RecordHistory {
@@ -41,6 +43,30 @@ import Testing
         #expect(!Self.isPossible((.create(Self.one), .done), (.read, .returned(Self.two))))
         #expect(!Self.isPossible((.create(Self.one), .done), (.patch(3), .returned(Item(number: 2, patch: 3)))))
         #expect(Self.isPossible((.create(Self.one), .done), (.patch(3), .returned(Item(number: 1, patch: 3)))))
+    }
+
+    @Test func anItemThatIsReadBeforeItIsWrittenIsFound() {
+        #expect(!Self.isPossible((.read, .returned(Self.one)), (.create(Self.one), .done)))
+    }
+
+    /// As where a server that others have not followed is left.
+    @Test func anItemThatWasShownAndIsGoneIsFound() {
+        #expect(
+            !Self.isPossible(
+                (.create(Self.one), .done), (.update(Self.two), .unknown), (.read, .returned(Self.two)),
+                (.read, .returned(Self.one))))
+    }
+
+    /// It has taken effect before a later request was acknowledged, or it never does.
+    @Test func aWriteThatTakesEffectLateIsFound() {
+        #expect(
+            !Self.isPossible(
+                (.create(Self.one), .done), (.update(Self.two), .unknown), (.update(Self.three), .done),
+                (.read, .returned(Self.two))))
+        #expect(
+            !Self.isPossible(
+                (.create(Self.one), .done), (.update(Self.two), .unknown), (.read, .returned(Self.one)),
+                (.read, .returned(Self.two))))
     }
 
     @Test func aRefusedWriteMustNotTakeEffect() {

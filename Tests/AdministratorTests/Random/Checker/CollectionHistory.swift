@@ -1,3 +1,5 @@
+import CRUDTestSupport
+
 /// Decides whether what clients were told of a collection can be true; see ``RecordHistory``.
 struct CollectionHistory {
     let name: String

@@ -1,3 +1,5 @@
+import CRUDTestSupport
+
 /// A request of a client that has no reply yet.
 struct ClientRequest {
     enum Kind {

@@ -1,19 +1,17 @@
-import CRUDTestSupport
-
 /// What a record holds: the number of the write that has replaced it whole, and that of the last patch after it.
 ///
 /// All members of the JSON follow from the two numbers, so that a torn or foreign item is noticed. It fits into every
 /// format.
-struct Item: Hashable, CustomStringConvertible {
-    let number: Int
-    var patch = 0
+package struct Item: Hashable, Sendable, CustomStringConvertible {
+    package let number: Int
+    package var patch = 0
 
     /// How many values the member `k` has.
-    static let keys = 5
+    package static let keys = 5
 
-    var description: String { "\(number)/\(patch)" }
+    package var description: String { "\(number)/\(patch)" }
 
-    var key: String { "k\(number % Self.keys)" }
+    package var key: String { "k\(number % Self.keys)" }
 
     /// Some items are longer than what a read returns at once.
     private var text: String {
@@ -21,18 +19,18 @@ struct Item: Hashable, CustomStringConvertible {
     }
 
     /// Its JSON.
-    var json: String {
+    package var json: String {
         #"{"n":\#(number),"k":\#(JSON.quote(key)),"p":\#(patch),"text":"\#(text)"}"#
     }
 
-    init(number: Int, patch: Int = 0) {
+    package init(number: Int, patch: Int = 0) {
         self.number = number
         self.patch = patch
     }
 
     /// - Parameter isWhole: whether `json` has all members, not only `n`, `k` and `p`.
     /// - Returns: nil for anything that no write has made.
-    init?(_ json: JSON?, isWhole: Bool = true) {
+    package init?(_ json: JSON?, isWhole: Bool = true) {
         guard let number = json?["n"]?.integer, let patch = json?["p"]?.integer else { return nil }
         self.init(number: number, patch: patch)
         guard json?["k"]?.string == key, json?.members?.count == (isWhole ? 4 : 3) else { return nil }

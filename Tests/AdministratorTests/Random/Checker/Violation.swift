@@ -1,4 +1,0 @@
-/// A reply that cannot be true.
-struct Violation: Error, CustomStringConvertible {
-    let description: String
-}

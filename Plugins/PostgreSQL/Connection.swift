@@ -16,10 +16,10 @@ final class Connection {
     var generation: UInt64 = 0
     /// The server is not there any more, or it is not known what it would reply to.
     private(set) var isBroken = false
-    /// The server has warned since this was reset; see ``Notices/hasWarned``.
-    var hasWarned: Bool {
-        get { notices.hasWarned }
-        set { notices.hasWarned = newValue }
+    /// What the server has warned of since this was reset; see ``Notices/warning``.
+    var warning: ServerError? {
+        get { notices.warning }
+        set { notices.warning = newValue }
     }
 
     /// A statement has failed since this was reset because another session has made the same thing.

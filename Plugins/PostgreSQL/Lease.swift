@@ -176,21 +176,22 @@ final class Lease: Sendable {
 
     /// Runs a statement, which is a transaction of its own.
     ///
-    /// - Throws: `unavailable` as well where the server has committed it without its standbys.
+    /// - Throws: `unavailable` as well where the server has warned of its commit.
     private func confirmed(
         _ sql: String, _ parameters: Parameters, _ types: [ServerType], _ connection: Connection, _ wait: Wait,
         _ action: String
     ) throws(StorageFailure) -> QueryResult {
-        connection.hasWarned = false
+        connection.warning = nil
         try connection.limitStatements(wait)
         let result = try connection.query(sql, parameters, types, wait).check(action)
-        if connection.hasWarned { throw .unconfirmed }
+        if let warning = connection.warning { throw .unconfirmed(warning) }
         return result
     }
 }
 
 extension StorageFailure {
-    /// The wait was cancelled.
-    static let unconfirmed = StorageFailure(
-        .unavailable, "the server has committed a transaction without waiting for its standbys")
+    /// The server has warned of a commit: that it has not waited for the standbys, say.
+    static func unconfirmed(_ warning: ServerError) -> StorageFailure {
+        StorageFailure(.unavailable, "the server has committed a transaction with a warning: \(warning.description)")
+    }
 }

@@ -2,10 +2,11 @@ import CPostgreSQL
 
 /// What a server has said on a connection without having been asked.
 final class Notices {
-    /// The server itself has warned since this was reset, and not a function, such as that of a trigger, which the
-    /// warning would name as its context. While the server commits it does so where the commit has not reached the
-    /// standbys (<https://www.postgresql.org/docs/current/warm-standby.html#SYNCHRONOUS-REPLICATION>).
-    var hasWarned = false
+    /// What the server itself has warned of first since this was reset, and not a function, such as that of a trigger,
+    /// which the warning would name as its context. While the server commits it does so where the commit has not
+    /// reached the standbys (<https://www.postgresql.org/docs/current/warm-standby.html#SYNCHRONOUS-REPLICATION>), and
+    /// one that has shards where another server has not done its part.
+    var warning: ServerError?
     /// Why the server ends the connection, if it has said so.
     private(set) var ending: ServerError?
 
@@ -24,10 +25,12 @@ final class Notices {
         func field(_ code: some BinaryInteger) -> String? {
             PQresultErrorField(result, Int32(code)).map { String(cString: $0) }
         }
+        func said() -> ServerError {
+            ServerError(state: field(cpostgresql_sqlstate) ?? "", message: field(cpostgresql_message) ?? "")
+        }
         switch field(cpostgresql_severity) {
-        case "WARNING": if field(cpostgresql_context) == nil { hasWarned = true }
-        case "FATAL", "PANIC":
-            ending = ServerError(state: field(cpostgresql_sqlstate) ?? "", message: field(cpostgresql_message) ?? "")
+        case "WARNING": if field(cpostgresql_context) == nil { warning = warning ?? said() }
+        case "FATAL", "PANIC": ending = said()
         default: break
         }
     }

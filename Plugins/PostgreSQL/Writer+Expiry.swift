@@ -60,7 +60,7 @@ extension Writer {
                 let fence = try begin(connection)
                 try connection.send(.expire(isRemembered: isRemembered), scope, parameters)
                 try connection.send(.nextExpiry, scope, Parameters())
-                connection.hasWarned = false
+                connection.warning = nil
                 try commit(connection, wait, &progress)
                 var failure = try receiveBeginning(connection, wait, fence)
                 let expired = try connection.receive(wait)

@@ -101,7 +101,7 @@ final class Writer {
             try body()
             var progress = Progress.undecided
             do throws(StorageFailure) {
-                connection.hasWarned = false
+                connection.warning = nil
                 try commit(connection, wait, &progress)
                 let result = try connection.receive(wait)
                 try connection.finish(wait)
@@ -307,7 +307,7 @@ final class Writer {
         let fence = isBegun ? nil : try begin(connection)
         if !plan.idLocks.isEmpty { try connection.send(.lockIDs, control, plan.idLocks.parameters) }
         for step in plan.steps { try connection.send(step.statement, step.scope, step.parameters(batch)) }
-        connection.hasWarned = false
+        connection.warning = nil
         if batch.isAtomic { try connection.sync(wait) } else { try commit(connection, wait, &progress) }
         var failure = if let fence { try receiveBeginning(connection, wait, fence) } else { ServerError?.none }
         if !plan.idLocks.isEmpty {
@@ -377,7 +377,7 @@ final class Writer {
             guard availability.isCurrent(connection.generation) else {
                 throw StorageFailure(.unavailable, "another server has been chosen during a commit")
             }
-            if connection.hasWarned { throw .unconfirmed }
+            if let warning = connection.warning { throw .unconfirmed(warning) }
             if commit.command == "COMMIT" { return nil }
             progress = .undecided
             throw StorageFailure(.unavailable, "the server has undone a transaction")

@@ -5,7 +5,7 @@ import Synchronization
 /// Stands between a backend and its server, knows what the backend sends, and can end connections at the moment that a
 /// test wants.
 package final class Relay: Sendable {
-    /// When the connection ends on which it comes about.
+    /// When the connection ends on which it comes about, but for the last two.
     package enum Fault: Sendable {
         /// A transaction has been committed, and its client has not been told.
         case afterCommit
@@ -13,6 +13,11 @@ package final class Relay: Sendable {
         case afterCommitAndAdvance
         /// Statements have been sent, and the server has not got them.
         case beforeStatements
+        /// Nothing that is sent arrives from a statement on that contains this.
+        case holdFrom(String)
+        /// The server warns of each update of one row that it commits, until told otherwise, as one does that has lost
+        /// another one of its cluster.
+        case warning(String)
     }
 
     package let directory: TemporaryDirectory
@@ -193,6 +198,31 @@ package final class Relay: Sendable {
         }
     }
 
+    /// Whether `bytes` are the first that do not arrive.
+    private func beginsToHold(_ bytes: ArraySlice<UInt8>) -> Bool {
+        fault.withLock { fault in
+            guard case .holdFrom(let text)? = fault, String(decoding: bytes, as: UTF8.self).contains(text) else {
+                return false
+            }
+            fault = nil
+            return true
+        }
+    }
+
+    /// What the client gets of a reply.
+    private func warned(_ reply: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        let completion = [UInt8(ascii: "C"), 0, 0, 0, 13] + Array("UPDATE 1\0".utf8)
+        guard case .warning(let text)? = fault.withLock(\.self), let place = reply.firstRange(of: completion) else {
+            return reply
+        }
+        let fields = Array("SWARNING\0VWARNING\0C01000\0M\(text)\0\0".utf8)
+        var warned = Array(reply[..<place.lowerBound]) + [UInt8(ascii: "N")]
+        withUnsafeBytes(of: UInt32(fields.count + 4).bigEndian) { warned += $0 }
+        warned += fields
+        warned += reply[place.lowerBound...]
+        return warned[...]
+    }
+
     /// Passes on what has come; false when the connection is to end.
     private func forward(
         _ source: Descriptor, _ target: Descriptor, isReply: Bool, _ pair: inout Pair
@@ -206,7 +236,8 @@ package final class Relay: Sendable {
             }
             return false
         }
-        let rest = bytes[..<count]
+        let rest = isReply ? warned(bytes[..<count]) : bytes[..<count]
+        if !isReply, beginsToHold(rest) { hold() }
         if !isReply, !pair.held.isEmpty || network.withLock({ $0.isHolding }) {
             pair.held += rest
             return true

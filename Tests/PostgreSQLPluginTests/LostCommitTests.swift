@@ -123,6 +123,29 @@ import Testing
         #expect(try backend.reader().read("a", in: collection)?.item == "2")
     }
 
+    /// A server with shards warns when it commits although another one does not reply. What it says is what the
+    /// administrator is told, and nothing is served by then.
+    @Test func warningOfACommitIsQuoted() throws {
+        let relay = try Relay(to: PostgreSQLServer.shared())
+        defer { relay.end() }
+        let backend = try open(relay, "warned of")
+        let collection = try backend.open("clients")
+        func wait(isUp: Bool) throws {
+            let deadline = Deadline()
+            while backend.states.last?.isUp ?? true != isUp {
+                try #require(!deadline.hasPassed, "\(backend.states)")
+                poll(nil, 0, 20)
+            }
+        }
+        relay.inject(.warning("connection to the remote node w1:5432 failed"))
+        try wait(isUp: false)
+        let words = "with a warning: connection to the remote node w1:5432 failed (SQLSTATE 01000)"
+        #expect(backend.states.last?.reason.contains(words) == true, "\(backend.states)")
+        relay.inject(nil)
+        try wait(isUp: true)
+        #expect(try firstOutcome { try backend.write([.put("a", "1", in: collection)]) } == [.created])
+    }
+
     /// With several daemons another one may have changed the record since.
     @Test func outcomeIsUnknownWhereItIsNotProved() throws {
         let relay = try Relay(to: PostgreSQLServer.shared())

@@ -28,12 +28,16 @@ final class Availability: Sendable {
         var mustChoose = false
         /// Whether the host has been told that the storage is down.
         var isReportedDown = false
+        /// Until when the administrator is told of a fail-over, by ``Clock/boot``; 0: there was none.
+        var noticeEnd: Int64 = 0
 
         var isCertain: Bool { server != nil && reason == nil && doubts == answered }
     }
 
     private let host: Host
     private let state = Mutex(State())
+    /// Held while the host is told something, so that it hears of it in the order in which it came about.
+    private let reports = Mutex(())
     /// The generation of the server while nothing is in doubt; else 0.
     private let certain = Atomic<UInt64>(0)
     /// The generation of the server; 0 while there is none.
@@ -48,6 +52,8 @@ final class Availability: Sendable {
     /// How long a caller waits for a server to be chosen, and for doubt to be answered.
     private static let longestChoice: Int64 = 1_000_000_000
     private static let pauseMilliseconds: Int32 = 1
+    /// For how long the administrator is told of a fail-over.
+    private static let noticeTime: Int64 = 3600 * 1_000_000_000
 
     init(_ host: Host) {
         self.host = host
@@ -170,42 +176,66 @@ final class Availability: Sendable {
     /// - Parameters:
     ///   - doubts: how often there had been doubt before that was begun.
     ///   - server: another one from now on; nil: it has remained.
+    ///   - failOver: for the administrator, where that is not the one that was used before.
     ///   - time: until when no other daemon can own the schema, by ``Clock/boot``.
-    /// - Returns: the generation of connections to the server.
-    @discardableResult
     func confirmed(
-        _ doubts: UInt64, _ server: (address: ServerAddress, identity: ServerIdentity)? = nil, until time: Int64
-    ) -> UInt64 {
+        _ doubts: UInt64, _ server: (address: ServerAddress, identity: ServerIdentity)? = nil,
+        _ failOver: String? = nil, until time: Int64
+    ) {
         ownedUntil.store(time, ordering: .releasing)
-        let (generation, isBack, text) = state.withLock { state in
-            if state.isTakenOver { return (UInt64(0), false, "") }
-            if let server {
-                state.generations += 1
-                state.server = ChosenServer(
-                    generation: state.generations, address: server.address, identity: server.identity)
-                state.mustChoose = false
-            }
-            state.answered = max(state.answered, doubts)
-            state.reason = nil
-            answers.add(1, ordering: .acquiringAndReleasing)
-            let generation = state.server?.generation ?? 0
-            current.store(generation, ordering: .releasing)
-            certain.store(state.isCertain ? generation : 0, ordering: .releasing)
-            defer { state.isReportedDown = false }
-            return (generation, state.isReportedDown, state.server?.description ?? "")
+        reports.withLock { _ in
+            let (isBack, text) = state.withLock { confirm(&$0, doubts, server) }
+            if isBack { host.state(.up, "\(text) replies") }
+            guard let failOver else { return }
+            state.withLock { $0.noticeEnd = Clock.boot + Self.noticeTime }
+            host.state(.up, failOver)
         }
-        if isBack { host.state(.up, "\(text) replies") }
-        return generation
+    }
+
+    /// - Returns: whether the host was told that the storage is down, and what is used now.
+    private func confirm(
+        _ state: inout State, _ doubts: UInt64, _ server: (address: ServerAddress, identity: ServerIdentity)?
+    ) -> (isBack: Bool, text: String) {
+        if state.isTakenOver { return (false, "") }
+        if let server {
+            state.generations += 1
+            state.server = ChosenServer(
+                generation: state.generations, address: server.address, identity: server.identity)
+            state.mustChoose = false
+        }
+        state.answered = max(state.answered, doubts)
+        state.reason = nil
+        answers.add(1, ordering: .acquiringAndReleasing)
+        let generation = state.server?.generation ?? 0
+        current.store(generation, ordering: .releasing)
+        certain.store(state.isCertain ? generation : 0, ordering: .releasing)
+        defer { state.isReportedDown = false }
+        return (state.isReportedDown, state.server?.description ?? "")
+    }
+
+    /// Tells the administrator no more of a fail-over that was long ago.
+    func endNotice() {
+        reports.withLock { _ in
+            let isOver = state.withLock { state in
+                guard state.noticeEnd != 0, Clock.boot >= state.noticeEnd else { return false }
+                state.noticeEnd = 0
+                return true
+            }
+            if isOver { host.state(.up, "") }
+        }
     }
 
     private func set(_ reason: String, isTakenOver: Bool) {
-        let isNews = state.withLock { state in
-            if state.isTakenOver { return false }
-            defer { state.isReportedDown = true }
-            state.reason = reason
-            state.isTakenOver = isTakenOver
-            return !state.isReportedDown || isTakenOver
+        reports.withLock { _ in
+            let isNews = state.withLock { state in
+                if state.isTakenOver { return false }
+                defer { state.isReportedDown = true }
+                state.reason = reason
+                state.isTakenOver = isTakenOver
+                state.noticeEnd = 0
+                return !state.isReportedDown || isTakenOver
+            }
+            if isNews { host.state(.down, reason) }
         }
-        if isNews { host.state(.down, reason) }
     }
 }

@@ -2,7 +2,7 @@ import CPostgreSQL
 import Glibc
 
 /// What connections to the servers are opened with.
-struct ConnectionSettings: Sendable {
+struct ConnectionSettings: Hashable, Sendable {
     /// The file in the directory of systemd's credentials that holds the password.
     static let credential = "postgresql.password"
 

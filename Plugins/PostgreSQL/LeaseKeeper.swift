@@ -88,7 +88,7 @@ final class LeaseKeeper: @unchecked Sendable {
             return false
         }
         connection = choice.connection
-        availability.confirmed(doubts, choice.server, until: start + Lease.certainty)
+        availability.confirmed(doubts, choice.server, choice.failOver, until: start + Lease.certainty)
         return true
     }
 

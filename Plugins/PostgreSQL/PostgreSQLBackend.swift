@@ -43,7 +43,7 @@ final class PostgreSQLBackend: StorageBackend {
                 start = Clock.boot
                 try lease.acquire(connection, Wait(milliseconds: confirmationLimit))
             }
-            availability.confirmed(0, chosen.server, until: start + Lease.certainty)
+            availability.confirmed(0, chosen.server, chosen.failOver, until: start + Lease.certainty)
             let connection = try Connection(settings, to: availability.server(), availability)
             try Self.checkSessions(chosen.connection, connection, Wait(milliseconds: 10_000))
             var capabilities = Self.capabilities(with: options)
@@ -74,6 +74,9 @@ final class PostgreSQLBackend: StorageBackend {
         writer.close()
         keeper.stop()
     }
+
+    /// It is called every few seconds while the administrator has been told of a fail-over.
+    func idle(_ call: CallContext) { availability.endNotice() }
 
     /// Whether a commit that the server has confirmed survives its power loss.
     private static func isDurable(_ connection: Connection, _ wait: Wait) throws(StorageFailure) -> Bool {

@@ -3,14 +3,14 @@ import CRUDPluginKit
 /// Chooses the server that is used, of those that can be written to: the first that confirms a commit, on the highest
 /// timeline. Used by one thread at a time.
 final class ServerChoice {
+    private let settings: ConnectionSettings
     private let host: Host
     private let search: ServerSearch
-    /// The one chosen last.
-    private var last: (address: ServerAddress, identity: ServerIdentity)?
     /// Servers that were refused, each of which is logged once.
     private var refused: Set<String> = []
 
     init(_ settings: ConnectionSettings, _ host: Host) {
+        self.settings = settings
         self.host = host
         search = ServerSearch(settings)
     }
@@ -19,6 +19,8 @@ final class ServerChoice {
     struct Choice {
         let address: ServerAddress
         let connection: Connection
+        /// For the administrator, where it is not the server that was used before.
+        let failOver: String?
         var server: (address: ServerAddress, identity: ServerIdentity) { (address, connection.identity) }
     }
 
@@ -31,10 +33,14 @@ final class ServerChoice {
     func choose(
         because cause: String, _ confirm: (Connection) throws(StorageFailure) -> Void
     ) throws(StorageFailure) -> Choice {
+        var last = LastServers[settings]
+        // The first one says why: what follows are attempts that have failed.
+        if last?.cause == nil { last?.cause = cause }
+        LastServers[settings] = last
         var failure: StorageFailure?
         for candidate in try search.candidates(preferring: last?.address) {
             do throws(StorageFailure) {
-                try check(candidate)
+                try check(candidate, last)
                 try confirm(candidate.connection)
             } catch {
                 if error.isFinal { throw error }
@@ -42,14 +48,14 @@ final class ServerChoice {
                 failure = failure ?? StorageFailure(error.status, "\(candidate.address): \(error.message)")
                 continue
             }
-            note(candidate, because: cause)
-            return Choice(address: candidate.address, connection: candidate.connection)
+            return Choice(
+                address: candidate.address, connection: candidate.connection, failOver: note(candidate, last))
         }
         throw failure ?? StorageFailure(.unavailable, "no server can be used")
     }
 
     /// Refuses a server that is not the one that was used, or is its past.
-    private func check(_ candidate: ServerSearch.Candidate) throws(StorageFailure) {
+    private func check(_ candidate: ServerSearch.Candidate, _ last: LastServers.Server?) throws(StorageFailure) {
         let identity = candidate.connection.identity
         let reason: String
         if let seen = Timelines.above(identity) {
@@ -65,21 +71,29 @@ final class ServerChoice {
         throw StorageFailure(.unavailable, "refused: \(reason)")
     }
 
-    private func note(_ candidate: ServerSearch.Candidate, because cause: String) {
+    /// Notes and logs which server is used from now on.
+    ///
+    /// - Returns: the line of a fail-over.
+    private func note(_ candidate: ServerSearch.Candidate, _ last: LastServers.Server?) -> String? {
         let identity = candidate.connection.identity
         Timelines.note(identity)
-        defer { last = (candidate.address, identity) }
-        guard let last else { return }
-        let timeline = identity.timeline == 0 ? "" : " (timeline \(identity.timeline))"
-        if last.identity.timeline != identity.timeline || last.address != candidate.address {
-            let old = last.identity.timeline == 0 ? "" : " (timeline \(last.identity.timeline))"
-            host.log(
-                .warning, "fail-over to server \(candidate.address)\(timeline) from \(last.address)\(old): \(cause)")
-        } else if last.identity.startTime != identity.startTime {
-            host.log(.warning, "server \(candidate.address)\(timeline) has been restarted: \(cause)")
-        } else {
-            host.log(.info, "connected to server \(candidate.address)\(timeline) again: \(cause)")
+        LastServers[settings] = LastServers.Server(address: candidate.address, identity: identity)
+        let server = identity.description(at: candidate.address)
+        guard let last, let cause = last.cause else {
+            host.log(.info, "connected to server \(server)")
+            return nil
         }
+        if last.identity.timeline != identity.timeline || last.address != candidate.address {
+            let line = "fail-over to server \(server) from \(last.identity.description(at: last.address)): \(cause)"
+            host.log(.warning, line)
+            return line
+        }
+        if last.identity.startTime != identity.startTime {
+            host.log(.warning, "server \(server) has been restarted: \(cause)")
+        } else {
+            host.log(.info, "connected to server \(server) again: \(cause)")
+        }
+        return nil
     }
 }
 

@@ -18,6 +18,11 @@ struct ServerIdentity: Hashable {
         system == other.system && timeline == other.timeline && startTime == other.startTime
     }
 
+    /// For the administrator.
+    func description(at address: ServerAddress) -> String {
+        timeline == 0 ? "\(address)" : "\(address) (timeline \(timeline))"
+    }
+
     /// The timeline is that of the log that is being written: the control file has it only after a checkpoint.
     private static let query = """
         SELECT system_identifier, CASE WHEN pg_is_in_recovery() THEN 0
@@ -58,7 +63,5 @@ struct ChosenServer {
     let identity: ServerIdentity
 
     /// For the administrator.
-    var description: String {
-        identity.timeline == 0 ? "\(address)" : "\(address) (timeline \(identity.timeline))"
-    }
+    var description: String { identity.description(at: address) }
 }

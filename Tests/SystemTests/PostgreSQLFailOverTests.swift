@@ -53,6 +53,10 @@ import Testing
             return reply != nil
         }
         #expect(reply?.error?.name == "outcome_unknown", "\(reply.map { "\($0)" } ?? "")")
+        if loss.function == "pg_cancel_backend" {
+            let warning = "canceling wait for synchronous replication due to user request (SQLSTATE 01000)"
+            try wait("the server's words") { daemon.log.contains("with a warning: \(warning)") }
+        }
         for _ in 0..<20 {
             _ = try cluster[0].query("SELECT \(loss.function)(pid) \(waiting)")
             let read = try reader.read("c", "a")
@@ -99,6 +103,37 @@ import Testing
         try cluster[1].start()
         try wait("its successor is back") { try connection.upsert("c", "a", "1").result != nil }
         #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
+    }
+
+    /// An outage of more than ten seconds, after which the plugin has been opened again: the line of the log, what the
+    /// administrator sees, and a metric say which server is used, and why.
+    @Test func failOverIsTold() throws {
+        let cluster = try PostgreSQLCluster(standbys: 1, isSynchronous: false)
+        let daemon = try Self.daemon(cluster.connection)
+        let connection = try daemon.connect()
+        #expect(try connection.upsert("c", "a", "1").result != nil)
+        #expect(daemon.log.contains(/connected to server .*, port 5432 \(timeline 1\)/))
+        func metric() throws -> Bool {
+            let text = try connection.call("daemon.metrics").result?["text"]?.string ?? ""
+            return text.contains(#"crudd_backend_notice{backend="main"} 1"#)
+        }
+        #expect(try !metric())
+        try cluster.waitFor(1, "SELECT count(*) FROM crudd.c", is: "1")
+        try cluster[0].kill()
+        try wait("the storage is closed") { daemon.log.contains("is opened again") }
+        try cluster.promote(1)
+        try wait("a write") { try connection.upsert("c", "a", "2").result != nil }
+        let line = /fail-over to server .*, port 5433 \(timeline 2\) from .*, port 5432 \(timeline 1\): (.*)/
+        let cause = try #require(daemon.log.firstMatch(of: line)).1
+        #expect(!cause.contains("opened"), "why the old one was left: \(cause)")
+        #expect(try connection.backend("main")?["notice"]?.string?.contains(line) == true)
+        let status = try connection.call("daemon.status").result
+        #expect(status?["notices"]?["main"]?.string?.contains(line) == true, "\(status.map { "\($0)" } ?? "")")
+        #expect(try metric())
+        // It is taken back when the server is lost again.
+        try cluster[1].kill()
+        try wait("down") { try connection.backend("main")?["state"]?.string == "down" }
+        #expect(try !metric())
     }
 
     /// A write whose outcome remained unknown does not end the cache.

@@ -139,6 +139,8 @@ enum MetricsText {
                 writer.sample(status.state == state ? 1 : 0, [label, Label("state", state.rawValue)])
             }
         }
+        writer.begin("crudd_backend_notice", .gauge, "Whether a backend's plugin has a notice for the administrator.")
+        for (label, status) in statuses { writer.sample(status.notice == nil ? 0 : 1, [label]) }
         writer.begin("crudd_backend_restarts", .counter, "How often a backend was opened again after it was lost.")
         for (label, status) in statuses { writer.sample(status.restarts, [label]) }
         writer.begin("crudd_backend_queue_length", .gauge, "Batches and searches that wait for a backend's threads.")

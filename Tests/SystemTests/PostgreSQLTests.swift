@@ -18,18 +18,24 @@ import Testing
     }
 
     /// What the lease is for: no other daemon writes. What is changed by SQL shows where the backend is not cached.
-    @Test(arguments: [("", 2), ("shared: true", 0)])
-    func recordsOfAnOwnedSchemaAreCached(option: String, hits: Int) throws {
+    @Test(arguments: [("inline", "false", 2), ("inline", "true", 0), ("process", "false", 0)])
+    func recordsOfAnOwnedSchemaAreCached(isolation: String, isShared: String, hits: Int) throws {
         let server = try PostgreSQLServer.shared()
-        let schema = hits > 0 ? "cached" : "uncached"
-        let options = #"connection: "\#(server.connection)", schema: \#(schema)\#(option.isEmpty ? "" : ", \(option)")"#
-        let daemon = try Daemon(Configuration(backends: "main: {plugin: postgresql, options: {\(options)}}"))
+        let schema = "cached \(isolation) \(isShared)"
+        let options = #"connection: "\#(server.connection)", schema: \#(schema), shared: \#(isShared)"#
+        let daemon = try Daemon(
+            Configuration(backends: "main: {plugin: postgresql, isolation: \(isolation), options: {\(options)}}"))
         let connection = try daemon.connect()
         #expect(try connection.create("c", "a", "1").result != nil)
         for _ in 0..<3 { #expect(try connection.item("c", "a") == "1") }
         #expect(try connection.call("daemon.status").result?["cache"]?["hits"]?.integer == hits)
         #expect(try connection.upsert("c", "a", "2").result != nil)
         #expect(try connection.item("c", "a") == "2")
+        guard isolation == "process" else { return }
+        for page in ["Plugins/PostgreSQL/README.md", "etc/README.md"] {
+            let text = String(decoding: try Files.read("\(BuildProducts.packageDirectory)/\(page)"), as: UTF8.self)
+            #expect(text.contains(/[Ii]n a child process (they are not cached|also `postgresql`)/), "\(page) says so")
+        }
     }
 
     /// The commands of the adapter's page.

@@ -33,7 +33,8 @@ PLUGINS = $(shell ls Plugins/*/Entry.swift | cut -d / -f 2 | tr '[:upper:]' '[:l
 
 SWIFT_NEEDED = 6.3
 PACKAGES = python3 libpq-dev libsqlite3-dev libyaml-dev pkg-config patchelf binutils git ca-certificates
-PACKAGE_TEST_PACKAGES = iproute2 lintian man-db mandoc postgresql sqlite3 systemd systemd-container
+PACKAGE_TEST_PACKAGES = etcd-server iproute2 lintian man-db mandoc patroni postgresql python3-etcd sqlite3 systemd \
+	systemd-container
 TEST_PACKAGES = etcd-server haproxy iproute2 less patroni pgbouncer postgresql procps python3-etcd \
 	python3-prometheus-client sqlite3 tmux util-linux
 BENCH_PACKAGES = redis-server postgresql

@@ -21,8 +21,9 @@ package final class PatroniCluster: Sendable {
 
     /// - Parameters:
     ///   - isStrict: `synchronous_mode_strict`: no commit without a standby.
+    ///   - isFailsafe: `failsafe_mode`: a leader stays one without etcd while it reaches all others.
     ///   - hasLinks: whether the machines have links that can be cut.
-    package init(isStrict: Bool, hasLinks: Bool = false) throws {
+    package init(isStrict: Bool, isFailsafe: Bool = false, hasLinks: Bool = false) throws {
         try Self.checkPrograms()
         let number = Self.count.add(1, ordering: .relaxed).newValue
         network = "127.\(64 + number % 128).\(1 + getpid() % 254)"
@@ -43,7 +44,7 @@ package final class PatroniCluster: Sendable {
         for index in 0..<Self.size {
             try Files.makeDirectory("\(directory.path)/run\(index)")
             try Self.give("\(directory.path)/run\(index)")
-            try Files.write(try settings(index, isStrict: isStrict), to: file(index))
+            try Files.write(try settings(index, isStrict: isStrict, isFailsafe: isFailsafe), to: file(index))
             try start(index)
         }
         try awaitStandbys()
@@ -199,7 +200,7 @@ package final class PatroniCluster: Sendable {
 
     // MARK: Settings
 
-    private func settings(_ index: Int, isStrict: Bool) throws -> String {
+    private func settings(_ index: Int, isStrict: Bool, isFailsafe: Bool) throws -> String {
         try """
         scope: crudd
         name: \(name(index))
@@ -212,6 +213,7 @@ package final class PatroniCluster: Sendable {
             retry_timeout: 4
             synchronous_mode: true
             synchronous_mode_strict: \(isStrict)
+            failsafe_mode: \(isFailsafe)
             postgresql: {use_pg_rewind: true, parameters: {wal_log_hints: "on"}}
           initdb: [{encoding: UTF8}, {locale: C}, no-sync]
         postgresql:

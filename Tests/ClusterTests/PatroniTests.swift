@@ -27,6 +27,15 @@ import Testing
             "strict \(isStrict)")
     }
 
+    /// Where the leader reaches the other members it stays the leader without etcd.
+    @Test(.enabled(if: geteuid() == 0, "needs root for process namespaces"))
+    func lossOfEtcdInterruptsNothingInFailsafeMode() throws {
+        let cluster = try PatroniCluster(isStrict: true, isFailsafe: true)
+        let leader = try cluster.leader
+        try check(cluster, [.frozenStore()], "failsafe")
+        #expect(try cluster.leader == leader)
+    }
+
     private func check(_ cluster: PatroniCluster, _ faults: [ClusterFault], _ what: String) throws {
         let daemon = try Daemon(on: cluster.connection())
         let clients = try RecordClients(of: daemon)

@@ -39,6 +39,9 @@ import Testing
         // While it writes, the plugin says that its storage is lost.
         #expect(try connection.create("fallen", "a", "1").result != nil)
         try connection.awaitMetric(Self.state("fallen", "ready"), 1)
+        // What a plugin says of storage that is up is a notice.
+        #expect(try connection.create("fallen", "up:1", "1").result != nil)
+        try connection.awaitMetric(#"crudd_backend_notice{backend="fallen"}"#, 1)
         _ = try connection.create("fallen", "down:1", "1")
         try connection.awaitMetric(Self.state("fallen", "down"), 1)
         try connection.awaitMetric(Self.state("lost", "down"), 1)
@@ -49,6 +52,7 @@ import Testing
                 let value: Double = state == present ? 1 : 0
                 #expect(samples[#"crudd_backend_state{backend="\#(backend)",state="\#(state)"}"#] == value)
             }
+            #expect(samples[#"crudd_backend_notice{backend="\#(backend)"}"#] == 0)
             // One that stays down for long is opened again.
             guard present != "down" else { continue }
             let restarts: Double = backend == "child" ? 2 : 0

@@ -194,6 +194,7 @@ import Testing
         let slow =
             #"{"at":1795527507443,"method":"record.query","collection":"a collection with a very long name","#
             + #""seconds":1.25,"waited":7.8e-05,"uid":0,"client":"nightly/2","#
+            + #""traceparent":"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01","#
             + #""filter":"zip = ? AND note LIKE ? AND \"a name\" BETWEEN ? AND ? AND other = ?","sort":"age DESC","#
             + #""returned":3,"plan":{"index":null,"sort":"host","scanned":200000}}"#
         let daemon = try ScriptedDaemon(
@@ -216,6 +217,7 @@ import Testing
         let ends = [
             "    3 of 200000 scanned records returned, no index, sorted by the daemon",
             "    user root (0), client nightly/2",
+            "    trace parent 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
         ]
         let all = columns == 200
         #expect(

@@ -30,6 +30,9 @@ struct FrameReading: ~Copyable {
         }
     }
 
+    /// The trace of the request that was read last.
+    func traceParent(_ text: String) -> TraceParent? { request.traceParent(Array(text.utf8).span) }
+
     /// Reads a frame that is a batch array, and each of its elements.
     mutating func read(array text: String) -> [RequestOutcome] {
         let bytes = Array(text.utf8)

@@ -24,9 +24,11 @@ import Testing
             #""collection":"ü"}"#, #""fields":[]"#, "}", ",", "{", #""id":"","#, #""jsonrpc":"2.0"}"#, "\u{7F}", "\\",
             #","method":"record.create","#, #","method":"record.patch","#, #""item":{"a":[1,{"b":"\u0041"}]},"#,
             #""item":{"a":1,"#, #""item":[[[[[[[[1]]]]]]]],"#, #""patch":null,"#, #""ifRevision":"r1","#,
+            #""traceparent":"\#(Self.traceParent)","#, #","traceparent":1"#, #","traceparent":"\u0030""#,
         ]
         let samples = [
             [0, 1, 2, 6, 8, 9, 10, 14], [0, 1, 2, 21, 8, 9, 23, 10, 14], [0, 1, 3, 22, 8, 26, 27, 9, 10, 14],
+            [0, 28, 1, 2, 6, 8, 9, 10, 14], [0, 1, 2, 29, 6, 28, 8, 9, 10, 14],
         ]
         var random = SystemRandomNumberGenerator()
         for number in 0..<6000 {
@@ -42,6 +44,33 @@ import Testing
             let text = chosen.map { parts[$0] }.joined()
             #expect(read(text, maximumDepth: 5) == read(" " + text, maximumDepth: 5), "\(text)")
         }
+    }
+
+    private static let traceParent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+    /// Wherever it stands, escapes decoded; another value is as good as none.
+    @Test(
+        arguments: [
+            (#""\#(traceParent)""#, true), (#""\u0030\#(traceParent.dropFirst())""#, true), ("null", false),
+            ("7", false),
+            (#"["\#(traceParent)"]"#, false), (#""\#(traceParent.uppercased())""#, false),
+            (#""\#(traceParent)\#(String(repeating: " ", count: 1000))""#, false),
+            (#""01\#(traceParent.dropFirst(2))-\#(String(repeating: "x", count: 450))""#, true),
+            (#""01\#(traceParent.dropFirst(2))-\#(String(repeating: "x", count: 512))""#, false),
+        ] as [(String, Bool)])
+    func theTraceIsAMemberOfTheRequest(value: String, isKnown: Bool) {
+        let before = #"{"jsonrpc":"2.0","traceparent":\#(value),"id":1,"method":"record.exists","#
+        let params = #""params":{"collection":"c","id":"x"}"#
+        for text in [before + params + "}", before + " " + params + "}"] {
+            var reading = FrameReading()
+            #expect(reading.read(text) == .request(method: .recordExists, id: "1", parameters: [#""c""#, #""x""#]))
+            #expect(reading.traceParent(text)?.traceID == (isKnown ? "4bf92f3577b34da6a3ce929d0e0e4736" : nil))
+            _ = reading.read(#"{"jsonrpc":"2.0","id":1,"method":"record.exists",\#(params)}"#)
+            #expect(reading.traceParent(text) == nil, "it is that of the request alone")
+        }
+        #expect(
+            read(before + #""traceparent":1}"#)
+                == .error(.invalidRequest, id: "1", member: nil, isNotification: false))
     }
 
     @Test(arguments: ["1", "-7", "0", "123456789012345678901234567890", #""a""#, #""\u0041""#, #""""#, "null"])

@@ -120,6 +120,34 @@ class ScriptedTests(unittest.TestCase):
         self.addCleanup(client.close)
         return client
 
+    # Tracing
+
+    def test_a_request_has_the_trace_of_its_caller(self):
+        trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+        seen = []
+
+        def script():
+            peer = self.accept().hello()
+            for end in range(3):
+                request = peer.request()
+                seen.append(request.get("traceparent"))
+                if end == 0:
+                    # It is sent again, with the same trace.
+                    peer.close()
+                    peer = self.accept().hello()
+                    seen.append(peer.request().get("traceparent"))
+                    peer.reply({"id": 2}, {})
+                else:
+                    peer.reply(request, {})
+
+        self.script(script)
+        traces = iter([trace, None, ""])
+        client = crudd.Client(self.path, timeout=SECONDS, traceparent=lambda: next(traces))
+        self.addCleanup(client.close)
+        for _ in range(3):
+            client.ping()
+        self.assertEqual(seen, [trace, trace, None, None])
+
     # Outcomes
 
     def test_a_write_that_was_sent_is_never_sent_again(self):

@@ -25,8 +25,10 @@ import Testing
         while "is ready" not in entry(): pass
         client = socket.socket(socket.AF_UNIX)
         client.connect(path)
+        trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
         def call(method, **params):
-            body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
+            request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params, "traceparent": trace}
+            body = json.dumps(request).encode()
             client.sendall(struct.pack(">I", len(body)) + body)
             while f": {method}" not in entry(): pass
         call("record.read", collection="c d", id="a")
@@ -63,8 +65,12 @@ import Testing
         let fields = [
             "METHOD": "record.deleteMatching", "COLLECTION": "c d", "RECORDS": "1", "UID": "0", "USER": "root",
             "SESSION": "1", "CLIENT": "an administrator", "OUTCOME": "ok",
+            "TRACE_ID": "4bf92f3577b34da6a3ce929d0e0e4736", "SPAN_ID": "00f067aa0ba902b7",
         ]
         for (name, value) in fields { #expect(deletion["CRUDD_\(name)"]?.string == value, "\(name)") }
         #expect(deletion["PRIORITY"]?.string == "5")
+        #expect(deletion["MESSAGE"]?.string?.hasSuffix(", trace 4bf92f3577b34da6a3ce929d0e0e4736") == true)
+        #expect(slow["CRUDD_TRACE_ID"]?.string == "4bf92f3577b34da6a3ce929d0e0e4736")
+        #expect(opened?["CRUDD_TRACE_ID"] == nil)
     }
 }

@@ -56,6 +56,35 @@ import Testing
         #expect(!daemon.log.contains("secret"))
     }
 
+    /// Of requests that are replied to at once, by a backend's thread and as an element of an array, and of none other.
+    @Test func theTraceOfARequestIsKeptAndLogged() throws {
+        let daemon = try Self.daemon("1us")
+        let connection = try daemon.connect()
+        let traces = (1...3).map { "00-\(String(repeating: "\($0)", count: 32))-00f067aa0ba902b7-0\($0)" }
+        func request(_ method: String, _ params: String, _ traceParent: String) -> String {
+            #"{"jsonrpc":"2.0","id":1,"method":"\#(method)","traceparent":"\#(traceParent)","params":\#(params)}"#
+        }
+        try connection.sendFrame(request("record.upsert", #"{"collection":"c","id":"a","item":1}"#, traces[0]))
+        #expect(try connection.receive().result != nil)
+        try connection.sendFrame(
+            "[\(request("record.read", Connection.params("c", "a"), traces[1]))"
+                + ",\(request("record.count", #"{"collection":"c"}"#, "00-\(traces[1])"))]")
+        #expect(try connection.receiveBatch().allSatisfy { $0.result != nil })
+        try connection.sendFrame(request("daemon.ping", "{}", traces[2]))
+        #expect(try connection.receive().result != nil)
+        #expect(try connection.call("daemon.ping").result != nil)
+        let entries = try Self.entries(daemon)
+        func trace(_ method: String) -> [String?] {
+            entries.filter { $0["method"]?.string == method }.map { $0["traceparent"]?.string }
+        }
+        #expect(trace("record.upsert") == [traces[0]] && trace("record.read") == [traces[1]])
+        #expect(trace("record.count") == [nil] && trace("daemon.ping") == [nil, traces[2]])
+        for (method, digit) in [("record.upsert on collection \"c\"", "1"), ("daemon.ping", "3")] {
+            let line = daemon.log.split(separator: "\n").first { $0.contains(": \(method) took ") }
+            #expect(line?.contains(", trace \(String(repeating: digit, count: 32))") == true, "\(line ?? "")")
+        }
+    }
+
     /// Never a value, and of the names no more than there is room for.
     @Test func searchesHaveAShape() throws {
         let configuration = Configuration(collections: "c: {backend: main, changes: true}")

@@ -148,7 +148,7 @@ final class BatchHandler {
             } catch {
                 if error.code == .permissionDenied {
                     let name = call.decode(operation.collection)
-                    call.session.noteDenial(of: .recordBatch, operation.kind, on: name)
+                    call.session.noteDenial(of: .recordBatch, operation.kind, on: name, call.traceParent)
                 }
                 assignments.append(
                     Assignment(operation: operation, target: .failure(naming(error, operation, call))))

@@ -15,6 +15,7 @@ final class AuditEntry: QueueItem, Sendable {
     fileprivate let session: Int
     fileprivate let client: String
     fileprivate let outcome: RequestOutcome
+    fileprivate let traceParent: TraceParent?
     /// What is put behind the line.
     fileprivate let suffix: String
 
@@ -31,7 +32,7 @@ final class AuditEntry: QueueItem, Sendable {
 
     init(
         _ method: Method, on collection: [UInt8]?, _ details: Details, of session: Session, _ outcome: RequestOutcome,
-        suffix: String
+        _ traceParent: TraceParent?, suffix: String
     ) {
         self.method = method
         self.collection = collection
@@ -40,6 +41,7 @@ final class AuditEntry: QueueItem, Sendable {
         self.session = session.number
         client = session.client
         self.outcome = outcome
+        self.traceParent = traceParent
         self.suffix = suffix
     }
 
@@ -52,6 +54,7 @@ final class AuditEntry: QueueItem, Sendable {
         if let collection { text += " on collection \(quoted(collection))" }
         text += ": \(outcome.name)"
         if let records = details.records { text += ", \(records) record\(records == 1 ? "" : "s") deleted" }
+        if let traceParent { text += ", trace \(traceParent.traceID)" }
         return text + suffix
     }
 
@@ -63,7 +66,18 @@ final class AuditEntry: QueueItem, Sendable {
         if !client.isEmpty { metadata["client"] = "\(client)" }
         if let collection { metadata["collection"] = "\(String(decoding: collection, as: UTF8.self))" }
         if let records = details.records { metadata["records"] = "\(records)" }
+        if let traceParent { metadata.add(traceParent) }
         return metadata
+    }
+}
+
+extension Logger.Metadata {
+    /// Adds the trace that a request belongs to, by the names that OpenTelemetry has for it in logs.
+    ///
+    /// <https://opentelemetry.io/docs/specs/otel/compatibility/logging_trace_context/>
+    mutating func add(_ traceParent: TraceParent) {
+        self["trace_id"] = "\(traceParent.traceID)"
+        self["span_id"] = "\(traceParent.spanID)"
     }
 }
 

@@ -24,6 +24,8 @@ struct SlowRequest: Sendable {
     let uid: uid_t
     /// What the client calls itself.
     let client: String
+    /// The trace that it belongs to; nil: none.
+    let traceParent: TraceParent?
     /// Nil for what does not look for records by what is in them.
     let search: Search?
 
@@ -52,7 +54,7 @@ struct SlowRequest: Sendable {
 
     init(
         _ method: Method, on collection: [UInt8]?, records: Int, duration: Duration, waited: Duration,
-        of session: Session, _ search: Search?
+        of session: Session, _ traceParent: TraceParent?, _ search: Search?
     ) {
         at = CallContext.now
         self.method = method
@@ -62,6 +64,7 @@ struct SlowRequest: Sendable {
         self.waited = waited
         uid = session.peer.uid
         client = session.client
+        self.traceParent = traceParent
         self.search = search
     }
 
@@ -76,6 +79,7 @@ struct SlowRequest: Sendable {
         description.raw("\(waited.seconds)".utf8)
         description.member("uid", uid)
         description.member("client", client)
+        if let traceParent { description.member("traceparent", traceParent.description) }
         guard let search else { return }
         if let filter = search.filter { description.member("filter", filter) }
         if let sort = search.sort { description.member("sort", sort) }
@@ -94,6 +98,7 @@ extension SlowRequest: CustomStringConvertible {
         if records > 1 { text += ", \(records) records," }
         text += " took \(DurationText.text(seconds: duration.seconds))"
         if waited > .zero { text += ", of which it waited \(DurationText.text(seconds: waited.seconds))" }
+        if let traceParent { text += ", trace \(traceParent.traceID)" }
         guard let search else { return text }
         if let filter = search.filter { text += "; filter: \(filter)" }
         if let sort = search.sort { text += "; sort: \(sort)" }

@@ -43,6 +43,9 @@ struct Call: ~Copyable {
 
     subscript(parameter: Parameter) -> JSONSlice? { request[parameter] }
 
+    /// The trace that it belongs to; nil: none.
+    var traceParent: TraceParent? { request.traceParent(text.span) }
+
     func isTrue(_ parameter: Parameter) -> Bool { request[parameter]?.kind == .true }
 
     /// A value as it was sent.
@@ -182,7 +185,7 @@ struct Call: ~Copyable {
         session.noteSlow(
             SlowRequest(
                 method, on: collection, records: records?.count ?? 1, duration: duration,
-                waited: session.loop.now - arrival, of: session, nil))
+                waited: session.loop.now - arrival, of: session, traceParent, nil))
     }
 
     /// Replies with an error, unless the request is a notification.

@@ -31,6 +31,7 @@ class PendingRequest: RequestCompletion {
     /// Whether another thread is making the reply.
     private var isBeingMade = false
     private let array: BatchArray?
+    private let traceParent: TraceParent?
     /// When it was begun, on the loop's clock: by its backend's thread, if that has it; nil where it never was.
     private var begun: Duration?
 
@@ -47,6 +48,7 @@ class PendingRequest: RequestCompletion {
         arrival = call.arrival
         deadline = call.deadline
         method = call.method
+        traceParent = call.traceParent
         self.chargedBytes = (chargedBytes ?? call.chargedBytes) + (call.array == nil ? replyBytes : 0)
         self.kind = kind
         self.collection = collection
@@ -230,13 +232,13 @@ class PendingRequest: RequestCompletion {
         guard let outcome else { return }
         let arrival = arrival ?? session.loop.now
         session.count(method, outcome, arrival: arrival)
-        if let audit { session.noteAct(method, on: collection?.name, audit, outcome) }
+        if let audit { session.noteAct(method, on: collection?.name, audit, outcome, traceParent) }
         guard let duration = session.loop.slow?.duration(since: arrival) else { return }
         let start = begun ?? arrival + duration
         session.noteSlow(
             SlowRequest(
                 method, on: otherCollections.isEmpty ? collection?.name : nil, records: recordCount,
-                duration: duration, waited: max(.zero, start - arrival), of: session, search))
+                duration: duration, waited: max(.zero, start - arrival), of: session, traceParent, search))
     }
 
     /// Counts the reply in the array that the request is an element of.

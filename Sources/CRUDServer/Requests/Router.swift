@@ -63,7 +63,7 @@ final class Router: CallHandler {
             // The operations of a batch are denied one by one.
             if error.code == .permissionDenied, call.method != .recordBatch {
                 let collection: [UInt8]? = if let name = call[.collection] { call.decode(name) } else { nil }
-                call.session.noteDenial(of: call.method, on: collection)
+                call.session.noteDenial(of: call.method, on: collection, call.traceParent)
             }
             call.fail(error)
             return .accepted
@@ -71,7 +71,8 @@ final class Router: CallHandler {
     }
 
     private func log(_ call: borrowing Call) {
-        let description = Self.description(of: call)
+        var description = Self.description(of: call)
+        if let traceParent = call.traceParent { description += ", trace \(traceParent.traceID)" }
         call.session.trace(call.hasWaited ? "\(description), which has waited" : description)
     }
 

@@ -147,21 +147,24 @@ final class Session: StreamHandler {
     /// Logs that the peer may not do what it wants.
     ///
     /// - Parameter operation: of a `record.batch`.
-    func noteDenial(of method: Method, _ operation: Operation.Kind? = nil, on collection: [UInt8]?) {
+    func noteDenial(
+        of method: Method, _ operation: Operation.Kind? = nil, on collection: [UInt8]?, _ traceParent: TraceParent?
+    ) {
         guard let more = loop.denialLimit.admit(at: loop.now) else { return }
         var request = method.name.description
         if let operation { request += ": \(operation)" }
         if let collection { request += " on collection \(quoted(collection))" }
+        let trace = traceParent.map { ", trace \($0.traceID)" } ?? ""
         loop.service.logger.info(
-            "session \(number) of uid \(peer.uid): \(request) is denied by the access rules\(more)",
-            metadata: metadata(method, collection))
+            "session \(number) of uid \(peer.uid): \(request) is denied by the access rules\(trace)\(more)",
+            metadata: metadata(method, collection, traceParent))
     }
 
     /// Logs and keeps a slow request.
     func noteSlow(_ request: SlowRequest) {
         loop.service.slowLog.append(request)
         guard let more = loop.slowLimit.admit(at: loop.now) else { return }
-        var metadata = metadata(request.method, request.collection)
+        var metadata = metadata(request.method, request.collection, request.traceParent)
         if !client.isEmpty { metadata["client"] = "\(client)" }
         let name = client.isEmpty ? "" : ", client \(quoted(client.utf8))"
         loop.service.logger.notice(
@@ -170,22 +173,26 @@ final class Session: StreamHandler {
 
     /// Logs an act that administrators may be asked about. Those that need `admin` are never left out.
     func noteAct(
-        _ method: Method, on collection: [UInt8]?, _ details: AuditEntry.Details, _ outcome: RequestOutcome
+        _ method: Method, on collection: [UInt8]?, _ details: AuditEntry.Details, _ outcome: RequestOutcome,
+        _ traceParent: TraceParent?
     ) {
         var suffix = ""
         if method.definition.access != .admin {
             guard let more = loop.deletionLimit.admit(at: loop.now) else { return }
             suffix = more
         }
-        let entry = AuditEntry(method, on: collection, details, of: self, outcome, suffix: suffix)
+        let entry = AuditEntry(method, on: collection, details, of: self, outcome, traceParent, suffix: suffix)
         loop.service.audit.append(entry, to: loop.service.logger)
     }
 
-    private func metadata(_ method: Method, _ collection: [UInt8]?) -> Logger.Metadata {
+    private func metadata(
+        _ method: Method, _ collection: [UInt8]?, _ traceParent: TraceParent?
+    ) -> Logger.Metadata {
         var metadata: Logger.Metadata = [
             "session": "\(number)", "uid": "\(peer.uid)", "method": "\(method.name)",
         ]
         if let collection { metadata["collection"] = "\(String(decoding: collection, as: UTF8.self))" }
+        if let traceParent { metadata.add(traceParent) }
         return metadata
     }
 

@@ -58,7 +58,9 @@ extension MethodTable {
             "at": integer, "method": string, "collection": #"{"type":["string","null"]}"#, "seconds": number,
             "waited": number, "uid": integer, "client": string,
         ],
-        optional: ["filter": string, "sort": string, "returned": integer, "plan": plan])
+        optional: [
+            "traceparent": string, "filter": string, "sort": string, "returned": integer, "plan": plan,
+        ])
 
     static let permission = #"{"enum":["read","write","admin"]}"#
     /// What a rule allows the caller.

@@ -48,6 +48,9 @@ struct CompactRequest {
                 if method == nil { return false }
             } else if request[.collection] == nil, take(#""params":{"#) {
                 guard readParameters(text, &scanner, maximumDepth, into: &request) else { return false }
+            } else if request.traceparent == nil, take(#""traceparent":"#) {
+                guard let traceparent = string(maximum: .max) else { return false }
+                request.traceparent = traceparent
             } else {
                 return false
             }

@@ -9,11 +9,11 @@ package struct Request: ~Copyable {
     package internal(set) var id: JSONSlice?
     /// The method.
     package internal(set) var traits = Method.daemonPing.definition.traits
-    /// A bit for each parameter that the request has.
+    /// A bit for each parameter that the request has, and the highest for `traceparent`.
     private var present: UInt64 = 0
-    /// The position of each parameter; valid only where its bit is set.
+    /// The position of each parameter, and of `traceparent` behind them; valid only where its bit is set.
     private var slots = [JSONSlice](
-        repeating: JSONSlice(start: 0, end: 0, kind: .null), count: Parameter.count)
+        repeating: JSONSlice(start: 0, end: 0, kind: .null), count: Parameter.count + 1)
 
     package init() {}
 
@@ -21,6 +21,17 @@ package struct Request: ~Copyable {
     package subscript(parameter: Parameter) -> JSONSlice? {
         present & parameter.mask == 0 ? nil : slots[parameter.rawValue]
     }
+
+    /// The `traceparent` member, which has not been checked; see ``traceParent(_:)``.
+    package internal(set) var traceparent: JSONSlice? {
+        get { present & Self.traceparent == 0 ? nil : slots[Parameter.count] }
+        set {
+            present = newValue == nil ? present & ~Self.traceparent : present | Self.traceparent
+            if let newValue { slots[Parameter.count] = newValue }
+        }
+    }
+
+    private static let traceparent: UInt64 = 1 << 63
 
     package var method: Method { traits.method }
 
@@ -50,7 +61,9 @@ package struct Request: ~Copyable {
     }
 
     /// Whether it has all parameters that the method requires, and none that the method does not know.
-    var hasParametersOfMethod: Bool { present & ~traits.allowed == 0 && missingParameter == nil }
+    var hasParametersOfMethod: Bool {
+        present & ~(traits.allowed | Self.traceparent) == 0 && missingParameter == nil
+    }
 
     /// The first parameter that the method requires and the request lacks.
     var missingParameter: Parameter? { traits.missing(from: present) }

@@ -140,6 +140,7 @@ package struct RequestReader: ~Copyable {
                 throw CRUDError(.invalidRequest, "a member occurs twice")
             }
             try checkEnvelope(identity, text)
+            request.traceparent = members.value(of: "traceparent", text)
         } catch {
             let isTooDeep = error.code == .limitExceeded
             throw RequestError(

@@ -274,15 +274,21 @@ class Client:
     Where no daemon has replied so far a call fails at once; later ones wait for a daemon that is being restarted.
     """
 
-    def __init__(self, path: Optional[str] = None, *, timeout: float = 30, name: str = "crudd.py"):
+    def __init__(
+        self, path: Optional[str] = None, *, timeout: float = 30, name: str = "crudd.py",
+        traceparent: Optional[Callable[[], Optional[str]]] = None,
+    ):
         """
         path: the daemon's socket; by default `$CRUDD_SOCKET`, else `/run/crudd/crudd.sock`.
         timeout: how many seconds a call may take, all its attempts included.
         name: what the client calls itself in the daemon's log and in `crudctl sessions`.
+        traceparent: returns the trace that the caller is in, as of W3C Trace Context, or None. It is asked for each
+            call, in the thread of the caller, and the daemon writes it to its log.
         """
         self.path = path or os.environ.get("CRUDD_SOCKET") or DEFAULT_PATH
         self.timeout = timeout
         self.name = name
+        self.traceparent = traceparent
         # The daemon's limits by their names, as of the latest connection.
         self.limits: dict = {}
         self._lock = threading.Lock()
@@ -364,11 +370,13 @@ class Client:
 
     def _call(self, method: str, params: dict, deadline: float) -> Any:
         failures = 0
+        trace = self.traceparent() if self.traceparent else None
+        members = {"method": method, "traceparent": trace} if trace else {"method": method}
         while True:
             self._last_id += 1
             number = self._last_id
             # Before anything is sent: what is not valid JSON is the caller's error.
-            body = _json({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+            body = _json({"jsonrpc": "2.0", "id": number, **members, "params": params})
             is_sent = False
             try:
                 self._connect(deadline)
@@ -484,7 +492,7 @@ class Client:
 
     def _sibling(self) -> Client:
         """A client with the same options and another connection."""
-        sibling = Client(self.path, timeout=self.timeout, name=self.name)
+        sibling = Client(self.path, timeout=self.timeout, name=self.name, traceparent=self.traceparent)
         sibling._has_connected = self._has_connected
         return sibling
 

@@ -65,6 +65,7 @@ struct SlowRequestList {
         let client = entry.string("client") ?? ""
         let user = Account.user(entry.integer("uid") ?? 0)
         details.append(client.isEmpty ? user : "\(user), client \(client)")
+        if let traceparent = entry.string("traceparent") { details.append("trace parent \(traceparent)") }
         return details.map(\.withVisibleControls)
     }
 

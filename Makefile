@@ -157,6 +157,7 @@ check: deps lint ## Lint, build with warnings as errors, check documentation, li
 	Tests/Linkage/mutants .build/debug
 	Tests/Installation/run debug
 	Tests/Consumer/run .build/debug
+	Tests/Platforms/run .build/debug
 
 lint:
 	@git ls-files -z '*.swift' | xargs -0 swift format lint --strict --configuration .swift-format

@@ -1,6 +1,10 @@
 #if canImport(Glibc)
 import Glibc
-#elseif canImport(Darwin)
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Android)
+import Android
+#else
 import Darwin
 #endif
 

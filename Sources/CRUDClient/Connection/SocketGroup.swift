@@ -32,9 +32,9 @@ enum SocketGroup {
         var found: UnsafeMutablePointer<group>?
         var buffer = [CChar](repeating: 0, count: 64 << 10)
         // The name is copied from the buffer before that is gone.
-        guard unsafe getgrgid_r(id, &entry, &buffer, buffer.count, &found) == 0, unsafe found != nil else {
-            return String(id)
-        }
-        return unsafe String(cString: entry.gr_name)
+        guard unsafe getgrgid_r(id, &entry, &buffer, buffer.count, &found) == 0, unsafe found != nil,
+            let name = unsafe entry.gr_name
+        else { return String(id) }
+        return unsafe String(cString: name)
     }
 }

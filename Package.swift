@@ -50,6 +50,10 @@ let onlyForDaemon: TargetDependencyCondition? = .when(traits: ["Daemon"])
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log", condition: onlyForDaemon)
 let clientLogging: Target.Dependency = .product(
     name: "Logging", package: "swift-log", condition: .when(traits: ["Logging"]))
+let serviceLifecycle: Target.Dependency = .product(
+    name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: .when(traits: ["ServiceLifecycle"]))
+let tracing: Target.Dependency = .product(
+    name: "Tracing", package: "swift-distributed-tracing", condition: .when(traits: ["Tracing"]))
 let argumentParser: Target.Dependency = .product(
     name: "ArgumentParser", package: "swift-argument-parser", condition: onlyForDaemon)
 
@@ -76,12 +80,16 @@ let package = Package(
             name: "Daemon",
             description: "What the daemon and crudctl depend on; a package that uses a library only turns it off."),
         .trait(name: "Logging", description: "CRUDClient.Options has a logger of swift-log."),
+        .trait(name: "ServiceLifecycle", description: "CRUDClient is a Service of swift-service-lifecycle."),
+        .trait(name: "Tracing", description: "Each call of a CRUDClient has a span of swift-distributed-tracing."),
         .default(enabledTraits: ["Daemon"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-log.git", from: "1.16.2"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing.git", from: "1.7.3"),
     ],
     targets: [
         // Without pkgConfig: SwiftPM would warn packages that depend on this one of libraries that they do not use.
@@ -97,7 +105,9 @@ let package = Package(
         module("CRUDFormats", ["CRUDJSON", "CRUDModel"]),
         module("CRUDHistogram"),
         module("CRUDWire", ["CRUDJSON", "CRUDModel"], exclude: ["PROTOCOL.md"]),
-        module("CRUDClient", ["CRUDJSON", "CRUDModel", "CRUDWire", nio, nioPOSIX, clientLogging]),
+        module(
+            "CRUDClient",
+            ["CRUDJSON", "CRUDModel", "CRUDWire", nio, nioPOSIX, clientLogging, serviceLifecycle, tracing]),
         module("CRUDInMemory", ["CRUDJSON", "CRUDModel", "CRUDQuery", "CRUDClient"]),
         module("CRUDPluginKit", ["CRUDJSON", "CRUDModel", "CRUDPluginABI", "CLinux"]),
         module("CRUDRecordLog", ["CRUDPluginKit", "CLinux"]),

@@ -21,7 +21,9 @@ extension CRUDClient {
     ///
     /// - Throws: ``CRUDError/Code/collectionNotFound``.
     public func collection(_ name: String) async throws -> CollectionDescription {
-        let result = try await call(.describeCollection) { request in request.object { $0.member("collection", name) } }
+        let result = try await call(.describeCollection, on: CallSubject(collection: name)) { request in
+            request.object { $0.member("collection", name) }
+        }
         return try ItemCoding.item(from: result)
     }
 

@@ -9,6 +9,10 @@ import Synchronization
 public import Logging
 #endif
 
+#if Tracing
+public import Tracing
+#endif
+
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
@@ -73,13 +77,23 @@ public final class CRUDClient: RecordDatabase {
     /// One for each connection.
     private let queues: [CallQueue]
     private let limit: PendingCallLimit
+    private let tracing: CallTracing
     /// The requests for changes that wait in the daemon.
     let polls = SharedPolls()
     private let lastID = Atomic(0)
 
-    private init(path: String, options: Options) {
+    /// Makes a client that connects with its first call: the daemon need not be there yet.
+    ///
+    /// Calls wait for the daemon until their deadline, and fail then with ``CRUDError/Code/timedOut``.
+    ///
+    /// - Parameters:
+    ///   - path: the daemon's socket; nil: `$CRUDD_SOCKET`, or ``defaultPath`` if that is not set.
+    ///   - options: the timeout of calls and the like.
+    public init(path: String? = nil, options: Options = Options()) {
+        let path = path ?? Self.environmentPath ?? Self.defaultPath
         self.path = path
         timeout = options.timeout
+        tracing = options.tracing
         let eventLoops: any EventLoopGroup = options.eventLoopGroup ?? Self.eventLoops
         queues = (0..<max(1, options.connections)).map { _ in
             CallQueue(
@@ -94,7 +108,7 @@ public final class CRUDClient: RecordDatabase {
         for queue in queues { queue.append(.closing(nil)) }
     }
 
-    /// Connects to the daemon at `path`.
+    /// Connects to the daemon at `path`, which must be there; see ``init(path:options:)`` for one that need not be.
     ///
     /// - Parameters:
     ///   - path: the daemon's socket; nil: `$CRUDD_SOCKET`, or ``defaultPath`` if that is not set.
@@ -105,7 +119,7 @@ public final class CRUDClient: RecordDatabase {
     ///   ``CRUDError/Code/limitExceeded`` if it has its maximum number of sessions;
     ///   ``CRUDError/Code/unsupported`` if it does not speak version 1 of the protocol.
     public static func connect(path: String? = nil, options: Options = Options()) async throws -> CRUDClient {
-        let client = CRUDClient(path: path ?? environmentPath ?? defaultPath, options: options)
+        let client = CRUDClient(path: path, options: options)
         try await client.open()
         return client
     }
@@ -146,30 +160,50 @@ public final class CRUDClient: RecordDatabase {
         }
     }
 
+    /// Closes the connection when all calls have ended that are pending. Later ones throw
+    /// ``CRUDError/Code/unavailable``.
+    ///
+    /// Requests that wait for changes are not waited for: they end then. If the task is cancelled, the client is closed
+    /// at once, as by ``close()``.
+    public func closeGracefully() async {
+        await limit.drain()
+        await close()
+    }
+
     /// Makes a call and waits for its result.
     ///
     /// - Parameters:
-    ///   - waiting: how long the daemon may hold back its reply, in addition to the timeout.
+    ///   - subject: what its span tells.
+    ///   - waiting: how long the daemon may hold back its reply, in addition to the timeout. Such a call has no span.
     ///   - params: writes the value of the request's `params`. It is called when the call is admitted.
     /// - Returns: the result as JSON text.
     func call(
-        _ method: RemoteMethod, waiting: Duration = .zero,
+        _ method: RemoteMethod, on subject: CallSubject = CallSubject(), waiting: Duration = .zero,
         _ params: (inout JSONWriter) throws -> Void = { $0.object { _ in } }
     ) async throws -> [UInt8] {
         try Task.checkCancellation()
         let deadline = NIODeadline.now() + remainingTime(waiting)
-        guard waiting == .zero else { return try await send(method, waiting: waiting, deadline, params) }
-        try await limit.enter(method, deadline: deadline)
-        defer { limit.leave() }
-        return try await send(method, waiting: waiting, deadline, params)
+        guard waiting == .zero else { return try await send(method, waiting: waiting, deadline, nil, params) }
+        let span = tracing.begin(method, on: subject, at: path)
+        do {
+            try await limit.enter(method, deadline: deadline)
+            defer { limit.leave() }
+            let result = try await send(method, waiting: waiting, deadline, span.traceparent, params)
+            span.end()
+            return result
+        } catch {
+            span.end(throwing: error)
+            throw error
+        }
     }
 
     private func send(
-        _ method: RemoteMethod, waiting: Duration, _ deadline: NIODeadline, _ params: (inout JSONWriter) throws -> Void
+        _ method: RemoteMethod, waiting: Duration, _ deadline: NIODeadline, _ traceparent: String?,
+        _ params: (inout JSONWriter) throws -> Void
     ) async throws -> [UInt8] {
         let id = lastID.add(1, ordering: .relaxed).newValue
         var failure: (any Error)?
-        let frame = RequestEncoder.frame(id: id, method: method.name) { writer in
+        let frame = RequestEncoder.frame(id: id, method: method.name, traceparent: traceparent) { writer in
             do { try params(&writer) } catch { failure = error }
         }
         if let failure { throw failure }
@@ -244,6 +278,18 @@ extension CRUDClient {
         var log: ConnectionLog { ConnectionLog(logger: logger) }
         #else
         var log: ConnectionLog { ConnectionLog() }
+        #endif
+        #if Tracing
+        /// What makes a span of each call, with the names and attributes of OpenTelemetry's
+        /// [conventions for databases](https://opentelemetry.io/docs/specs/semconv/db/database-spans/), and tells the
+        /// daemon which trace it belongs to. No span has an id of a record, an item or a filter; requests that wait for
+        /// changes have none. Nil: the tracer of the process, `InstrumentationSystem.tracer`.
+        ///
+        /// It exists if the package is used with the trait `Tracing`.
+        public var tracer: (any Tracer)?
+        var tracing: CallTracing { CallTracing(tracer: tracer) }
+        #else
+        var tracing: CallTracing { CallTracing() }
         #endif
 
         public init(

@@ -100,6 +100,32 @@ import Testing
         try await daemon.finish()
     }
 
+    /// One that was made without `connect` waits for its daemon with its first calls.
+    @Test func aClientNeedsNoDaemonYet() async throws {
+        let stopped = Signal()
+        let gate = Gate()
+        let daemon = try ScriptedDaemon { listener in
+            listener.stop()
+            stopped.send()
+            try gate.pass()
+            try listener.listen()
+            let peer = try listener.accept()
+            try peer.reply(to: try peer.request(), "{}")
+            try peer.awaitClosing()
+        }
+        await stopped.wait()
+        let client = CRUDClient(path: daemon.path)
+        let error = await #expect(throws: CRUDError.self) {
+            try await CRUDClient.withDeadline(in: .milliseconds(50)) { try await client.ping() }
+        }
+        #expect(error?.code == .timedOut && error?.message.contains("is crudd running?") == true)
+        let call = Task { try await client.ping() }
+        gate.open()
+        try await call.value
+        await client.close()
+        try await daemon.finish()
+    }
+
     @Test func closesWithItsLastReference() async throws {
         let daemon = try ScriptedDaemon { try $0.accept().awaitClosing() }
         _ = try await CRUDClient.connect(path: daemon.path)

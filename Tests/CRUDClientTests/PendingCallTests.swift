@@ -100,6 +100,47 @@ import Testing
         #expect(try await daemon.finish() == ["a", "b", "c"])
     }
 
+    /// A call that is begun later fails, and so do those that are pending where the end is cancelled.
+    @Test(arguments: [false, true])
+    func aGracefulEndWaitsForPendingCalls(isCancelled: Bool) async throws {
+        let pending = Signal()
+        let gate = Gate()
+        let daemon = try ScriptedDaemon { listener in
+            let peer = try listener.accept()
+            let requests = try peer.requests(2)
+            pending.send()
+            try gate.pass()
+            if !isCancelled { for request in requests { try peer.reply(to: request, #"{"exists":true}"#) } }
+            try peer.awaitClosing()
+        }
+        let client = try await CRUDClient.connect(path: daemon.path, options: .init(maximumPendingCalls: 2))
+        let things = client.repository("things")
+        let calls = ["a", "b"].map { id in Task { try await things.exists(id: id) } }
+        await pending.wait()
+        let end = Task { await client.closeGracefully() }
+        // There is no room for another call, and after the beginning of the end none is admitted.
+        var code: CRUDError.Code?
+        repeat {
+            let error = await #expect(throws: CRUDError.self) {
+                try await CRUDClient.withDeadline(in: .milliseconds(5)) { try await client.ping() }
+            }
+            code = error?.code
+        } while code == .timedOut
+        #expect(code == .unavailable)
+        if isCancelled { end.cancel() } else { gate.open() }
+        for call in calls {
+            if isCancelled {
+                let error = await #expect(throws: CRUDError.self) { try await call.value }
+                #expect(error?.code == .unavailable)
+            } else {
+                #expect(try await call.value)
+            }
+        }
+        await end.value
+        gate.open()
+        try await daemon.finish()
+    }
+
     /// Calls use all connections, each of which has sessions and limits of its own.
     @Test func aClientMayHaveSeveralConnections() async throws {
         let daemon = try Daemon(Configuration(collections: "\"*\": {backend: main, changes: true}"))

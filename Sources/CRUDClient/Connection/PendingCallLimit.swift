@@ -20,6 +20,10 @@ final class PendingCallLimit: Sendable {
         var order: [Int] = []
         var first = 0
         var lastTicket = 0
+        /// Whether no more calls are admitted.
+        var isClosed = false
+        /// Those who wait until no call is pending.
+        var drains: [Int: CheckedContinuation<Void, Never>] = [:]
         /// When the earliest deadline is looked at; far in the future if there is none.
         var alarm = NIODeadline.distantFuture
     }
@@ -42,9 +46,11 @@ final class PendingCallLimit: Sendable {
 
     /// Admits a call, which ends with ``leave()``.
     ///
-    /// - Throws: `timed_out` at the deadline, `CancellationError`.
+    /// - Throws: `timed_out` at the deadline, `CancellationError`, `unavailable` after ``drain()``.
     func enter(_ method: RemoteMethod, deadline: NIODeadline) async throws {
-        if state.withLock({ $0.take() }) { return }
+        let (isClosed, isAdmitted) = state.withLock { ($0.isClosed, !$0.isClosed && $0.take()) }
+        if isClosed { throw CRUDError.closed() }
+        if isAdmitted { return }
         let ticket = state.withLock { state in
             state.lastTicket += 1
             return state.lastTicket
@@ -61,7 +67,34 @@ final class PendingCallLimit: Sendable {
 
     /// A call that was admitted has ended.
     func leave() {
-        state.withLock { $0.release() }?.continuation.resume()
+        let (waiter, drains) = state.withLock { state in
+            let waiter = state.release()
+            return (waiter, state.free == maximum ? state.takeDrains() : [])
+        }
+        waiter?.continuation.resume()
+        for drain in drains { drain.resume() }
+    }
+
+    /// Admits no more calls, and waits until all that have asked before have ended, or until the task is cancelled.
+    func drain() async {
+        let ticket = state.withLock { state in
+            state.isClosed = true
+            state.lastTicket += 1
+            return state.lastTicket
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isDone = state.withLock { state in
+                    // If the task was cancelled before, the handler has found nothing.
+                    if state.free == maximum || Task.isCancelled { return true }
+                    state.drains[ticket] = continuation
+                    return false
+                }
+                if isDone { continuation.resume() }
+            }
+        } onCancel: {
+            state.withLock { $0.drains.removeValue(forKey: ticket) }?.resume()
+        }
     }
 
     private func add(_ waiter: Waiter, _ ticket: Int) {
@@ -101,6 +134,11 @@ final class PendingCallLimit: Sendable {
 }
 
 extension PendingCallLimit.State {
+    fileprivate mutating func takeDrains() -> [CheckedContinuation<Void, Never>] {
+        defer { drains = [:] }
+        return Array(drains.values)
+    }
+
     /// Takes what one call needs; false if it has to wait.
     fileprivate mutating func take() -> Bool {
         guard free > 0 else { return false }

@@ -100,7 +100,9 @@ extension RemoteRepository {
         let texts = try operations.enumerated().map { index, operation in
             do throws(CRUDError) { return try operation.action.texts } catch { throw error.at(index) }
         }
-        let text = try await client.call(.batch) { request in
+        let isOfOne = operations.allSatisfy { $0.collection == nil || $0.collection == collection }
+        let subject = CallSubject(collection: isOfOne ? collection : nil, operationCount: operations.count)
+        let text = try await client.call(.batch, on: subject) { request in
             request.object { params in
                 params.key("operations")
                 params.array { list in

@@ -112,7 +112,9 @@ public struct RemoteRepository: RecordStore {
     func call(
         _ method: RemoteMethod, waiting: Duration = .zero, _ members: (inout JSONWriter) throws -> Void
     ) async throws -> ResultObject {
-        let text = try await client.call(method, waiting: waiting) { request in
+        let text = try await client.call(
+            method, on: CallSubject(collection: collection), waiting: waiting
+        ) { request in
             var failure: (any Error)?
             request.object { params in
                 params.member("collection", collection)

@@ -34,8 +34,8 @@ import Testing
         let server = try PostgreSQLServer()
         let relay = try Relay(to: server)
         defer { relay.end() }
-        // It looks for what can be forgotten every ten seconds.
-        let daemon = try Self.daemon(relay, isolation, changes: "{retention: 100s}")
+        // It looks for what can be forgotten every thirty seconds.
+        let daemon = try Self.daemon(relay, isolation, changes: "{retention: 300s}")
         let connection = try daemon.connect()
         #expect(try connection.create("c", "a", "1").result != nil)
         var cursor = try connection.changes("c", after: "start").cursor

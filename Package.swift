@@ -109,7 +109,8 @@ let package = Package(
             "CRUDClient",
             ["CRUDJSON", "CRUDModel", "CRUDWire", nio, nioPOSIX, clientLogging, serviceLifecycle, tracing]),
         module("CRUDInMemory", ["CRUDJSON", "CRUDModel", "CRUDQuery", "CRUDClient"]),
-        module("CRUDPluginKit", ["CRUDJSON", "CRUDModel", "CRUDPluginABI", "CLinux"]),
+        module("CRUDPluginKit", ["CRUDJSON", "CRUDModel", "CRUDPluginABI"]),
+        module("CRUDPluginThreads", ["CLinux"]),
         module("CRUDRecordLog", ["CRUDPluginKit", "CLinux"]),
         module("CRUDThreads", ["CLinux"]),
         module("CRUDEventLoop", ["CRUDThreads", "CLinux"]),
@@ -155,8 +156,8 @@ let package = Package(
 
         adapter("FileSystemPlugin", "FileSystem", ["CLinux", "CRUDPluginABI"]),
         adapter("MemoryPlugin", "Memory", ["CRUDRecordLog", "CRUDPluginABI"]),
-        adapter("PostgreSQLPlugin", "PostgreSQL", ["CLinux", "CPostgreSQL", "CRUDPluginABI"]),
-        adapter("SQLitePlugin", "SQLite", ["CSQLite", "CRUDPluginABI"]),
+        adapter("PostgreSQLPlugin", "PostgreSQL", ["CLinux", "CPostgreSQL", "CRUDPluginABI", "CRUDPluginThreads"]),
+        adapter("SQLitePlugin", "SQLite", ["CSQLite", "CRUDPluginABI", "CRUDPluginThreads"]),
         adapter("UserDefaultsPlugin", "UserDefaults", ["CLinux", "CRUDPluginABI"]),
 
         .target(

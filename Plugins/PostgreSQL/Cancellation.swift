@@ -1,6 +1,7 @@
 import CLinux
 import CPostgreSQL
 import CRUDPluginKit
+import CRUDPluginThreads
 import Glibc
 
 /// A request to the server to stop what a connection does.

@@ -1,5 +1,6 @@
 import CLinux
 import CRUDPluginKit
+import CRUDPluginThreads
 import Glibc
 import Synchronization
 

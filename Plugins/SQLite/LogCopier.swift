@@ -1,4 +1,5 @@
 import CRUDPluginKit
+import CRUDPluginThreads
 import CSQLite
 import Glibc
 import Synchronization

@@ -92,7 +92,7 @@ import Testing
         _ = try await daemon.finish()
     }
 
-    /// Who may read the file before may read it afterwards, and nobody else.
+    /// The users who may read the file before may read it afterwards, and no others.
     @Test(arguments: [0o600, 0o640, 0o666] as [mode_t]) func keepsThePermissionsOfItsFile(mode: mode_t) async throws {
         let daemon = try ScriptedDaemon { listener in
             let peer = try listener.accept()

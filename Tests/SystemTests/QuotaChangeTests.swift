@@ -78,8 +78,8 @@ import Testing
         try admin.awaitMetric(Self.sample, 51)
     }
 
-    /// With the catalog the owners are lost: what users had is nobody's then. It counts for no user, has no quota, and
-    /// a user whose write finds it before the daemon has does not become its owner.
+    /// With the catalog the owners are lost: what users had belongs to no user then. It counts for no user, has no
+    /// quota, and a user whose write finds it before the daemon has does not become its owner.
     @Test(arguments: [false, true])
     func afterTheLossOfTheCatalogNobodyOwnsWhatIsFound(isFoundByAWrite: Bool) throws {
         let first = try Daemon(Self.configuration("{collections: 2, records: 10}"))
@@ -108,7 +108,7 @@ import Testing
         #expect(Self.isRefused(try owner.create("g", "0", "1"), "collections"))
         try admin.awaitMetric(Self.sample, 2)
         #expect(try admin.metrics()[#"crudd_user_collections{uid="65534"}"#] == 2)
-        // The drop of what nobody owns makes no room; then it is the user's who creates it.
+        // The drop of what no user owns makes no room; then it is the user's who creates it.
         for name in ["c", "e"] {
             #expect(try admin.call("collection.drop", #"{"collection":"\#(name)"}"#).result != nil)
             let reply = try owner.create("c", "0", "1")

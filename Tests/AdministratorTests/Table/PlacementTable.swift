@@ -68,7 +68,7 @@ final class PlacementTable {
         try start()
     }
 
-    /// Has a backend be down from the next start on: nobody can lock its database.
+    /// Has a backend be down from the next start on: no process can lock its database.
     private func setDown(_ place: CollectionPlace) throws {
         let lock = lock(of: place.backend)
         Files.remove(lock)

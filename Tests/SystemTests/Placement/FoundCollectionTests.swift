@@ -171,8 +171,8 @@ import Testing
         #expect(try daemon.stop() == .exited(0))
     }
 
-    /// A state directory that is full while it is to be noted what a storage has: no client can write to what is not known
-    /// yet, nothing is orphaned, and all is known once there is room.
+    /// A state directory that is full while it is to be noted what a storage has: no client can write to what is not
+    /// known yet, nothing is orphaned, and all is known once there is room.
     @Test func areFoundOnceThereIsRoom() throws {
         let installation = try Self.installation()
         let disk = try FaultyDisk()

@@ -145,7 +145,7 @@ final class Root: Sendable {
 
     /// Where the files of a collection are made before they get their names: where the root is setgid, in the root, so
     /// that the kernel gives them its group. The collection's directory has that group too, and is not setgid: giving a
-    /// directory its mode takes that away where the process is not a member of the group, and systemd's RestrictSUIDSGID=
+    /// directory its mode takes that away where the daemon is no member of the group, and systemd's RestrictSUIDSGID=
     /// does not let a service give it back.
     func workplace(for collection: Directory) -> Directory {
         guard let deviceOfGroup else { return collection }

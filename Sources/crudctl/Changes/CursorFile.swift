@@ -88,7 +88,7 @@ struct CursorFile {
         }
     }
 
-    /// Writes a cursor to a new file and returns its name, which no other process can have known. It has the permissions of the
+    /// Writes a cursor to a new file and returns its name, which no other process knows. It has the permissions of the
     /// file that it takes the place of.
     private func write(_ cursor: String) throws -> String {
         let new = "\(name).\(String(UInt64.random(in: .min ... .max), radix: 36))"

@@ -30,6 +30,19 @@ package final class Tmux {
 
     package func press(_ key: String) throws { try tmux(["send-keys", key]) }
 
+    /// Presses Tab, and again as long as nothing comes: what completes gives up when the daemon's names take seconds.
+    package func complete(_ what: String, _ isExpected: ([String]) -> Bool) throws {
+        let deadline = Deadline()
+        while true {
+            try press("Tab")
+            let isLate = Deadline(.seconds(10))
+            while !isLate.hasPassed, !deadline.hasPassed {
+                if isExpected(try lines) { return }
+            }
+            guard !deadline.hasPassed else { throw Failure("\(what): \(try lines.joined(separator: "\n"))") }
+        }
+    }
+
     package func resize(width: Int, height: Int) throws {
         try tmux(["resize-window", "-x", "\(width)", "-y", "\(height)"])
     }

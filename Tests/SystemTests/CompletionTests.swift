@@ -33,13 +33,11 @@ import Testing
         try terminal.enter("clear; echo 'set'  'up'")
         try terminal.wait(for: "the shell") { $0.contains("set up") }
         try terminal.press("crudctl read --raw compl")
-        try terminal.press("Tab")
-        try terminal.wait(for: "the name") { $0.contains { $0.contains("crudctl read --raw completed") } }
+        try terminal.complete("the name") { $0.contains { $0.contains("crudctl read --raw completed") } }
         // The shell has completed the word: what follows is the next one.
         try terminal.enter("a")
         try terminal.wait(for: "the record") { $0.contains(#""completed""#) }
         try terminal.press("crudctl backup ma")
-        try terminal.press("Tab")
-        try terminal.wait(for: "the backend") { $0.contains { $0.contains("crudctl backup main") } }
+        try terminal.complete("the backend") { $0.contains { $0.contains("crudctl backup main") } }
     }
 }

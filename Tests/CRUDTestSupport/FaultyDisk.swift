@@ -35,6 +35,11 @@ package final class FaultyDisk: Sendable {
         try set("\(isAfter ? "kill-after" : "kill") \(number) \(files)")
     }
 
+    /// Has one call that writes or syncs one of these files fail with EIO.
+    ///
+    /// - Parameter number: of the call, from 1.
+    package func fail(call number: Int, of files: String) throws { try set("fail \(number) \(files)") }
+
     package func heal() throws {
         try set("")
     }

@@ -10,7 +10,7 @@
 // lost, each descriptor that is open on the file is told so by its next sync, and every other sync succeeds. `stall`
 // lets no sync return as long as it lasts, and `hang` no statvfs of the path. `trace` only logs what is synced. `kill`
 // kills the process before the call number ERRNO, from 1, that writes, syncs or renames such a file, and `kill-after`
-// after it.
+// after it. `fail` has the call number ERRNO, from 1, that writes or syncs such a file fail with EIO, and no other one.
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -76,14 +76,20 @@ static void report(const char *operation, const char *path) {
     REAL(close)(file);
 }
 
+static int fail_count;
+
 /// Whether a call on a descriptor is to fail, with errno.
 static int fails(const char *operation, int descriptor) {
     int code = errno;
     char path[4096];
     fault fault = current();
-    int does = strcmp(fault.operation, operation) == 0 && concerns(&fault, descriptor, path);
+    int is_one = strcmp(fault.operation, "fail") == 0;
+    if (!is_one) fail_count = 0;
+    int is_counted = is_one && (strcmp(operation, "write") == 0 || strcmp(operation, "sync") == 0);
+    int does = (is_counted || strcmp(fault.operation, operation) == 0) && concerns(&fault, descriptor, path);
+    if (does && is_one) does = __atomic_add_fetch(&fail_count, 1, __ATOMIC_SEQ_CST) == fault.error;
     if (does) report(operation, path);
-    errno = does ? fault.error : code;
+    errno = !does ? code : is_one ? EIO : fault.error;
     return does;
 }
 

@@ -15,7 +15,7 @@ import Testing
             BuildProducts.path(of: "crudd-plugin-check"),
             [plugin, "--options", "{connection: '\(relay.connection)', \(members)}"]
                 + (options.contains("child") ? ["--in-child"] : []),
-            until: Deadline(.seconds(120)))
+            until: Deadline(.seconds(600)))
         let failures = outcome.output.split(separator: "\n").filter { !$0.hasPrefix("ok ") && !$0.hasPrefix("- ") }
         #expect(outcome.status == .exited(0), "\(failures.joined(separator: "\n"))\n\(outcome.errors)")
         for format in ["json", "xml", "plist"] {

@@ -81,13 +81,13 @@ import Testing
     }
 
     @Test func whatDoesNotFinishIsNotExchanged() throws {
-        let daemon = try Daemon(on: Self.installation("{gated: 1}", limits: "request_timeout: 60s"))
+        let daemon = try Daemon(on: Self.installation("{gated: 1}", limits: "request_timeout: 110s"))
         let connection = try daemon.connect()
         // Its gate is never opened.
         let writer = try daemon.connect()
         try writer.sendFrame(Connection.request("record.create", Connection.params("slow", "a", item: "1"), id: "1"))
         #expect(try writer.call("daemon.ping").result != nil)
-        try daemon.installation.configure(Self.configuration("{}", limits: "request_timeout: 60s"))
+        try daemon.installation.configure(Self.configuration("{}", limits: "request_timeout: 110s"))
         let error = try connection.reloadInVain()
         #expect(error.name == "unavailable")
         #expect(try connection.create("c", "a", "1").result != nil)

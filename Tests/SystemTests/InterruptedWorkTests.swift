@@ -47,7 +47,7 @@ import Testing
 
     /// Waits until the backend is not asked for more. Work in progress does a slice between any two reads.
     private func awaitRest(_ connection: Connection) throws {
-        let deadline = Deadline(.seconds(10))
+        let deadline = Deadline()
         var last = try asked(connection)
         var repetitions = 0
         while repetitions < 20 {

@@ -44,7 +44,7 @@ extension PlacementTable {
     /// after the reply to what has begun them.
     func check(_ name: String, _ text: String) throws {
         let placement = placements[name] ?? Placement.none
-        let deadline = Deadline(.seconds(30))
+        let deadline = Deadline()
         while true {
             let recorded = try recorded(name)
             // A record is in the file a moment before it is in force.

@@ -53,7 +53,9 @@ final class PlacementTable {
         }
         return Configuration(
             backends: backends.joined(separator: "\n"),
-            collections: (rules + ["\(unused): {backend: p}"]).joined(separator: "\n"))
+            collections: (rules + ["\(unused): {backend: p}"]).joined(separator: "\n"),
+            // No event takes so long, on no machine.
+            limits: "request_timeout: 110s")
     }
 
     // MARK: The daemon

@@ -23,7 +23,7 @@ import Testing
     func endTheChild(act: String, words: String) throws {
         for isWrite in [true, false] {
             let test = try TestChild(
-                .unruly, callTimeout: .milliseconds(act == "hang" || act == "half" ? 500 : 30_000))
+                .unruly, callTimeout: .milliseconds(act == "hang" || act == "half" ? 5000 : 30_000))
             let clients = try test.open()
             let failure = try #require(throws: PluginFailure.self) {
                 if isWrite {

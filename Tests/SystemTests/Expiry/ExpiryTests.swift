@@ -31,11 +31,11 @@ import Testing
         let connection = try Self.connect()
         let collection = cell.collection + " ttl"
         let before = Self.now()
-        let created = try connection.call("record.create", Self.params(collection, "a", "{}", #""ttl":100.5"#))
+        let created = try connection.call("record.create", Self.params(collection, "a", "{}", #""ttl":1000.5"#))
         try #require(created.result != nil, "\(created)")
         let after = Self.now()
         let expiry = try #require(try Self.expiry(connection, collection, "a"))
-        #expect(expiry >= before + 100_500 && expiry <= after + 100_500)
+        #expect(expiry >= before + 1000_500 && expiry <= after + 1000_500)
         // As another connection sees it, and a query.
         let other = try Self.connect()
         #expect(try Self.expiry(other, collection, "a") == expiry)
@@ -48,20 +48,20 @@ import Testing
         }
         #expect(try patch("").result != nil)
         #expect(try Self.expiry(other, collection, "a") == expiry)
-        #expect(try patch(#","ttl":1000"#).result != nil)
+        #expect(try patch(#","ttl":5000"#).result != nil)
         #expect(try Self.expiry(other, collection, "a") ?? 0 > expiry)
         #expect(try patch(#","ttl":null"#).result != nil)
         #expect(try other.read(collection, "a").result?["expiresAt"] == nil)
         // An update and an upsert without it remove it.
         for method in ["record.update", "record.upsert"] {
-            #expect(try connection.call(method, Self.params(collection, "a", "{}", #""ttl":50"#)).result != nil)
+            #expect(try connection.call(method, Self.params(collection, "a", "{}", #""ttl":500"#)).result != nil)
             #expect(try Self.expiry(other, collection, "a") != nil)
             #expect(try connection.call(method, Connection.params(collection, "a", item: "{}")).result != nil)
             #expect(try Self.expiry(other, collection, "a") == nil)
         }
         // A long item, which is encoded on another thread.
         let long = #"{"text":""# + String(repeating: "x", count: 100_000) + #""}"#
-        #expect(try connection.call("record.upsert", Self.params(collection, "a", long, #""ttl":70"#)).result != nil)
+        #expect(try connection.call("record.upsert", Self.params(collection, "a", long, #""ttl":700"#)).result != nil)
         #expect(try Self.expiry(other, collection, "a") != nil)
         #expect(try connection.upsert(collection, "a", long).result != nil)
         #expect(try Self.expiry(other, collection, "a") == nil)
@@ -78,7 +78,7 @@ import Testing
         let item = #"{"n":1,"text":"\#(String(repeating: "x", count: 70_000))"}"#
         let created = try #require(try connection.create(collection, "a", item).result?["revision"]?.string)
         let stored = try other.read(collection, "a").result?["item"]?.text
-        let touched = try touch("a", #""ttl":100,"ifRevision":"\#(created)""#)
+        let touched = try touch("a", #""ttl":1000,"ifRevision":"\#(created)""#)
         let revision = try #require(touched.result?["revision"]?.string, "\(touched)")
         #expect(touched.result?.text == #"{"revision":"\#(revision)"}"#)
         #expect(revision != created)

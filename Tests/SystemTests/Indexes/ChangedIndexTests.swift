@@ -34,7 +34,7 @@ import Testing
 
         try daemon.installation.configure(configuration("cluster", "m"))
         #expect(try connection.reload() == ["collection c: indexes changed"])
-        let deadline = Deadline(.seconds(20))
+        let deadline = Deadline()
         while try Self.found(connection, "m", 7).index != "m" { try #require(!deadline.hasPassed) }
         // While the move tries again, and writes come.
         let end = Deadline(.seconds(2))

@@ -2,28 +2,37 @@ import CRUDTestSupport
 import Testing
 
 /// The daemon is killed at each call that writes where collections are, or at some by which records are copied and
-/// removed, while an administrator changes that. Whatever call it is, the next start is not refused, every acknowledged
-/// record is served from one place, and nothing that was dropped comes back.
-@Suite struct PlacementKillTests {
+/// removed, while an administrator changes that; or one of the latter fails. Whatever call it is, the next start is not
+/// refused, every acknowledged record is served from one place, and nothing that was dropped comes back.
+@Suite struct PlacementCallTests {
     /// How a session of an administrator goes on after three collections have got records.
     enum Change: String, CaseIterable, Sendable {
         case move, cancel, dropInMove, dropOriginals
     }
 
+    enum Fault: String, Sendable {
+        case killBefore, killAfter, failure
+    }
+
     struct Case: Sendable, CustomTestStringConvertible {
         let change: Change
-        let isAfter: Bool
+        let fault: Fault
         /// At calls on which files, and at which of them.
         var files = "collections.jsonl"
         static let databases = ".sqlite"
         var calls = Array(1...12)
-        var testDescription: String { "\(change.rawValue), \(isAfter ? "after" : "before") each call on \(files)" }
+        var testDescription: String { "\(change.rawValue), \(fault.rawValue), calls on \(files)" }
     }
 
     static let cases = Change.allCases.flatMap { change in
-        [false, true].map { Case(change: change, isAfter: $0) }
-            // SQLite's writes are not counted, its syncs are.
-            + [Case(change: change, isAfter: false, files: Case.databases, calls: [1, 2, 3, 4, 6, 9, 13])]
+        [Fault.killBefore, .killAfter].map { Case(change: change, fault: $0) }
+            + [
+                // SQLite's writes are not counted, its syncs are.
+                Case(change: change, fault: .killBefore, files: Case.databases, calls: [1, 2, 3, 4, 6, 9, 13]),
+                Case(
+                    change: change, fault: .failure, files: Case.databases,
+                    calls: [1, 2, 3, 4, 5, 6, 8, 10, 13, 17, 22, 28, 36, 46]),
+            ]
     }
 
     private static func configuration(_ backend: String) -> Configuration {
@@ -35,11 +44,11 @@ import Testing
     }
 
     @Test(arguments: cases)
-    func killed(at fault: Case) throws {
+    func nothingIsLost(at fault: Case) throws {
         for number in fault.calls {
-            let wasKilled = try session(fault, number)
+            let hasHappened = try session(fault, number)
             // How many there are on databases differs from run to run.
-            if !wasKilled, fault.files != Case.databases { break }
+            if !hasHappened, fault.files != Case.databases { break }
         }
     }
 
@@ -53,13 +62,23 @@ import Testing
             for id in 0..<20 { #expect(try connection.create(name, "\(id)", "\(id)").result != nil) }
         }
         var isDropped = false
-        try disk.kill(atCall: number, of: fault.files, isAfter: fault.isAfter)
+        switch fault.fault {
+        case .killBefore, .killAfter:
+            try disk.kill(atCall: number, of: fault.files, isAfter: fault.fault == .killAfter)
+        case .failure: try disk.fail(call: number, of: fault.files)
+        }
         do {
             try change(fault.change, installation, connection, &isDropped)
         } catch is Failure {
-            // The connection is lost.
+            // The connection is lost, or the reload was refused.
         }
-        let wasKilled = !disk.log.isEmpty
+        let hasHappened = !disk.log.isEmpty
+        if fault.fault == .failure {
+            // What has failed is tried again.
+            try connection.awaitMoves()
+            try connection.awaitRemovals()
+            for id in 0..<20 { #expect(try connection.item("b", "\(id)") == "\(id)", "\(fault) \(number)") }
+        }
         try disk.heal()
         try daemon.kill()
 
@@ -83,7 +102,7 @@ import Testing
             #expect(try connection.describe("a")["count"]?.integer == count)
         }
         #expect(try daemon.stop() == .exited(0))
-        return wasKilled
+        return hasHappened
     }
 
     private func change(

@@ -81,6 +81,24 @@ final class Changes {
         return new
     }
 
+    /// A collection continues the history of another one.
+    ///
+    /// - Returns: what the log knows of it from then on.
+    func take(_ collection: MemoryCollection, _ records: RecordSet, _ lastSequence: UInt64) -> Record {
+        let new = CollectionState(collection, records).record(number: collection.number)
+        store(new, replacing: collection.description)
+        self.lastSequence = max(self.lastSequence, lastSequence)
+        return new
+    }
+
+    /// A removal is to be remembered that took place elsewhere.
+    func remember(_ removal: Record) {
+        frame.append(removal)
+        effects.append(.added(removal))
+        grows = true
+        lastSequence = max(lastSequence, removal.sequence)
+    }
+
     /// A collection was dropped.
     func drop(_ collection: MemoryCollection) {
         frame.append(

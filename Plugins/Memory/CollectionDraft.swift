@@ -98,7 +98,7 @@ struct CollectionDraft {
 
     /// Removes a record. What is remembered of it is smaller than it.
     private mutating func remove(_ record: Record, sequence: UInt64, at now: Int64, usedBytes: inout Int) {
-        let removal = keepsSequences ? Record(removalOf: record, sequence: sequence, at: now) : nil
+        let removal = keepsSequences && sequence != 0 ? Record(removalOf: record, sequence: sequence, at: now) : nil
         usedBytes += (removal?.size ?? 0) - record.size
         operations.append(.remove(record, rememberedBy: removal))
         changes?.remove(record, sequence: sequence, rememberedBy: removal)

@@ -6,7 +6,7 @@ final class MemoryBackend: StorageBackend {
     static let name = "memory"
     static let version = "1.0.0"
     static let capabilities: Capabilities = [
-        .readsConcurrently, .readsFast, .transactions, .durable, .indexes, .sequences, .expiry,
+        .readsConcurrently, .readsFast, .transactions, .durable, .indexes, .sequences, .expiry, .takesHistory,
     ]
     static let storageOption: MemoryOptions.Key? = .log
     static let backupAdvice: String? = "use crudctl dump, or stop the daemon and copy the directory of its log"
@@ -192,6 +192,25 @@ final class MemoryBackend: StorageBackend {
         usedBytes += records.size - old.size
         collection.publish(records)
         return history
+    }
+
+    func takeHistory(_ history: borrowing TakenHistory<MemoryCollection>) throws(StorageFailure) {
+        let collection = history.collection
+        let old = collection.snapshot
+        var records = old
+        guard let removals = records.takeHistory(history, number: collection.number) else {
+            throw StorageFailure(.unsupported, "the collection was not opened with sequence numbers")
+        }
+        guard usedBytes + records.size - old.size <= maximumBytes else {
+            throw StorageFailure(.noSpace, "max_bytes, \(maximumBytes), would be exceeded")
+        }
+        changes?.reset()
+        let description = changes?.take(collection, records, history.lastSequence)
+        for removal in removals { changes?.remember(removal) }
+        try commit(changes)
+        collection.description = description
+        usedBytes += records.size - old.size
+        collection.publish(records)
     }
 }
 

@@ -3,12 +3,14 @@ import Glibc
 extension Record {
     /// What remembers that a record was removed.
     init(removalOf record: Record, sequence: UInt64, at now: Int64) {
+        self = record.withPosition { Record(removalOf: $0, in: record.collection, sequence: sequence, at: now) }
+    }
+
+    /// What remembers that the record with that id was removed.
+    init(removalOf id: UnsafeRawBufferPointer, in collection: UInt32, sequence: UInt64, at now: Int64) {
         let none = UnsafeRawBufferPointer(start: nil, count: 0)
-        self = record.withPosition { id in
-            Record(
-                .removal, in: record.collection, id: id, item: none, revision: none, expiresAt: now,
-                sequence: sequence, keys: [])
-        }
+        self.init(
+            .removal, in: collection, id: id, item: none, revision: none, expiresAt: now, sequence: sequence, keys: [])
     }
 }
 

@@ -107,4 +107,21 @@ struct RecordSet: Sendable {
         let history = History(identity: order.identity, forgotten: order.forgotten, trimmed: trimmed.count)
         return (history, trimmed)
     }
+
+    /// Continues the history of another collection.
+    ///
+    /// - Returns: the removals that were not remembered before; nil: there is no order by sequence.
+    mutating func takeHistory(
+        _ history: borrowing TakenHistory<MemoryCollection>, number: UInt32
+    ) -> [Record]? {
+        guard bySequence != nil else { return nil }
+        bySequence?.take(identity: history.identity, forgotten: history.forgotten)
+        var removals: [Record] = []
+        for position in 0..<history.removalCount {
+            let (id, sequence) = history.removal(position)
+            let removal = Record(removalOf: id, in: number, sequence: sequence, at: history.now)
+            if bySequence?.remember(removal) == true { removals.append(removal) }
+        }
+        return removals
+    }
 }

@@ -8,7 +8,7 @@ struct SequenceOrder: Sendable {
     private(set) var unnumbered = OrderedTree<Record>()
     /// What was removed, once more, to be forgotten.
     private var removals = OrderedTree<SequencedRecord>()
-    let identity: UInt64
+    private(set) var identity: UInt64
     /// The highest number of a removal that was forgotten.
     private(set) var forgotten: UInt64 = 0
     /// What the removals count towards `max_bytes`.
@@ -65,10 +65,21 @@ struct SequenceOrder: Sendable {
         }
     }
 
-    mutating func remember(_ removal: Record) {
-        entries.insert(SequencedRecord(removal: removal))
-        removals.insert(SequencedRecord(removal: removal))
+    /// Continues another history.
+    mutating func take(identity: UInt64, forgotten: UInt64) {
+        self.identity = identity
+        self.forgotten = forgotten
+    }
+
+    /// - Returns: false for a removal that is remembered already.
+    @discardableResult
+    mutating func remember(_ removal: Record) -> Bool {
+        let entry = SequencedRecord(removal: removal)
+        if entry.withPosition({ removals.element(at: $0) }) != nil { return false }
+        entries.insert(entry)
+        removals.insert(entry)
         size += removal.size
+        return true
     }
 
     /// Forgets the first removals, if they were made before a moment.

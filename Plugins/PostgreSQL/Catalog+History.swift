@@ -91,6 +91,36 @@ extension Catalog {
         return trimmed.affectedRows
     }
 
+    // MARK: Histories of other collections
+
+    /// How many removals one statement stores.
+    private static let removalsAtOnce = 500
+
+    /// Continues the history of another collection, to be called in a transaction.
+    func takeHistory(
+        of collection: Int64, _ identity: UInt64, forgotten: UInt64, _ removals: [(id: [UInt8], sequence: UInt64)],
+        at now: Int64
+    ) throws(StorageFailure) {
+        let what = "take over the changes of collection \(collection)"
+        for first in stride(from: 0, to: removals.count, by: Self.removalsAtOnce) {
+            let part = removals[first..<min(first + Self.removalsAtOnce, removals.count)]
+            var parameters = Parameters()
+            for removal in part { parameters.add(copying: removal.id) }
+            // Sharded servers take no array here.
+            let rows = part.enumerated().map { "(\($1.sequence), $\($0 + 1), \(now))" }
+            try connection.query(
+                """
+                INSERT INTO \(schema.table(removalTable(collection))) (sequence, id, removed_at)
+                VALUES \(rows.joined(separator: ", ")) ON CONFLICT DO NOTHING
+                """, parameters, part.map { _ in .text }, wait
+            ).check(what)
+        }
+        try query(
+            """
+            UPDATE \(histories) SET identity = \(identity), forgotten = \(forgotten) WHERE collection = \(collection)
+            """, [], what)
+    }
+
     private func old(_ collection: Int64, before: Int64, limit: Int) -> String {
         """
         SELECT sequence FROM (

@@ -6,7 +6,7 @@ final class PostgreSQLBackend: StorageBackend {
     static let name = "postgresql"
     static let version = "1.0.0"
     static let capabilities: Capabilities = [
-        .readsConcurrently, .transactions, .durable, .indexes, .sequences, .expiry,
+        .readsConcurrently, .transactions, .durable, .indexes, .sequences, .expiry, .takesHistory,
     ]
     static let backupAdvice: String? = "use pg_dump, or a base backup of the server"
 
@@ -64,7 +64,7 @@ final class PostgreSQLBackend: StorageBackend {
 
     /// A daemon that shares a schema does not learn of the others' changes.
     static func capabilities(with options: PostgreSQLOptions) -> Capabilities {
-        options.isShared ? capabilities.subtracting(.sequences) : capabilities
+        options.isShared ? capabilities.subtracting([.sequences, .takesHistory]) : capabilities
     }
 
     var preferredReaders: Int { options.readers }
@@ -278,10 +278,7 @@ final class PostgreSQLBackend: StorageBackend {
 
     func trimHistory(_ request: borrowing TrimRequest<PostgreSQLCollection>) throws(StorageFailure) -> History {
         let (number, before, limit) = (request.collection.number, request.before, request.limit)
-        guard request.collection.layout.keepsSequences else {
-            throw StorageFailure(
-                .unsupported, "table \(request.collection.tableName) was not opened to keep sequence numbers")
-        }
+        try requireHistory(of: request.collection)
         let wait = Wait(request.call, availability, isInterruptible: false)
         return try writer.use { (connection) throws(StorageFailure) in
             let catalog = Catalog(schema: schema, connection: connection, wait: wait)
@@ -295,6 +292,31 @@ final class PostgreSQLBackend: StorageBackend {
             var after = try catalog.history(of: number, before: before, limit: 0).history
             after.trimmed = trimmed
             return after
+        }
+    }
+
+    func takeHistory(_ history: borrowing TakenHistory<PostgreSQLCollection>) throws(StorageFailure) {
+        let collection = history.collection
+        try requireHistory(of: collection)
+        try writer.reserve(through: history.lastSequence, history.call)
+        let removals = (0..<history.removalCount).map { position in
+            let removal = history.removal(position)
+            return (id: Array(removal.id), sequence: removal.sequence)
+        }
+        let (identity, forgotten, now) = (history.identity, history.forgotten, history.now)
+        let wait = Wait(history.call, availability, isInterruptible: false)
+        try writer.use { (connection) throws(StorageFailure) in
+            let catalog = Catalog(schema: schema, connection: connection, wait: wait)
+            try writer.transaction(connection, wait) { () throws(StorageFailure) in
+                try catalog.takeHistory(of: collection.number, identity, forgotten: forgotten, removals, at: now)
+            }
+        }
+    }
+
+    private func requireHistory(of collection: PostgreSQLCollection) throws(StorageFailure) {
+        guard collection.layout.keepsSequences else {
+            throw StorageFailure(
+                .unsupported, "table \(collection.tableName) was not opened to keep sequence numbers")
         }
     }
 

@@ -17,9 +17,7 @@ extension Writer {
         }
         guard let next, next <= request.now, request.limit > 0 else { return next }
         let (last, overflows) = request.firstSequence.addingReportingOverflow(UInt64(request.limit - 1))
-        if overflows || last > lease.ceiling {
-            try reserve(SequenceBlock.last(of: overflows ? .max : last), request.call)
-        }
+        try reserve(through: overflows ? .max : last, request.call)
         var retries = ConflictRetries(until: request.call.deadline)
         while true {
             var removed: [[UInt8]] = []

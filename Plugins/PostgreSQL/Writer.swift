@@ -170,13 +170,15 @@ final class Writer {
             highest = max(highest, mutation.sequence)
             if mutation.expiresAt != 0 { mutation.collection.mayExpire.store(true, ordering: .relaxed) }
         }
-        if highest > lease.ceiling { try reserve(SequenceBlock.last(of: highest), batch.call) }
+        try reserve(through: highest, batch.call)
         if hold != nil, try writeHeld(batch) { return }
         if let error = try write(batch, 0..<batch.count) { throw error.failure("write") }
     }
 
-    /// Notes durably that sequence numbers up to `ceiling` may be used.
-    func reserve(_ ceiling: UInt64, _ call: CallContext) throws(StorageFailure) {
+    /// Notes durably that sequence numbers up to `highest`, and some that follow, may be used.
+    func reserve(through highest: UInt64, _ call: CallContext) throws(StorageFailure) {
+        if highest <= lease.ceiling { return }
+        let ceiling = SequenceBlock.last(of: highest)
         let wait = Wait(call, availability, isInterruptible: false)
         let isHeld = try use { (connection) throws(StorageFailure) in
             try connection.limitLocks(milliseconds: 0)

@@ -6,7 +6,7 @@ final class SQLiteBackend: StorageBackend {
     static let name = "sqlite"
     static let version = "2.0.0"
     static let capabilities: Capabilities = [
-        .readsConcurrently, .readsFast, .transactions, .durable, .indexes, .sequences, .expiry,
+        .readsConcurrently, .readsFast, .transactions, .durable, .indexes, .sequences, .expiry, .takesHistory,
     ]
     static let storageOption: SQLiteOptions.Key? = .path
     static let makesBackups = true
@@ -190,6 +190,10 @@ final class SQLiteBackend: StorageBackend {
 
     func trimHistory(_ request: borrowing TrimRequest<SQLiteCollection>) throws(StorageFailure) -> History {
         try writer.trimHistory(request)
+    }
+
+    func takeHistory(_ history: borrowing TakenHistory<SQLiteCollection>) throws(StorageFailure) {
+        try writer.take(history)
     }
 
     func beginBackup(to path: String, _ call: CallContext) throws(StorageFailure) -> any StorageBackup {

@@ -23,7 +23,7 @@ extension Writer {
         let next = try nextExpiry(in: collection)
         guard let next, next <= request.now, request.limit > 0 else { return next }
         var removed: [[UInt8]] = []
-        let left = try remove { (ceiling) throws(StorageFailure) in
+        let left = try transaction(.frees) { (ceiling: inout UInt64) throws(StorageFailure) in
             removed = []
             for row in try expired(in: collection, request) where try remove(row.number, from: collection) {
                 let sequence = request.firstSequence + UInt64(removed.count)
@@ -72,10 +72,7 @@ extension Writer {
 
     func trimHistory(_ request: borrowing TrimRequest<SQLiteCollection>) throws(StorageFailure) -> History {
         let number = request.collection.number
-        guard request.collection.layout.keepsSequences else {
-            throw StorageFailure(
-                .unsupported, "table \(request.collection.tableName) was not opened to keep sequence numbers")
-        }
+        try requireHistory(of: request.collection)
         let old = """
             SELECT sequence FROM (
                 SELECT sequence, removed_at FROM \(removalTable(number)) ORDER BY sequence LIMIT \(request.limit)
@@ -101,5 +98,30 @@ extension Writer {
             throw StorageFailure(.corrupt, "crudd_history lacks the row of table \(request.collection.tableName)")
         }
         return history
+    }
+
+    /// Has a collection continue the history of another one.
+    func take(_ history: borrowing TakenHistory<SQLiteCollection>) throws(StorageFailure) {
+        let collection = history.collection
+        try requireHistory(of: collection)
+        try transaction(.grows) { (ceiling: inout UInt64) throws(StorageFailure) in
+            for position in 0..<history.removalCount {
+                let removal = history.removal(position)
+                try remember(removal.id, of: collection, sequence: removal.sequence, now: history.now)
+            }
+            try connection.execute(
+                """
+                UPDATE crudd_history SET identity = \(history.identity), forgotten = \(history.forgotten)
+                WHERE collection = \(collection.number)
+                """)
+            ceiling = max(ceiling, history.lastSequence)
+        }
+    }
+
+    private func requireHistory(of collection: SQLiteCollection) throws(StorageFailure) {
+        guard collection.layout.keepsSequences else {
+            throw StorageFailure(
+                .unsupported, "table \(collection.tableName) was not opened to keep sequence numbers")
+        }
     }
 }

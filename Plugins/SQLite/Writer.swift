@@ -138,11 +138,13 @@ final class Writer {
         }
     }
 
-    /// Runs `body`, which removes records, in a transaction, which is undone if it throws and may be repeated.
+    /// Runs `body`, which uses sequence numbers, in a transaction, which is undone if it throws and may be repeated.
     ///
     /// - Parameter body: it raises the number that it is given to the highest sequence number that it has used.
-    func remove<Result>(_ body: (inout UInt64) throws(StorageFailure) -> Result) throws(StorageFailure) -> Result {
-        try withRoom(.frees) { () throws(StorageFailure) in
+    func transaction<Result>(
+        _ purpose: Purpose, numbering body: (inout UInt64) throws(StorageFailure) -> Result
+    ) throws(StorageFailure) -> Result {
+        try withRoom(purpose) { () throws(StorageFailure) in
             var ceiling = sequenceCeiling
             let result = try transaction { () throws(StorageFailure) in
                 var highest = sequenceCeiling

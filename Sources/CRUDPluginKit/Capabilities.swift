@@ -24,6 +24,9 @@ public struct Capabilities: OptionSet, Sendable {
     public static let sequences = Capabilities(rawValue: UInt64(CRUDD_HAS_SEQUENCES))
     /// The time at which a record expires is stored, and ``StorageBackend/removeExpired(_:)`` is supported.
     public static let expiry = Capabilities(rawValue: UInt64(CRUDD_HAS_EXPIRY))
+    /// ``StorageBackend/takeHistory(_:)`` is supported: a collection that is moved here continues its history. Needs
+    /// ``sequences``.
+    public static let takesHistory = Capabilities(rawValue: UInt64(CRUDD_TAKES_HISTORY))
 }
 
 extension Capabilities {

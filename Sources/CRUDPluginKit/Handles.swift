@@ -135,6 +135,11 @@ extension StorageBackend {
         try Self.capabilities.require(.sequences, for: "sequence numbers")
         return try trimHistory(TrimRequest(request, call))
     }
+
+    func takeHistory(_ request: crudd_taken_history, _ call: CallContext) throws(StorageFailure) {
+        try Self.capabilities.require(.takesHistory, for: "histories of other collections")
+        try takeHistory(TakenHistory(request, call))
+    }
 }
 
 extension StorageReader {

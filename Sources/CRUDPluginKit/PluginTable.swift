@@ -89,6 +89,11 @@ extension crudd_plugin {
                 try backend.trimHistory(fullStruct(request!), CallContext(call!)).report(to: &history!.pointee)
             }
         }
+        take_history = { backend, call, request, failure in
+            status(failure) { () throws(StorageFailure) in
+                try BackendHandle.of(backend).backend.takeHistory(fullStruct(request!), CallContext(call!))
+            }
+        }
         idle = { backend, call in BackendHandle.of(backend).backend.idle(CallContext(call!)) }
     }
 

@@ -100,6 +100,12 @@ public protocol StorageBackend: AnyObject {
     /// ``Capabilities/sequences``.
     func trimHistory(_ request: borrowing TrimRequest<Collection>) throws(StorageFailure) -> History
 
+    /// Has a collection that keeps sequence numbers continue the history of another one, in one transaction. With
+    /// ``Capabilities/takesHistory``.
+    ///
+    /// - Throws: ``StorageFailure`` if nothing was changed (`outcomeUnknown`: if it may have been).
+    func takeHistory(_ history: borrowing TakenHistory<Collection>) throws(StorageFailure)
+
     /// Whether ``beginBackup(to:_:)`` makes copies. By default false.
     static var makesBackups: Bool { get }
 
@@ -140,6 +146,10 @@ extension StorageBackend {
 
     public func trimHistory(_ request: borrowing TrimRequest<Collection>) throws(StorageFailure) -> History {
         throw StorageFailure(.unsupported, "this plugin does not remember what was removed")
+    }
+
+    public func takeHistory(_ history: borrowing TakenHistory<Collection>) throws(StorageFailure) {
+        throw StorageFailure(.unsupported, "this plugin does not continue the histories of other collections")
     }
 }
 

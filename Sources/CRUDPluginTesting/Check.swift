@@ -71,6 +71,7 @@ package struct Check: Sendable {
         Check(.records, "removals", needs: CRUDD_HAS_SEQUENCES, RemovalChecks.removals),
         Check(.records, "trimming removals", needs: CRUDD_HAS_SEQUENCES, RemovalChecks.trimming),
         Check(.records, "history of a collection", needs: CRUDD_HAS_SEQUENCES, RemovalChecks.history),
+        Check(.records, "history of another collection", needs: CRUDD_TAKES_HISTORY, RemovalChecks.taking),
         Check(.records, "expiry", needs: CRUDD_HAS_EXPIRY, ExpiryChecks.expiry),
         Check(.records, "removing what has expired", needs: CRUDD_HAS_EXPIRY, ExpiredChecks.removal),
         Check(.records, "reopening after expiry", needs: CRUDD_HAS_EXPIRY, ExpiredChecks.reopening),

@@ -199,6 +199,11 @@ package struct Daemon {
     /// Records what is to become of collections, and which storages there are.
     private func record(_ plan: Plan, _ opened: OpenedBackends, _ catalog: Catalog) throws(StartFailure) {
         let transitions = opened.transitions(plan.transitions)
+        do throws(CRUDError) {
+            try catalog.endFeeds(of: transitions, by: configuration.collections, in: opened.backends)
+        } catch {
+            throw StartFailure(.unavailable, error.message)
+        }
         do throws(CatalogError) {
             try catalog.commit(transitions, storages: opened.storages)
         } catch {

@@ -55,4 +55,49 @@ extension ChannelService {
         reply.raw(#","forgotten":"#, history.forgotten)
         reply.raw(#","trimmed":"#, history.trimmed)
     }
+
+    func takeHistory(_ request: inout FrameReader) throws(PluginFailure) {
+        var call = crudd_taken_history.sized()
+        var removals: [crudd_record] = []
+        let target = try parameters(of: &request) { (request, key) throws(ProtocolViolation) in
+            switch key {
+            case "identity": call.identity = try request.integer()
+            case "forgotten": call.forgotten = try request.integer()
+            case "lastSequence": call.last_sequence = try request.integer()
+            case "removals":
+                try request.array { (request) throws(ProtocolViolation) in removals.append(try request.removal()) }
+            default: try request.skip()
+            }
+        }
+        guard let takeHistory = table.pointee.take_history else {
+            throw PluginFailure(
+                status: CRUDD_UNSUPPORTED, message: "the plugin does not continue the histories of other collections")
+        }
+        let backend = try backend()
+        call.collection = target.collection
+        call.removal_size = MemoryLayout<crudd_record>.stride
+        call.count = removals.count
+        try removals.withUnsafeBufferPointer { removals throws(PluginFailure) in
+            call.removals = removals.baseAddress
+            try failure.check(
+                storage.clock.write {
+                    takeHistory(backend, context.begin(now: target.now), &call, failure.pointer)
+                })
+        }
+    }
+}
+
+extension FrameReader {
+    /// Takes the id and the number of a removal; the bytes are there as long as the frame.
+    fileprivate mutating func removal() throws(ProtocolViolation) -> crudd_record {
+        var record = crudd_record.sized()
+        try object { (reader, key) throws(ProtocolViolation) in
+            switch key {
+            case "id": record.id = crudd_bytes(try reader.bytes())
+            case "sequence": record.sequence = try reader.integer()
+            default: try reader.skip()
+            }
+        }
+        return record
+    }
 }

@@ -132,6 +132,7 @@ final class ChannelService {
         case "version": try version(&request)
         case "removeExpired": try removeExpired(&request)
         case "trimHistory": try trimHistory(&request)
+        case "takeHistory": try takeHistory(&request)
         case "idle": try idle(&request)
         case "beginBackup": try beginBackup(&request)
         case "stepBackup": try stepBackup(&request)

@@ -18,7 +18,7 @@ import Testing
     @Test func declaresWhatItCan() throws {
         let capabilities =
             CRUDD_CAN_READ_CONCURRENTLY | CRUDD_CAN_READ_FAST | CRUDD_HAS_TRANSACTIONS | CRUDD_HAS_INDEXES
-            | CRUDD_HAS_SEQUENCES | CRUDD_HAS_EXPIRY
+            | CRUDD_HAS_SEQUENCES | CRUDD_TAKES_HISTORY | CRUDD_HAS_EXPIRY
         #expect(try open().capabilities == UInt64(capabilities))
     }
 

@@ -26,7 +26,7 @@ enum {
     INCLUDES_UPPER_KEY, LISTS_KEYED, INCLUDES_UPPER_SEQUENCE, IGNORES_COUNT_RANGE, SWAPS_KEYS, SETS_KEYS_ANYWAY,
     NEVER_DROPS_INDEXES, FORGETS_SEQUENCES, EXPIRES_LATE, FOLDS_IDS, CHANGES_ITEMS, CUTS_REVISIONS, CUTS_ITEMS, FORGETS,
     FORGETS_LAST_SEQUENCE, LOSES_WRITES, STARTS_AGAIN, CRASHES, LISTS_SEQUENCED, FORGETS_REMOVALS, COUNTS_REMOVALS,
-    CHANGES_IDENTITY, KEEPS_IDENTITY, FORGETS_FORGOTTEN, TRIMS_ALL, EXPIRES_EARLY, IGNORES_EXPIRY_LIMIT,
+    CHANGES_IDENTITY, KEEPS_IDENTITY, FORGETS_FORGOTTEN, LOSES_TAKEN, TRIMS_ALL, EXPIRES_EARLY, IGNORES_EXPIRY_LIMIT,
     SKIPS_EXPIRY_NUMBERS, HIDES_NEXT_EXPIRY, NUMBERS_EXPIRY_TWICE, CHANGES_WHAT_IT_LOOKS_AT, CHANGES_STORAGE_IDENTITY,
     IGNORES_EXPECTED_STORAGE, COPIES_NOTHING,
 };
@@ -389,6 +389,13 @@ static crudd_status trim_history(crudd_backend *backend, const crudd_call *call,
     return status;
 }
 
+static crudd_status take_history(crudd_backend *backend, const crudd_call *call, const crudd_taken_history *request,
+                                 crudd_failure *failure) {
+    crudd_taken_history changed = *request;
+    if (FAULT == LOSES_TAKEN) changed.count = 0;
+    return real->take_history(backend, call, &changed, failure);
+}
+
 // MARK: Backups
 
 static crudd_status step_backup(crudd_backup *backup, const crudd_call *call, crudd_backup_progress *progress,
@@ -418,12 +425,13 @@ const crudd_plugin *crudd_plugin_entry(void) {
     plugin->data_version = data_version;
     plugin->remove_expired = remove_expired;
     plugin->trim_history = trim_history;
+    plugin->take_history = take_history;
     plugin->step_backup = step_backup;
     table.unknown = abort;
     if (FAULT == SHORT_TABLE) {
         plugin->struct_size = offsetof(crudd_plugin, end_snapshot);
         plugin->end_snapshot = (void (*)(crudd_reader *))abort;
-        plugin->capabilities &= ~(uint64_t)(CRUDD_HAS_EXPIRY | CRUDD_HAS_SEQUENCES);
+        plugin->capabilities &= ~(uint64_t)(CRUDD_HAS_EXPIRY | CRUDD_HAS_SEQUENCES | CRUDD_TAKES_HISTORY);
     }
     if (FAULT == LONG_TABLE) plugin->struct_size = sizeof table;
     if (FAULT == DENIES_CAPABILITIES) plugin->capabilities_with = no_capabilities;

@@ -66,7 +66,7 @@ import Testing
             table.capabilities
                 == UInt64(
                     CRUDD_CAN_READ_CONCURRENTLY | CRUDD_CAN_READ_FAST | CRUDD_HAS_TRANSACTIONS | CRUDD_IS_DURABLE
-                        | CRUDD_HAS_INDEXES | CRUDD_HAS_SEQUENCES | CRUDD_HAS_EXPIRY))
+                        | CRUDD_HAS_INDEXES | CRUDD_HAS_SEQUENCES | CRUDD_TAKES_HISTORY | CRUDD_HAS_EXPIRY))
         #expect(try Plugin.sqlite.table == Plugin.sqlite.table)
     }
 }

@@ -198,6 +198,7 @@ enum StorageMatrix {
             name: "sqlite", definition: "plugin: sqlite, options: {path: $DIRECTORY/$PLACE.sqlite}",
             capabilities: [
                 "concurrentReads", "fastReads", "transactions", "durable", "indexes", "sequences", "expiry",
+                "takesHistory",
             ]),
         Adapter(
             name: "filesystem", definition: "plugin: filesystem, options: {directory: $DIRECTORY/$PLACE}",
@@ -207,15 +208,20 @@ enum StorageMatrix {
             capabilities: ["transactions", "durable", "expiry"]),
         Adapter(
             name: "memory", definition: "plugin: memory",
-            capabilities: ["concurrentReads", "fastReads", "transactions", "indexes", "sequences", "expiry"]),
+            capabilities: [
+                "concurrentReads", "fastReads", "transactions", "indexes", "sequences", "expiry", "takesHistory",
+            ]),
         Adapter(
             name: "log", definition: "plugin: memory, options: {log: $DIRECTORY/$PLACE}",
             capabilities: [
                 "concurrentReads", "fastReads", "transactions", "durable", "indexes", "sequences", "expiry",
+                "takesHistory",
             ]),
         Adapter(
             name: "postgresql", definition: "plugin: postgresql, options: \(PostgreSQLServer.options("$PLACE"))",
-            capabilities: ["concurrentReads", "transactions", "durable", "indexes", "sequences", "expiry"]),
+            capabilities: [
+                "concurrentReads", "transactions", "durable", "indexes", "sequences", "expiry", "takesHistory",
+            ]),
         // The examples: a shared object in C, and a program in Python, which is a child always.
         Adapter(name: "c", definition: "plugin: example", capabilities: ["indexes", "sequences", "expiry"]),
         Adapter(

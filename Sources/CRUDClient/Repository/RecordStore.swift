@@ -143,9 +143,10 @@ public protocol RecordStore: CRUDRepository {
     ///
     /// `changes(after:in:fields:)` reads page after page.
     ///
-    /// - Throws: ``CRUDError/Code/cursorExpired`` if deletions since the cursor are no longer remembered, or the
-    ///   collection was moved or dropped: begin again at ``Cursor/start``; ``CRUDError/Code/invalidQuery`` for an
-    ///   invalid filter or cursor; ``CRUDError/Code/unsupported`` if the collection does not remember its changes.
+    /// - Throws: ``CRUDError/Code/cursorExpired`` if deletions since the cursor are no longer remembered, as where the
+    ///   collection was dropped, or moved to a backend that keeps no changes: begin again at ``Cursor/start``;
+    ///   ``CRUDError/Code/invalidQuery`` for an invalid filter or cursor; ``CRUDError/Code/unsupported`` if the
+    ///   collection does not remember its changes.
     func changes(_ query: ChangeQuery) async throws -> ChangePage
 
     /// Counts the selected records. One whose stored bytes cannot be decoded is counted if there is no filter.

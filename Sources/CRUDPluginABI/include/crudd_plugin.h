@@ -78,6 +78,9 @@ enum {
     /// `expires_at` is stored, a record that has expired is left out everywhere (see crudd_record), and
     /// `remove_expired` is supported.
     CRUDD_HAS_EXPIRY = 1u << 6,
+    /// `take_history` is supported: a collection can continue the history of another one, so that cursors stay valid
+    /// when it is moved here. Needs CRUDD_HAS_SEQUENCES.
+    CRUDD_TAKES_HISTORY = 1u << 7,
 };
 
 // MARK: The host, as a plugin sees it
@@ -196,7 +199,8 @@ typedef struct crudd_record {
     crudd_bytes item;
     crudd_bytes revision;  ///< 1 to 64 bytes of printable ASCII
     int64_t expires_at;    ///< milliseconds since 1970-01-01 UTC; 0: never
-    uint64_t sequence;     ///< made by the host, rising in commit order; 0: written by somebody else
+    /// Made by the host, rising in commit order, but for copies (see crudd_taken_history); 0: written by somebody else.
+    uint64_t sequence;
     /// To the plugin: a key for each index of the collection, in their order; an empty one stands for none. At most 512
     /// bytes, compared byte by byte. From the plugin: NULL.
     const crudd_bytes *keys;
@@ -317,8 +321,8 @@ typedef struct crudd_mutation {
     uint32_t reserved;
     crudd_collection *collection;
     crudd_bytes expected;        ///< CRUDD_IF_REVISION: the revision that must be there
-    const crudd_record *record;  ///< all of it for CRUDD_PUT; `id` and `sequence` for CRUDD_REMOVE; `id` and `keys` for
-                                 ///< CRUDD_SET_KEYS; `id` for CRUDD_CHECK
+    const crudd_record *record;  ///< all of it for CRUDD_PUT; `id` and `sequence` for CRUDD_REMOVE (0: of a copy, which
+                                 ///< is not remembered); `id` and `keys` for CRUDD_SET_KEYS; `id` for CRUDD_CHECK
 } crudd_mutation;
 
 /// The outcome of one mutation.
@@ -396,6 +400,29 @@ typedef struct crudd_history {
     uint64_t forgotten;
     uint64_t trimmed;  ///< how many removals this call has forgotten
 } crudd_history;
+
+/// Has a collection that was opened with CRUDD_OPEN_SEQUENCES continue the history of another one, which is being moved
+/// here: the host stores copies of its records, and a client that has seen the changes there up to a number gets those
+/// that follow here.
+///
+/// A copy is stored by `write` and has the sequence number of its original, which may be lower than others of the
+/// backend, also of this collection; a copy that is removed again, as its original was, has the number 0 for the
+/// removal, and nothing is remembered. The host calls this before it stores copies, as often as there are removals
+/// to be taken over, and once more at the end; it reads the collection by sequence number after that.
+typedef struct crudd_taken_history {
+    uint32_t struct_size;
+    uint32_t flags;  ///< 0
+    crudd_collection *collection;
+    uint64_t identity;   ///< `identity` of crudd_history from then on; at most 2^63 - 1
+    uint64_t forgotten;  ///< `forgotten` of crudd_history from then on
+    /// `last_sequence` of crudd_opened is not lower from then on.
+    uint64_t last_sequence;
+    /// Removals to be remembered besides, `id` and `sequence` alone, as old as crudd_call.now. One that is remembered
+    /// already, by id and number, is not remembered twice. The next one is `removal_size` bytes further.
+    const crudd_record *removals;
+    size_t removal_size;
+    size_t count;
+} crudd_taken_history;
 
 // MARK: Backups
 
@@ -503,6 +530,11 @@ typedef struct crudd_plugin {
     /// Optional (may be NULL). What an administrator uses in the place of `begin_backup` where there is none, such as
     /// "use pg_dump": the end of a sentence.
     const char *backup_advice;
+
+    /// With CRUDD_TAKES_HISTORY. One transaction: all of it or nothing, as durable as a `write`. For a collection that
+    /// was opened without CRUDD_OPEN_SEQUENCES: CRUDD_UNSUPPORTED.
+    crudd_status (*take_history)(crudd_backend *backend, const crudd_call *call, const crudd_taken_history *request,
+                                 crudd_failure *failure);
 } crudd_plugin;
 
 /// The one symbol that a plugin exports. The table that it returns lives as long as the process.

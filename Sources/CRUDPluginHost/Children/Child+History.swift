@@ -56,4 +56,29 @@ extension Child {
         }
         return history
     }
+
+    /// Has the child continue the history of another collection.
+    func takeHistory(_ request: crudd_taken_history, _ call: crudd_call) throws(PluginFailure) {
+        try self.call("takeHistory", for: .writing) { frame in
+            frame.raw(#""collection":"#, ChildTable.number(of: request.collection))
+            frame.raw(#","identity":"#, request.identity)
+            frame.raw(#","forgotten":"#, request.forgotten)
+            frame.raw(#","lastSequence":"#, request.last_sequence)
+            frame.raw(#","now":"#, call.now)
+            frame.raw(#","removals":["#)
+            for position in 0..<request.count {
+                // The caller has initialized as many elements, each of that size.
+                let place = UnsafeRawPointer(request.removals) + position * request.removal_size
+                let removal = crudd_record.read(place.assumingMemoryBound(to: crudd_record.self))
+                frame.raw(position == 0 ? #"{"id":"# : #",{"id":"#)
+                frame.bytes(removal.id.buffer)
+                frame.raw(#","sequence":"#, removal.sequence)
+                frame.raw("}")
+            }
+            frame.raw("]")
+        } _: { reader throws(ProtocolViolation) in
+            try reader.object { (reader, _) throws(ProtocolViolation) in try reader.skip() }
+            return true
+        }
+    }
 }

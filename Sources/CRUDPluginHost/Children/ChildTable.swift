@@ -78,6 +78,11 @@ extension crudd_plugin {
                 history!.pointee.trimmed = found.trimmed
             }
         }
+        take_history = { backend, call, request, failure in
+            ChildTable.status(failure) { () throws(PluginFailure) in
+                try ChildTable.child(backend).takeHistory(.read(request!), .read(call!))
+            }
+        }
         idle = { backend, _ in ChildTable.child(backend).idle() }
     }
 

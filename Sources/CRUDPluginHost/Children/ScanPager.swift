@@ -81,7 +81,8 @@ struct ScanPager {
             lastID.replaceSubrange(0..., with: id)
         } else if isBySequence {
             guard record.sequence != lastSequence else {
-                count += 1
+                // It counts towards what this call has asked for, and not towards the caller's limit.
+                pageEnd = pageEnd.map { $0 - 1 }
                 return
             }
             try advance(past: record.sequence)

@@ -51,6 +51,7 @@ extension crudd_write: SizedStruct {}
 extension crudd_expire: SizedStruct {}
 extension crudd_trim: SizedStruct {}
 extension crudd_history: SizedStruct {}
+extension crudd_taken_history: SizedStruct {}
 extension crudd_backup_progress: SizedStruct {}
 extension crudd_plugin: SizedStruct {}
 

@@ -16,6 +16,7 @@ extension Plugin {
         package static let indexes = Capabilities(rawValue: UInt64(CRUDD_HAS_INDEXES))
         package static let sequences = Capabilities(rawValue: UInt64(CRUDD_HAS_SEQUENCES))
         package static let expiry = Capabilities(rawValue: UInt64(CRUDD_HAS_EXPIRY))
+        package static let takesHistory = Capabilities(rawValue: UInt64(CRUDD_TAKES_HISTORY))
 
         /// Those that this host knows.
         static let known = Capabilities(named.map(\.0))
@@ -31,6 +32,7 @@ extension Plugin {
         private static let named: [(Capabilities, StaticString)] = [
             (.concurrentReads, "concurrentReads"), (.fastReads, "fastReads"), (.transactions, "transactions"),
             (.durable, "durable"), (.indexes, "indexes"), (.sequences, "sequences"), (.expiry, "expiry"),
+            (.takesHistory, "takesHistory"),
         ]
     }
 }

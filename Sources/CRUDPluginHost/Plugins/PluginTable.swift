@@ -27,6 +27,7 @@ enum PluginTable {
         // A capability without its function is none.
         if copy.remove_expired == nil { capabilities.remove(.expiry) }
         if copy.trim_history == nil { capabilities.remove(.sequences) }
+        if copy.take_history == nil || !capabilities.contains(.sequences) { capabilities.remove(.takesHistory) }
         copy.capabilities = capabilities.rawValue
         if copy.step_backup == nil || copy.end_backup == nil { copy.begin_backup = nil }
         return keep(copy)

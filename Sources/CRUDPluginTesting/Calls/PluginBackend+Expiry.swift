@@ -57,4 +57,31 @@ extension PluginBackend {
         }
         return PluginHistory(identity: history.identity, forgotten: history.forgotten, trimmed: history.trimmed)
     }
+
+    /// Has a collection continue the history of another one.
+    package func takeHistory(
+        of collection: PluginCollection, identity: UInt64, forgotten: UInt64, lastSequence: UInt64,
+        removals: [(id: String, sequence: UInt64)] = []
+    ) throws(CallError) {
+        guard let takeHistory = plugin.table.pointee.take_history else {
+            throw .violation("the table has no function take_history")
+        }
+        try call { memory, call, failure in
+            var request = crudd_taken_history()
+            request.collection = collection.handle
+            request.identity = identity
+            request.forgotten = forgotten
+            request.last_sequence = lastSequence
+            let records = removals.map { removal in
+                var record = crudd_record()
+                record.id = memory.copy(removal.id)
+                record.sequence = removal.sequence
+                return record
+            }
+            request.removals = UnsafePointer(memory.copies(records))
+            request.removal_size = memory.size(of: crudd_record.self)
+            request.count = records.count
+            return takeHistory(handle, call, memory.copy(request), failure)
+        }
+    }
 }

@@ -50,6 +50,12 @@ enum BackendChecks {
                 () throws(CallError) in _ = try backend.history(of: collection)
             }
         }
+        if !backend.has(CRUDD_TAKES_HISTORY), table.take_history != nil {
+            context.expectFailure(CRUDD_UNSUPPORTED, of: "take_history without CRUDD_TAKES_HISTORY") {
+                () throws(CallError) in
+                try backend.takeHistory(of: collection, identity: 1, forgotten: 0, lastSequence: 0)
+            }
+        }
         if !backend.has(CRUDD_HAS_EXPIRY), table.remove_expired != nil {
             context.expectFailure(CRUDD_UNSUPPORTED, of: "remove_expired without CRUDD_HAS_EXPIRY") {
                 () throws(CallError) in _ = try backend.removeExpired(from: collection, limit: 1)

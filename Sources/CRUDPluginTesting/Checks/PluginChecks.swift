@@ -6,7 +6,7 @@ import Glibc
 enum PluginChecks {
     private static let capabilities =
         CRUDD_CAN_READ_CONCURRENTLY | CRUDD_CAN_READ_FAST | CRUDD_HAS_TRANSACTIONS | CRUDD_IS_DURABLE
-        | CRUDD_HAS_INDEXES | CRUDD_HAS_SEQUENCES | CRUDD_HAS_EXPIRY
+        | CRUDD_HAS_INDEXES | CRUDD_HAS_SEQUENCES | CRUDD_HAS_EXPIRY | CRUDD_TAKES_HISTORY
 
     static func table(_ context: CheckContext) throws {
         let table = context.plugin.table.pointee
@@ -26,15 +26,19 @@ enum PluginChecks {
                 table.remove_expired != nil || table.capabilities & UInt64(CRUDD_HAS_EXPIRY) == 0
             ),
             ("trim_history", table.trim_history != nil || table.capabilities & UInt64(CRUDD_HAS_SEQUENCES) == 0),
+            ("take_history", table.take_history != nil || table.capabilities & UInt64(CRUDD_TAKES_HISTORY) == 0),
         ]
         for (name, isThere) in functions { context.expect(isThere, "the table has no function \(name)") }
     }
 
-    /// Fast reads need concurrent ones.
+    /// Fast reads need concurrent ones, and a history sequence numbers.
     static func checkDependencies(_ capabilities: UInt64, _ context: CheckContext) {
         context.expect(
             capabilities & UInt64(CRUDD_CAN_READ_FAST) == 0 || capabilities & UInt64(CRUDD_CAN_READ_CONCURRENTLY) != 0,
             "CRUDD_CAN_READ_FAST is declared without CRUDD_CAN_READ_CONCURRENTLY")
+        context.expect(
+            capabilities & UInt64(CRUDD_TAKES_HISTORY) == 0 || capabilities & UInt64(CRUDD_HAS_SEQUENCES) != 0,
+            "CRUDD_TAKES_HISTORY is declared without CRUDD_HAS_SEQUENCES")
     }
 
     /// The options that are given are valid, and checking them changes nothing at the paths among them.

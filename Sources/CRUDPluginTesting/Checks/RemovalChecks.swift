@@ -141,4 +141,52 @@ enum RemovalChecks {
         context.expect(history.forgotten, is: forgotten, "what was forgotten")
         return (history.identity, forgotten)
     }
+
+    // MARK: Taking over
+
+    /// A collection whose records were moved here continues their history, with their numbers, and does so when the
+    /// backend is opened again.
+    static func taking(_ context: CheckContext) throws {
+        let identity: UInt64 = 4_611_686_018_427_387_907
+        var last: UInt64 = 0
+        func look(_ collection: PluginCollection, _ when: String) throws {
+            let found = try collection.backend.reader().scan(collection, .sequences())
+            context.expect(found.map(\.id), is: ["x", "b", "y", "a"], "records and removals by sequence, \(when)")
+            context.expect(found.map(\.isRemoved), is: [true, false, true, false], "what was removed, \(when)")
+            context.expect(
+                found.map(\.sequence), is: [last - 40, last - 30, last - 20, last - 10], "their numbers, \(when)")
+            let history = try collection.backend.history(of: collection)
+            context.expect(history.identity, is: identity, "the identity that was taken over, \(when)")
+            context.expect(history.forgotten, is: last - 50, "what was forgotten elsewhere, \(when)")
+        }
+        do {
+            let (backend, collection) = try open(context)
+            last = backend.highestSequence + 3_000_000
+            try backend.takeHistory(of: collection, identity: identity, forgotten: 0, lastSequence: last)
+            // Copies, in any order; that of a record which is removed again leaves nothing behind.
+            _ = try backend.write(
+                [("a", last - 10), ("b", last - 30), ("c", last - 25)].map { id, sequence in
+                    .put(PluginRecord(id, bytes: context.item(1), sequence: sequence), in: collection)
+                })
+            var removal = PluginMutation.remove("c", in: collection)
+            removal.sequence = 0
+            context.expect(try backend.write([removal]), is: [.removed], "the removal of a copy")
+            for forgotten in [last - 60, last - 50] {
+                try backend.takeHistory(
+                    of: collection, identity: identity, forgotten: forgotten, lastSequence: last,
+                    removals: [("y", last - 20), ("x", last - 40)])
+            }
+            try look(collection, "once they have been taken over")
+            let plain = try context.collection("plain", of: backend)
+            context.expectFailure(CRUDD_UNSUPPORTED, of: "take_history of a collection without CRUDD_OPEN_SEQUENCES") {
+                () throws(CallError) in
+                try backend.takeHistory(of: plain, identity: identity, forgotten: 0, lastSequence: last)
+            }
+        }
+        let (backend, collection) = try open(context)
+        if try !backend.has(CRUDD_IS_DURABLE) && backend.reader().count(collection) == 0 { return }
+        let stored = backend.storedLastSequence
+        context.expect(stored >= last, "last_sequence is \(stored), not \(last)")
+        try look(collection, "opened again")
+    }
 }

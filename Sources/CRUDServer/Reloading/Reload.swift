@@ -116,9 +116,19 @@ final class Reload: PlacementChange {
             let backends = try exchangeBackends()
             service = Service(
                 after: former, configuration: configuration, plugins: plugins.all, backends: backends)
+            try endFeeds()
         } catch {
             refusal = error
             throw error.error
+        }
+    }
+
+    private func endFeeds() throws(ReloadRefusal) {
+        do throws(CRUDError) {
+            try former.control.catalog.endFeeds(
+                of: plan.transitions, by: configuration.collections, in: service.backends)
+        } catch {
+            throw ReloadRefusal(unavailable: error.message)
         }
     }
 

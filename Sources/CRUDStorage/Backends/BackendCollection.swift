@@ -51,6 +51,7 @@ package final class BackendCollection: PluginCollection, Sendable {
     private let numberInCache = Atomic<UInt32>(0)
     private let admission = Atomic(false)
     private let readTasks = Atomic<Int>(0)
+    private let copies = Atomic<Int>(0)
 
     /// An object that nobody shares.
     package convenience init(
@@ -120,6 +121,13 @@ package final class BackendCollection: PluginCollection, Sendable {
 
     func beginReading() { readTasks.add(1, ordering: .acquiringAndReleasing) }
     func endReading() { readTasks.subtract(1, ordering: .acquiringAndReleasing) }
+
+    /// Whether it gets copies of another one's records: what becomes of them is told by that one alone, their expiry
+    /// included. A removal here would have a number that may be higher than those of later copies.
+    var isBeingCopied: Bool { copies.load(ordering: .acquiring) > 0 }
+
+    func beginCopying() { copies.add(1, ordering: .acquiringAndReleasing) }
+    func endCopying() { copies.subtract(1, ordering: .acquiringAndReleasing) }
 
     /// The plugin's handle is not to be used any more.
     func close() {

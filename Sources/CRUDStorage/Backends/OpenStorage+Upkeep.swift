@@ -81,6 +81,53 @@ extension OpenStorage {
         }
     }
 
+    /// Removals, by the ids of the records.
+    typealias NumberedRemovals = [(id: [UInt8], sequence: UInt64)]
+
+    /// Has a collection that gets copies of another one's records continue the history of that one.
+    ///
+    /// - Parameters:
+    ///   - history: of the other one.
+    ///   - lastSequence: its storage has not used a higher number.
+    ///   - removals: of the other one, to be remembered here too.
+    /// - Returns: false where this storage cannot do that, or the collection has no feed.
+    func take(
+        _ history: ChangeFeed.History, through lastSequence: UInt64, _ removals: NumberedRemovals = [],
+        for collection: BackendCollection
+    ) throws(CRUDError) -> Bool {
+        guard opened.capabilities.contains(.takesHistory), let take = table.pointee.take_history,
+            history.identity <= UInt64(Int64.max), let feed = collection.feed, let handle = collection.handle
+        else { return false }
+        var history = history
+        let known = try readHistory(of: handle)
+        // Removals that were taken over may be forgotten here before they are there.
+        if known.identity == history.identity { history.forgotten = max(history.forgotten, known.forgotten) }
+        self.lastSequence = max(self.lastSequence, lastSequence)
+        var status = crudd_status(CRUDD_OK)
+        feed.beginTrimming()
+        funnel.maintain {
+            status = removals.withRecords { records in
+                var request = crudd_taken_history.sized()
+                request.collection = handle
+                request.identity = history.identity
+                request.forgotten = history.forgotten
+                request.last_sequence = lastSequence
+                request.removals = records.baseAddress
+                request.removal_size = MemoryLayout<crudd_record>.stride
+                request.count = records.count
+                return take(opened.storage, context.begin(), &request, failure.pointer)
+            }
+            return Removals(from: handle)
+        }
+        guard Int(status) == CRUDD_OK else {
+            feed.failTrimming()
+            throw failures.report(failure.take(status: status), during: "take_history")
+        }
+        feed.endTrimming(history)
+        environment.feeds.advance(to: lastSequence)
+        return true
+    }
+
     private func history(
         of collection: OpaquePointer, before moment: Int64, atMost limit: Int
     ) throws(CRUDError) -> (history: ChangeFeed.History, trimmed: Int) {
@@ -97,5 +144,20 @@ extension OpenStorage {
         return (
             ChangeFeed.History(identity: history.identity, forgotten: history.forgotten), Int(clamping: history.trimmed)
         )
+    }
+}
+
+extension OpenStorage.NumberedRemovals {
+    /// Lends them as the plugin gets them.
+    fileprivate func withRecords<Result>(_ body: (UnsafeBufferPointer<crudd_record>) -> Result) -> Result {
+        var arena = ByteArena()
+        let places = map { arena.append($0.id.span) }
+        let records = zip(self, places).map { removal, place in
+            var record = crudd_record.sized()
+            record.id = crudd_bytes(arena.bytes(place))
+            record.sequence = removal.sequence
+            return record
+        }
+        return records.withUnsafeBufferPointer(body)
     }
 }

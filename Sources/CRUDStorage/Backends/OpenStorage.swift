@@ -164,6 +164,11 @@ final class OpenStorage {
 
     private func sequence(of mutation: Mutation) -> UInt64 {
         guard mutation.kind == .put || mutation.kind == .remove else { return 0 }
+        if let sequence = mutation.sequence {
+            // What is written here later, to whichever collection, has a higher one.
+            lastSequence = max(lastSequence, sequence)
+            return sequence
+        }
         lastSequence += 1
         return lastSequence
     }

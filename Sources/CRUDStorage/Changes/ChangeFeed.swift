@@ -7,7 +7,8 @@ import Synchronization
 package final class ChangeFeed: Sendable {
     /// What the plugin remembers.
     package struct History: Sendable, Equatable {
-        /// Another one where the collection has moved or was dropped, or its feed was off meanwhile.
+        /// Another one where the collection was dropped, moved from or to a place without a feed, or its feed was off
+        /// meanwhile.
         package var identity: UInt64
         /// The highest sequence number of a removal that has been forgotten; 0: none has been.
         package var forgotten: UInt64
@@ -24,6 +25,7 @@ package final class ChangeFeed: Sendable {
     private let isOpenNow = Atomic(true)
     private let isCompleteNow = Atomic(false)
     private let lastChangeNumber = Atomic<UInt64>(0)
+    private let endNumber = Atomic<UInt64>(.max)
     /// A bit for each event loop that has to be told of the next change.
     private let waitingLoops = Atomic<UInt32>(0)
 
@@ -48,6 +50,12 @@ package final class ChangeFeed: Sendable {
 
     /// The sequence number of the last change since the collection was opened.
     package var lastChange: UInt64 { lastChangeNumber.load(ordering: .sequentiallyConsistent) }
+
+    /// No page begins that ends behind this number: the collection is about to be served from another place.
+    var end: UInt64 {
+        get { endNumber.load(ordering: .acquiring) }
+        set { endNumber.store(newValue, ordering: .sequentiallyConsistent) }
+    }
 
     // MARK: The writer's side
 

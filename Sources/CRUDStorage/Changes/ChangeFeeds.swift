@@ -5,8 +5,8 @@ import Synchronization
 ///
 /// **The high-water mark.** One writer gives out sequence numbers and has the plugin commit them in their order, so
 /// that the fate of everything up to the highest number of the last commit is known: it is committed, or never will
-/// be. A page ends at that number, which is read before its snapshot is taken; so it shows no change whose
-/// predecessors may still come.
+/// be. (Copies that a move makes have lower numbers, in a collection that nobody follows yet.) A page ends at that
+/// number, which is read before its snapshot is taken; so it shows no change whose predecessors may still come.
 package final class ChangeFeeds: CommitObserver {
     private let feeds = Mutex<[UInt: ChangeFeed]>([:])
     private let isUsed = Atomic(false)
@@ -46,6 +46,11 @@ package final class ChangeFeeds: CommitObserver {
         guard isUncertain.exchange(false, ordering: .relaxed) else { return }
         committedNumber.store(max(highWaterMark, lastSequence), ordering: .releasing)
         for feed in feeds.withLock({ Array($0.values) }) { wake(feed.changed(lastSequence)) }
+    }
+
+    /// Numbers up to this one are of another storage, of which what a collection here has to show has been copied.
+    func advance(to sequence: UInt64) {
+        if sequence > highWaterMark { committedNumber.store(sequence, ordering: .releasing) }
     }
 
     /// A collection has been opened; `handle` is what the plugin calls it.

@@ -110,8 +110,9 @@ package final class ChangesTask: ReadTask, @unchecked Sendable {
     }
 
     private func begin(_ feed: ChangeFeed, _ history: ChangeFeed.History) throws(CRUDError) -> ChangesExecution {
-        // Before the snapshot is taken.
-        let end = feeds.highWaterMark
+        // Before the snapshot is taken, and in this order.
+        let committed = feeds.highWaterMark
+        let end = min(committed, feed.end)
         place =
             switch request.start {
             case .beginning: ChangesCursor(identity: history.identity, sequence: 0, base: end)

@@ -11,7 +11,9 @@ import CRUDQuery
 final class CopyPage: @unchecked Sendable {
     // @unchecked: handed from thread to thread, one owner at a time; the backends' queues order that.
 
-    let ids: [[UInt8]]
+    private(set) var ids: [[UInt8]]
+    /// Whether copies have the sequence numbers of their originals.
+    private let keepsSequences: Bool
     /// For each id its record as it is to be in the new place; nil where there is none.
     private var records: [Record?]
 
@@ -19,6 +21,7 @@ final class CopyPage: @unchecked Sendable {
         var item: [UInt8]
         var revision: [UInt8]
         var expiresAt: Int64
+        var sequence: UInt64
         /// The keys of the new place's indexes.
         var keys = IndexKeys.none
     }
@@ -31,8 +34,9 @@ final class CopyPage: @unchecked Sendable {
     /// How many bytes of several items a page may hold.
     private static let maximumBytes = 8 << 20
 
-    init(_ ids: [[UInt8]]) {
+    init(_ ids: [[UInt8]], keepsSequences: Bool = false) {
         self.ids = ids
+        self.keepsSequences = keepsSequences
         records = Array(repeating: nil, count: ids.count)
     }
 
@@ -45,9 +49,23 @@ final class CopyPage: @unchecked Sendable {
             bytes += record.item.count
             isTooLarge = bytes > Self.maximumBytes && ids.count > 1
             records[position] = Record(
-                item: Array(record.item), revision: Array(record.revision), expiresAt: record.expiresAt)
+                item: Array(record.item), revision: Array(record.revision), expiresAt: record.expiresAt,
+                sequence: record.sequence)
             return !isTooLarge
         }
+    }
+
+    /// Leaves out records whose numbers are not known, which are to be copied once they are.
+    ///
+    /// - Parameter lastSequence: no number that the old place has given is higher.
+    /// - Returns: their ids.
+    func leaveOutUnnumbered(through lastSequence: UInt64) -> [[UInt8]] {
+        let isNumbered = records.map { record in record.map { 1...max(1, lastSequence) ~= $0.sequence } ?? true }
+        let unnumbered = zip(ids, isNumbered).filter { !$1 }.map(\.0)
+        if unnumbered.isEmpty { return [] }
+        ids = zip(ids, isNumbered).filter(\.1).map(\.0)
+        records = zip(records, isNumbered).filter(\.1).map(\.0)
+        return unnumbered
     }
 
     /// Those of which the old place has no record.
@@ -82,6 +100,9 @@ final class CopyPage: @unchecked Sendable {
     func store(in target: BackendCollection, with storage: OpenStorage) throws(CRUDError) {
         let reader = try storage.reader()
         defer { reader.releaseSnapshot() }
+        let now = CallContext.now
+        // One that has expired since it was read is in neither place: an older copy of it is removed.
+        for position in records.indices where records[position]?.hasExpired(by: now) == true { records[position] = nil }
         let outdated = try positions(ids.indices, thatDifferIn: target, reader)
         guard !outdated.isEmpty else { return }
         let batch = try batch(outdated, target, storage)
@@ -112,7 +133,9 @@ final class CopyPage: @unchecked Sendable {
             let name = ids[position]
             let id = batch.store(name.span)
             guard let record = records[position] else {
-                batch.append(Mutation(.remove, in: target, id: id, precondition: .any))
+                var removal = Mutation(.remove, in: target, id: id, precondition: .any)
+                if keepsSequences { removal.sequence = 0 }
+                batch.append(removal)
                 continue
             }
             guard record.expiresAt == 0 || holdsExpiry else {
@@ -123,6 +146,7 @@ final class CopyPage: @unchecked Sendable {
                 .put, in: target, id: id, precondition: .any, item: batch.store(record.item.span),
                 revision: batch.store(record.revision.span))
             mutation.expiresAt = record.expiresAt
+            if keepsSequences { mutation.sequence = record.sequence }
             mutation.keys = batch.store(record.keys)
             batch.append(mutation)
         }
@@ -136,22 +160,23 @@ final class CopyPage: @unchecked Sendable {
         var isEqual = records.map { $0 == nil }
         let asked = Array(positions)
         try reader.read(asked, of: ids, in: target) { position, found in
-            isEqual[position] = records[position]?.isStored(as: found) ?? false
+            isEqual[position] = records[position]?.isStored(as: found, withSequence: keepsSequences) ?? false
             return true
         }
         let now = CallContext.now
-        return asked.filter { position in
-            // One that has expired since it was read is in neither place.
-            let hasExpired = records[position].map { $0.expiresAt != 0 && $0.expiresAt <= now } ?? false
-            return !isEqual[position] && !hasExpired
-        }
+        return asked.filter { !isEqual[$0] && records[$0]?.hasExpired(by: now) != true }
     }
 }
 
 extension CopyPage.Record {
+    fileprivate func hasExpired(by now: Int64) -> Bool { expiresAt != 0 && expiresAt <= now }
+
     /// Whether that is the record: revision, expiry and item.
-    fileprivate func isStored(as found: FoundRecord) -> Bool {
-        expiresAt == found.expiresAt && found.revision.elementsEqual(revision) && found.item.elementsEqual(item)
+    ///
+    /// - Parameter withSequence: whether it has to have the same sequence number as well.
+    fileprivate func isStored(as found: FoundRecord, withSequence: Bool) -> Bool {
+        expiresAt == found.expiresAt && (!withSequence || sequence == found.sequence)
+            && found.revision.elementsEqual(revision) && found.item.elementsEqual(item)
     }
 }
 

@@ -40,6 +40,8 @@ final class ExpiryRemover: BackgroundWork {
     private static let stepDuration = Duration.milliseconds(5)
     private static let lookPause = Duration.seconds(60)
     private static let retryPause = Duration.seconds(1)
+    /// How long what gets copies is left alone, in milliseconds.
+    private static let copyPause: Int64 = 1000
     /// By how much the clock may be set without a word, in milliseconds.
     private static let tolerance: Int64 = 60_000
 
@@ -73,6 +75,10 @@ final class ExpiryRemover: BackgroundWork {
             guard collection.handle == handle else {
                 collections[handle] = nil
                 storage.expiry.forget(handle)
+                return
+            }
+            guard !collection.isBeingCopied else {
+                storage.expiry.set(CallContext.now + Self.copyPause, for: handle)
                 return
             }
             let beginTime = ProcessorTime.ofThread

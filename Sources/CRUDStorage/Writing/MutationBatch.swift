@@ -101,6 +101,8 @@ package struct Mutation: Sendable {
     package var revision: ByteArena.Place
     /// Milliseconds since 1970-01-01 UTC; 0: never.
     package var expiresAt: Int64 = 0
+    /// Of a copy: the sequence number of its original, 0 for its removal; nil: the mutation gets the next one.
+    package var sequence: UInt64?
     /// The record's index keys; see ``Collection/storeKeys(of:in:)``.
     package var keys = StoredKeys()
     /// Makes the item of a put from the current one; the precondition `any` then creates a record where there is none.

@@ -239,7 +239,9 @@ import Testing
     }
 
     @Test func capabilitiesHaveNames() {
-        let names = ["concurrentReads", "fastReads", "transactions", "durable", "indexes", "sequences", "expiry"]
+        let names = [
+            "concurrentReads", "fastReads", "transactions", "durable", "indexes", "sequences", "expiry", "takesHistory",
+        ]
         #expect(Plugin.Capabilities.known.names == names)
         for name in names {
             #expect(Plugin.Capabilities.capability { "\($0)" == name }.names == [name])

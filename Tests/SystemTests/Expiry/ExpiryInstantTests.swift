@@ -43,11 +43,26 @@ import Testing
     func nobodySeesItAfterwards(cell: StorageMatrix.Cell) throws {
         let daemon = try Daemon.shared(loops: 2)
         let connections = try (0..<16).map { _ in try daemon.connect() }
-        let collection = cell.collection + " instant"
+        var found: [Int] = []
+        // A busy machine takes longer to have asked everything before.
+        for milliseconds in [400, 4000, 40_000] {
+            found = try ask(connections, in: cell.collection + " instant", untilExpiryIn: milliseconds)
+            if found.allSatisfy({ $0 > 0 }) { return }
+        }
+        Issue.record("\(found)")
+    }
+
+    /// Creates a record, and asks until it has expired.
+    ///
+    /// - Returns: how often each question has found it.
+    private func ask(
+        _ connections: [Connection], in collection: String, untilExpiryIn milliseconds: Int
+    ) throws -> [Int] {
+        let expiry = ExpiryTests.now() + milliseconds
         let created = try connections[0].call(
-            "record.create", #"{"collection":\#(JSON.quote(collection)),"id":"a","item":{"n":1},"ttl":0.4}"#)
+            "record.create",
+            #"{"collection":\#(JSON.quote(collection)),"id":"a","item":{"n":1},"expiresAt":\#(expiry)}"#)
         let revision = try #require(created.result?["revision"]?.string, "\(created)")
-        let expiry = try #require(try connections[0].read(collection, "a").result?["expiresAt"]?.integer)
         let questions = Self.questions(collection, revision)
         var found = [Int](repeating: 0, count: questions.count)
         var asked = [Int](repeating: 0, count: connections.count)
@@ -75,6 +90,8 @@ import Testing
                 try ask(index)
             }
         }
-        #expect(found.allSatisfy { $0 > 0 }, "\(found)")
+        // The next record is another one.
+        for index in connections.indices { _ = try connections[index].receive() }
+        return found
     }
 }

@@ -22,7 +22,7 @@ final class PostgreSQLBackend: StorageBackend {
     let lastSequence: UInt64
     let identity: UInt64
     /// Open collections by name and format, as bytes: Swift takes texts for equal that the host tells apart.
-    private var collections: [[UInt8]: PostgreSQLCollection] = [:]
+    private var collections: [[UInt8]: [[UInt8]: PostgreSQLCollection]] = [:]
 
     /// How long the opening of a collection waits for changes of its table. Those of a small one take milliseconds.
     private static let changeMilliseconds: Int64 = 5000
@@ -114,9 +114,9 @@ final class PostgreSQLBackend: StorageBackend {
     func openCollection(
         _ specification: borrowing CollectionSpecification
     ) throws(StorageFailure) -> PostgreSQLCollection {
-        let key = Array(specification.name) + [0] + Array(specification.format)
+        let key = (name: Array(specification.name), format: Array(specification.format))
         let wait = Wait(forSchema: availability, host)
-        if let collection = collections[key] {
+        if let collection = collections[key.name]?[key.format] {
             if !specification.isAsItIs { try update(collection, specification, wait) }
             return collection
         }
@@ -145,7 +145,7 @@ final class PostgreSQLBackend: StorageBackend {
         } else {
             try update(collection, specification, wait)
         }
-        collections[key] = collection
+        collections[key.name, default: [:]][key.format] = collection
         return collection
     }
 
@@ -236,11 +236,7 @@ final class PostgreSQLBackend: StorageBackend {
         let wait = Wait(forSchema: availability, host)
         var wasThere = false
         // Also where it may have failed: a collection that is still there is found again when it is opened.
-        let prefix = Array(name) + [0]
-        for (key, collection) in collections where key.starts(with: prefix) {
-            worker.forget(collection)
-            collections[key] = nil
-        }
+        for collection in (collections.removeValue(forKey: Array(name)) ?? [:]).values { worker.forget(collection) }
         try writer.use { (connection) throws(StorageFailure) in
             let catalog = Catalog(schema: schema, connection: connection, wait: wait)
             try writer.retrying(connection) { (_) throws(StorageFailure) in

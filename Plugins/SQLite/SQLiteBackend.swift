@@ -21,7 +21,7 @@ final class SQLiteBackend: StorageBackend {
     private let writer: Writer
     private let catalog: Catalog
     /// Open collections by name and format, as bytes: Swift takes texts for equal that the host tells apart.
-    private var collections: [[UInt8]: SQLiteCollection] = [:]
+    private var collections: [[UInt8]: [[UInt8]: SQLiteCollection]] = [:]
     private var scopesNumbered = 0
     let identity: UInt64
 
@@ -85,8 +85,8 @@ final class SQLiteBackend: StorageBackend {
     func openCollection(
         _ specification: borrowing CollectionSpecification
     ) throws(StorageFailure) -> SQLiteCollection {
-        let key = Array(specification.name) + [0] + Array(specification.format)
-        if let collection = collections[key] {
+        let key = (name: Array(specification.name), format: Array(specification.format))
+        if let collection = collections[key.name]?[key.format] {
             if !specification.isAsItIs { try update(collection, specification) }
             return collection
         }
@@ -108,7 +108,7 @@ final class SQLiteBackend: StorageBackend {
         } else {
             try update(collection, specification)
         }
-        collections[key] = collection
+        collections[key.name, default: [:]][key.format] = collection
         return collection
     }
 
@@ -163,8 +163,7 @@ final class SQLiteBackend: StorageBackend {
     func dropCollection(named name: UnsafeRawBufferPointer, _ call: CallContext) throws(StorageFailure) {
         let text = String(decoding: name, as: UTF8.self)
         let wasThere = try writer.transaction(.frees) { () throws(StorageFailure) in try catalog.dropTables(text) }
-        let prefix = Array(name) + [0]
-        collections = collections.filter { !$0.key.starts(with: prefix) }
+        collections[Array(name)] = nil
         // In an older snapshot a new collection of that name would have the records of this one.
         readers.releaseSnapshots()
         if !wasThere { throw StorageFailure(.notFound, "there is no collection \(text)") }

@@ -163,7 +163,7 @@ package struct Daemon {
                 try refuse(configuration.diagnostics(of: plan.refusals))
                 try opened.openRest(force: options.force)
                 try check(opened)
-                try record(plan, opened, factory.control.catalog)
+                try record(plan, opened, factory.control)
                 for line in opened.notices { logger.notice("\(line)") }
                 for attempt in opened.attempts {
                     guard case .pending = attempt.opening else { continue }
@@ -197,15 +197,15 @@ package struct Daemon {
     }
 
     /// Records what is to become of collections, and which storages there are.
-    private func record(_ plan: Plan, _ opened: OpenedBackends, _ catalog: Catalog) throws(StartFailure) {
+    private func record(_ plan: Plan, _ opened: OpenedBackends, _ control: PlacementControl) throws(StartFailure) {
         let transitions = opened.transitions(plan.transitions)
         do throws(CRUDError) {
-            try catalog.endFeeds(of: transitions, by: configuration.collections, in: opened.backends)
+            try control.endFeeds(of: transitions, by: configuration.collections, in: opened.backends)
         } catch {
             throw StartFailure(.unavailable, error.message)
         }
         do throws(CatalogError) {
-            try catalog.commit(transitions, storages: opened.storages)
+            try control.catalog.commit(transitions, storages: opened.storages)
         } catch {
             if transitions.isEmpty {
                 logger.warning("cannot remember which storages backends have: \(error.error.message)")

@@ -33,14 +33,11 @@ package final class Tmux {
     /// Presses Tab, and again as long as nothing comes: what completes gives up when the daemon's names take seconds.
     package func complete(_ what: String, _ isExpected: ([String]) -> Bool) throws {
         let deadline = Deadline()
-        while true {
+        repeat {
             try press("Tab")
-            let isLate = Deadline(.seconds(10))
-            while !isLate.hasPassed, !deadline.hasPassed {
-                if isExpected(try lines) { return }
-            }
-            guard !deadline.hasPassed else { throw Failure("\(what): \(try lines.joined(separator: "\n"))") }
-        }
+            if (try? wait(for: what, until: Deadline(.seconds(10)), isExpected)) != nil { return }
+        } while !deadline.hasPassed
+        try wait(for: what, until: deadline, isExpected)
     }
 
     package func resize(width: Int, height: Int) throws {

@@ -153,26 +153,6 @@ package final class Catalog: Sendable {
         return news
     }
 
-    /// Ends the feeds in places from which collections are to be served without having been copied there, such as those
-    /// of originals: cursors may have been moved on from there, and other changes have the same numbers.
-    ///
-    /// - Parameters:
-    ///   - rules: those that are going to be in force.
-    ///   - backends: as above.
-    /// - Throws: where a backend cannot do that now; then the transitions must not be recorded.
-    package func endFeeds(
-        of transitions: [Transition], by rules: CollectionRules, in backends: [Backend]
-    ) throws(CRUDError) {
-        for transition in transitions {
-            guard let place = transition.placement.authority,
-                place != entry(transition.name).placement.authority,
-                rules.rule(for: transition.name.span)?.remembersChanges == true,
-                let backend = backends.first(where: { $0.name == place.backend })
-            else { continue }
-            try backend.beginAnew(transition.name, place.format, within: .seconds(10))
-        }
-    }
-
     /// The entries of the collections of which a backend has something, be it copies or what is to be removed.
     package func entries(in backend: String) -> [[UInt8]: Entry] {
         entries.filter { $0.value.placement.uses(backend) }

@@ -199,7 +199,7 @@ typedef struct crudd_record {
     crudd_bytes item;
     crudd_bytes revision;  ///< 1 to 64 bytes of printable ASCII
     int64_t expires_at;    ///< milliseconds since 1970-01-01 UTC; 0: never
-    /// Made by the host, rising in commit order, but for copies (see crudd_taken_history); 0: written by somebody else.
+    /// Made by the host, rising in commit order, but for copies (see crudd_taken_history); 0: by another program.
     uint64_t sequence;
     /// To the plugin: a key for each index of the collection, in their order; an empty one stands for none. At most 512
     /// bytes, compared byte by byte. From the plugin: NULL.

@@ -125,7 +125,7 @@ final class Reload: PlacementChange {
 
     private func endFeeds() throws(ReloadRefusal) {
         do throws(CRUDError) {
-            try former.control.catalog.endFeeds(
+            try former.control.endFeeds(
                 of: plan.transitions, by: configuration.collections, in: service.backends)
         } catch {
             throw ReloadRefusal(unavailable: error.message)

@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// **The high-water mark.** One writer gives out sequence numbers and has the plugin commit them in their order, so
 /// that the fate of everything up to the highest number of the last commit is known: it is committed, or never will
-/// be. (Copies that a move makes have lower numbers, in a collection that nobody follows yet.) A page ends at that
+/// be. (Copies that a move makes have lower numbers, in a collection that no client follows yet.) A page ends at that
 /// number, which is read before its snapshot is taken; so it shows no change whose predecessors may still come.
 package final class ChangeFeeds: CommitObserver {
     private let feeds = Mutex<[UInt: ChangeFeed]>([:])

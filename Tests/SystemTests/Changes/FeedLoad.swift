@@ -59,6 +59,17 @@ final class FeedLoad {
         for index in followers.indices { followers[index].connection = nil }
     }
 
+    /// Kills the daemon, and goes on with one that is started again.
+    ///
+    /// - Returns: an administrator's connection.
+    func restart(_ daemon: inout Daemon) throws -> Connection {
+        disconnect()
+        try daemon.kill()
+        daemon = try daemon.restarted()
+        try connect(to: daemon)
+        return try daemon.connect()
+    }
+
     // MARK: Running
 
     func run(until isOver: () throws -> Bool) throws {

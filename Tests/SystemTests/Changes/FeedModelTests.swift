@@ -50,11 +50,7 @@ import Testing
             try load.run { load.writes >= end }
             switch random.next() % 6 {
             case 0:
-                load.disconnect()
-                try daemon.kill()
-                daemon = try daemon.restarted()
-                administrator = try daemon.connect()
-                try load.connect(to: daemon)
+                administrator = try load.restart(&daemon)
             case 1:
                 if let child = try daemon.children.first.flatMap({ pid_t($0) }) { kill(child, SIGKILL) }
             case 2, 3:

@@ -85,11 +85,7 @@ import Testing
             try load.run { load.writes >= writes }
             switch random.next() % 4 {
             case 0:
-                load.disconnect()
-                try daemon.kill()
-                daemon = try daemon.restarted()
-                administrator = try daemon.connect()
-                try load.connect(to: daemon)
+                administrator = try load.restart(&daemon)
             case 1: if let child = try daemon.children.first.flatMap({ pid_t($0) }) { kill(child, SIGKILL) }
             default: break
             }
@@ -105,11 +101,7 @@ import Testing
     /// The new place's storage has used far higher numbers than the old one's, and records expire and are written again
     /// while they are copied.
     @Test func copiesThatExpireHideNothing() throws {
-        var daemon = try Daemon(Self.configuration(Self.places[0]))
-        #expect(try daemon.connect().create("d", "1", "1").result != nil)
-        // Behind a kill the numbers of a storage begin with a new block.
-        try daemon.kill()
-        daemon = try daemon.restarted()
+        let daemon = try Self.daemon(withHighNumbersOf: "d")
         let administrator = try daemon.connect()
         try Self.createLongRecords(administrator)
         let load = FeedLoad(seed: 30)
@@ -119,6 +111,15 @@ import Testing
         try load.run { try administrator.moves().isEmpty }
         try load.finish(administrator)
         #expect(load.expiredCursors == 0)
+    }
+
+    /// A daemon in which the storage of a collection, which has the record 0, gives out far higher numbers than others.
+    private static func daemon(withHighNumbersOf collection: String) throws -> Daemon {
+        let daemon = try Daemon(configuration(places[0]))
+        #expect(try daemon.connect().create(collection, "0", "1").result != nil)
+        // Behind a kill they begin with a new block.
+        try daemon.kill()
+        return try daemon.restarted()
     }
 
     /// Enough for a copy that takes some time.
@@ -135,11 +136,7 @@ import Testing
 
     /// Copies have far higher numbers than the new place's storage has used, and so do changes there from then on.
     @Test func followersOfOtherCollectionsMissNothing() throws {
-        var daemon = try Daemon(Self.configuration(Self.places[0]))
-        #expect(try daemon.connect().create("c", "0", "1").result != nil)
-        // Behind a kill the numbers of a storage begin with a new block.
-        try daemon.kill()
-        daemon = try daemon.restarted()
+        let daemon = try Self.daemon(withHighNumbersOf: "c")
         let connection = try daemon.connect()
         try Self.createLongRecords(connection)
         #expect(try connection.upsert("d", "0", "1").result != nil)

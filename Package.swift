@@ -189,7 +189,12 @@ let package = Package(
         tests(
             "CRUDPlacementTests",
             ["CRUDPlacement", "CRUDStorage", "CRUDModel", "CRUDJSON", "CRUDTestSupport", logging]),
-        tests("CRUDServerTests", ["CRUDServer", "CRUDModel"]),
+        tests(
+            "CRUDServerTests",
+            [
+                "CRUDServer", "CRUDStorage", "CRUDPluginHost", "CRUDConfiguration", "CRUDEventLoop", "CRUDJSON",
+                "CRUDModel", "CRUDTestSupport", logging,
+            ]),
         .target(
             name: "ScriptedDaemon", dependencies: ["CRUDTestSupport", "CLinux"], path: "Tests/ScriptedDaemon",
             swiftSettings: settings),
@@ -211,7 +216,9 @@ let package = Package(
             ["PluginTestSupport", "CRUDPluginTesting", "CRUDPluginABI", "CRUDTestSupport", "CRUDThreads", "CLinux"]),
         tests("AdministratorTests", ["CRUDPlacement", "CRUDModel", "CRUDTestSupport", "CSQLite"]),
         tests("ClusterTests", ["CRUDTestSupport", "CRUDThreads"]),
-        tests("SQLitePluginTests", ["CRUDTestSupport", "CRUDPluginABI", "CSQLite"]),
+        tests(
+            "SQLitePluginTests",
+            ["PluginTestSupport", "CRUDPluginTesting", "CRUDPluginABI", "CRUDTestSupport", "CSQLite"]),
         tests("SystemTests", ["CRUDTestSupport", "CRUDThreads"]),
         tests("TypeCheckTests", ["CRUDInMemory", "CRUDTestSupport"]),
         tests(
@@ -225,7 +232,7 @@ if isQuick {
         "CRUDJSONTests", "CRUDModelTests", "CRUDHistogramTests", "CRUDWireTests", "CRUDConfigurationTests",
         "CRUDThreadsTests",
         "CRUDEventLoopTests", "CRUDQueryTests", "CRUDFormatsTests", "CRUDPluginHostTests", "CRUDStorageTests",
-        "CRUDPlacementTests", "CRUDPluginKitTests", "MemoryPlugin", "SQLitePlugin",
+        "CRUDPlacementTests", "CRUDServerTests", "CRUDPluginKitTests", "MemoryPlugin", "SQLitePlugin",
         "crudd-plugin-check", "crudd-plugin-host",
     ]
     var added = names

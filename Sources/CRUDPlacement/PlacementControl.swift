@@ -47,9 +47,6 @@ package final class PlacementControl: Sendable {
         try executor.start { [weak self] in self?.tick() ?? false }
     }
 
-    /// The loops that it serves with, once it does; to be used on the executor's thread.
-    package var servingLoops: (any ServingLoops)? { state.withLock { $0.loops } }
-
     /// Ends the workers after their steps in progress.
     package func stop() {
         for worker in state.withLock({ Array($0.workers.values) }) { worker.stop() }

@@ -2,7 +2,7 @@ import Glibc
 import Synchronization
 
 /// An item of a ``WorkQueue``.
-package protocol QueueItem: AnyObject {
+package protocol QueueItem {
     /// How many bytes this item adds to the batch that the worker takes.
     var byteCount: Int { get }
 }
@@ -61,11 +61,12 @@ package final class WorkQueue<Item: QueueItem>: @unchecked Sendable {
         return isAccepted
     }
 
-    /// Removes an item that need not be taken any more; returns false where it is not in the queue.
-    package func remove(_ item: Item) -> Bool {
+    /// Removes the first item for which this is true and that need not be taken any more; returns false where there is
+    /// none in the queue.
+    package func removeFirst(where isUnwanted: (Item) -> Bool) -> Bool {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
-        guard let index = items.firstIndex(where: { $0 === item }) else { return false }
+        guard let index = items.firstIndex(where: isUnwanted) else { return false }
         items.remove(at: index)
         return true
     }

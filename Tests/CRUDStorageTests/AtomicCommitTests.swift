@@ -42,7 +42,7 @@ import Testing
             batch.append(
                 change, in: place ?? clients, transformation: change.kind == .put ? transformation : nil)
         }
-        (other ?? test).backend.submit(batch)
+        (other ?? test).backend.submit(.write(batch))
         return (batch, inbox)
     }
 

@@ -36,7 +36,7 @@ import Testing
         for prefix in ["", "a", "aa", "c", "ä"] {
             batch.append(Read(.count(prefix: batch.store(Array(prefix.utf8).span)), in: clients))
         }
-        test.backend.submit(batch)
+        test.backend.submit(.read(.batch(batch)))
         _ = try inbox.take()
         #expect(try (0..<5).map { try FoundTexts(batch, at: $0) } == [5, 3, 1, 0, 1].map { .count($0) })
     }
@@ -46,9 +46,36 @@ import Testing
         let clients = collection()
         try test.write(.put("a", "12345", "r"), .put("b", "6", "r"), in: clients)
         #expect(try test.read(["a", "b"], maximumBytes: 8, in: clients) == .records(["12345@r", "6@r"]))
-        #expect(try test.read(["a", "b"], maximumBytes: 7, in: clients) == .tooLong)
-        #expect(try test.read(["a", "a"], maximumBytes: 11, in: clients) == .tooLong)
+        #expect(try test.read(["a", "b"], maximumBytes: 7, in: clients) == .tooLong(by: 1))
+        #expect(try test.read(["a", "a"], maximumBytes: 11, in: clients) == .tooLong(by: 1))
         #expect(try test.read(["a"], maximumBytes: 6, in: clients) == .records(["12345@r"]))
+    }
+
+    /// What a record takes more than there was room for comes from the reserve, as long as the batch is there; where
+    /// that has not so much nothing is taken. It is read once in either case.
+    @Test(arguments: [(100, 3), (3, 3), (2, nil), (0, nil)])
+    func longRecordsTakeFromTheReserve(_ bytes: Int, _ taken: Int?) throws {
+        let test = try TestBackend.opened()
+        let clients = collection()
+        try test.write(.put("a", "12345", "r"), in: clients)
+        let before = test.plugin[.reads]
+        let budget = ByteBudget(bytes: bytes)
+        do {
+            let inbox = try Inbox<WorkItem>()
+            let batch = ReadBatch { inbox.put($0) }
+            let place = batch.store(Array("a".utf8).span)
+            batch.append(
+                Read(.records([place]), in: clients, maximumBytes: 3, reserve: Read.Reserve(budget, atMost: 50)))
+            test.backend.submit(.read(.batch(batch)))
+            _ = try inbox.take()
+            #expect(try FoundTexts(batch) == (taken == nil ? .tooLong(by: 3) : .records(["12345@r"])))
+            #expect(batch.extraBytes(at: 0) == taken ?? 0)
+            #expect(budget.left == bytes - (taken ?? 0))
+        }
+        // The thread that has read may hold it for a moment more.
+        let deadline = Deadline()
+        while budget.left != bytes { try #require(!deadline.hasPassed, "the reserve stays taken") }
+        #expect(test.plugin[.reads] == before + 1)
     }
 
     @Test(

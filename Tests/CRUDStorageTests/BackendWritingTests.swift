@@ -53,7 +53,7 @@ import Testing
         let batch = ReadBatch { inbox.put($0) }
         batch.append(Read(.records([batch.store(Array("a".utf8).span)]), in: clients))
         _ = test.submit([.put("a", "2")], in: clients, to: inbox)
-        test.backend.submit(batch)
+        test.backend.submit(.read(.batch(batch)))
         _ = test.submit([.put("a", "3")], in: clients, to: inbox)
         test.plugin.pass(3)
         for _ in 0..<4 { _ = try inbox.take() }
@@ -192,7 +192,7 @@ import Testing
         let inbox = try Inbox<WorkItem>()
         let batch = MutationBatch { inbox.put($0) }
         for place in [full, fine, broken, late, fine] { batch.append(.put("a"), in: place) }
-        test.backend.submit(batch)
+        test.backend.submit(.write(batch))
         _ = try inbox.take()
         #expect(batch.failure == nil)
         #expect(

@@ -55,7 +55,7 @@ import Testing
 
         test.backend.follow(try rules(["name", "n"]))
         #expect(!clients.isCurrent)
-        test.backend.submit(late)
+        test.backend.submit(.write(late))
         _ = try inbox.take()
         #expect(clients.isCurrent, "the writer has told the plugin")
         let indexes = try #require(clients.indexes)

@@ -107,7 +107,7 @@ import Testing
         let delivered = try Inbox<UInt64>()
         let batch = MutationBatch { _ in delivered.put(clock.now) }
         batch.append(.put("a"), in: clients)
-        test.backend.submit(batch)
+        test.backend.submit(.write(batch))
         #expect(try delivered.take() == before + UInt64(loops))
     }
 

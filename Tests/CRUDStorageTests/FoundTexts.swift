@@ -10,7 +10,7 @@ enum FoundTexts: Equatable {
     /// `ITEM@REVISION` for each id, nil where there is no record.
     case records([String?])
     case count(Int)
-    case tooLong
+    case tooLong(by: Int)
     case failed(CRUDError.Code)
     /// The batch as a whole.
     case refused(CRUDError.Code)
@@ -27,7 +27,7 @@ enum FoundTexts: Equatable {
                     record.map { "\(Self.text($0.item, batch))@\(Self.text($0.revision, batch))" }
                 })
         case .count(let count): self = .count(count)
-        case .tooLong: self = .tooLong
+        case .tooLong(let bytes): self = .tooLong(by: bytes)
         case .failed(let error): self = .failed(error.code)
         }
     }

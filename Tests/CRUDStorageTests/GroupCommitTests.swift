@@ -38,7 +38,7 @@ import Testing
         let inbox = try Inbox<WorkItem>()
         let batch = MutationBatch { inbox.put($0) }
         for (change, transformation) in changes { batch.append(change, in: clients, transformation: transformation) }
-        (other ?? test).backend.submit(batch)
+        (other ?? test).backend.submit(.write(batch))
         _ = try inbox.take()
         return batch
     }
@@ -125,7 +125,7 @@ import Testing
         let batch = MutationBatch { inbox.put($0) }
         batch.append(.put("a", "", "r2"), in: clients, transformation: Appending("x"))
         batch.append(.put("a", "", "r3"), in: clients, transformation: Appending("y"))
-        test.backend.submit(batch)
+        test.backend.submit(.write(batch))
         while test.plugin[.writes] < 150 { sched_yield() }
         batch.waitersHaveLeft()
         _ = try inbox.take()
@@ -181,13 +181,13 @@ import Testing
         var mutation = expiring.mutation(.put("b", "1", "r1"), in: clients)
         mutation.expiresAt = later
         expiring.append(mutation)
-        test.backend.submit(expiring)
+        test.backend.submit(.write(expiring))
         _ = try inbox.take()
         _ = try write((.put("b", "", "r2"), Appending("2")))
 
         let batch = ReadBatch { inbox.put($0) }
         batch.append(Read(.records([batch.store(Array("b".utf8).span)]), in: clients))
-        test.backend.submit(batch)
+        test.backend.submit(.read(.batch(batch)))
         _ = try inbox.take()
         guard case .records(let records) = batch.result(at: 0) else { throw Failure("no records") }
         #expect(records.map { $0?.expiresAt } == [later])

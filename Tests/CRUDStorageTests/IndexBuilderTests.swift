@@ -207,7 +207,7 @@ import Testing
 
     private func reindex(_ collection: BackendCollection) throws -> CRUDError? {
         let inbox = try Inbox<WorkItem>()
-        test.backend.submit(ReindexRequest(of: collection) { inbox.put($0) })
+        test.backend.submit(.reindex(ReindexRequest(of: collection) { inbox.put($0) }))
         return try inbox.take().failure
     }
 

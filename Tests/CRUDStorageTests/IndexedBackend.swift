@@ -101,7 +101,7 @@ final class IndexedBackend {
         let inbox = try Inbox<WorkItem>()
         let batch = ReadBatch { inbox.put($0) }
         batch.append(Read(.count(prefix: .empty), in: collection))
-        backend.submit(batch)
+        backend.submit(.read(.batch(batch)))
         if afterStep { pass() }
         if let failure = try inbox.take().failure { throw failure }
     }

@@ -86,7 +86,7 @@ import Testing
         }
         let withdrawn = ReadBatch { _ in }
         withdrawn.append(Read(.records([withdrawn.store(Array("a".utf8).span)]), in: clients))
-        test.backend.submit(withdrawn)
+        test.backend.submit(.read(.batch(withdrawn)))
         #expect(test.backend.queueLength == 2)
         #expect(withdrawn.expire())
         test.backend.remove(withdrawn)
@@ -119,6 +119,6 @@ extension TestBackend {
     fileprivate func submit(readOf id: String, in collection: BackendCollection, to inbox: Inbox<WorkItem>) {
         let batch = ReadBatch { inbox.put($0) }
         batch.append(Read(.records([batch.store(Array(id.utf8).span)]), in: collection))
-        backend.submit(batch)
+        backend.submit(.read(.batch(batch)))
     }
 }

@@ -25,10 +25,19 @@ import Testing
             .put("d", "{", "r4"), in: clients.stored)
     }
 
-    /// Submits a task and waits for it.
-    private func execute(_ task: SlicedTask) throws -> TestCompletion {
+    /// Submits a search and waits for it.
+    private func execute(_ task: SearchTask) throws -> TestCompletion {
+        try complete { client.submit(task, for: $0) }
+    }
+
+    /// Submits a deletion and waits for it.
+    private func execute(_ task: BulkDelete) throws -> TestCompletion {
+        try complete { client.submit(task, for: $0) }
+    }
+
+    private func complete(_ submit: (TestCompletion) -> Void) throws -> TestCompletion {
         let completion = TestCompletion()
-        client.submit(task, for: completion)
+        submit(completion)
         client.flush()
         try loop.complete(by: client)
         return completion

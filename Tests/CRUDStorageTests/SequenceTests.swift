@@ -59,7 +59,7 @@ import Testing
         let batch = MutationBatch(isAtomic: true) { inbox.put($0) }
         batch.append(.check("b", if: .present), in: clients)
         batch.append(.put("e"), in: clients)
-        test.backend.submit(batch)
+        test.backend.submit(.write(batch))
         _ = try inbox.take()
         #expect(try sequences(.sequence, in: test, clients) == ["b=4", "d=7", "e=8"])
     }

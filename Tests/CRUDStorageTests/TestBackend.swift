@@ -14,7 +14,7 @@ final class TestBackend: Sendable {
     /// - Parameter options: as `Tests/Plugins/scripted.c` explains.
     init(
         capabilities: Plugin.Capabilities = [.concurrentReads, .fastReads], options: String = "{}", loops: Int = 2,
-        admission: @escaping Backend.Admission = { _, _, _ in nil }
+        admission: @escaping CollectionAdmission = { _, _, _ in nil }
     ) throws {
         plugin = try ScriptedPlugin(capabilities: capabilities)
         let lines = try Inbox<String>()
@@ -32,7 +32,7 @@ final class TestBackend: Sendable {
     /// A backend that has been opened.
     static func opened(
         capabilities: Plugin.Capabilities = [.concurrentReads, .fastReads], options: String = "{}", loops: Int = 2,
-        admission: @escaping Backend.Admission = { _, _, _ in nil }
+        admission: @escaping CollectionAdmission = { _, _, _ in nil }
     ) throws -> TestBackend {
         let backend = try TestBackend(
             capabilities: capabilities, options: options, loops: loops, admission: admission)
@@ -65,7 +65,7 @@ final class TestBackend: Sendable {
         let places = ids.map { batch.store(Array($0.utf8).span) }
         batch.append(
             Read(withItems ? .records(places) : .existence(places), in: collection, maximumBytes: maximumBytes))
-        backend.submit(batch)
+        backend.submit(.read(.batch(batch)))
         _ = try inbox.take()
         return try FoundTexts(batch)
     }
@@ -88,7 +88,7 @@ extension Backend {
     func submit(_ changes: [Change], in collection: BackendCollection, to inbox: Inbox<WorkItem>) -> MutationBatch {
         let batch = MutationBatch { inbox.put($0) }
         for change in changes { batch.append(change, in: collection) }
-        submit(batch)
+        submit(.write(batch))
         return batch
     }
 

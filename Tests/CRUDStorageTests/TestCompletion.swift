@@ -22,22 +22,22 @@ final class TestCompletion: RequestCompletion {
     }
 
     func complete(with item: WorkItem, _ range: Range<Int>) {
-        switch item {
-        case let batch as MutationBatch: add(batch.outcomes[range].map(\.text).joined(separator: ", "))
-        case let batch as ReadBatch:
-            switch try? FoundTexts(batch, at: range.lowerBound) {
+        switch WorkResult(of: item, range) {
+        case .written(let batch, let range): add(batch.outcomes[range].map(\.text).joined(separator: ", "))
+        case .read(let batch, let position):
+            switch try? FoundTexts(batch, at: position) {
             case .records(let records): add(records.map { $0 ?? "none" }.joined(separator: ", "))
             case .count(let count): add("\(count) records")
             case .failed(let code): add(code.name)
             default: add("too long")
             }
-        case let task as SearchTask: add(String(decoding: task.result, as: UTF8.self))
-        case let deletion as BulkDelete: add("\(deletion.count) deleted")
-        default: add("done")
+        case .found(let task): add(String(decoding: task.result, as: UTF8.self))
+        case .deleted(let deletion): add("\(deletion.count) deleted")
+        case .changes, .size, .dropped, .done: add("done")
         }
     }
 
-    func fail(_ error: CRUDError, of item: WorkItem, _ range: Range<Int>, isOverdue: Bool) {
+    func fail(_ error: CRUDError, begun: Duration?, isOverdue: Bool) {
         self.error = error
         add(isOverdue ? "overdue: \(error.code.name)" : error.code.name)
     }

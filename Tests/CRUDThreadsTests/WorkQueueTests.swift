@@ -37,11 +37,11 @@ import Testing
         let queue = WorkQueue<Item>()
         let items = (0..<3).map { _ in Item() }
         for item in items { #expect(queue.append(item)) }
-        #expect(queue.remove(items[1]))
-        #expect(!queue.remove(items[1]))
+        #expect(queue.removeFirst { $0 === items[1] })
+        #expect(!queue.removeFirst { $0 === items[1] })
         guard case .items(let taken) = queue.take(timeout: nil) else { throw NothingTaken() }
         #expect(taken.map(ObjectIdentifier.init) == [items[0], items[2]].map(ObjectIdentifier.init))
-        #expect(!queue.remove(items[0]))
+        #expect(!queue.removeFirst { $0 === items[0] })
     }
 
     @Test func theTimeoutEndsAWait() {

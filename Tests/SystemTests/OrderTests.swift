@@ -1,4 +1,5 @@
 import CRUDTestSupport
+import Glibc
 import Testing
 
 /// What is seen when, whichever event loops the connections are on.
@@ -195,6 +196,46 @@ import Testing
         let deadline = Deadline()
         while try writer.exists("left", "a") != true {
             try #require(!deadline.hasPassed, "the element behind the read is not executed")
+        }
+    }
+
+    /// A read whose record has no room when it comes, while its peer has left, must not keep what was sent behind it
+    /// from being executed.
+    @Test func whatAPeerHasSentBehindALongReadIsExecutedThoughItLeaves() throws {
+        var configuration = Self.configuration(sessionBytes: "2MiB")
+        // An eighth of this is too little for the record.
+        configuration.limits?.append("\nbuffer_bytes: 2MiB")
+        configuration.loops = 1
+        configuration.backends += "\nquick: {plugin: sqlite, options: {path: $DIRECTORY/quick.sqlite}}"
+        configuration.collections += "\nfollowed: {backend: quick, changes: true}"
+        let daemon = try Daemon(configuration)
+        let writer = try daemon.connect()
+        let long = "\"" + String(repeating: "x", count: 500_000) + "\""
+        #expect(try writer.upsert("again", "a", long).result != nil)
+        let backends = try writer.call("backend.list").result?["backends"]?.elements
+        let child = try #require(backends?.first?["pid"]?.integer.map { pid_t($0) })
+        let reader = try daemon.connect()
+        #expect(Glibc.kill(child, SIGSTOP) == 0)
+        let requests = [
+            ("collection.changes", #"{"collection":"followed","after":"now","wait":15}"#),
+            ("record.read", Connection.params("again", "a")),
+            ("record.create", Connection.params("again", "b", item: "1")),
+            ("record.exists", Connection.params("again", "b")),
+            ("record.create", Connection.params("again", "c", item: "1")),
+        ]
+        try reader.send(
+            requests.enumerated().flatMap {
+                Connection.frame(Connection.request($1.0, $1.1, id: "\($0)"))
+            })
+        #expect(try writer.isUsable())
+        reader.close()
+        // The reply to this closes the connection on the daemon's side, too.
+        #expect(try writer.create("followed", "a", "1").result != nil)
+        #expect(try writer.isUsable())
+        #expect(Glibc.kill(child, SIGCONT) == 0)
+        let deadline = Deadline()
+        while try writer.exists("again", "c") != true {
+            try #require(!deadline.hasPassed, "what is behind the read is not executed")
         }
     }
 

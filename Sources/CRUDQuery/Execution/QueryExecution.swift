@@ -61,9 +61,6 @@ package final class QueryExecution {
         return true
     }
 
-    /// Whether a larger page would have had more records.
-    package var isCutShort: Bool { search.continuation != nil && returned < search.query.limit }
-
     /// Where the next page begins; nil: there is none.
     package var cursor: [UInt8]? {
         search.continuation.map { search.query.cursor(behind: $0, in: collection) }

@@ -219,7 +219,7 @@ final class BatchHandler {
     ///   - chargedBytes: what the session is charged for this part beside the items.
     private func submit(
         _ assignments: [Assignment], _ kind: RequestKind, _ collections: [Collection], _ call: borrowing Call,
-        _ results: BatchResults, _ budget: ReplyBudget, now: Int64, chargedBytes: Int
+        _ results: BatchResults, _ budget: ByteBudget, now: Int64, chargedBytes: Int
     ) {
         let client = collections[0].client
         let session = call.session.number

@@ -67,7 +67,6 @@ final class ChangesHandler {
 /// While it waits it keeps what was asked for, and no page.
 final class PendingChanges: PendingRequest, Follower, ChangeRequest {
     var position: Followers.Position?
-    var indexInSession: Int?
     /// Whether its client has cancelled it: it does not wait, or no longer.
     private var isCancelled = false
     /// Why it may not wait, although there is nothing to say.
@@ -117,15 +116,15 @@ final class PendingChanges: PendingRequest, Follower, ChangeRequest {
 
     func submit(in collection: Collection) {
         followed = collection.stored
-        collection.client.submit(
-            ChangesTask(
-                request, in: collection.stored, of: collection.backend, deliver: collection.client.deliver), for: self)
+        let task = ChangesTask(
+            request, in: collection.stored, collection.backend.feeds, deliver: collection.client.deliver)
+        collection.client.submit(task, for: self)
     }
 
     // MARK: Following
 
-    override func isRepliedLater(with item: WorkItem, _ range: Range<Int>) -> Bool {
-        guard let task = item as? ChangesTask, task.changes.isEmpty, task.corrupt.isEmpty, !task.hasMore else {
+    override func follows(after result: WorkResult) -> Bool {
+        guard case .changes(let task) = result, task.changes.isEmpty, task.corrupt.isEmpty, !task.hasMore else {
             return false
         }
         let loop = session.loop
@@ -199,13 +198,14 @@ final class PendingChanges: PendingRequest, Follower, ChangeRequest {
             output.append(SealedCursor(last.place).text.span)
             output.append(last.isComplete ? #"","more":false}"# : #"","more":true}"#)
         }
-        session.ended(self)
+        hasReplied()
+        ended()
     }
 
     // MARK: Replies
 
-    override func reply(with item: WorkItem, _ range: Range<Int>) {
-        guard let task = item as? ChangesTask else { return }
+    override func reply(with result: WorkResult) {
+        guard case .changes(let task) = result else { return super.reply(with: result) }
         if let refusal { return reply(with: refusal) }
         reply { output in
             output.append(#"{"changes":["#)

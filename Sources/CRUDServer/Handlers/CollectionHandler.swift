@@ -78,9 +78,8 @@ private final class PendingDescription: PendingRead {
         output.append(collection.describe(place, count: count, withReasons: isForAdministrator).span)
     }
 
-    override func reply(with item: WorkItem, _ range: Range<Int>) {
-        guard let task = item as? SizeTask else { return super.reply(with: item, range) }
-        guard let collection else { return }
+    override func reply(with result: WorkResult) {
+        guard case .size(let task) = result, let collection else { return super.reply(with: result) }
         let text = collection.describe(place, count: task.count, withReasons: isForAdministrator) { description in
             description.member("bytes", task.bytes)
             description.member("estimated", task.isEstimate)
@@ -100,8 +99,8 @@ private final class PendingDrop: PendingRequest {
 
     override var audit: AuditEntry.Details? { .init(subject: isOfOriginals ? "of what moves have left" : nil) }
 
-    override func reply(with item: WorkItem, _ range: Range<Int>) {
-        guard let request = item as? DropRequest else { return }
+    override func reply(with result: WorkResult) {
+        guard case .dropped(let request) = result else { return super.reply(with: result) }
         reply { output in
             output.appendObject { result in
                 result.member("dropped", request.outcome.wasThere)
@@ -120,7 +119,8 @@ private final class PendingDrop: PendingRequest {
 private final class PendingReindex: PendingRequest {
     override var audit: AuditEntry.Details? { .init() }
 
-    override func reply(with item: WorkItem, _ range: Range<Int>) {
+    override func reply(with result: WorkResult) {
+        guard case .done = result else { return super.reply(with: result) }
         reply { $0.append("{}") }
     }
 }

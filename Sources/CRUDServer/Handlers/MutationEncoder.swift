@@ -89,7 +89,7 @@ final class MutationEncoder {
     ///   - budget: room for the items that the reply to a patch holds.
     func mutation(
         _ operation: Operation, _ item: Item, _ call: borrowing Call, in collection: Collection,
-        _ batch: MutationBatch, now: Int64, _ budget: @autoclosure () -> ReplyBudget
+        _ batch: MutationBatch, now: Int64, _ budget: @autoclosure () -> ByteBudget
     ) -> Mutation {
         let kind: Mutation.Kind =
             switch operation.kind {
@@ -124,7 +124,7 @@ final class MutationEncoder {
     }
 
     private func patch(
-        _ operation: Operation, _ call: borrowing Call, in collection: Collection, _ budget: ReplyBudget
+        _ operation: Operation, _ call: borrowing Call, in collection: Collection, _ budget: ByteBudget
     ) -> Patch {
         var fields = FieldOperationTexts()
         for part in operation.fieldOperations { fields.append(part.operation, part.object, of: call.text.span) }

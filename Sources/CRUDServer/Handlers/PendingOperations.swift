@@ -23,8 +23,8 @@ final class PendingOperations: PendingRequest {
         super.init(call, kind, on: collections[0], chargedBytes: chargedBytes)
     }
 
-    override func reply(with item: WorkItem, _ range: Range<Int>) {
-        guard let batch = item as? MutationBatch, let collection else { return }
+    override func reply(with result: WorkResult) {
+        guard case .written(let batch, let range) = result, let collection else { return super.reply(with: result) }
         for (position, index) in zip(positions, range) {
             results.outcomes[position] = .executed(batch, index, collection.backend)
         }

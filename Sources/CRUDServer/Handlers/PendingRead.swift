@@ -8,10 +8,10 @@ import CRUDStorage
 
 /// A read in flight. Its subclasses append their results.
 class PendingRead: PendingRequest {
-    override func reply(with item: WorkItem, _ range: Range<Int>) {
-        guard let batch = item as? ReadBatch else { return }
+    override func reply(with result: WorkResult) {
+        guard case .read(let batch, let position) = result else { return super.reply(with: result) }
         reply { output throws(CRUDError) in
-            switch batch.result(at: range.lowerBound) {
+            switch batch.result(at: position) {
             case .records(let records): try append(records, of: batch, to: &output)
             case .count(let count): append(count, to: &output)
             case .tooLong: throw naming(.replyTooLong(maximumBytes: session.loop.limits.frameBytes))
@@ -36,9 +36,10 @@ class PendingRead: PendingRequest {
     }
 }
 
-/// A `record.read` or `record.readMany` in flight, which has been given some room for what it finds. Where that takes
-/// more it begins again; where it takes long to decode it, or to find the part that is wanted, another thread makes the
-/// result.
+/// A `record.read` or `record.readMany` in flight, which has been given some room for what it finds. What that takes
+/// beyond comes from the loop's reserve, and is charged when it is there; only where the reserve or its user's share
+/// does not have so much, the read is made again. Where it takes long to decode what was found, or to find the part
+/// that is wanted, another thread makes the result.
 final class PendingRecordRead: PendingRead {
     private var result: RecordsResult
     override var recordCount: Int { result.sentIDs.count }
@@ -49,9 +50,6 @@ final class PendingRecordRead: PendingRead {
     private var made: Result<[UInt8], CRUDError>?
     /// How many bytes of items and revisions it may find.
     private var maximumBytes: Int
-
-    /// How much more room there is the second time, and the third.
-    private static let growth = 32
 
     /// How much a read may find: what a reply may have, and any record in its stored form.
     static func limitBytes(in collection: Collection, _ limits: Configuration.Limits) -> Int {
@@ -85,9 +83,9 @@ final class PendingRecordRead: PendingRead {
 
     // MARK: Decoding
 
-    override func isRepliedLater(with item: WorkItem, _ range: Range<Int>) -> Bool {
-        guard result.transformsItems, let batch = item as? ReadBatch,
-            case .records(let records) = batch.result(at: range.lowerBound)
+    override func encodes(_ found: WorkResult) -> Bool {
+        guard result.transformsItems, case .read(let batch, let position) = found,
+            case .records(let records) = batch.result(at: position)
         else { return false }
         guard !isShort(records, of: batch) else { return false }
         let loop = session.loop
@@ -98,7 +96,7 @@ final class PendingRecordRead: PendingRead {
         loop.service.decoding.append(
             LongResult(
                 result, records, of: batch, maximumBytes: loop.limits.frameBytes, isAbandoned: isAbandoned,
-                reply: finish, deliver: deliver))
+                reply: encoded, deliver: deliver))
         return true
     }
 
@@ -117,17 +115,6 @@ final class PendingRecordRead: PendingRead {
         return made != nil
     }
 
-    private func finish(with outcome: Result<[UInt8], CRUDError>) {
-        reply { output throws(CRUDError) in
-            switch outcome {
-            case .success(let result): output.append(result.span)
-            case .failure(let error): throw naming(error)
-            }
-        }
-        hasReplied()
-        session.ended(self)
-    }
-
     // MARK: Submitting
 
     /// - Parameter ids: strings of the call.
@@ -141,14 +128,26 @@ final class PendingRecordRead: PendingRead {
     }
 
     private func read(_ ids: [ByteArena.Place], in collection: Collection) -> Read {
-        Read(.records(ids), in: collection.stored, maximumBytes: maximumBytes)
+        let loop = session.loop
+        let most = Self.limitBytes(in: collection, loop.limits) - maximumBytes
+        // An array has been charged for all that its elements may find.
+        let reserve = isInArray || most <= 0 ? nil : Read.Reserve(loop.readReserve, atMost: most)
+        return Read(.records(ids), in: collection.stored, maximumBytes: maximumBytes, reserve: reserve)
     }
 
-    override func bytesMissing(after item: WorkItem, _ range: Range<Int>) -> Int {
-        guard let collection, let batch = item as? ReadBatch, case .tooLong = batch.result(at: range.lowerBound)
-        else { return 0 }
-        let limitBytes = Self.limitBytes(in: collection, session.loop.limits)
-        return min(max(limitBytes, maximumBytes), maximumBytes * Self.growth) - maximumBytes
+    override func bytesMissing(after found: WorkResult) -> Int {
+        guard let collection, case .read(let batch, let position) = found else { return 0 }
+        guard case .tooLong(let lacking) = batch.result(at: position) else {
+            let extra = batch.extraBytes(at: position)
+            return extra == 0 || session.hasRoom(for: extra) ? 0 : extra
+        }
+        let most = max(0, Self.limitBytes(in: collection, session.loop.limits) - maximumBytes)
+        // How long the other records are is not known.
+        return result.sentIDs.count == 1 ? min(lacking, most) : most
+    }
+
+    override func extraBytes(of found: WorkResult) -> Int {
+        if case .read(let batch, let position) = found { batch.extraBytes(at: position) } else { 0 }
     }
 
     override func submitAgain(withRoomFor bytes: Int) {

@@ -102,7 +102,8 @@ final class QueryHandler {
     }
 }
 
-/// A search in flight. Where its page takes more room than it was given, it begins again with all that a page may take.
+/// A search in flight. A page ends where the room ends that it was given; where not even one record has found room, the
+/// search begins again with more.
 private final class PendingSearch: PendingRequest {
     private var request: SearchRequest
     private let maximumBytes: Int
@@ -133,22 +134,15 @@ private final class PendingSearch: PendingRequest {
     /// As how much work a search counts that the loop has executed itself.
     private static let workOnLoop = 32
 
-    override func reply(with item: WorkItem, _ range: Range<Int>) {
-        guard let task = item as? SearchTask else { return }
-        let result = task.result
+    override func reply(with result: WorkResult) {
+        guard case .found(let task) = result else { return super.reply(with: result) }
+        let text = task.result
         self.task = task
         defer { self.task = nil }
-        reply { $0.append(result.span) }
+        reply { $0.append(text.span) }
     }
 
     // MARK: Room
-
-    override func bytesMissing(after item: WorkItem, _ range: Range<Int>) -> Int {
-        guard !isInArray, request.maximumBytes < maximumBytes, let task = item as? SearchTask,
-            task.isCutShort ?? isCutShort(task.result)
-        else { return 0 }
-        return maximumBytes - request.maximumBytes
-    }
 
     /// Not even one record may have found room.
     override func bytesMissing(after error: CRUDError) -> Int {
@@ -158,35 +152,6 @@ private final class PendingSearch: PendingRequest {
     override func submitAgain(withRoomFor bytes: Int) {
         request.maximumBytes += bytes
         if let collection { submit(in: collection) }
-    }
-
-    /// Whether a page has a cursor and less records than were asked for.
-    private func isCutShort(_ page: [UInt8]) -> Bool {
-        let text = page.span
-        var scanner = JSONScanner()
-        var hasCursor = false
-        var count = 0
-        do throws(JSONSyntaxError) {
-            scanner.enter()
-            var isFirst = true
-            while let key = try scanner.nextKey(text, isFirst: &isFirst) {
-                if key.equals("records", text), try scanner.peekKind(text) == .array {
-                    scanner.enter()
-                    var isFirst = true
-                    while try scanner.nextElement(text, isFirst: &isFirst) {
-                        _ = try scanner.value(text)
-                        count += 1
-                    }
-                } else {
-                    hasCursor = key.equals("cursor", text) || hasCursor
-                    _ = try scanner.value(text)
-                }
-            }
-        } catch {
-            // What the host has written is valid.
-            return false
-        }
-        return hasCursor && count < request.query.limit
     }
 }
 
@@ -208,8 +173,8 @@ private final class PendingDeletion: PendingRequest {
         super.reply(with: error, isOverdue: isOverdue)
     }
 
-    override func reply(with item: WorkItem, _ range: Range<Int>) {
-        guard let task = item as? BulkDelete else { return }
+    override func reply(with result: WorkResult) {
+        guard case .deleted(let task) = result else { return super.reply(with: result) }
         count = task.count
         reply { output in
             output.appendObject { result in

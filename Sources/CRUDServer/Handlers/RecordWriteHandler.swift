@@ -38,21 +38,21 @@ final class RecordWriteHandler {
 
 /// A write of one record in flight.
 private final class PendingWrite: PendingRequest {
-    private let result: OperationReply
+    private let operation: OperationReply
 
     init(
         _ call: borrowing Call, _ kind: RequestKind, _ collection: Collection, _ operation: Operation,
         replyBytes: Int, otherBytes: Int
     ) {
-        result = OperationReply(to: operation)
+        self.operation = OperationReply(to: operation)
         super.init(
             call, kind, on: collection, replyBytes: replyBytes, chargedBytes: call.chargedBytes + otherBytes)
     }
 
-    override func reply(with item: WorkItem, _ range: Range<Int>) {
-        guard let batch = item as? MutationBatch, let collection else { return }
+    override func reply(with result: WorkResult) {
+        guard case .written(let batch, let range) = result, let collection else { return super.reply(with: result) }
         reply { output throws(CRUDError) in
-            try result.append(range.lowerBound, of: batch, collection.backend, to: &output)
+            try operation.append(range.lowerBound, of: batch, collection.backend, to: &output)
         }
     }
 }

@@ -1,5 +1,6 @@
 import CRUDConfiguration
 import CRUDEventLoop
+import CRUDStorage
 
 /// What the sessions and handlers of one event loop share: its clock, and the configuration that it serves.
 final class LoopState {
@@ -29,18 +30,30 @@ final class LoopState {
     var hasEndedSearches = false
     /// The requests that wait for changes.
     let followers: Followers
+    /// What reads may find beyond the room that they were given, until they are charged for it.
+    let readReserve: ByteBudget
+    /// How much of that there is in all.
+    private var readReserveBytes: Int
 
     init(_ service: Service, on eventLoop: EventLoop, number: Int) {
         self.eventLoop = eventLoop
         followers = Followers(on: eventLoop, number: number)
         self.service = service
         limits = service.configuration.limits
+        readReserveBytes = limits.bufferBytes / service.loopCount / Self.readReservePart
+        readReserve = ByteBudget(bytes: readReserveBytes)
     }
+
+    /// As how large a part of what sessions may hold.
+    private static let readReservePart = 8
 
     /// Follows another configuration.
     func serve(_ service: Service) {
         self.service = service
         limits = service.configuration.limits
+        let former = readReserveBytes
+        readReserveBytes = bufferBytes / Self.readReservePart
+        readReserve.giveBack(readReserveBytes - former)
         logsRequests = service.configuration.logLevel == .trace
         logsSessions = logsRequests || service.configuration.logLevel == .debug
         slow = SlowClock(service.configuration.slowRequest)

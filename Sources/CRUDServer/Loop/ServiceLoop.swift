@@ -156,10 +156,8 @@ final class ServiceLoop: IterationHandler, LoopContext {
     private var areClientsIdle: Bool { clients.allSatisfy(\.isIdle) && retired.allSatisfy(\.isIdle) }
 
     private func complete(_ item: WorkItem) {
-        for client in clients { client.complete(item) }
-        guard !retired.isEmpty else { return }
-        for client in retired { client.complete(item) }
-        retired.removeAll(where: \.isIdle)
+        item.submitter?.complete(item)
+        if !retired.isEmpty { retired.removeAll(where: \.isIdle) }
     }
 
     private func expireOverdue() {

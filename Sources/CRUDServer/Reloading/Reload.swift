@@ -26,6 +26,7 @@ final class Reload: PlacementChange {
     /// Why it is refused.
     private(set) var refusal: ReloadRefusal?
     private let former: Service
+    private let loops: LoopGroup
     private let configuration: Configuration
     private let plugins: PluginSet
     private let fixed: FixedSettings
@@ -48,14 +49,15 @@ final class Reload: PlacementChange {
     ///
     /// - Throws: ``ReloadRefusal`` where nothing must.
     init(
-        from current: Service, to configuration: Configuration, _ plugins: PluginSet, _ fixed: FixedSettings,
-        _ options: Plan.Options
+        from serving: Serving, to configuration: Configuration, _ plugins: PluginSet, _ options: Plan.Options
     ) throws(ReloadRefusal) {
+        let current = serving.service
         former = current
+        loops = serving.loops
         service = current
         self.configuration = configuration
         self.plugins = plugins
-        self.fixed = fixed
+        fixed = serving.fixed
         self.options = options
         factory = BackendFactory(
             control: current.control, cache: current.cache, quotas: current.quotas, loopCount: current.loopCount,
@@ -174,7 +176,7 @@ final class Reload: PlacementChange {
 
     func serve(_ loops: any ServingLoops) {
         guard service !== former else { return loops.serveQuiesced() }
-        (loops as? LoopGroup)?.serve(service)
+        self.loops.serve(service)
     }
 
     // MARK: Backends

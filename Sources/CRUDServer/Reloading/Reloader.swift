@@ -13,9 +13,8 @@ final class Reloader: Sendable {
     typealias Completion = @Sendable (Result<[UInt8], CRUDError>) -> Void
 
     private struct State {
-        /// What is served; nil until something is.
-        var service: Service?
-        var fixed: FixedSettings?
+        /// Nil until something is served.
+        var serving: Serving?
         /// Whether a signal came before anything was served.
         var isAwaited = false
     }
@@ -46,8 +45,8 @@ final class Reloader: Sendable {
     /// that come before the first of them is acted upon count as one.
     func reload() {
         let service = state.withLock { state in
-            if state.service == nil { state.isAwaited = true }
-            return state.service
+            if state.serving == nil { state.isAwaited = true }
+            return state.serving?.service
         }
         service?.control.executor.enqueue("reload") { [self] in reload(Plan.Options(), nil) }
     }
@@ -56,7 +55,7 @@ final class Reloader: Sendable {
     ///
     /// - Parameter completion: called once, on the executor's thread.
     func execute(_ request: ReloadRequest, completion: @escaping Completion) {
-        let service = state.withLock { $0.service }
+        let service = state.withLock { $0.serving?.service }
         service?.control.executor.enqueue { [self] in
             switch request {
             case .reload(let options): reload(options, completion)
@@ -68,33 +67,32 @@ final class Reloader: Sendable {
     }
 
     /// The daemon serves from now on, with these loops.
-    func start(_ service: Service, _ loops: [Mailbox], fixed: FixedSettings) throws(ThreadFailure) {
+    func start(_ service: Service, _ loops: LoopGroup, fixed: FixedSettings) throws(ThreadFailure) {
         let isAwaited = state.withLock { state in
-            state.service = service
-            state.fixed = fixed
+            state.serving = Serving(service: service, loops: loops, fixed: fixed)
             return state.isAwaited
         }
         if isAwaited { reload() }
-        try service.control.start(LoopGroup(loops))
+        try service.control.start(loops)
     }
 
     /// Accepts no request any more, and waits for a change in progress.
     ///
     /// - Returns: what is served at last; nil if the wait took too long.
     func finish() -> Service? {
-        guard let control = state.withLock({ $0.service })?.control else { return nil }
+        guard let control = state.withLock({ $0.serving?.service })?.control else { return nil }
         let hasEnded = control.executor.finish(within: Self.shutdownTimeout)
         control.stop()
-        return hasEnded ? state.withLock { $0.service } : nil
+        return hasEnded ? state.withLock { $0.serving?.service } : nil
     }
 
     private func reload(_ options: Plan.Options, _ completion: Completion?) {
-        guard case (let current?, let fixed?) = state.withLock({ ($0.service, $0.fixed) }) else { return }
+        guard let serving = state.withLock({ $0.serving }) else { return }
         manager.reloading()
         do throws(ReloadRefusal) {
-            let reload = try reload(from: current, fixed, options)
+            let reload = try reload(from: serving, options)
             let service = reload.service
-            state.withLock { $0.service = service }
+            state.withLock { $0.serving?.service = service }
             // What is changed is logged by the level from before as well: it may be that which is changed.
             let level = Logger.Level(service.configuration.logLevel)
             threshold.level = min(threshold.level, level)
@@ -109,7 +107,7 @@ final class Reloader: Sendable {
         } catch {
             logger.error("the reload is refused, the old configuration stays in force:")
             for line in error.lines { logger.error("\(line)") }
-            manager.ready("\(current.summary); the last reload was refused: \(error.lines[0])")
+            manager.ready("\(serving.service.summary); the last reload was refused: \(error.lines[0])")
             completion?(.failure(error.error))
         }
     }
@@ -118,9 +116,10 @@ final class Reloader: Sendable {
     private var settings: [UInt8] {
         var writer = JSONWriter()
         writer.object { result in
-            guard case (let service?, let fixed?) = state.withLock({ ($0.service, $0.fixed) }) else { return }
-            result.member("file", service.configuration.file)
-            result.member("settings", objects: fixed.settings(of: service.configuration)) { setting, members in
+            guard let serving = state.withLock({ $0.serving }) else { return }
+            let configuration = serving.service.configuration
+            result.member("file", configuration.file)
+            result.member("settings", objects: serving.fixed.settings(of: configuration)) { setting, members in
                 members.member("key", setting.key)
                 members.member("value", setting.value)
                 members.member("source", setting.source.rawValue)
@@ -131,15 +130,16 @@ final class Reloader: Sendable {
 
     /// Has loops and log follow another level until the next reload.
     private func log(at level: Configuration.LogLevel) throws(CRUDError) -> [UInt8] {
-        guard let current = state.withLock({ $0.service }),
-            let loops = current.control.servingLoops as? LoopGroup
-        else { throw CRUDError(.unavailable, "the daemon is starting") }
+        guard let serving = state.withLock({ $0.serving }) else {
+            throw CRUDError(.unavailable, "the daemon is starting")
+        }
+        let current = serving.service
         let former = current.configuration.logLevel
         let service = Service(
             after: current, configuration: current.configuration.logging(at: level), plugins: current.plugins,
             backends: current.backends)
-        loops.serve(service)
-        state.withLock { $0.service = service }
+        serving.loops.serve(service)
+        state.withLock { $0.serving?.service = service }
         threshold.level = min(threshold.level, Logger.Level(level))
         defer { threshold.level = Logger.Level(level) }
         logger.notice("log.level: from \(former.rawValue) to \(level.rawValue), until the next reload")
@@ -155,13 +155,13 @@ final class Reloader: Sendable {
     ///
     /// - Parameter completion: gets that as JSON text.
     private func dryRun(_ options: Plan.Options, _ completion: @escaping Completion) {
-        guard case (let current?, let fixed?) = state.withLock({ ($0.service, $0.fixed) }) else {
+        guard let serving = state.withLock({ $0.serving }) else {
             return completion(.failure(CRUDError(.unavailable, "the daemon is starting")))
         }
         let dryRun: DryRun
         do throws(ReloadRefusal) {
-            let (configuration, plugins) = try configuration(current)
-            dryRun = DryRun(of: configuration, after: current, plugins, fixed, options)
+            let (configuration, plugins) = try configuration(after: serving.service)
+            dryRun = DryRun(of: configuration, after: serving.service, plugins, serving.fixed, options)
         } catch {
             return completion(.failure(error.error))
         }
@@ -169,7 +169,7 @@ final class Reloader: Sendable {
         do throws(ThreadFailure) {
             try Thread(named: "dry run") {
                 var dryRun = dryRun
-                dryRun.checkFormats(current)
+                dryRun.checkFormats(serving.service)
                 completion(.success(dryRun.json))
             }.detach()
         } catch {
@@ -177,22 +177,20 @@ final class Reloader: Sendable {
         }
     }
 
-    private func reload(
-        from current: Service, _ fixed: FixedSettings, _ options: Plan.Options
-    ) throws(ReloadRefusal) -> Reload {
-        let (configuration, plugins) = try configuration(current)
-        let reload = try Reload(from: current, to: configuration, plugins, fixed, options)
+    private func reload(from serving: Serving, _ options: Plan.Options) throws(ReloadRefusal) -> Reload {
+        let (configuration, plugins) = try configuration(after: serving.service)
+        let reload = try Reload(from: serving, to: configuration, plugins, options)
         do throws(CRUDError) {
-            try current.control.execute(reload)
+            try serving.service.control.execute(reload)
             return reload
         } catch {
             // Backends that were closed have been opened again.
-            state.withLock { $0.service = reload.service }
+            state.withLock { $0.serving?.service = reload.service }
             throw reload.refusal ?? ReloadRefusal(error)
         }
     }
 
-    private func configuration(_ current: Service) throws(ReloadRefusal) -> (Configuration, PluginSet) {
+    private func configuration(after current: Service) throws(ReloadRefusal) -> (Configuration, PluginSet) {
         do throws(InvalidConfiguration) {
             let configuration = try load()
             let plugins = try PluginSet(configuration, loopCount: current.loopCount, logger: current.logger)
@@ -201,6 +199,13 @@ final class Reloader: Sendable {
             throw ReloadRefusal(error.withPluginErrors(current.logger).diagnostics)
         }
     }
+}
+
+/// What is served, by which loops.
+struct Serving: Sendable {
+    var service: Service
+    let loops: LoopGroup
+    let fixed: FixedSettings
 }
 
 extension Logger.Level {

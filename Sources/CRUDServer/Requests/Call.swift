@@ -142,10 +142,10 @@ struct Call: ~Copyable {
     func room(_ limits: Configuration.Limits) -> Int { array?.room ?? limits.frameBytes }
 
     /// Room for the items that the response holds.
-    func budget(_ limits: Configuration.Limits) -> ReplyBudget {
+    func budget(_ limits: Configuration.Limits) -> ByteBudget {
         if let array { return array.budget }
         let overhead = StreamBuffer.responseBytesWithoutItem + (request.id?.count ?? 0)
-        return ReplyBudget(bytes: limits.frameBytes - overhead)
+        return ByteBudget(bytes: limits.frameBytes - overhead)
     }
 
     /// Replies, unless the request is a notification.

@@ -7,8 +7,9 @@ import CRUDWire
 
 /// A request in flight: what its reply needs, and what its session is charged for it.
 ///
-/// It is one object from its start until its backend is done with it. The reply comes first, and may come earlier where
-/// the backend takes too long; only with ``ended()`` the session stops counting it.
+/// It is one object from its start until its backend is done with it, and ``RequestState`` says where it is meanwhile.
+/// The reply comes first, and may come earlier where the backend takes too long; only with ``ended()`` the session
+/// stops counting it.
 class PendingRequest: RequestCompletion {
     final let session: Session
     /// The request's id as it was sent; nil for a notification.
@@ -20,16 +21,15 @@ class PendingRequest: RequestCompletion {
     final private(set) var kind: RequestKind
     /// The collection that it uses; nil if it concerns none.
     final let collection: Collection?
+    /// Its index among its session's ``ChangeRequests``; nil: it is not one of them.
+    final var indexAmongChanges: Int?
     /// Higher than those of all that its session has started before.
     final private(set) var number: UInt64 = 0
     /// How many bytes the session is charged for it.
     final private(set) var chargedBytes: Int
     /// How much of that it holds for as long as it follows.
     final private(set) var followingBytes = 0
-    /// How much more room its reply needs than it was given; it has to begin again with that.
-    final private(set) var missingBytes = 0
-    /// Whether another thread is making the reply.
-    private var isBeingMade = false
+    final private(set) var state = RequestState.executing
     private let array: BatchArray?
     private let traceParent: TraceParent?
     /// When it was begun, on the loop's clock: by its backend's thread, if that has it; nil where it never was.
@@ -100,6 +100,7 @@ class PendingRequest: RequestCompletion {
     ///
     /// - Parameter bytes: of that room.
     final func follow(givingBack bytes: Int) {
+        guard enter(.follows) else { return }
         session.ended(counting: self)
         kind = .follow
         arrival = nil
@@ -117,9 +118,20 @@ class PendingRequest: RequestCompletion {
         self.deadline = deadline
         arrival = session.loop.now
         number = session.nextRequestNumber()
-        missingBytes = bytes
-        isBeingMade = false
+        guard enter(.wakes(bytes: bytes)) else { return }
         session.beginAgainIfThereIsRoom(self)
+    }
+
+    // MARK: State
+
+    /// How many bytes more than it was given its reply takes, while it waits for them.
+    final var missingBytes: Int { if case .awaitingRoom(let bytes) = state { bytes } else { 0 } }
+
+    /// - Returns: false if that cannot happen now; nothing has changed then.
+    private func enter(_ event: RequestState.Event) -> Bool {
+        guard let next = state.after(event) else { return false }
+        state = next
+        return true
     }
 
     // MARK: RequestCompletion
@@ -134,43 +146,67 @@ class PendingRequest: RequestCompletion {
 
     final func complete(with item: WorkItem, _ range: Range<Int>) {
         begun = item.begun ?? begun
-        missingBytes = bytesMissing(after: item, range)
-        if missingBytes == 0, kind == .read, session.mustBeginAgain(self) { missingBytes = 1 }
-        guard missingBytes == 0 else { return session.awaitRoom(for: self) }
-        isBeingMade = isRepliedLater(with: item, range)
-        guard !isBeingMade else { return }
-        reply(with: item, range)
+        let result = WorkResult(of: item, range)
+        let bytes = bytesMissing(after: result)
+        if bytes > 0 { return awaitRoom(for: bytes) }
+        // One byte: what comes before it begins again, and it has to stay behind that.
+        if kind == .read, session.mustBeginAgain(self) { return awaitRoom(for: 1) }
+        charge(extraBytes(of: result))
+        if follows(after: result) { return }
+        if encodes(result), enter(.encodes) { return }
+        reply(with: result)
         hasReplied()
     }
 
-    final func fail(_ error: CRUDError, of item: WorkItem, _ range: Range<Int>, isOverdue: Bool) {
-        begun = item.begun
-        guard let batch = item as? MutationBatch, range.count == 1, let mutation = batch.mutations[range].first else {
-            return fail(error, isOverdue: isOverdue)
-        }
-        let error = error.about(batch.arena.bytes(mutation.id), in: mutation.collection.name)
+    final func fail(_ error: CRUDError, begun: Duration?, isOverdue: Bool) {
+        self.begun = begun
         fail(error, isOverdue: isOverdue)
     }
 
     final func fail(_ error: CRUDError, isOverdue: Bool) {
-        missingBytes = isOverdue ? 0 : bytesMissing(after: error)
-        guard missingBytes == 0 else { return session.awaitRoom(for: self) }
+        let bytes = isOverdue ? 0 : bytesMissing(after: error)
+        if bytes > 0 { return awaitRoom(for: bytes) }
         reply(with: error, isOverdue: isOverdue)
         hasReplied()
     }
 
     final func ended() {
-        if missingBytes == 0, !isBeingMade { session.ended(self) }
+        // Not where it is executed again, or another thread makes the reply.
+        if enter(.ends) { session.ended(self) }
     }
 
-    /// Whether another thread makes the reply. It ends the request when it is there.
-    func isRepliedLater(with item: WorkItem, _ range: Range<Int>) -> Bool { false }
+    /// Has another thread make the reply, if that takes long; that calls ``encoded(_:)`` on the loop.
+    func encodes(_ result: WorkResult) -> Bool { false }
+
+    /// Follows, if there is nothing to say.
+    func follows(after result: WorkResult) -> Bool { false }
+
+    /// Replies what another thread has made.
+    final func encoded(_ outcome: Result<[UInt8], CRUDError>) {
+        reply { output throws(CRUDError) in
+            switch outcome {
+            case .success(let result): output.append(result.span)
+            case .failure(let error): throw naming(error)
+            }
+        }
+        hasReplied()
+        ended()
+    }
 
     // MARK: Room
 
     /// How much more room the reply needs; more than 0 only for what can begin again.
-    func bytesMissing(after item: WorkItem, _ range: Range<Int>) -> Int { 0 }
+    func bytesMissing(after result: WorkResult) -> Int { 0 }
     func bytesMissing(after error: CRUDError) -> Int { 0 }
+
+    /// How much more than it was given has been found, and there is room for.
+    func extraBytes(of result: WorkResult) -> Int { 0 }
+
+    private func charge(_ bytes: Int) {
+        guard bytes > 0 else { return }
+        chargedBytes += bytes
+        session.charge(requests: 0, bytes: bytes)
+    }
 
     /// How much more room a page needs in which not even one record has found room: in an array as much as a record may
     /// take, lest nothing be left for the elements behind it; if that does not suffice either, all there is.
@@ -190,14 +226,14 @@ class PendingRequest: RequestCompletion {
     /// Begins again with the room that was missing, which its session, or the array, has been charged for.
     final func beginAgain() {
         let bytes = missingBytes
+        guard enter(.restarts) else { return }
         if !isInArray { chargedBytes += bytes }
-        missingBytes = 0
         submitAgain(withRoomFor: bytes)
     }
 
-    /// Has ``submitAgain(withRoomFor:)`` called, which makes the reply, once there is room for it.
+    /// Has ``submitAgain(withRoomFor:)`` called, which makes the reply, once there is room for so many bytes more.
     final func awaitRoom(for bytes: Int) {
-        missingBytes = bytes
+        guard enter(.lacksRoom(bytes: bytes)) else { return }
         session.awaitRoom(for: self)
     }
 
@@ -208,8 +244,10 @@ class PendingRequest: RequestCompletion {
 
     // MARK: Replies
 
-    /// Replies with what a backend has done.
-    func reply(with item: WorkItem, _ range: Range<Int>) {}
+    /// Replies with what a backend has done, if it is what the request has asked for.
+    func reply(with result: WorkResult) {
+        reply(with: CRUDError(.internalError, "the backend has done something else than was asked for"))
+    }
 
     /// Replies that it has failed.
     func reply(with error: CRUDError, isOverdue: Bool) { reply(with: error) }
@@ -241,8 +279,9 @@ class PendingRequest: RequestCompletion {
                 duration: duration, waited: max(.zero, start - arrival), of: session, traceParent, search))
     }
 
-    /// Counts the reply in the array that the request is an element of.
+    /// Counts the reply, also in the array that the request is an element of.
     final func hasReplied() {
+        guard enter(.replies) else { return }
         guard let array else { return }
         array.replied()
         session.finishIfComplete(array)

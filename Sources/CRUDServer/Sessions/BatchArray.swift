@@ -34,7 +34,7 @@ final class BatchArray {
     /// What has been read of the next element, a `record.batch` that has to wait.
     var operations: [Operation]?
     /// Room for the items in the replies to the elements in flight.
-    private var sharedBudget: ReplyBudget?
+    private var sharedBudget: ByteBudget?
     /// The responses so far, with commas between.
     private var responses = StreamBuffer()
     private let frameBytes: Int
@@ -103,9 +103,9 @@ final class BatchArray {
 
     /// Room for the items in the reply to the next element, which it shares with those in flight. What replies without
     /// items take is set aside.
-    var budget: ReplyBudget {
+    var budget: ByteBudget {
         if inFlight > 0, let sharedBudget { return sharedBudget }
-        let budget = ReplyBudget(bytes: room - elementsLeft * StreamBuffer.responseBytesWithoutItem)
+        let budget = ByteBudget(bytes: room - elementsLeft * StreamBuffer.responseBytesWithoutItem)
         sharedBudget = budget
         return budget
     }

@@ -3,7 +3,7 @@ protocol ChangeRequest: AnyObject {
     /// As its client has sent it.
     var id: [UInt8]? { get }
     /// Its index among those of its session; nil: it is not among them.
-    var indexInSession: Int? { get set }
+    var indexAmongChanges: Int? { get set }
 
     /// Ends the wait, or prevents that there will be one.
     func cancel()
@@ -20,28 +20,25 @@ struct ChangeRequests {
     /// Of several with one id, which the protocol forbids, the latest.
     private var latest: [[UInt8]: any ChangeRequest] = [:]
 
-    var isEmpty: Bool { all.isEmpty }
-
     /// The request with an id.
     subscript(id: [UInt8]) -> (any ChangeRequest)? { latest[id] }
 
     mutating func insert(_ request: any ChangeRequest) {
         guard let id = request.id else { return }
-        request.indexInSession = all.count
+        request.indexAmongChanges = all.count
         all.append(request)
         latest[id] = request
     }
 
-    /// Removes a request, if it is among them.
-    mutating func remove(_ request: AnyObject) {
-        guard let request = request as? any ChangeRequest, let id = request.id, let index = request.indexInSession
-        else { return }
-        request.indexInSession = nil
+    /// Removes the request at an index.
+    mutating func remove(at index: Int) {
+        let request = all[index]
+        request.indexAmongChanges = nil
         let last = all.removeLast()
         if index < all.count {
             all[index] = last
-            last.indexInSession = index
+            last.indexAmongChanges = index
         }
-        if latest[id] === request { latest[id] = nil }
+        if let id = request.id, latest[id] === request { latest[id] = nil }
     }
 }

@@ -127,7 +127,7 @@ extension Session {
 
     /// Counts a request that is done.
     func ended(_ request: PendingRequest) {
-        if !state.changes.isEmpty, request.kind == .follow || request.kind == .scan { state.changes.remove(request) }
+        if let index = request.indexAmongChanges { state.changes.remove(at: index) }
         count(request, -1)
         state.lastActivity = loop.now
         chargeStream()
@@ -209,7 +209,7 @@ extension Session {
     func awaitRoom(for read: PendingRequest) {
         guard state.stream != nil else {
             read.hasReplied()
-            return ended(read)
+            return read.ended()
         }
         let reads = state.unfinishedReads
         state.unfinishedReads.insert(read, at: reads.firstIndex { $0.number > read.number } ?? reads.count)
@@ -300,7 +300,7 @@ extension Session {
         for read in state.unfinishedReads where read.deadline <= now {
             takeUnfinished(read)
             read.fail(.overdue, isOverdue: true)
-            ended(read)
+            read.ended()
         }
         if let frame = state.partialFrame, state.neededBytes == 0, frame.deadline <= now {
             debug("a frame has not come to its end in time")

@@ -340,7 +340,7 @@ final class Session: StreamHandler {
         for read in state.unfinishedReads {
             takeUnfinished(read)
             read.hasReplied()
-            ended(read)
+            read.ended()
         }
         endFollowing()
         sessions.hasClosed(self, stream)

@@ -12,7 +12,7 @@ extension Backend {
         let counted = OneShot<Bool>()
         let batch = ReadBatch { _ in counted.resolve(true) }
         batch.append(Read(.count(prefix: .empty), in: collection))
-        submit(batch)
+        submit(.read(.batch(batch)))
         guard counted.wait(atMost: timeout) != nil else {
             _ = batch.expire()
             return nil
@@ -47,7 +47,7 @@ extension Backend {
         within timeout: Duration, _ body: @escaping @Sendable (OpenStorage) throws(CRUDError) -> Void
     ) throws(CRUDError) {
         let returned = OneShot<Bool>()
-        try submit(StorageCall(body) { _ in returned.resolve(true) }, returned, within: timeout)
+        try submit(.call(StorageCall(body) { _ in returned.resolve(true) }), returned, within: timeout)
     }
 
     /// Reads on a thread that reads, and waits for that.
@@ -55,11 +55,12 @@ extension Backend {
         within timeout: Duration, _ body: @escaping @Sendable (SnapshotReader) throws(CRUDError) -> Void
     ) throws(CRUDError) {
         let returned = OneShot<Bool>()
-        try submit(ReadCall(body) { _ in returned.resolve(true) }, returned, within: timeout)
+        try submit(.read(.call(ReadCall(body) { _ in returned.resolve(true) })), returned, within: timeout)
     }
 
-    private func submit(_ call: WorkItem, _ returned: OneShot<Bool>, within timeout: Duration) throws(CRUDError) {
-        submit(call)
+    private func submit(_ work: BackendWork, _ returned: OneShot<Bool>, within timeout: Duration) throws(CRUDError) {
+        let call = work.item
+        submit(work)
         guard returned.wait(atMost: timeout) != nil else {
             throw call.expire() ? failures.unavailable : CRUDError(.outcomeUnknown, "backend \(name) takes long")
         }
@@ -76,7 +77,7 @@ extension Backend {
         // the writer may pass some on.
         let writes = OneShot<Bool>()
         let mark = MutationBatch { _ in writes.resolve(true) }
-        submitToWriter(mark)
+        submitToWriter(.write(mark))
         guard writes.wait(atMost: timeout) != nil else {
             _ = mark.expire()
             return false
@@ -84,7 +85,7 @@ extension Backend {
         let reads = readQueues.map { queue in
             let passed = OneShot<Bool>()
             let mark = ReadBatch { _ in passed.resolve(true) }
-            if !queue.append(mark) { refuse(mark) }
+            if !queue.append(.batch(mark)) { refuse(mark) }
             return (mark, passed)
         }
         for (mark, passed) in reads where passed.wait(atMost: deadline - .now) == nil {

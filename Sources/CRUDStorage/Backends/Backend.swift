@@ -17,7 +17,7 @@ import Synchronization
 /// while it serves; the writer then starts it again as ``RestartPolicy`` says.
 package final class Backend: Sendable {
     let environment: StorageEnvironment
-    let writes = WorkQueue<WorkItem>()
+    let writes = WorkQueue<BackendWork>()
     /// One for each event loop that reads.
     let loopReaderCount: Int
     /// Where its storage is, for people; nil: an option of the plugin does not say it.
@@ -31,16 +31,6 @@ package final class Backend: Sendable {
     let kept = KeptCollections()
     let adoption: Adoption?
     let surveys = SurveyRequests()
-
-    /// Asked on the writer's thread before a collection is created, and when one is opened for clients that has been
-    /// found; returns why it must not be used.
-    package typealias Admission =
-        @Sendable (_ collection: BackendCollection, _ isNew: Bool, _ creator: CollectionCreator?) -> CRUDError?
-
-    /// Asked on the writer's thread before an atomic batch creates several collections; returns why it must not, in
-    /// which case it creates none of them.
-    package typealias CreationCheck =
-        @Sendable (_ collections: [BackendCollection], _ creator: CollectionCreator?) -> CRUDError?
 
     /// The state of a backend.
     package enum State: String, Sendable, CaseIterable {
@@ -74,7 +64,7 @@ package final class Backend: Sendable {
         name: String, plugin: Plugin, options: [UInt8], loopCount: Int, cache: RecordCache? = nil,
         cachesRecords: Bool = true, expectedStorage: ExpectedStorage = .mayBeNew,
         storageLocation: String? = nil, logger: Logger, opened: @escaping @Sendable () -> Void = {},
-        admission: @escaping Admission, creationCheck: @escaping CreationCheck = { _, _ in nil },
+        admission: @escaping CollectionAdmission, creationCheck: @escaping CollectionCreationCheck = { _, _ in nil },
         adoption: Adoption? = nil
     ) {
         self.adoption = adoption
@@ -269,25 +259,25 @@ package final class Backend: Sendable {
 
     // MARK: Queues
 
-    /// Hands an item over. It is delivered back when it is done; `unavailable` where the plugin cannot be asked.
-    package func submit(_ item: WorkItem) {
-        if isStorageDown { return refuse(item) }
+    /// Hands work over. It is delivered back when it is done; `unavailable` where the plugin cannot be asked.
+    func submit(_ work: BackendWork) {
+        if isStorageDown { return refuse(work.item) }
         // Only the writer may open a collection; it passes the item on.
-        if (item is ReadBatch || item is ReadTask || item is ReadCall) && item.isReadable && hasReadQueues {
-            submitToReaders(item)
+        if case .read(let read) = work, read.item.isReadable, hasReadQueues {
+            submitToReaders(read)
         } else {
-            submitToWriter(item)
+            submitToWriter(work)
         }
     }
 
-    func submitToWriter(_ item: WorkItem) {
-        if !writes.append(item) { refuse(item) }
+    func submitToWriter(_ work: BackendWork) {
+        if !writes.append(work) { refuse(work.item) }
     }
 
-    /// Hands an item to the thread that has the least to read.
-    func submitToReaders(_ item: WorkItem) {
-        guard let queue = readQueues.min(by: { $0.load < $1.load }) else { return submitToWriter(item) }
-        if !queue.append(item) { refuse(item) }
+    /// Hands work to the thread that has the least to read.
+    func submitToReaders(_ work: ReadWork) {
+        guard let queue = readQueues.min(by: { $0.load < $1.load }) else { return submitToWriter(.read(work)) }
+        if !queue.append(work) { refuse(work.item) }
     }
 
     /// Whether reads have threads of their own.
@@ -298,8 +288,13 @@ package final class Backend: Sendable {
 
     /// Removes an item that its loop has withdrawn: however long the plugin hangs, it is not to take memory.
     func remove(_ item: WorkItem) {
-        if writes.remove(item) { return }
+        if writes.removeFirst(where: { $0.item === item }) { return }
         for queue in readQueues where queue.remove(item) { return }
+    }
+
+    /// Refuses work that has been taken from the queue, unless it is withdrawn.
+    func refuse(_ queued: [BackendWork]) {
+        for work in queued where work.item.claim() { refuse(work.item) }
     }
 
     func refuse(_ item: WorkItem) {

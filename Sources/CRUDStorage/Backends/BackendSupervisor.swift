@@ -63,7 +63,7 @@ enum BackendSupervisor {
             let rest = end.map { $0 - .now }
             if let rest, rest <= .zero { return true }
             switch backend.writes.take(timeout: rest) {
-            case .items(let items): for item in items where item.claim() { backend.refuse(item) }
+            case .items(let queued): backend.refuse(queued)
             case .timedOut: return true
             case .woken: continue
             case .closed: return false

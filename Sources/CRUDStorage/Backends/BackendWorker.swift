@@ -108,7 +108,7 @@ final class BackendWorker {
                 return Loss(reason: "its storage stays down and is opened again", hasServed: true)
             }
             switch backend.writes.take(timeout: isDown ? Self.reconnectPause : timeout(idlePeriods)) {
-            case .items(let items) where isDown: for item in items where item.claim() { backend.refuse(item) }
+            case .items(let queued) where isDown: backend.refuse(queued)
             case .items(let items):
                 execute(items)
                 let pause = backend.environment.trackers.takePause()
@@ -174,50 +174,59 @@ final class BackendWorker {
 
     private func advance(_ task: WriteTask) -> Bool {
         let isDone = task.advance(with: storage)
-        if isDone, let write = task as? LongWrite { longWrites[write.session] = nil }
+        if isDone, let session = task.owner, longWrites[session] === task { longWrites[session] = nil }
         return isDone
     }
 
     // MARK: Executing
 
     /// Executes items in order, neighbouring batches of mutations in one call, and neighbouring reads too.
-    private func execute(_ items: [WorkItem]) {
+    private func execute(_ items: [BackendWork]) {
         var commit = GroupCommit(storage)
         var reads: [ReadBatch] = []
-        for item in items {
-            if let batch = item as? MutationBatch {
+        for work in items {
+            switch work {
+            case .write(let batch):
                 execute(&reads)
                 if batch.isAtomic { execute(&commit) }
-                if let write = batch.session.flatMap({ longWrites[$0] }) {
-                    write.append(batch)
-                    continue
-                }
-                guard batch.claim() else { continue }
-                if batch.isAtomic {
-                    execute(atomic: batch)
-                } else {
-                    batch.openCollections(of: batch.mutations.indices, with: storage.openForWriting)
-                    commit.append(batch)
-                }
-            } else if let batch = item as? ReadBatch {
+                execute(batch, &commit)
+            case .read(.batch(let batch)):
                 execute(&commit)
                 reads.append(batch)
-            } else if let task = item as? SlicedTask {
-                execute(&commit)
-                execute(&reads)
+            case .read(.task(let task)):
+                execute(&commit, &reads)
                 begin(task)
-            } else if item is ReindexRequest || item is StorageCall || item is ReadCall {
-                execute(&commit)
-                execute(&reads)
-                guard item.claim() else { continue }
-                if let request = item as? ReindexRequest { builder.rebuild(request) }
-                if let call = item as? StorageCall { execute(call) }
-                if let call = item as? ReadCall { execute(call) }
+            case .read(.call(let call)):
+                execute(&commit, &reads)
+                if call.claim() { execute(call) }
+            case .bulkWrite(let task):
+                execute(&commit, &reads)
+                begin(task)
+            case .reindex(let request):
+                execute(&commit, &reads)
+                if request.claim() { builder.rebuild(request) }
+            case .call(let call):
+                execute(&commit, &reads)
+                if call.claim() { execute(call) }
             }
         }
+        execute(&commit, &reads)
+        storage.releaseSnapshot()
+    }
+
+    /// Executes what has been gathered.
+    private func execute(_ commit: inout GroupCommit, _ reads: inout [ReadBatch]) {
         execute(&commit)
         execute(&reads)
-        storage.releaseSnapshot()
+    }
+
+    /// Adds mutations to a commit, or executes them where they are one of their own, or join a long write.
+    private func execute(_ batch: MutationBatch, _ commit: inout GroupCommit) {
+        if let write = batch.session.flatMap({ longWrites[$0] }) { return write.append(batch) }
+        guard batch.claim() else { return }
+        if batch.isAtomic { return execute(atomic: batch) }
+        batch.openCollections(of: batch.mutations.indices, with: storage.openForWriting)
+        commit.append(batch)
     }
 
     private func execute(_ commit: inout GroupCommit) {
@@ -256,23 +265,34 @@ final class BackendWorker {
         call.finish()
     }
 
-    /// Begins a sliced task, or passes it on to a thread that reads.
-    private func begin(_ task: SlicedTask) {
+    /// Begins slices of reading, or passes them on to a thread that reads.
+    private func begin(_ task: ReadTask) {
+        let isPassedOn = backend.hasReadQueues
+        guard prepare(task, needsReader: !isPassedOn) else { return }
+        if isPassedOn {
+            backend.submitToReaders(.task(task))
+        } else if task.claim() {
+            searches.append(task)
+        }
+    }
+
+    private func begin(_ task: WriteTask) {
+        if prepare(task, needsReader: false), task.claim() { writing.append(task) }
+    }
+
+    /// Opens the collection of a sliced task; false where that fails, and the task with it.
+    private func prepare(_ task: SlicedTask, needsReader: Bool) -> Bool {
         do throws(CRUDError) {
             try storage.openForClients(task.collection)
             task.isPrepared = true
             task.isAbsent = !task.collection.isOpen
-            if task is ReadTask, !backend.hasReadQueues { _ = try storage.reader() }
+            if needsReader { _ = try storage.reader() }
+            return true
         } catch {
-            guard task.claim() else { return }
+            guard task.claim() else { return false }
             task.failure = error
-            return task.finish()
-        }
-        if backend.hasReadQueues, task is ReadTask {
-            backend.submitToReaders(task)
-        } else if task.claim() {
-            if let search = task as? ReadTask { searches.append(search) }
-            if let write = task as? WriteTask { writing.append(write) }
+            task.finish()
+            return false
         }
     }
 
@@ -288,7 +308,7 @@ final class BackendWorker {
             batch.isPrepared = true
         }
         guard !backend.hasReadQueues else {
-            for batch in batches { backend.submitToReaders(batch) }
+            for batch in batches { backend.submitToReaders(.batch(batch)) }
             return
         }
         let claimed = batches.filter { $0.claim() }

@@ -20,22 +20,25 @@ enum ReaderThread {
     }
 
     private static func execute(
-        _ items: [WorkItem], from queue: ReadQueue, for backend: Backend, with reader: SnapshotReader,
+        _ items: [ReadWork], from queue: ReadQueue, for backend: Backend, with reader: SnapshotReader,
         _ searches: inout RoundRobin<ReadTask>
     ) {
         var batches: [ReadBatch] = []
         var calls: [ReadCall] = []
         let searchesBefore = searches.count
-        for item in items {
+        for work in items {
+            let item = work.item
             if !item.isPrepared, !item.isReadable {
                 // A child was lost since the item was sent here.
-                backend.submitToWriter(item)
+                backend.submitToWriter(.read(work))
             } else if backend.isStorageDown {
                 if item.claim() { backend.refuse(item) }
             } else if item.claim() {
-                if let batch = item as? ReadBatch { batches.append(batch) }
-                if let search = item as? ReadTask { searches.append(search) }
-                if let call = item as? ReadCall { calls.append(call) }
+                switch work {
+                case .batch(let batch): batches.append(batch)
+                case .task(let task): searches.append(task)
+                case .call(let call): calls.append(call)
+                }
             }
         }
         reader.execute(batches)

@@ -16,9 +16,9 @@ struct StorageEnvironment: Sendable {
     let failures: FailureReporter
     let identity: KnownIdentity
     /// Asked before a collection is created, on the writer's thread; returns why it must not be.
-    let admission: Backend.Admission
+    let admission: CollectionAdmission
     /// Asked before an atomic batch creates several, as above.
-    let creationCheck: Backend.CreationCheck
+    let creationCheck: CollectionCreationCheck
 
     func snapshotReader(_ handle: PluginHandle) -> SnapshotReader {
         SnapshotReader(handle, of: plugin.table, clock: clock) { [failures] failure, call in

@@ -55,11 +55,11 @@ package final class ChangesTask: ReadTask, @unchecked Sendable {
     package private(set) var isComplete = true
 
     package init(
-        _ request: Request, in collection: BackendCollection, of backend: Backend,
+        _ request: Request, in collection: BackendCollection, _ feeds: ChangeFeeds,
         deliver: @escaping @Sendable (WorkItem) -> Void
     ) {
         self.request = request
-        feeds = backend.feeds
+        self.feeds = feeds
         openings = feeds.openings
         super.init(on: collection, deliver: deliver)
     }

@@ -96,7 +96,8 @@ final class CoalescedRead: ReadSink {
     /// The call has returned: sets the reads' results to what was received.
     func succeed() {
         for part in state.parts {
-            part.batch.set(part.isTooLong ? .tooLong : .records(part.records), at: part.position)
+            part.batch.set(
+                part.isTooLong ? .tooLong(by: -part.bytesLeft) : .records(part.records), at: part.position)
         }
     }
 
@@ -123,9 +124,15 @@ final class CoalescedRead: ReadSink {
         // A record that comes twice is not kept twice: a child must not be able to fill the daemon's memory.
         guard state.parts[current].records[place] == nil else { return true }
         let item = withItems ? record.item : UnsafeRawBufferPointer(start: nil, count: 0)
-        state.parts[current].bytesLeft -= item.count + record.revision.count
-        guard !state.parts[current].isTooLong else { return state.parts.count > 1 }
         let batch = state.parts[current].batch
+        let lacking = item.count + record.revision.count - max(0, state.parts[current].bytesLeft)
+        state.parts[current].bytesLeft -= item.count + record.revision.count
+        if lacking > 0, state.parts[current].bytesLeft + lacking >= 0,
+            batch.takeExtra(lacking, at: state.parts[current].position)
+        {
+            state.parts[current].bytesLeft += lacking
+        }
+        guard !state.parts[current].isTooLong else { return state.parts.count > 1 }
         state.parts[current].records[place] = StoredRecord(
             item: batch.keep(item), revision: batch.keep(record.revision), expiresAt: record.expiresAt)
         return true

@@ -14,6 +14,8 @@ package final class ReadBatch: WorkItem, @unchecked Sendable {
         var refusals: [Int: CRUDError] = [:]
         var arena = ByteArena()
         var found = ByteArena()
+        /// What reads have taken of their reserves, by position.
+        var extras: [Int: Int] = [:]
     }
 
     @exclusivity(unchecked) private var state = State()
@@ -21,6 +23,8 @@ package final class ReadBatch: WorkItem, @unchecked Sendable {
     package override init(deliver: @escaping @Sendable (WorkItem) -> Void) {
         super.init(deliver: deliver)
     }
+
+    deinit { returnExtras() }
 
     package override var byteCount: Int { state.arena.count }
     override var isReadable: Bool { state.reads.allSatisfy(\.collection.isOpen) }
@@ -51,6 +55,7 @@ package final class ReadBatch: WorkItem, @unchecked Sendable {
 
     /// Makes a place for the result of each read, and sets those that are refused.
     func prepareResults() {
+        returnExtras()
         state.results = Array(repeating: .records([]), count: state.reads.count)
         for (position, refusal) in state.refusals { state.results[position] = .failed(refusal) }
     }
@@ -58,6 +63,25 @@ package final class ReadBatch: WorkItem, @unchecked Sendable {
     func set(_ result: ReadResult, at position: Int) { state.results[position] = result }
 
     func keep(_ bytes: UnsafeRawBufferPointer) -> ByteArena.Place { state.found.append(bytes) }
+
+    // MARK: The reserve
+
+    /// How many bytes a read has found beyond ``Read/maximumBytes``. The batch holds them until its end.
+    package func extraBytes(at position: Int) -> Int { state.extras.isEmpty ? 0 : state.extras[position] ?? 0 }
+
+    /// Takes so many bytes of a read's reserve; false if there are not so many.
+    func takeExtra(_ bytes: Int, at position: Int) -> Bool {
+        let taken = extraBytes(at: position)
+        guard let reserve = state.reads[position].reserve, taken + bytes <= reserve.most, reserve.budget.take(bytes)
+        else { return false }
+        state.extras[position] = taken + bytes
+        return true
+    }
+
+    private func returnExtras() {
+        for (position, bytes) in state.extras { state.reads[position].reserve?.budget.giveBack(bytes) }
+        state.extras.removeAll()
+    }
 }
 
 /// One read; its ids stand in the batch's arena.
@@ -73,13 +97,30 @@ package struct Read: Sendable {
 
     package var collection: BackendCollection
     package var kind: Kind
-    /// How many bytes of items and revisions are worth finding.
+    /// How many bytes of items and revisions there is room for.
     package var maximumBytes: Int
+    /// Where more room may be taken; nil: nowhere.
+    package var reserve: Reserve?
 
-    package init(_ kind: Kind, in collection: BackendCollection, maximumBytes: Int = .max) {
+    /// Room that reads share.
+    package struct Reserve: Sendable {
+        var budget: ByteBudget
+        /// How much of it one read may take.
+        var most: Int
+
+        package init(_ budget: ByteBudget, atMost most: Int) {
+            self.budget = budget
+            self.most = most
+        }
+    }
+
+    package init(
+        _ kind: Kind, in collection: BackendCollection, maximumBytes: Int = .max, reserve: Reserve? = nil
+    ) {
         self.kind = kind
         self.collection = collection
         self.maximumBytes = maximumBytes
+        self.reserve = reserve
     }
 
     var isCount: Bool {
@@ -113,8 +154,8 @@ package enum ReadResult: Sendable {
     /// For each id its record, nil where there is none.
     case records([StoredRecord?])
     case count(Int)
-    /// More was found than ``Read/maximumBytes``.
-    case tooLong
+    /// More was found than there was room for, by so many bytes at least: by exactly so many if one record was read.
+    case tooLong(by: Int)
     case failed(CRUDError)
 }
 

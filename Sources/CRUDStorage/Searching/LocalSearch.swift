@@ -41,8 +41,6 @@ final class LocalSearch: SearchExecution {
         stage = .query(query)
     }
 
-    var isCutShort: Bool? { if case .query(let query) = stage { query.isCutShort } else { false } }
-
     var isWaiting: Bool {
         switch stage {
         case .query(let query): query.isWaiting

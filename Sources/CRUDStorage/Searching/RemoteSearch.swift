@@ -9,7 +9,6 @@ final class RemoteSearch: SearchExecution {
     private var task: RemoteTask
     private(set) var result: [UInt8] = []
     private(set) var corrupt: [[UInt8]] = []
-    var isCutShort: Bool? { nil }
     var isWaiting: Bool { task.isWaiting }
     private(set) var plan: QueryPlan?
 

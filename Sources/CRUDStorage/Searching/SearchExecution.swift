@@ -7,9 +7,6 @@ protocol SearchExecution: AnyObject {
     /// The result, as JSON text, when the search is done.
     var result: [UInt8] { get }
 
-    /// Whether a page with more room would have had more records, when the search is done; nil: the result says it.
-    var isCutShort: Bool? { get }
-
     /// Records that cannot be decoded, when the search is done; at most 100 ids.
     var corrupt: [[UInt8]] { get }
 

@@ -14,8 +14,6 @@ package final class SearchTask: ReadTask, @unchecked Sendable {
     private var finished: (any SearchExecution)?
     /// The result, as JSON text, when the search is done.
     package var result: [UInt8] { finished?.result ?? [] }
-    /// Whether a page with more room would have had more records, when the search is done; nil: the result says it.
-    package var isCutShort: Bool? { finished?.isCutShort }
     /// How the records have been found, when the search is done.
     package var plan: QueryPlan? { finished?.plan }
 

@@ -2,7 +2,7 @@ import CRUDPluginHost
 
 /// One event loop's access to one backend: its store, the batches that it gathers in this iteration, and those that the
 /// backend has not handed back.
-package final class BackendClient {
+package final class BackendClient: WorkSubmitter {
     package let backend: Backend
     // The loop keeps its clients and outlives them.
     private unowned let loop: any LoopContext
@@ -19,7 +19,7 @@ package final class BackendClient {
     /// How many batches of its own a session has, in flight and of this iteration.
     private var ownBatches: [Int: Int] = [:]
     /// What comes before the batch of mutations that is being gathered.
-    private var pending: [WorkItem] = []
+    private var pending: [BackendWork] = []
     private var inFlight: [WorkItem] = []
 
     package init(_ backend: Backend, loop: any LoopContext) {
@@ -84,25 +84,38 @@ package final class BackendClient {
         for mutation in mutations { batch.append(mutation) }
         batch.append(completion, 0..<batch.mutations.count)
         if let session = batch.session { ownBatches[session, default: 0] += 1 }
-        append(batch)
+        append(.write(batch))
     }
 
-    /// Submits work of one request alone, behind the mutations that have been added: a search, a bulk delete or a
-    /// rebuild of indexes.
-    package func submit(_ item: WorkItem, for completion: any RequestCompletion) {
-        item.append(completion, 0..<1)
-        append(item)
+    /// Submits a search of one request, behind the mutations that have been added.
+    package func submit(_ task: ReadTask, for completion: any RequestCompletion) {
+        submit(.read(.task(task)), for: completion)
     }
 
-    private func append(_ item: WorkItem) {
+    /// Submits a bulk delete of one request, behind the mutations that have been added.
+    package func submit(_ task: WriteTask, for completion: any RequestCompletion) {
+        submit(.bulkWrite(task), for: completion)
+    }
+
+    /// Submits a rebuild of indexes, behind the mutations that have been added.
+    package func submit(_ request: ReindexRequest, for completion: any RequestCompletion) {
+        submit(.reindex(request), for: completion)
+    }
+
+    private func submit(_ work: BackendWork, for completion: any RequestCompletion) {
+        work.item.append(completion, 0..<1)
+        append(work)
+    }
+
+    private func append(_ work: BackendWork) {
         closeMutations()
-        pending.append(item)
+        pending.append(work)
     }
 
     private func closeMutations() {
-        if let mutations = mutations.take() { pending.append(mutations) }
+        if let mutations = mutations.take() { pending.append(.write(mutations)) }
         guard !ownMutations.isEmpty else { return }
-        pending += ownMutations
+        for batch in ownMutations { pending.append(.write(batch)) }
         ownMutations.removeAll(keepingCapacity: true)
     }
 
@@ -110,9 +123,9 @@ package final class BackendClient {
     package func flush() {
         closeMutations()
         if !pending.isEmpty {
-            let items = pending
+            let gathered = pending
             pending.removeAll(keepingCapacity: true)
-            for item in items { begin(item) }
+            for work in gathered { begin(work) }
         }
         store.flush()
     }
@@ -122,13 +135,22 @@ package final class BackendClient {
         mutations == nil && ownMutations.isEmpty && pending.isEmpty && inFlight.isEmpty && !store.hasPendingReads
     }
 
-    func begin(_ item: WorkItem) {
-        inFlight.append(item)
-        backend.submit(item)
+    func begin(_ work: BackendWork) {
+        track(work.item)
+        backend.submit(work)
     }
 
-    /// Notes an item that goes another way than to the backend's queues.
-    func track(_ item: WorkItem) { inFlight.append(item) }
+    /// Notes an item as being in flight.
+    func track(_ item: WorkItem) {
+        item.submitter = self
+        inFlight.append(item)
+    }
+
+    private func forget(_ item: WorkItem) {
+        item.submitter = nil
+        inFlight.removeAll { $0 === item }
+        noteEnd(of: item)
+    }
 
     /// Notes an item of one request that goes another way than to the backend's queues.
     package func track(_ item: WorkItem, for completion: any RequestCompletion) {
@@ -140,9 +162,8 @@ package final class BackendClient {
 
     /// Replies to the requests of an item that has been handed back.
     package func complete(_ item: WorkItem) {
-        guard let index = inFlight.firstIndex(where: { $0 === item }) else { return }
-        inFlight.remove(at: index)
-        noteEnd(of: item)
+        guard item.submitter === self else { return }
+        forget(item)
         // A thread of the backend may have seen a write that has not been acknowledged yet; whoever is told of it must
         // not be shown an older state by the loop.
         store.releaseSnapshot()
@@ -152,8 +173,7 @@ package final class BackendClient {
     /// Replies to requests whose time is over.
     package func expire(at now: Duration) {
         for item in inFlight where item.expireWaiters(at: now, backend: backend.name) {
-            inFlight.removeAll { $0 === item }
-            noteEnd(of: item)
+            forget(item)
             backend.remove(item)
         }
     }
@@ -166,8 +186,8 @@ package final class BackendClient {
     /// Fails the requests that search, as if their time were over.
     package func endSearches() {
         for item in inFlight
-        where item is ReadTask && item.expireWaiters(at: .seconds(Int64.max), backend: backend.name) {
-            inFlight.removeAll { $0 === item }
+        where item.isSearch && item.expireWaiters(at: .seconds(Int64.max), backend: backend.name) {
+            forget(item)
             backend.remove(item)
         }
     }

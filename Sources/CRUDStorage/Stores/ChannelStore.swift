@@ -13,7 +13,7 @@ final class ChannelStore: Store {
         guard let batch = takeReads() else { return }
         guard let channel = channels.first(where: { $0.isOpen && !$0.isBusy }) ?? makeChannel() ?? channels.first,
             channel.admits(batch)
-        else { return client.begin(batch) }
+        else { return client.begin(.read(.batch(batch))) }
         client.track(batch)
         waiting.append(batch)
         if !channel.isBusy { channel.advance() }
@@ -35,7 +35,7 @@ final class ChannelStore: Store {
 
     func report(_ failure: PluginFailure) -> CRUDError { client.backend.failures.report(failure, during: "read") }
     func complete(_ batch: ReadBatch) { client.complete(batch) }
-    func submitToBackend(_ batch: ReadBatch) { client.backend.submit(batch) }
+    func submitToBackend(_ batch: ReadBatch) { client.backend.submit(.read(.batch(batch))) }
     func wake() { loop.wake() }
 
     /// Takes what waits, for a channel that can make a call.

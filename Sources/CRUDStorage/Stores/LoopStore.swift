@@ -93,10 +93,14 @@ final class LoopStore: Store {
             return passOn(read, of: batch, for: completion)
         }
         var short = read
-        if read.idCount > 1 { short.maximumBytes = min(read.maximumBytes, Self.maximumBytes) }
+        if read.idCount > 1 {
+            // Not more, however much room there is: that is a matter of time.
+            short.maximumBytes = min(read.maximumBytes, Self.maximumBytes)
+            short.reserve = nil
+        }
         batch.append(short)
         reader.execute([batch])
-        if short.maximumBytes < read.maximumBytes, case .tooLong = batch.result(at: 0) {
+        if read.idCount > 1, case .tooLong = batch.result(at: 0) {
             return passOn(read, of: batch, for: completion)
         }
         batch.append(completion, 0..<1)

@@ -65,7 +65,7 @@ package class Store {
 
     /// Hands over what this iteration has gathered.
     func flush() {
-        if let batch = takeReads() { client.begin(batch) }
+        if let batch = takeReads() { client.begin(.read(.batch(batch))) }
     }
 
     /// Takes what has been gathered.

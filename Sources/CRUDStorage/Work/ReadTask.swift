@@ -16,6 +16,8 @@ package class ReadTask: SlicedTask, @unchecked Sendable {
 
     deinit { collection.endReading() }
 
+    override final var isSearch: Bool { true }
+
     /// Notes which collection it reads: one that is dropped and created again is another one.
     final func beginSlice() { openings = openings ?? collection.openings }
 

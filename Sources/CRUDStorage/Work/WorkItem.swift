@@ -1,6 +1,5 @@
 package import CRUDModel
 import CRUDPluginHost
-import CRUDThreads
 import Synchronization
 
 /// A unit of work that a backend's worker executes for an event loop and hands back when it is done.
@@ -8,7 +7,7 @@ import Synchronization
 /// It belongs to the loop until it is submitted, to the worker until it is delivered, then to the loop again. Only
 /// ``claim()`` and ``expire()`` are called from both sides; they decide whether the worker executes it or the loop has
 /// withdrawn it. Who waits for it stays with the loop throughout.
-package class WorkItem: QueueItem, @unchecked Sendable {
+package class WorkItem: @unchecked Sendable {
     // @unchecked: one owner at a time, as said above; the queue's lock orders the hand-over.
 
     private enum Claim: UInt8, AtomicRepresentable {
@@ -24,6 +23,8 @@ package class WorkItem: QueueItem, @unchecked Sendable {
     package internal(set) var failure: CRUDError?
     /// Whether the writer has tried to open the item's collections: one that is still closed does not exist.
     var isPrepared = false
+    /// What has it in flight for a loop; nil: it is in no loop's hands.
+    package internal(set) final unowned var submitter: (any WorkSubmitter)?
     /// The requests that wait for it, in the order in which they joined.
     private var waiters: [Waiter] = []
 
@@ -45,8 +46,12 @@ package class WorkItem: QueueItem, @unchecked Sendable {
     var isReadable: Bool { true }
     /// How much one call of the plugin would carry.
     package var byteCount: Int { 0 }
+    /// An error as a waiter is told of it whose part is `range`.
+    func naming(_ error: CRUDError, _ range: Range<Int>) -> CRUDError { error }
     /// Whether it changes records, so that the outcome is unknown where it was begun and did not end in time.
     var isWrite: Bool { false }
+    /// Whether it looks for records in slices, and can be given up for a client.
+    var isSearch: Bool { false }
     /// The session that has it for itself, whose later mutations must not overtake it; nil: no such one.
     var owner: Int? { nil }
     /// Nobody waits for it any more.
@@ -88,7 +93,7 @@ package class WorkItem: QueueItem, @unchecked Sendable {
     final func complete() {
         for waiter in waiters where !waiter.hasReply {
             if let failure {
-                waiter.completion.fail(failure, of: self, waiter.range, isOverdue: false)
+                waiter.completion.fail(naming(failure, waiter.range), begun: begun, isOverdue: false)
             } else {
                 waiter.completion.complete(with: self, waiter.range)
             }
@@ -105,9 +110,8 @@ package class WorkItem: QueueItem, @unchecked Sendable {
         let isWithdrawn = !overdue.isEmpty && isNobodyLeft && expire()
         for index in overdue {
             waiters[index].hasReply = true
-            waiters[index].completion.fail(
-                isWithdrawn ? .overdue(backend) : overdueError(backend), of: self, waiters[index].range,
-                isOverdue: true)
+            let error = isWithdrawn ? .overdue(backend) : overdueError(backend)
+            waiters[index].completion.fail(naming(error, waiters[index].range), begun: begun, isOverdue: true)
         }
         // A write of a client that has gone is still executed.
         if waiters.allSatisfy({ $0.hasReply || !isWrite && !$0.completion.isWanted }) { waitersHaveLeft() }
@@ -116,8 +120,14 @@ package class WorkItem: QueueItem, @unchecked Sendable {
     }
 }
 
+/// A part of an event loop that has work in flight.
+package protocol WorkSubmitter: AnyObject {
+    /// Replies to the requests of an item that has been handed back.
+    func complete(_ item: WorkItem)
+}
+
 /// A request that waits for work of a backend. It is called on the event loop that has submitted the work: once
-/// ``complete(with:_:)`` or ``fail(_:of:_:isOverdue:)``, then once ``ended()``.
+/// ``complete(with:_:)`` or ``fail(_:begun:isOverdue:)``, then once ``ended()``.
 package protocol RequestCompletion: AnyObject {
     /// When the request has waited long enough, on the loop's clock.
     var deadline: Duration { get }
@@ -134,10 +144,9 @@ package protocol RequestCompletion: AnyObject {
     /// The work as a whole has failed, or it takes too long.
     ///
     /// - Parameters:
-    ///   - item: as of ``complete(with:_:)``.
-    ///   - range: as of ``complete(with:_:)``.
+    ///   - begun: when a thread of the backend began with it, on the loop's clock; nil: none has.
     ///   - isOverdue: the backend may still be busy with it.
-    func fail(_ error: CRUDError, of item: WorkItem, _ range: Range<Int>, isOverdue: Bool)
+    func fail(_ error: CRUDError, begun: Duration?, isOverdue: Bool)
 
     /// The backend is done with it, or will never begin: nothing is held for it any more.
     func ended()

@@ -13,8 +13,9 @@ import CRUDQuery
 final class LongWrite: WriteTask, @unchecked Sendable {
     // @unchecked: as its superclass, one owner at a time.
 
-    /// Whose mutations they are.
-    let session: Int
+    /// The session whose mutations they are.
+    override var owner: Int? { session }
+    private let session: Int
     private let schedule: LongItemSchedule
     /// Those that have no outcome yet, in order; the first has been claimed where `progress` is not nil.
     private var batches: [MutationBatch] = []

@@ -43,6 +43,11 @@ package final class MutationBatch: WorkItem, @unchecked Sendable {
     override var owner: Int? { session }
     override func waitersHaveLeft() { abandoned.store(true, ordering: .relaxed) }
 
+    override func naming(_ error: CRUDError, _ range: Range<Int>) -> CRUDError {
+        guard range.count == 1, let mutation = mutations[range].first else { return error }
+        return error.about(arena.bytes(mutation.id), in: mutation.collection.name)
+    }
+
     /// Whether no request waits for it any more.
     var isAbandoned: Bool { abandoned.load(ordering: .relaxed) }
 

@@ -24,7 +24,7 @@ package final class Patch: ItemTransformation {
     package let keepsExpiry: Bool
     package var byteCount: Int { (patch?.count ?? 0) + operations.text.count }
     package func takesLong(of item: [UInt8]?) -> Bool { collection.takesLong(of: item, byteCount) }
-    private let budget: ReplyBudget
+    private let budget: ByteBudget
     /// What an attempt before this one has taken of the budget.
     // Used by the one thread that applies the patch at the time.
     private nonisolated(unsafe) var taken = 0
@@ -35,7 +35,7 @@ package final class Patch: ItemTransformation {
     ///   - budget: of the reply that will show the item.
     package init(
         _ patch: [UInt8]?, _ operations: FieldOperationTexts = FieldOperationTexts(),
-        in collection: BackendCollection, limits: Limits, keepsExpiry: Bool = true, budget: ReplyBudget
+        in collection: BackendCollection, limits: Limits, keepsExpiry: Bool = true, budget: ByteBudget
     ) {
         self.patch = patch
         self.operations = operations

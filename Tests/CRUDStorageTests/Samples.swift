@@ -7,11 +7,12 @@ import Logging
 extension CollectionRule {
     /// A rule for the collections of one pattern.
     init(
-        _ pattern: String, backend: String = "main", _ format: Format = .json, indexes: [String] = []
+        _ pattern: String, backend: String = "main", _ format: Format = .json, indexes: [String] = [],
+        changes: Changes? = nil
     ) throws {
         self.init(
             pattern: try CollectionPattern(Array(pattern.utf8)), backend: backend, format: format, indexes: indexes,
-            position: .start)
+            position: .start, changes: changes)
     }
 }
 

@@ -10,7 +10,7 @@ package struct ActProgress: Sendable {
     package let collection: [UInt8]
     package let act: Placement.Act
     package internal(set) var phase = Phase.pending
-    /// Why it is suspended or has failed.
+    /// Why it is suspended or has failed, or what it waits for.
     package internal(set) var reason: String?
     /// How many records have been copied.
     package internal(set) var copied = 0

@@ -96,6 +96,7 @@ final class ActTask: Sendable {
         state.withLock { progress in
             progress.copied = copying.copy.copied
             progress.total = max(progress.total, copying.copy.copied)
+            progress.reason = copying.copy.obstacle
         }
         switch next {
         case .step(let pause): return .step(after: pause)
@@ -139,8 +140,8 @@ final class ActTask: Sendable {
 
     private func show(_ phase: ActProgress.Phase) {
         state.withLock { progress in
+            if progress.phase != phase { progress.reason = nil }
             progress.phase = phase
-            progress.reason = nil
         }
     }
 

@@ -32,6 +32,8 @@ package final class CollectionCopy {
     private var stage = Stage.originals
     /// Whether the new place continues the feed of the old one.
     private var takesHistory = false
+    /// Whether it would have, had it been able to.
+    private var hasWantedHistory = false
     /// The sequence number up to which removals have been taken over.
     private var removalsTaken: UInt64 = 0
     /// Records that have not been copied because they have no number yet.
@@ -98,6 +100,7 @@ package final class CollectionCopy {
                 try storage.open(target, flags: OpenStorage.creates)
             }
         }
+        hasWantedHistory = wantsHistory
         takesHistory = try takeHistory()
         openings = (source.openings, target.openings)
         guard let total = sourceBackend.count(source, within: Self.timeout) else {
@@ -118,7 +121,14 @@ package final class CollectionCopy {
     }
 
     /// Whether it can continue: neither has been closed since it began, however soon it was opened again.
-    package var isValid: Bool { isSourceValid && isTargetValid }
+    package var isValid: Bool { isSourceValid && isTargetValid && (hasWantedHistory || !wantsHistory) }
+
+    /// Whether both places are to keep a feed, and the new one can continue another. A copy that began before changes
+    /// were turned on does not have them.
+    private var wantsHistory: Bool {
+        source.layout.retention != nil && target.layout.retention != nil
+            && targetBackend.capabilities.contains(.takesHistory)
+    }
 
     private var isSourceValid: Bool {
         source.isOpen && source.openings == openings.source && (!takesHistory || source.feed != nil)
@@ -198,6 +208,12 @@ package final class CollectionCopy {
     }
 
     // MARK: The feed
+
+    /// What it waits for; nil: nothing.
+    package var obstacle: String? {
+        guard stage == .changes, !isNumbered else { return nil }
+        return "the feed of changes in the old place does not have all records yet"
+    }
 
     /// Whether all originals have a number, as far as that matters.
     private var isNumbered: Bool { !takesHistory || unnumbered.isEmpty && source.feed?.isComplete == true }

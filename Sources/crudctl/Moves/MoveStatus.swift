@@ -9,7 +9,7 @@ struct MoveStatus {
     let copied: Int
     let total: Int
     let phase: String
-    /// Why it is suspended or has failed.
+    /// Why it is suspended or has failed, or what it waits for.
     let reason: String
 
     /// Nil if `object` lacks something.

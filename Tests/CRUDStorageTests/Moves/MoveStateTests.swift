@@ -57,6 +57,23 @@ import Testing
         #expect(sequences.max() == sequences.first)
     }
 
+    /// A copy that was begun before changes were turned on does not continue the feed: it has to begin again.
+    @Test func aCopyWithoutTheFeedIsNotValidOnceThereIsOne() throws {
+        try fill(3)
+        func copy() throws -> CollectionCopy {
+            let copy = CollectionCopy(moved.name, from: (main, place), to: (other, destination))
+            _ = try copy.begin()
+            return copy
+        }
+        let first = try copy()
+        #expect(first.isValid)
+        let rule = try CollectionRule(
+            "c", backend: "other", indexes: ["n"], changes: .init(position: .start))
+        for backend in moved.backends { backend.follow(CollectionRules([rule])) }
+        #expect(!first.isValid)
+        #expect(try copy().isValid)
+    }
+
     @Test func statesAreRememberedBeforeTheyAct() throws {
         try fill()
         moved.loops.close()

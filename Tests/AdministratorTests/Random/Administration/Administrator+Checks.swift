@@ -50,10 +50,10 @@ extension Administrator {
         guard var feed = feeds[name], let history = load.histories[name] else { return }
         var copy = history
         let scan = copy.beginScan()
-        let isMoving = try whereabouts()[name]?.destination != nil
+        let mayEnd = try mayFeedEnd(of: name)
         while true {
             // The move may end between two pages.
-            if isMoving { feed.mayEnd() }
+            if mayEnd { feed.mayEnd() }
             let reply = try reply(to: "collection.changes", #"{"collection":\#(JSON.quote(name)),\#(feed.parameters)}"#)
             if let error = reply.error, error.name != "cursor_expired" { return }
             guard try feed.apply(reply, of: name) else { break }
@@ -63,8 +63,14 @@ extension Administrator {
         } catch {
             throw Violation(description: "the feed of changes: \(error)")
         }
-        if try whereabouts()[name]?.destination != nil { feed.mayEnd() }
+        if try mayFeedEnd(of: name) { feed.mayEnd() }
         feeds[name] = feed
+    }
+
+    /// Whether the collection is being moved from or to a place that keeps no feeds.
+    private func mayFeedEnd(of name: String) throws -> Bool {
+        guard let known = try whereabouts()[name], let destination = known.destination else { return false }
+        return !known.place.keepsFeeds || !destination.keepsFeeds
     }
 
     // MARK: The end

@@ -21,7 +21,7 @@ extension Administrator {
         var wanted = layout ?? self.layout
         wanted.rules[name]?.place = place
         let hasChanges = layout?.rules[name]?.changes ?? self.layout.rules[name]?.changes ?? false
-        wanted.rules[name]?.changes = Layout.databases.contains(place.backend) && (hasChanges || happens(oneIn: 4))
+        wanted.rules[name]?.changes = place.keepsFeeds && (hasChanges || happens(oneIn: 4))
         return wanted
     }
 
@@ -46,7 +46,7 @@ extension Administrator {
         }
         let isKilled = action == .cancel && happens(oneIn: 4)
         // What cannot be removed yet is in the way for longer.
-        if action == .again, let destination = known.destination, Layout.databases.contains(destination.backend),
+        if action == .again, let destination = known.destination, destination.keepsFeeds,
             happens(oneIn: 2)
         {
             lock([destination.backend])
@@ -80,7 +80,7 @@ extension Administrator {
     func changeFeed() throws {
         var wanted = layout
         let name = oneOf(names)
-        guard let rule = wanted.rules[name], Layout.databases.contains(rule.place.backend) else { return }
+        guard let rule = wanted.rules[name], rule.place.keepsFeeds else { return }
         wanted.rules[name]?.changes = !rule.changes
         try reload(wanted)
     }

@@ -42,7 +42,7 @@ extension Administrator {
         switch outcome {
         case .reply(let reply) where reply.result != nil:
             trace.add("reloaded: \(reply.result?.text ?? "")", to: changed)
-            accept(wanted)
+            accept(wanted, move)
             try checkPlaces(of: changed)
             return true
         case .reply(let reply) where reply.error?.name != "outcome_unknown":
@@ -64,7 +64,7 @@ extension Administrator {
         try setFull(false)
         guard let refusal = try start((move ? ["--move"] : []) + (force ? ["--force"] : [])) else {
             trace.add("started with the new file")
-            accept(wanted)
+            accept(wanted, move)
             return true
         }
         trace.add("the new file was refused: \(refusal)")
@@ -75,11 +75,13 @@ extension Administrator {
         return false
     }
 
-    private func accept(_ wanted: Layout) {
+    private func accept(_ wanted: Layout, _ move: Bool) {
         for (name, rule) in wanted.rules where layout.rules[name] != rule {
             guard let former = layout.rules[name] else { continue }
             if former.place != rule.place {
-                feeds[name]?.mayEnd()
+                let places = [former.place, rule.place, served[name]].compactMap(\.self)
+                // Without a move a collection that is empty has a new feed where it is from now on.
+                if !move || !places.allSatisfy(\.keepsFeeds) { feeds[name]?.mayEnd() }
                 leftovers[name, default: []].formUnion([former.place, rule.place])
                 if let place = served[name] { leftovers[name, default: []].insert(place) }
             }
@@ -141,7 +143,8 @@ extension Administrator {
         if besideClients, isClean { load.paused.remove(name) }
         var wanted = layout
         wanted.rules[name]?.place = place
-        if !Layout.databases.contains(place.backend) { wanted.rules[name]?.changes = false }
+        if !place.keepsFeeds { wanted.rules[name]?.changes = false }
+        feeds[name]?.mayEnd()
         let ticket = isClean ? load.histories[name]?.beginDrop() : nil
         let isAccepted = try reload(wanted, force: true, killing: killing)
         if let ticket {
@@ -149,7 +152,6 @@ extension Administrator {
             try load.histories[name]?.endDrop(ticket, isAccepted ? .done : .refused)
         }
         guard isAccepted else { return }
-        feeds[name]?.mayEnd()
         if !isClean {
             load.paused.insert(name)
             load.histories[name]?.replaceByPast()

@@ -25,7 +25,7 @@ extension Administrator {
         try end()
         let candidates = names.filter {
             load.histories[$0]?.certainCount ?? 0 > 0 && !isInMemory($0) && layout.rules[$0]?.place == served[$0]
-                && Layout.databases.contains(served[$0]?.backend ?? "")
+                && served[$0]?.keepsFeeds == true
         }
         if !candidates.isEmpty {
             let name = oneOf(candidates)

@@ -7,6 +7,9 @@ struct Place: Hashable, CustomStringConvertible {
 
     var description: String { "\(backend)/\(format)" }
 
+    /// Whether a feed of changes outlives a move between it and another such place.
+    var keepsFeeds: Bool { ["main", "other", "kid", "spare"].contains(backend) }
+
     init(_ backend: String, _ format: String) {
         self.backend = backend
         self.format = format
@@ -35,9 +38,8 @@ struct Layout: Equatable {
     }
 
     static let formats = ["json", "xml", "plist"]
-    /// Backends that the file always has; those with a feed of changes are databases.
+    /// Backends that the file always has.
     static let backends = ["main", "other", "files", "kid", "memory"]
-    static let databases: Set<String> = ["main", "other", "kid", "spare"]
 
     /// Whether the file has the backend `spare`.
     var hasSpare = false

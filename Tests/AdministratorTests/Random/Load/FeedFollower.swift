@@ -7,7 +7,7 @@ struct FeedFollower {
     /// Whether something has happened since the cursor was returned after which it may have expired.
     private var isPerhapsExpired = false
 
-    /// The collection was moved, dropped, or its changes were turned off.
+    /// The collection was dropped, moved by force or to a place without feeds, or its changes were turned off.
     mutating func mayEnd() { isPerhapsExpired = true }
 
     var parameters: String { #""after":\#(cursor),"limit":100"# }

@@ -1,4 +1,4 @@
-import CRUDPluginABI
+package import CRUDPluginABI
 package import CRUDPluginTesting
 import CRUDTestSupport
 import Glibc
@@ -12,6 +12,11 @@ extension ExportedPlugin {
     }
 
     package convenience init(path: String) throws {
+        self.init(try Self.table(path: path))
+    }
+
+    /// The table that a library exports, which is the plugin's own.
+    package static func table(path: String) throws -> UnsafePointer<crudd_plugin> {
         guard let library = dlopen(path, RTLD_NOW | RTLD_LOCAL), let symbol = dlsym(library, "crudd_plugin_entry")
         else {
             throw Failure("\(path): \(String(cString: dlerror()))")
@@ -19,6 +24,6 @@ extension ExportedPlugin {
         typealias Entry = @convention(c) () -> UnsafePointer<crudd_plugin>?
         // The header says that the symbol is such a function.
         guard let table = unsafe unsafeBitCast(symbol, to: Entry.self)() else { throw Failure("\(path) has no table") }
-        self.init(table)
+        return table
     }
 }

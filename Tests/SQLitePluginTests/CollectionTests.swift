@@ -1,32 +1,33 @@
 import CRUDPluginABI
+import CRUDPluginTesting
 import CRUDTestSupport
 import Testing
 
 @Suite struct CollectionTests {
     private let directory: TemporaryDirectory
     private let path: String
-    private let store: Store
+    private let backend: PluginBackend
 
     init() throws {
         directory = try TemporaryDirectory()
         path = "\(directory.path)/main.sqlite"
-        store = try Store(path: path)
+        backend = try PluginBackend(path: path)
     }
 
     @Test func opensWhatIsThereAndMakesWhatIsAskedFor() throws {
-        let failure = try failure { _ = try store.collection("clients", creates: false) }
+        let failure = try failure { try backend.open("clients", creates: false) }
         #expect(failure?.status == CRUDD_NOT_FOUND)
-        #expect(try store.collectionNames() == [])
-        let clients = try store.collection("clients")
-        #expect(try store.collection("clients", creates: false) == clients)
-        #expect(try store.collection("clients") == clients, "it stays the same")
-        #expect(try store.collectionNames() == ["clients"])
+        #expect(try backend.collections() == [])
+        let clients = try backend.open("clients")
+        #expect(try backend.open("clients", creates: false) == clients)
+        #expect(try backend.open("clients") == clients, "it stays the same")
+        #expect(try backend.collections() == ["clients"])
     }
 
     @Test func keepsATableThatPeopleCanRead() throws {
-        try store.write([.put("ann", #"{"name":"Ann"}"#, "r1")], to: store.collection("clients"))
-        try store.write([.put("x", "<plist/>")], to: store.collection("papers", format: "xml"))
-        try store.write([.put("x", "bplist00")], to: store.collection("boxes", format: "plist"))
+        _ = try backend.write([.put("ann", #"{"name":"Ann"}"#, revision: "r1", in: backend.open("clients"))])
+        _ = try backend.write([.put("x", "<plist/>", in: backend.open("papers", format: "xml"))])
+        _ = try backend.write([.put("x", "bplist00", in: backend.open("boxes", format: "plist"))])
         let inspector = try Inspector(path)
         #expect(try inspector.rows("SELECT id, item FROM clients") == [["ann", #"{"name":"Ann"}"#]])
         #expect(
@@ -44,17 +45,18 @@ import Testing
     @Test func tellsAnyNamesApart() throws {
         let names = OddNames.all
         for (index, name) in names.enumerated() {
-            try store.write([.put("id", "\(index)", "r\(index)")], to: store.collection(name))
+            _ = try backend.write([.put("id", "\(index)", revision: "r\(index)", in: backend.open(name))])
         }
         // Opened again, so that nothing comes from memory.
-        let other = try Store(path: path)
+        let other = try PluginBackend(path: path)
         let reader = try other.reader()
         for (index, name) in names.enumerated() {
-            let collection = try other.collection(name, creates: false)
-            #expect(try reader.read(["id"], in: collection) == [Record(0, "id", "\(index)", "r\(index)")], "\(name)")
+            let collection = try other.open(name, creates: false)
+            let record = PluginRecord("id", "\(index)", revision: "r\(index)")
+            #expect(try reader.read("id", in: collection) == record, "\(name)")
             #expect(try reader.count(collection) == 1, "\(name)")
         }
-        let listed = try other.collectionNames().map { Array($0.utf8) }
+        let listed = try other.collections().map { Array($0.utf8) }
         #expect(Set(listed) == Set(names.map { Array($0.utf8) }))
         #expect(listed.count == names.count)
         let tables = try Inspector(path).rows("SELECT hex(lower(table_name)) FROM crudd_collections")
@@ -65,64 +67,64 @@ import Testing
         let inspector = try Inspector(path)
         try inspector.execute(
             "CREATE TABLE notes (text); INSERT INTO notes VALUES ('mine'); CREATE VIEW ideas AS SELECT 1")
-        try store.write([.put("a", "1")], to: store.collection("Notes"))
-        try store.write([.put("a", "2")], to: store.collection("ideas"))
+        _ = try backend.write([.put("a", "1", in: backend.open("Notes"))])
+        _ = try backend.write([.put("a", "2", in: backend.open("ideas"))])
         #expect(try inspector.rows("SELECT text FROM notes") == [["mine"]])
-        #expect(try store.reader().item("a", in: store.collection("Notes")) == "1")
+        #expect(try backend.reader().read("a", in: backend.open("Notes"))?.item == "1")
     }
 
     @Test func keepsFormatsApart() throws {
-        let json = try store.collection("clients")
-        try store.write([.put("a", "{}")], to: json)
+        let json = try backend.open("clients")
+        _ = try backend.write([.put("a", "{}", in: json)])
         #expect(
-            try failure { _ = try store.collection("clients", format: "xml", creates: false) }?.status
+            try failure { try backend.open("clients", format: "xml", creates: false) }?.status
                 == CRUDD_NOT_FOUND)
-        let xml = try store.collection("clients", format: "xml")
+        let xml = try backend.open("clients", format: "xml")
         #expect(xml != json)
-        #expect(try store.reader().count(xml) == 0)
-        #expect(try store.reader().count(json) == 1)
-        #expect(try store.collectionNames() == ["clients"])
-        #expect(try failure { _ = try store.collection("x", format: "cbor") }?.status == CRUDD_UNSUPPORTED)
+        #expect(try backend.reader().count(xml) == 0)
+        #expect(try backend.reader().count(json) == 1)
+        #expect(try backend.collections() == ["clients"])
+        #expect(try failure { try backend.open("x", format: "cbor") }?.status == CRUDD_UNSUPPORTED)
     }
 
     @Test func dropsACollectionWithItsRecords() throws {
-        try store.write([.put("a", "1")], to: store.collection("clients"))
-        try store.write([.put("a", "2")], to: store.collection("Clients"))
-        let reader = try store.reader()
-        #expect(try reader.item("a", in: store.collection("clients")) == "1")
-        try store.dropCollection("clients")
-        #expect(try store.collectionNames() == ["Clients"])
-        #expect(try failure { try store.dropCollection("clients") }?.status == CRUDD_NOT_FOUND)
-        #expect(try failure { _ = try store.collection("clients", creates: false) }?.status == CRUDD_NOT_FOUND)
-        let recreated = try store.collection("clients")
+        _ = try backend.write([.put("a", "1", in: backend.open("clients"))])
+        _ = try backend.write([.put("a", "2", in: backend.open("Clients"))])
+        let reader = try backend.reader()
+        #expect(try reader.read("a", in: backend.open("clients"))?.item == "1")
+        try backend.drop("clients")
+        #expect(try backend.collections() == ["Clients"])
+        #expect(try failure { try backend.drop("clients") }?.status == CRUDD_NOT_FOUND)
+        #expect(try failure { try backend.open("clients", creates: false) }?.status == CRUDD_NOT_FOUND)
+        let recreated = try backend.open("clients")
         #expect(try reader.count(recreated) == 0)
-        #expect(try reader.item("a", in: store.collection("Clients")) == "2")
+        #expect(try reader.read("a", in: backend.open("Clients"))?.item == "2")
     }
 
     @Test func readsACollectionThatIsYoungerThanTheSnapshot() throws {
-        let reader = try store.reader()
-        #expect(try reader.count(store.collection("old")) == 0)
-        let young = try store.collection("young")
-        try store.write([.put("a", "1")], to: young)
-        #expect(try reader.item("a", in: young) == "1")
+        let reader = try backend.reader()
+        #expect(try reader.count(backend.open("old")) == 0)
+        let young = try backend.open("young")
+        _ = try backend.write([.put("a", "1", in: young)])
+        #expect(try reader.read("a", in: young)?.item == "1")
     }
 
     @Test func usesMoreCollectionsThanItKeepsStatementsOf() throws {
-        let collections = try (0..<600).map { try store.collection("c\($0)") }
-        _ = try store.write(collections.enumerated().map { (.put("a", "\($0.offset)"), $0.element) })
-        let reader = try store.reader()
+        let collections = try (0..<600).map { try backend.open("c\($0)") }
+        _ = try backend.write(collections.enumerated().map { .put("a", "\($0)", in: $1) })
+        let reader = try backend.reader()
         for _ in 0..<2 {
             for (index, collection) in collections.enumerated() {
-                #expect(try reader.item("a", in: collection) == "\(index)")
+                #expect(try reader.read("a", in: collection)?.item == "\(index)")
             }
         }
     }
 
     @Test func saysWhichTableIsMissing() throws {
-        _ = try store.collection("clients")
+        _ = try backend.open("clients")
         try Inspector(path).execute("DROP TABLE clients")
-        let other = try Store(path: path)
-        let failure = try #require(try failure { _ = try other.collection("clients") })
+        let other = try PluginBackend(path: path)
+        let failure = try #require(try failure { try other.open("clients") })
         #expect(failure.status == CRUDD_CORRUPT)
         #expect(failure.message.contains("the table clients of collection clients is missing"))
     }

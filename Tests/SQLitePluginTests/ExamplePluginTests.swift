@@ -1,12 +1,14 @@
 import CRUDPluginABI
+import CRUDPluginTesting
 import CRUDTestSupport
+import PluginTestSupport
 import Testing
 
 /// The example in C: compiled against the header alone, without a warning, and used.
 @Suite struct ExamplePluginTests {
     private let directory: TemporaryDirectory
-    private let store: Store
-    private let clients: OpaquePointer
+    private let backend: PluginBackend
+    private let clients: PluginCollection
 
     init() throws {
         directory = try TemporaryDirectory()
@@ -19,41 +21,40 @@ import Testing
                 "-o", "\(directory.path)/example.so", "\(BuildProducts.packageDirectory)/Plugins/Examples/memory.c",
             ])
         try #require(outcome.status == .exited(0), "\(outcome.errors)")
-        store = try Store(Plugin(path: "\(directory.path)/example.so"), options: "{}")
-        clients = try store.collection("clients")
+        backend = try PluginBackend(ExportedPlugin(path: "\(directory.path)/example.so"), options: "{}")
+        clients = try backend.open("clients")
     }
 
     @Test(arguments: [true, false])
     func honoursPreconditions(isThere: Bool) throws {
-        for test in WritingTests.cases where test.change.kind <= CRUDD_REMOVE && test.change.precondition <= 3 {
-            let collection = try store.collection("each")
-            if isThere { try store.write([.put("a", "old", "r0")], to: collection) }
+        for test in WritingTests.cases where [.put, .remove].contains(test.kind) {
+            let collection = try backend.open("each")
+            if isThere { _ = try backend.write([.put("a", "old", revision: "r0", in: collection)]) }
             let expected = isThere ? test.there : test.missing
-            #expect(try store.write([test.change], to: collection) == [expected], "\(test.testDescription)")
-            try store.dropCollection("each")
+            #expect(try backend.write([test.change(in: collection)]) == [expected], "\(test.testDescription)")
+            try backend.drop("each")
         }
     }
 
     @Test func readsWhatItHasStored() throws {
         let ids = OddNames.all
-        try store.write(ids.enumerated().map { .put($0.element, "\($0.offset)") }, to: clients)
-        let reader = try store.reader()
-        #expect(try reader.read(ids, in: clients) == ids.enumerated().map { Record($0, $1, "\($0)") })
-        #expect(try reader.read(["x", "main"], in: clients, withItems: false) == [Record(1, "main", "")])
-        #expect(try reader.count(clients) == UInt64(ids.count))
+        _ = try backend.write(ids.enumerated().map { .put($0.element, "\($0.offset)", in: clients) })
+        let reader = try backend.reader()
+        #expect(try reader.read(ids, in: clients) == ids.enumerated().map { PluginRecord($1, "\($0)") })
+        #expect(try reader.read(["x", "main"], in: clients, withItems: false) == [nil, PluginRecord("main", "")])
+        #expect(try reader.count(clients) == ids.count)
         let sorted = ids.map { Array($0.utf8) }.sorted { $0.lexicographicallyPrecedes($1) }
-        #expect(try reader.scan(clients).map(\.id) == sorted)
-        #expect(
-            try reader.ids(clients, .after("main"), limit: 2) == ["main.clients", "pragma_table_info"])
+        #expect(try reader.scan(clients).map { Array($0.id.utf8) } == sorted)
+        #expect(try reader.ids(clients, after: "main", limit: 2) == ["main.clients", "pragma_table_info"])
         #expect(try reader.ids(clients, .prefix("crudd_")) == ["crudd_1_clients", "crudd_collections"])
         #expect(try reader.count(clients, .prefix("crudd_")) == 2)
-        #expect(try store.collectionNames() == ["clients"])
+        #expect(try backend.collections() == ["clients"])
     }
 
     @Test func refusesWhatItDoesNotDeclare() throws {
-        let refusal = try failure { _ = try store.write([.put("a", "1")], to: clients, isAtomic: true) }
+        let refusal = try failure { try backend.write([.put("a", "1", in: clients)], isAtomic: true) }
         #expect(refusal?.status == CRUDD_UNSUPPORTED)
-        #expect(try store.reader().count(clients) == 0)
-        #expect(try failure { try store.plugin.checkOptions(#"{"x": 1}"#) }?.message == "this plugin has no options")
+        #expect(try backend.reader().count(clients) == 0)
+        #expect(backend.plugin.error(inOptions: #"{"x": 1}"#)?.message == "this plugin has no options")
     }
 }

@@ -1,4 +1,4 @@
-import CRUDPluginABI
+import CRUDPluginTesting
 import CRUDTestSupport
 import Testing
 
@@ -6,41 +6,42 @@ import Testing
 @Suite struct ForeignWriteTests {
     private let directory: TemporaryDirectory
     private let path: String
-    private let store: Store
-    private let clients: OpaquePointer
-    private let reader: Reader
+    private let backend: PluginBackend
+    private let clients: PluginCollection
+    private let reader: PluginReader
     private let inspector: Inspector
 
     init() throws {
         directory = try TemporaryDirectory()
         path = "\(directory.path)/main.sqlite"
-        store = try Store(path: path)
-        clients = try store.collection("clients")
-        reader = try store.reader()
+        backend = try PluginBackend(path: path)
+        clients = try backend.open("clients")
+        reader = try backend.reader()
         inspector = try Inspector(path)
     }
 
     @Test func staysWhateverThisBackendDoes() throws {
-        let version = reader.dataVersion()
+        let version = try #require(reader.dataVersion())
         #expect(version != 0)
         let item = String(repeating: "x", count: 4000)
         for batch in 0..<100 {
             // Now and then a batch that changes nothing, or is undone.
             let isRefused = batch % 10 == 3
-            let precondition = isRefused ? CRUDD_IF_PRESENT : CRUDD_IF_ANY
-            let changes: [Change] = [.put("a", "1"), .put("b\(batch)", item, "r", precondition)]
-            try store.write(isRefused && batch % 20 == 3 ? [changes[1]] : changes, to: clients, isAtomic: isRefused)
+            let changes: [PluginMutation] = [
+                .put("a", "1", in: clients), .put("b\(batch)", item, if: isRefused ? .present : .none, in: clients),
+            ]
+            _ = try backend.write(isRefused && batch % 20 == 3 ? [changes[1]] : changes, isAtomic: isRefused)
             #expect(reader.dataVersion() == version)
         }
         _ = try reader.scan(clients)
-        _ = try store.collection("others", indexes: ["a"])
-        _ = try store.collection("clients", indexes: ["a"])
-        try store.dropCollection("others")
-        for batch in 0..<60 { try store.write((0..<200).map { .put("\(batch).\($0)", item) }, to: clients) }
-        store.idle()
+        _ = try backend.open("others", indexes: ["a"])
+        _ = try backend.open("clients", indexes: ["a"])
+        try backend.drop("others")
+        for batch in 0..<60 { _ = try backend.write((0..<200).map { .put("\(batch).\($0)", item, in: clients) }) }
+        backend.idle()
         _ = try inspector.rows("SELECT count(*) FROM clients")
         #expect(reader.dataVersion() == version)
-        #expect(try store.reader().dataVersion() == version)
+        #expect(try backend.reader().dataVersion() == version)
     }
 
     @Test func changesWithEachForeignWrite() throws {
@@ -54,12 +55,12 @@ import Testing
         try inspector.execute("INSERT INTO clients (id, item) VALUES ('a', '1')")
         expectChange("one statement")
         try inspector.execute("UPDATE clients SET item = '2'")
-        try store.write([.put("b", "1")], to: clients)
+        _ = try backend.write([.put("b", "1", in: clients)])
         expectChange("then a write of our own")
-        try store.write([.put("b", "2")], to: clients)
+        _ = try backend.write([.put("b", "2", in: clients)])
         try inspector.execute("UPDATE clients SET item = '3'")
         expectChange("after a write of our own")
-        try store.write([.put("x", "1", "r", CRUDD_IF_PRESENT)], to: clients)
+        _ = try backend.write([.put("x", "1", if: .present, in: clients)])
         try inspector.execute("UPDATE clients SET item = '4'")
         expectChange("after a batch that changed nothing")
         _ = try reader.scan(clients)
@@ -72,7 +73,7 @@ import Testing
     }
 
     @Test func changesOncePerReader() throws {
-        let other = try store.reader()
+        let other = try backend.reader()
         let versions = (reader.dataVersion(), other.dataVersion())
         try inspector.execute("INSERT INTO clients (id, item) VALUES ('a', '1')")
         #expect(reader.dataVersion() != versions.0)

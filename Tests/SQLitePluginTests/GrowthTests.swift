@@ -1,39 +1,41 @@
 import CRUDPluginABI
+import CRUDPluginTesting
 import CRUDTestSupport
 import Testing
 
 /// Hosts whose structs are longer or shorter than the plugin's.
 @Suite struct GrowthTests {
     private let directory: TemporaryDirectory
-    private let store: Store
-    private let clients: OpaquePointer
 
     init() throws {
         directory = try TemporaryDirectory()
-        store = try Store(path: "\(directory.path)/main.sqlite")
-        clients = try store.collection("clients", indexes: ["n"])
     }
 
-    /// Each struct of a batch grows without the others.
-    @Test(arguments: [(24, 0, 0), (0, 40, 0), (0, 0, 16), (8, 24, 16)])
-    func elementsAreFoundBySizeOfTheHost(mutation: Int, record: Int, outcome: Int) throws {
-        let layout = Store.WriteLayout(
-            mutationBytes: MemoryLayout<crudd_mutation>.size + mutation,
-            recordBytes: MemoryLayout<crudd_record>.size + record,
-            outcomeBytes: MemoryLayout<crudd_outcome>.size + outcome)
-        let changes: [Change] = [
-            .put("a", "1", keys: ["k"]), .put("b", "1", keys: ["l"]), .put("a", "2", "r", CRUDD_IF_ABSENT),
-        ]
-        #expect(try store.write(changes.map { ($0, clients) }, layout: layout) == [.created, .created, .exists])
-        #expect(try store.reader().ids(clients, .key(0)) == ["a", "b"])
+    @Test(arguments: [8, 24, 40])
+    func elementsAreFoundBySizeOfTheHost(surplus: Int) throws {
+        let backend = try PluginBackend(path: "\(directory.path)/main.sqlite", surplus: surplus)
+        let clients = try backend.open("clients", indexes: ["n"])
+        let outcomes = try backend.write([
+            .put("a", "1", keys: ["k"], in: clients), .put("b", "1", keys: ["l"], in: clients),
+            .put("a", "2", if: .absent, in: clients),
+        ])
+        #expect(outcomes == [.created, .created, .exists])
+        #expect(try backend.reader().ids(clients, .keys(0)) == ["a", "b"])
     }
 
     @Test func fieldsOfAnOlderHostAreZeros() throws {
-        let layout = Store.WriteLayout(recordBytes: try #require(MemoryLayout<crudd_record>.offset(of: \.keys)))
-        let changes: [Change] = [.put("a", "1", keys: ["k"]), .put("b", "1", keys: ["l"])]
-        #expect(try store.write(changes.map { ($0, clients) }, layout: layout) == [.created, .created])
-        let reader = try store.reader()
+        let backend = try PluginBackend(path: "\(directory.path)/main.sqlite")
+        let clients = try backend.open("clients", indexes: ["n"])
+        let recordBytes = try #require(MemoryLayout<crudd_record>.offset(of: \.keys))
+        let outcomes = try backend.write(
+            [("a", "k"), ("b", "l")].map { id, key in
+                var mutation = PluginMutation.put(id, "1", keys: [key], in: clients)
+                mutation.recordBytes = recordBytes
+                return mutation
+            })
+        #expect(outcomes == [.created, .created])
+        let reader = try backend.reader()
         #expect(try reader.ids(clients, .unkeyed(0)) == ["a", "b"])
-        #expect(try reader.metadata(clients).map(\.sequence) == [1, 2])
+        #expect(try reader.scan(clients).map(\.sequence) == [1, 2])
     }
 }

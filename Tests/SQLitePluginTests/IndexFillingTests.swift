@@ -1,4 +1,4 @@
-import CRUDPluginABI
+import CRUDPluginTesting
 import CRUDTestSupport
 import Glibc
 import Testing
@@ -15,15 +15,16 @@ import Testing
 
     /// Makes keys as the host does: scans those without in batches, from where the last one ended.
     private static func fill(
-        _ store: Store, _ collection: OpaquePointer, after start: String = "", batches: Int = .max
+        _ collection: PluginCollection, after start: String = "", batches: Int = .max
     ) throws {
-        let reader = try store.reader()
+        let reader = try collection.backend.reader()
         var last = start
         for _ in 0..<batches {
-            let page = try reader.scan(collection, .unkeyed(0, after: last), limit: 100)
+            let page = try reader.scan(collection, .unkeyed(0), after: last, limit: 100)
             guard let end = page.last else { return }
-            try store.write(page.map { .setKeys($0.idText, ["k\($0.itemText)"]) }, to: collection)
-            last = end.idText
+            _ = try collection.backend.write(
+                page.map { .setKeys($0.id, [Array("k\($0.item)".utf8)], ifRevision: "1", in: collection) })
+            last = end.id
             reader.endSnapshot()
         }
     }
@@ -33,71 +34,75 @@ import Testing
     }
 
     @Test func recordsThatWereThereAreUnkeyedUntilTheyAreFilled() throws {
-        let store = try Store(path: path, synchronous: "off")
-        var clients = try store.collection("clients")
-        try store.write((0..<1000).map { .put("id\(1000 + $0)", "\($0 % 7)") }, to: clients)
-        clients = try store.collection("clients", indexes: ["n"])
-        let reader = try store.reader()
+        let backend = try PluginBackend(path: path, synchronous: "off")
+        var clients = try backend.open("clients")
+        _ = try backend.write((0..<1000).map { .put("id\(1000 + $0)", "\($0 % 7)", in: clients) })
+        clients = try backend.open("clients", indexes: ["n"])
+        let reader = try backend.reader()
         #expect(try reader.count(clients, .unkeyed(0)) == 1000)
-        #expect(try reader.ids(clients, .key(0)).isEmpty)
-        #expect(try reader.ids(clients, .unkeyed(0, isReversed: true), limit: 2) == ["id1999", "id1998"])
+        #expect(try reader.ids(clients, .keys(0)).isEmpty)
+        #expect(try reader.ids(clients, .unkeyed(0), isReversed: true, limit: 2) == ["id1999", "id1998"])
         #expect(try filledBelow() == "text id1000")
-        try Self.fill(store, clients, batches: 3)
+        try Self.fill(clients, batches: 3)
         #expect(try filledBelow() == "text id1300")
         // What is written meanwhile has its key at once, or none for good.
-        try store.write(
-            [.put("id1500", "1", keys: ["k1"]), .put("id1001", "1"), .put("new", "1", keys: ["k1"])], to: clients)
+        _ = try backend.write([
+            .put("id1500", "1", keys: ["k1"], in: clients), .put("id1001", "1", in: clients),
+            .put("new", "1", keys: ["k1"], in: clients),
+        ])
         reader.endSnapshot()
         #expect(try reader.count(clients, .unkeyed(0)) == 700)
         #expect(try reader.ids(clients, .unkeyed(0), limit: 2) == ["id1001", "id1300"])
-        #expect(try reader.count(clients, .key(0)) == 301)
-        try Self.fill(store, clients, after: "id1299")
+        #expect(try reader.count(clients, .keys(0)) == 301)
+        try Self.fill(clients, after: "id1299")
         #expect(try filledBelow() == "blob ")
         reader.endSnapshot()
         #expect(try reader.ids(clients, .unkeyed(0)) == ["id1001"])
-        #expect(try reader.count(clients, .key(0)) == 1000)
+        #expect(try reader.count(clients, .keys(0)) == 1000)
     }
 
     @Test func fillingContinuesAfterTheProcessWasKilled() async throws {
         await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
-            let store = try Store(path: path)
-            var clients = try store.collection("clients")
-            try store.write((0..<1000).map { .put("id\(1000 + $0)", "\($0 % 7)") }, to: clients)
-            clients = try store.collection("clients", indexes: ["n"])
-            try Self.fill(store, clients, batches: 4)
+            let backend = try PluginBackend(path: path)
+            var clients = try backend.open("clients")
+            _ = try backend.write((0..<1000).map { .put("id\(1000 + $0)", "\($0 % 7)", in: clients) })
+            clients = try backend.open("clients", indexes: ["n"])
+            try Self.fill(clients, batches: 4)
             kill(getpid(), SIGKILL)
         }
-        let store = try Store(path: path)
-        let clients = try store.collection("clients", indexes: ["n"])
-        let reader = try store.reader()
+        let backend = try PluginBackend(path: path)
+        let clients = try backend.open("clients", indexes: ["n"])
+        let reader = try backend.reader()
         #expect(try reader.ids(clients, .unkeyed(0), limit: 1) == ["id1400"])
-        #expect(try reader.count(clients, .key(0)) == 400)
-        try Self.fill(store, clients)
+        #expect(try reader.count(clients, .keys(0)) == 400)
+        try Self.fill(clients)
         reader.endSnapshot()
         #expect(try reader.count(clients, .unkeyed(0)) == 0)
         #expect(try Inspector(path).rows("PRAGMA integrity_check") == [["ok"]])
     }
 
     @Test func isCompleteOnceTheRestWasRemoved() throws {
-        let store = try Store(path: path, synchronous: "off")
-        var clients = try store.collection("clients")
-        try store.write([.put("a", "1"), .put("b", "1")], to: clients)
-        clients = try store.collection("clients", indexes: ["n"])
-        store.idle()
+        let backend = try PluginBackend(path: path, synchronous: "off")
+        var clients = try backend.open("clients")
+        _ = try backend.write([.put("a", "1", in: clients), .put("b", "1", in: clients)])
+        clients = try backend.open("clients", indexes: ["n"])
+        backend.idle()
         #expect(try filledBelow() == "text a")
-        try store.write([.remove("a"), .put("b", "1", keys: ["k"])], to: clients)
-        store.idle()
+        _ = try backend.write([.remove("a", in: clients), .put("b", "1", keys: ["k"], in: clients)])
+        backend.idle()
         #expect(try filledBelow() == "blob ")
     }
 
     @Test func recordsThatHaveExpiredNeedNoKey() throws {
-        let store = try Store(path: path, synchronous: "off")
-        var clients = try store.collection("clients")
-        try store.write([.put("a", "1", expiresAt: 200), .put("b", "1")], to: clients, now: 100)
-        clients = try store.collection("clients", indexes: ["n"])
-        let reader = try store.reader()
-        #expect(try reader.ids(clients, .unkeyed(0), now: 100) == ["a", "b"])
-        try Self.fill(store, clients)
+        let backend = try PluginBackend(path: path, synchronous: "off")
+        var clients = try backend.open("clients")
+        backend.call.now = 100
+        _ = try backend.write([.put("a", "1", expiresAt: 200, in: clients), .put("b", "1", in: clients)])
+        clients = try backend.open("clients", indexes: ["n"])
+        let reader = try backend.reader()
+        #expect(try reader.ids(clients, .unkeyed(0)) == ["a", "b"])
+        backend.call.now = 200
+        try Self.fill(clients)
         #expect(try filledBelow() == "blob ")
         try Inspector(path).execute("UPDATE clients SET expires_at = NULL WHERE id = 'a'")
         reader.endSnapshot()
@@ -105,24 +110,24 @@ import Testing
     }
 
     @Test func anEmptyTableNeedsNoFilling() throws {
-        let store = try Store(path: path)
-        _ = try store.collection("clients", indexes: ["n"])
+        let backend = try PluginBackend(path: path)
+        _ = try backend.open("clients", indexes: ["n"])
         #expect(try filledBelow() == "blob ")
     }
 
     @Test func aSnapshotShowsEachRecordOnce() throws {
-        let store = try Store(path: path, synchronous: "off")
-        var clients = try store.collection("clients")
-        try store.write((0..<100).map { .put("id\(100 + $0)", "1") }, to: clients)
-        clients = try store.collection("clients", indexes: ["n"])
-        let reader = try store.reader()
+        let backend = try PluginBackend(path: path, synchronous: "off")
+        var clients = try backend.open("clients")
+        _ = try backend.write((0..<100).map { .put("id\(100 + $0)", "1", in: clients) })
+        clients = try backend.open("clients", indexes: ["n"])
+        let reader = try backend.reader()
         #expect(try reader.count(clients, .unkeyed(0)) == 100)
-        try Self.fill(store, clients)
+        try Self.fill(clients)
         #expect(try reader.ids(clients, .unkeyed(0)).count == 100, "in the snapshot that it holds")
-        #expect(try reader.ids(clients, .key(0)).isEmpty)
+        #expect(try reader.ids(clients, .keys(0)).isEmpty)
         reader.endSnapshot()
         #expect(try reader.ids(clients, .unkeyed(0)).isEmpty)
-        #expect(try reader.ids(clients, .key(0)).count == 100)
+        #expect(try reader.ids(clients, .keys(0)).count == 100)
     }
 
     /// What other programs do to records with the key `old`, and who has no key then.
@@ -140,31 +145,32 @@ import Testing
         ("ALTER TABLE clients ADD COLUMN mine; UPDATE clients SET mine = 1", []),
     ])
     func whatOthersWriteIsUnkeyed(_ sql: String, unkeyed: [String]) throws {
-        let store = try Store(path: path)
-        let clients = try store.collection("clients", indexes: ["m", "n"])
-        try store.write([.put("a", "1", keys: ["", "old"]), .put("b", "1", keys: ["", "old"])], to: clients)
+        let backend = try PluginBackend(path: path)
+        let clients = try backend.open("clients", indexes: ["m", "n"])
+        _ = try backend.write(["a", "b"].map { .put($0, "1", keys: ["", "old"], in: clients) })
         try Inspector(path).execute(sql)
-        let reader = try store.reader()
+        let reader = try backend.reader()
         #expect(try reader.ids(clients, .unkeyed(1)) == unkeyed)
-        let all = try reader.ids(clients, .all)
-        #expect(try reader.ids(clients, .key(1)) == all.filter { !unkeyed.contains($0) })
-        let changes = all.map { Change.put($0, "3", "r3", keys: ["k", "k"]) }
-        #expect(try store.write(changes, to: clients) == all.map { _ in .replaced })
+        let all = try reader.ids(clients)
+        #expect(try reader.ids(clients, .keys(1)) == all.filter { !unkeyed.contains($0) })
+        let outcomes = try backend.write(
+            all.map { .put($0, "3", revision: "r3", keys: ["k", "k"], in: clients) })
+        #expect(outcomes == all.map { _ in .replaced })
         reader.endSnapshot()
-        #expect(try reader.ids(clients, .key(1)) == all)
+        #expect(try reader.ids(clients, .keys(1)) == all)
         #expect(try Inspector(path).rows("PRAGMA integrity_check") == [["ok"]])
     }
 
     /// No call may take long because of an index: neither making it nor asking for what is not in it.
     @Test func takesNoTimeForTheRecordsThatAreThere() throws {
-        let store = try Store(path: path, synchronous: "off")
-        var clients = try store.collection("clients")
+        let backend = try PluginBackend(path: path, synchronous: "off")
+        var clients = try backend.open("clients")
         let item = String(repeating: "x", count: 400)
         for batch in 0..<30 {
-            try store.write((0..<10_000).map { .put("id\(batch * 10_000 + $0)", item) }, to: clients)
+            _ = try backend.write((0..<10_000).map { .put("id\(batch * 10_000 + $0)", item, in: clients) })
         }
         let time = try ContinuousClock().measure {
-            clients = try store.collection("clients", indexes: ["a", "b", "c", "d", "e", "f"])
+            clients = try backend.open("clients", indexes: ["a", "b", "c", "d", "e", "f"])
         }
         // One of them alone would take longer if its rows were visited.
         #expect(time < .milliseconds(60))

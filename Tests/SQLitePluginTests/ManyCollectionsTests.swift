@@ -1,3 +1,4 @@
+import CRUDPluginTesting
 import CRUDTestSupport
 import Glibc
 import Testing
@@ -12,8 +13,8 @@ import Testing
         directory = try TemporaryDirectory()
     }
 
-    private func store() throws -> Store {
-        try Store(path: "\(directory.path)/main.sqlite", synchronous: "off")
+    private func backend() throws -> PluginBackend {
+        try PluginBackend(path: "\(directory.path)/main.sqlite", synchronous: "off")
     }
 
     /// The least that one of some calls takes of this thread's time, in nanoseconds.
@@ -33,24 +34,24 @@ import Testing
 
     /// SQLite itself reads its list of tables with each new one; it is not to parse them all.
     @Test func aNewOneParsesNoOther() throws {
-        let store = try store()
-        let first = try cost(of: 0..<Self.few) { _ = try store.collection("c\($0)") }
-        for number in Self.few..<Self.many { _ = try store.collection("c\(number)") }
-        let last = try cost(of: Self.many..<Self.many + Self.few) { _ = try store.collection("c\($0)") }
+        let backend = try backend()
+        let first = try cost(of: 0..<Self.few) { _ = try backend.open("c\($0)") }
+        for number in Self.few..<Self.many { _ = try backend.open("c\(number)") }
+        let last = try cost(of: Self.many..<Self.many + Self.few) { _ = try backend.open("c\($0)") }
         #expect(last < first * 12, "\(first) ns beside none, \(last) ns beside \(Self.many)")
     }
 
     @Test func openingOneLooksAtNoOther() throws {
-        for number in 0..<Self.few { _ = try store().collection("c\(number)") }
+        for number in 0..<Self.few { _ = try backend().open("c\(number)") }
         // The first of a connection reads the schema.
-        let small = try store()
-        _ = try small.collection("c0", creates: false)
-        let first = try cost(of: 1..<Self.few) { _ = try small.collection("c\($0)", creates: false) }
-        let filling = try store()
-        for number in Self.few..<Self.many { _ = try filling.collection("c\(number)") }
-        let large = try store()
-        _ = try large.collection("c0", creates: false)
-        let last = try cost(of: 1..<Self.few) { _ = try large.collection("c\($0)", creates: false) }
+        let small = try backend()
+        _ = try small.open("c0", creates: false)
+        let first = try cost(of: 1..<Self.few) { _ = try small.open("c\($0)", creates: false) }
+        let filling = try backend()
+        for number in Self.few..<Self.many { _ = try filling.open("c\(number)") }
+        let large = try backend()
+        _ = try large.open("c0", creates: false)
+        let last = try cost(of: 1..<Self.few) { _ = try large.open("c\($0)", creates: false) }
         #expect(last < first * 3, "\(first) ns beside \(Self.few), \(last) ns beside \(Self.many)")
     }
 }

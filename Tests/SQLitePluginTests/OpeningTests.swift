@@ -1,6 +1,8 @@
 import CRUDPluginABI
+import CRUDPluginTesting
 import CRUDTestSupport
 import Glibc
+import PluginTestSupport
 import Testing
 
 @Suite struct OpeningTests {
@@ -11,8 +13,8 @@ import Testing
     }
 
     @Test func makesFilesThatOnlyTheOwnerMayRead() throws {
-        let store = try Store(path: path)
-        try store.write([.put("a", "1")], to: store.collection("clients"))
+        let backend = try PluginBackend(path: path)
+        _ = try backend.write([.put("a", "1", in: backend.open("clients"))])
         for file in [try path, "\(try path)-wal", "\(try path)-shm"] {
             let status = try #require(Files.status(file))
             #expect(status.st_mode & 0o777 == 0o600, "\(file)")
@@ -21,54 +23,54 @@ import Testing
 
     @Test func findsEverythingAgain() throws {
         do {
-            let store = try Store(path: path)
-            try store.write([.put("a", "{\"x\":1}", "r1")], to: store.collection("clients"))
+            let backend = try PluginBackend(path: path)
+            _ = try backend.write([.put("a", "{\"x\":1}", revision: "r1", in: backend.open("clients"))])
         }
         #expect(!Files.exists("\(try path)-wal"), "a clean end leaves one file")
-        let store = try Store(path: path)
-        let clients = try store.collection("clients", creates: false)
-        #expect(try store.reader().read(["a"], in: clients) == [Record(0, "a", "{\"x\":1}", "r1")])
+        let backend = try PluginBackend(path: path)
+        let clients = try backend.open("clients", creates: false)
+        #expect(try backend.reader().read("a", in: clients) == PluginRecord("a", "{\"x\":1}", revision: "r1"))
     }
 
     @Test func anotherProcessCannotOpenItToo() throws {
         let lock = "\(try path)-lock"
         let descriptor = open(lock, O_RDONLY | O_CREAT | O_CLOEXEC, 0o600)
         try #require(flock(descriptor, LOCK_EX | LOCK_NB) == 0)
-        let failure = try failure { _ = try Store(path: path) }
+        let failure = try failure { try PluginBackend(path: path) }
         #expect(failure?.status == CRUDD_UNAVAILABLE)
         #expect(failure?.message == "another process has locked \(lock)")
         close(descriptor)
         do {
-            let stores = try [Store(path: path), Store(path: path)]
+            let backends = try [PluginBackend(path: path), PluginBackend(path: path)]
             #expect(try Command.run("flock", ["--nonblock", lock, "true"]).status != .exited(0))
-            withExtendedLifetime(stores) {}
+            withExtendedLifetime(backends) {}
         }
         #expect(try Command.run("flock", ["--nonblock", lock, "true"]).status == .exited(0))
     }
 
     @Test func saysWhatItsOptionsTakeAway() throws {
-        #expect(try Store(path: path).capabilities & UInt64(CRUDD_IS_DURABLE) != 0)
-        #expect(try Store(path: path, synchronous: "normal").capabilities & UInt64(CRUDD_IS_DURABLE) == 0)
-        #expect(try Store(path: path, synchronous: "off").capabilities & UInt64(CRUDD_IS_DURABLE) == 0)
+        #expect(try PluginBackend(path: path).has(CRUDD_IS_DURABLE))
+        #expect(try !PluginBackend(path: path, synchronous: "normal").has(CRUDD_IS_DURABLE))
+        #expect(try !PluginBackend(path: path, synchronous: "off").has(CRUDD_IS_DURABLE))
     }
 
     /// A bad sector under mapped memory is SIGBUS, not an error.
     @Test(arguments: [(nil, false), (false, false), (true, true)])
     func mapsTheFileOnlyWhereItIsTold(mmap: Bool?, isMapped: Bool) throws {
         let path = try path
-        let store = try Store(path: path, mmap: mmap)
-        let clients = try store.collection("clients")
-        try store.write([.put("a", "1")], to: clients)
+        let backend = try PluginBackend(path: path, mmap: mmap)
+        let clients = try backend.open("clients")
+        _ = try backend.write([.put("a", "1", in: clients)])
         // What is in the write-ahead log alone is not read from the file.
         try Inspector(path).execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        let reader = try store.reader()
-        #expect(try reader.read(["a"], in: clients).count == 1)
+        let reader = try backend.reader()
+        #expect(try reader.read("a", in: clients) != nil)
         let maps = String(decoding: try Files.read("/proc/self/maps"), as: UTF8.self)
         #expect(maps.split(separator: "\n").contains { $0.hasSuffix(path) } == isMapped)
     }
 
     @Test func recordsItsSchemaVersion() throws {
-        _ = try Store(path: path)
+        _ = try PluginBackend(path: path)
         let inspector = try Inspector(path)
         #expect(try inspector.rows("PRAGMA user_version") == [["4"]])
         #expect(try inspector.rows("PRAGMA application_id") == [["\(0x6372_7564)"]])
@@ -78,7 +80,7 @@ import Testing
     // MARK: What can never be
 
     private func expectInvalid(_ path: String, _ reason: String) throws {
-        let failure = try #require(try failure { _ = try Store(path: path) })
+        let failure = try #require(try failure { try PluginBackend(path: path) })
         #expect(failure.status == CRUDD_INVALID_OPTIONS)
         #expect(failure.pointer == "/path")
         #expect(failure.message.hasPrefix(path) && failure.message.contains(reason), "\(failure.message)")
@@ -120,15 +122,15 @@ import Testing
     }
 
     @Test func refusesALaterSchema() throws {
-        _ = try Store(path: path)
+        _ = try PluginBackend(path: path)
         try Inspector(path).execute("PRAGMA user_version = 5")
         try expectInvalid(path, "has schema version 5, and this plugin knows 4 at most")
     }
 
     @Test func takesAnEmptyFile() throws {
         try Files.write("", to: path)
-        let store = try Store(path: path)
-        try store.write([.put("a", "1")], to: store.collection("clients"))
+        let backend = try PluginBackend(path: path)
+        _ = try backend.write([.put("a", "1", in: backend.open("clients"))])
     }
 
     // MARK: What may pass
@@ -141,31 +143,31 @@ import Testing
 
     @Test func isUnavailableWhereItMayNotWrite() throws {
         do {
-            let store = try Store(path: path)
-            try store.write([.put("a", "1")], to: store.collection("clients"))
+            let backend = try PluginBackend(path: path)
+            _ = try backend.write([.put("a", "1", in: backend.open("clients"))])
         }
         let directory = try #require(directory).path
         try Files.setMode(0o444, of: path)
         try Files.setMode(0o555, of: directory)
         defer { try? Files.setMode(0o755, of: directory) }
         // Loaded before: nobody may be kept from the directory of the build.
-        let plugin = try Plugin.sqlite
+        let plugin = try ExportedPlugin("sqlite")
         try asNobody {
             for file in [try path, "\(directory)/other.sqlite"] {
-                try expectUnavailable { _ = try Store(plugin, options: #"{"path": "\#(file)"}"#) }
+                try expectUnavailable { _ = try PluginBackend(plugin, options: #"{"path": "\#(file)"}"#) }
             }
         }
         #expect(!Files.exists("\(directory)/other.sqlite"))
     }
 
     @Test func isUnavailableWhileAnotherProcessKeepsTheFile() throws {
-        _ = try Store(path: path)
+        _ = try PluginBackend(path: path)
         do {
             let inspector = try Inspector(path)
             try inspector.execute("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; CREATE TABLE x (y)")
-            try expectUnavailable { _ = try Store(path: path) }
+            try expectUnavailable { _ = try PluginBackend(path: path) }
         }
-        _ = try Store(path: path)
+        _ = try PluginBackend(path: path)
     }
 
     /// Runs `body` with this thread's rights to files taken from it, which root would have everywhere.

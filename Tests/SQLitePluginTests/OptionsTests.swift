@@ -1,15 +1,24 @@
 import CRUDPluginABI
+import CRUDPluginTesting
+import CRUDTestSupport
+import PluginTestSupport
 import Testing
 
 @Suite struct OptionsTests {
+    private let plugin: ExportedPlugin
+
+    init() throws {
+        plugin = try ExportedPlugin("sqlite")
+    }
+
     @Test(arguments: [
         #"{"path": "/a/b"}"#, #"{"path": "/a/b", "synchronous": "off"}"#, #"{"\u0070ath": "/caf\u00e9 😀"}"#,
         #"{"path": "/x", "mmap": true}"#, #"{"path": "/x", "mmap": false}"#,
         #"{"path": "/x", "reserve": 0}"#, #"{"path": "/x", "reserve": "1GiB"}"#,
         " {\"synchronous\" : \"normal\",\n\"path\":\"/x\"} ",
     ])
-    func acceptsOptionsWithoutTouchingStorage(_ options: String) throws {
-        try Plugin.sqlite.checkOptions(options)
+    func acceptsOptionsWithoutTouchingStorage(_ options: String) {
+        #expect(plugin.error(inOptions: options) == nil)
     }
 
     @Test(arguments: [
@@ -43,7 +52,7 @@ import Testing
         (#"{"path": "/x"} x"#, "", "the options are not a JSON object"),
     ])
     func refusesOptions(_ options: String, pointer: String, message: String) throws {
-        let failure = try #require(try failure { try Plugin.sqlite.checkOptions(options) })
+        let failure = try #require(plugin.error(inOptions: options))
         #expect(failure.status == CRUDD_INVALID_OPTIONS)
         #expect(failure.pointer == pointer)
         #expect(failure.message == message)
@@ -51,14 +60,16 @@ import Testing
 
     @Test func cutsLongMessagesAtACodePoint() throws {
         let name = String(repeating: "é", count: 600)
-        let failure = try #require(try failure { try Plugin.sqlite.checkOptions("{\"\(name)\": 1}") })
+        let failure = try #require(plugin.error(inOptions: "{\"\(name)\": 1}"))
         #expect(failure.message.utf8.count == 511 || failure.message.utf8.count == 510)
-        #expect(!failure.message.unicodeScalars.contains("\u{FFFD}"))
+        #expect(failure.status == CRUDD_INVALID_OPTIONS, "otherwise it is not valid UTF-8")
         #expect(failure.pointer.utf8.count == 255 || failure.pointer.utf8.count == 254)
     }
 
     @Test func declaresItself() throws {
-        let table = try Plugin.sqlite.table.pointee
+        let path = try BuildProducts.path(of: "libsqlite.so")
+        let exported = try ExportedPlugin.table(path: path)
+        let table = exported.pointee
         #expect(table.struct_size == MemoryLayout<crudd_plugin>.size)
         #expect(table.abi_version == CRUDD_ABI_VERSION)
         #expect(String(cString: table.name) == "sqlite")
@@ -67,6 +78,6 @@ import Testing
                 == UInt64(
                     CRUDD_CAN_READ_CONCURRENTLY | CRUDD_CAN_READ_FAST | CRUDD_HAS_TRANSACTIONS | CRUDD_IS_DURABLE
                         | CRUDD_HAS_INDEXES | CRUDD_HAS_SEQUENCES | CRUDD_TAKES_HISTORY | CRUDD_HAS_EXPIRY))
-        #expect(try Plugin.sqlite.table == Plugin.sqlite.table)
+        #expect(try ExportedPlugin.table(path: path) == exported)
     }
 }

@@ -1,4 +1,5 @@
 import CRUDPluginABI
+import CRUDPluginTesting
 import CRUDTestSupport
 import Glibc
 import Testing
@@ -13,23 +14,27 @@ import Testing
     }
 
     @Test func areStoredAndReturned() throws {
-        let store = try Store(path: path)
-        #expect(store.lastSequence == 0)
-        let clients = try store.collection("clients")
-        try store.write(
-            [.put("a", "1", sequence: 7), .put("b", "1", sequence: 8), .put("a", "2", sequence: 9)], to: clients)
+        let backend = try PluginBackend(path: path)
+        #expect(backend.storedLastSequence == 0)
+        let clients = try backend.open("clients")
+        _ = try backend.write([
+            .put("a", "1", sequence: 7, in: clients), .put("b", "1", sequence: 8, in: clients),
+            .put("a", "2", sequence: 9, in: clients),
+        ])
         try Inspector(path).execute("INSERT INTO clients (id, item) VALUES ('c', '1')")
-        #expect(try store.reader().metadata(clients).map(\.sequence) == [9, 8, 0])
+        #expect(try backend.reader().scan(clients).map(\.sequence) == [9, 8, 0])
     }
 
     @Test(arguments: [false, true])
     func areAnOrderToScanIn(isReversed: Bool) throws {
-        let store = try Store(path: path)
-        let clients = try store.collection("clients", keepsSequences: true)
-        try store.write((1...9).map { .put("\(10 - $0)", "1", sequence: 10 * $0) }, to: clients)
-        try store.write([.put("5", "2", sequence: 100), .remove("1", sequence: 110)], to: clients)
+        let backend = try PluginBackend(path: path)
+        let clients = try backend.open("clients", hasSequences: true)
+        _ = try backend.write((1...9).map { .put("\(10 - $0)", "1", sequence: 10 * $0, in: clients) })
+        var removal = PluginMutation.remove("1", in: clients)
+        removal.sequence = 110
+        _ = try backend.write([.put("5", "2", sequence: 100, in: clients), removal])
         try Inspector(path).execute("INSERT INTO clients (id, item) VALUES ('hand', '1')")
-        let reader = try store.reader()
+        let reader = try backend.reader()
         // The last one is the removal.
         let all = ["9", "8", "7", "6", "4", "3", "2", "5", "1"]
         func directed(_ ids: [String]) -> [String] { isReversed ? ids.reversed() : ids }
@@ -37,47 +42,50 @@ import Testing
             (0, 0, all), (31, 0, Array(all.dropFirst(3))), (30, 41, ["7", "6"]), (30, 40, ["7"]), (101, 110, []),
             (0, 1, []), (100, .max, ["5", "1"]),
         ] {
-            let range = ScanRange.sequence(from: lower, below: upper, isReversed: isReversed)
-            #expect(try reader.ids(clients, range) == directed(expected), "\(lower)..<\(upper)")
-            #expect(try reader.count(clients, range) == UInt64(expected.count { $0 != "1" }))
+            let range = PluginRange.sequences(from: lower, to: upper)
+            let ids = try reader.ids(clients, range, isReversed: isReversed)
+            #expect(ids == directed(expected), "\(lower)..<\(upper)")
+            #expect(try reader.count(clients, range) == expected.count { $0 != "1" })
         }
-        #expect(try reader.ids(clients, .sequence(isReversed: isReversed), limit: 3) == Array(directed(all).prefix(3)))
+        let first = try reader.ids(clients, .sequences(), isReversed: isReversed, limit: 3)
+        #expect(first == Array(directed(all).prefix(3)))
     }
 
     @Test func haveAnOrderWhereThatWasAskedForAlone() throws {
-        let store = try Store(path: path)
-        let clients = try store.collection("clients")
-        try store.write([.put("a", "1")], to: clients)
-        let reader = try store.reader()
-        #expect(try failure { _ = try reader.scan(clients, .sequence()) }?.status == CRUDD_UNSUPPORTED)
-        #expect(try store.collection("clients", keepsSequences: true) == clients)
-        #expect(try reader.ids(clients, .sequence()) == ["a"])
-        _ = try store.collection("clients")
+        let backend = try PluginBackend(path: path)
+        let clients = try backend.open("clients")
+        _ = try backend.write([.put("a", "1", in: clients)])
+        let reader = try backend.reader()
+        #expect(try failure { try reader.scan(clients, .sequences()) }?.status == CRUDD_UNSUPPORTED)
+        #expect(try backend.open("clients", hasSequences: true) == clients)
+        #expect(try reader.ids(clients, .sequences()) == ["a"])
+        _ = try backend.open("clients")
         #expect(try Inspector(path).rows("SELECT * FROM sqlite_schema WHERE name LIKE 'crudd_sequence_%'") == [])
     }
 
     @Test func noNumberIsUsedTwice() async throws {
         await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
-            let store = try Store(path: path)
-            let clients = try store.collection("clients")
-            try store.write([.put("a", "1", sequence: 3_000_000), .remove("a")], to: clients)
+            let backend = try PluginBackend(path: path)
+            let clients = try backend.open("clients")
+            _ = try backend.write([.put("a", "1", sequence: 3_000_000, in: clients), .remove("a", in: clients)])
             kill(getpid(), SIGKILL)
         }
-        var store = try Store(path: path)
-        let first = store.lastSequence
-        #expect(first > 3_000_000)
-        try store.write([.put("a", "1"), .remove("a")], to: store.collection("clients"))
-        store = try Store(path: path)
-        #expect(store.lastSequence > first)
+        var backend = try PluginBackend(path: path)
+        let first = backend.storedLastSequence
+        #expect(first > 3_000_001)
+        let clients = try backend.open("clients")
+        _ = try backend.write([.put("a", "1", in: clients), .remove("a", in: clients)])
+        backend = try PluginBackend(path: path)
+        #expect(backend.storedLastSequence > first)
         #expect(try Inspector(path).rows("SELECT count(*) FROM crudd_sequence") == [["1"]])
     }
 
     @Test func aBatchThatIsUndoneReservesNothing() throws {
-        let store = try Store(path: path)
-        let clients = try store.collection("clients")
-        let changes: [Change] = [.put("a", "1"), .put("a", "2", "r", CRUDD_IF_ABSENT)]
-        #expect(try store.write(changes, to: clients, isAtomic: true)[1] == .exists)
-        #expect(try store.write([.put("a", "1")], to: clients) == [.created])
-        #expect(try Store(path: path).lastSequence > 0)
+        let backend = try PluginBackend(path: path)
+        let clients = try backend.open("clients")
+        let changes: [PluginMutation] = [.put("a", "1", in: clients), .put("a", "2", if: .absent, in: clients)]
+        #expect(try backend.write(changes, isAtomic: true)[1] == .exists)
+        #expect(try backend.write([.put("a", "1", in: clients)]) == [.created])
+        #expect(try PluginBackend(path: path).storedLastSequence > 0)
     }
 }

@@ -1,4 +1,4 @@
-import CRUDPluginABI
+import CRUDPluginTesting
 import CRUDTestSupport
 import Synchronization
 import Testing
@@ -13,37 +13,38 @@ import Testing
     }
 
     @Test func showsOneStateUntilItIsReleased() throws {
-        let store = try Store(path: path)
-        let clients = try store.collection("clients")
-        let reader = try store.reader()
-        try store.write([.put("a", "1"), .put("b", "1")], to: clients)
-        #expect(try reader.item("a", in: clients) == "1")
-        try store.write([.put("a", "2"), .put("b", "2")], to: clients)
-        #expect(try reader.item("b", in: clients) == "1")
+        let backend = try PluginBackend(path: path)
+        let clients = try backend.open("clients")
+        let reader = try backend.reader()
+        _ = try backend.write([.put("a", "1", in: clients), .put("b", "1", in: clients)])
+        #expect(try reader.read("a", in: clients)?.item == "1")
+        _ = try backend.write([.put("a", "2", in: clients), .put("b", "2", in: clients)])
+        #expect(try reader.read("b", in: clients)?.item == "1")
         reader.endSnapshot()
         reader.endSnapshot()
-        #expect(try reader.item("b", in: clients) == "2")
-        #expect(try store.reader().item("a", in: clients) == "2")
+        #expect(try reader.read("b", in: clients)?.item == "2")
+        #expect(try backend.reader().read("a", in: clients)?.item == "2")
     }
 
     @Test func seesEveryAcknowledgedWriteAfterwards() async throws {
-        let store = try Store(path: path, synchronous: "off")
-        let shared = Shared(try store.collection("clients"))
-        try store.write([.put("n", "0")], to: shared.collection)
+        let backend = try PluginBackend(path: path, synchronous: "off")
+        let clients = try backend.open("clients")
+        let progress = Progress()
+        _ = try backend.write([.put("n", "0", in: clients)])
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {
                 for number in 1...3000 {
-                    try store.write([.put("n", "\(number)")], to: shared.collection)
-                    shared.acknowledged.store(number, ordering: .releasing)
+                    _ = try backend.write([.put("n", "\(number)", in: clients)])
+                    progress.acknowledged.store(number, ordering: .releasing)
                 }
             }
             for _ in 0..<2 {
                 group.addTask {
-                    let reader = try store.reader()
+                    let reader = try backend.reader()
                     for _ in 0..<3000 {
-                        let least = shared.acknowledged.load(ordering: .acquiring)
+                        let least = progress.acknowledged.load(ordering: .acquiring)
                         reader.endSnapshot()
-                        let number = try reader.item("n", in: shared.collection).flatMap { Int($0) }
+                        let number = try reader.read("n", in: clients).flatMap { Int($0.item) }
                         #expect(try #require(number) >= least)
                     }
                 }
@@ -52,15 +53,8 @@ import Testing
         }
     }
 
-    /// What the tasks have in common.
-    // The pointer is constant, and the contract allows its use by several threads.
-    private final class Shared: @unchecked Sendable {
-        let collection: OpaquePointer
+    private final class Progress: Sendable {
         /// The last number whose write was acknowledged.
         let acknowledged = Atomic(0)
-
-        init(_ collection: OpaquePointer) {
-            self.collection = collection
-        }
     }
 }

@@ -1,4 +1,4 @@
-import CRUDPluginABI
+import CRUDPluginTesting
 import CRUDTestSupport
 import Testing
 
@@ -48,24 +48,27 @@ import Testing
     @Test func keepTheirRecords() throws {
         try makeVersion1()
         do {
-            let store = try Store(path: path)
-            let clients = try store.collection("clients", creates: false, keepsSequences: true, indexes: ["a"])
-            let reader = try store.reader()
+            let backend = try PluginBackend(path: path)
+            backend.call.now = 1_000_000
+            let clients = try backend.open("clients", indexes: ["a"], creates: false, hasSequences: true)
+            let reader = try backend.reader()
             #expect(
-                try reader.scan(clients) == [Record(0, "a", #"{"a":1}"#, "ra"), Record(1, "b", #"{"a":2}"#, "rb")])
-            #expect(try reader.metadata(clients).map(\.sequence) == [0, 0])
+                try reader.scan(clients)
+                    == [PluginRecord("a", #"{"a":1}"#, revision: "ra"), PluginRecord("b", #"{"a":2}"#, revision: "rb")])
+            #expect(try reader.scan(clients).map(\.sequence) == [0, 0])
             #expect(try reader.ids(clients, .unkeyed(0)) == ["a", "b"])
-            let boxes = try store.collection("Clients", format: "plist", creates: false)
-            #expect(try reader.read(["a"], in: boxes).first?.item == [1])
-            let changes: [Change] = [
-                .put("a", "1", "r1", CRUDD_IF_REVISION, expected: "ra", expiresAt: 2_000_000, keys: ["k"]),
-                .put("c", "1", keys: ["k"]),
-            ]
-            #expect(try store.write(changes, to: clients) == [.replaced, .created])
+            let boxes = try backend.open("Clients", format: "plist", creates: false)
+            #expect(try reader.read("a", in: boxes)?.bytes == [1])
+            let outcomes = try backend.write([
+                .put("a", "1", revision: "r1", expiresAt: 2_000_000, keys: ["k"], if: .revision("ra"), in: clients),
+                .put("c", "1", keys: ["k"], in: clients),
+            ])
+            #expect(outcomes == [.replaced, .created])
             reader.endSnapshot()
-            #expect(try reader.ids(clients, .key(0)) == ["a", "c"])
-            #expect(try reader.ids(clients, .sequence()) == ["a", "c"])
-            #expect(try reader.count(clients, now: 2_000_000) == 2)
+            #expect(try reader.ids(clients, .keys(0)) == ["a", "c"])
+            #expect(try reader.ids(clients, .sequences()) == ["a", "c"])
+            backend.call.now = 2_000_000
+            #expect(try reader.count(clients) == 2)
         }
         let inspector = try Inspector(path)
         #expect(try inspector.rows("PRAGMA user_version") == [["4"]])
@@ -73,8 +76,9 @@ import Testing
             try inspector.rows("SELECT name FROM sqlite_schema WHERE name IN ('crudd_index_1_a', 'mine')") == [["mine"]]
         )
         #expect(try inspector.rows("PRAGMA integrity_check") == [["ok"]])
-        let store = try Store(path: path)
-        #expect(try store.reader().count(store.collection("clients", indexes: ["a"])) == 3)
+        let backend = try PluginBackend(path: path)
+        backend.call.now = 1_000_000
+        #expect(try backend.reader().count(backend.open("clients", indexes: ["a"])) == 3)
     }
 
     /// What version 3 has beside version 2.
@@ -87,17 +91,17 @@ import Testing
     ])
     func rememberRemovalsFromNowOn(missing: String) throws {
         do {
-            let store = try Store(path: path)
-            let clients = try store.collection("clients", keepsSequences: true)
-            try store.write([.put("a", "1"), .put("b", "1")], to: clients)
+            let backend = try PluginBackend(path: path)
+            let clients = try backend.open("clients", hasSequences: true)
+            _ = try backend.write([.put("a", "1", in: clients), .put("b", "1", in: clients)])
         }
         try Inspector(path).execute(missing)
-        let store = try Store(path: path)
-        let clients = try store.collection("clients", keepsSequences: true)
-        try store.write([.remove("a")], to: clients)
-        let reader = try store.reader()
-        #expect(try reader.ids(clients, .sequence()) == ["b", "a"])
-        #expect(try reader.ids(clients, .all) == ["b"])
+        let backend = try PluginBackend(path: path)
+        let clients = try backend.open("clients", hasSequences: true)
+        _ = try backend.write([.remove("a", in: clients)])
+        let reader = try backend.reader()
+        #expect(try reader.ids(clients, .sequences()) == ["b", "a"])
+        #expect(try reader.ids(clients) == ["b"])
         let inspector = try Inspector(path)
         #expect(try inspector.rows("SELECT count(*) FROM crudd_history WHERE identity > 0") == [["1"]])
         #expect(try inspector.rows("PRAGMA user_version") == [["4"]])
@@ -105,7 +109,7 @@ import Testing
 
     @Test func areLeftAsTheyWereWhenThatFails() throws {
         try makeVersion1("ALTER TABLE crudd_2_Clients ADD COLUMN sequence TEXT;")
-        #expect(try failure { _ = try Store(path: path) }?.message.contains("sequence") == true)
+        #expect(try failure { try PluginBackend(path: path) }?.message.contains("sequence") == true)
         let inspector = try Inspector(path)
         #expect(try inspector.rows("PRAGMA user_version") == [["1"]])
         #expect(try inspector.rows("SELECT name FROM sqlite_schema WHERE name = 'crudd_index_1_a'").count == 1)
@@ -120,7 +124,7 @@ import Testing
             PRAGMA application_id = \(0x6372_7564);
             PRAGMA user_version = 1;
             """)
-        let store = try Store(path: path)
-        try store.write([.put("a", "1")], to: store.collection("clients", indexes: ["x"]))
+        let backend = try PluginBackend(path: path)
+        _ = try backend.write([.put("a", "1", in: backend.open("clients", indexes: ["x"]))])
     }
 }

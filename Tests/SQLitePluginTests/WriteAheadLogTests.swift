@@ -1,4 +1,4 @@
-import CRUDPluginABI
+import CRUDPluginTesting
 import CRUDTestSupport
 import Glibc
 import Testing
@@ -9,15 +9,15 @@ import Testing
 
     private let directory: TemporaryDirectory
     private let path: String
-    private let store: Store
-    private let clients: OpaquePointer
+    private let backend: PluginBackend
+    private let clients: PluginCollection
     private let item = String(repeating: "x", count: 4000)
 
     init() throws {
         directory = try TemporaryDirectory()
         path = "\(directory.path)/main.sqlite"
-        store = try Store(path: path, synchronous: "normal")
-        clients = try store.collection("clients")
+        backend = try PluginBackend(path: path, synchronous: "normal")
+        clients = try backend.open("clients")
     }
 
     private var logBytes: Int {
@@ -28,7 +28,7 @@ import Testing
     private func writeMuch(_ round: Int = 0, between: () throws -> Void = {}) throws -> Int {
         var longest = 0
         for batch in 0..<180 {
-            try store.write((0..<200).map { .put("\(round).\(batch).\($0)", item) }, to: clients)
+            _ = try backend.write((0..<200).map { .put("\(round).\(batch).\($0)", item, in: clients) })
             longest = max(longest, logBytes)
             try between()
         }
@@ -36,14 +36,14 @@ import Testing
     }
 
     @Test func staysShortBesideAReaderThatNeverReleasesItsSnapshot() throws {
-        let reader = try store.reader()
+        let reader = try backend.reader()
         #expect(try reader.count(clients) == 0)
         #expect(try writeMuch() < Self.bound)
         #expect(try reader.scan(clients, limit: 10).count == 10)
     }
 
     @Test func staysShortBesideBusyReaders() throws {
-        let readers = try (0..<3).map { _ in try store.reader() }
+        let readers = try (0..<3).map { _ in try backend.reader() }
         let longest = try writeMuch {
             for (index, reader) in readers.enumerated() {
                 _ = try reader.read(["0.0.\(index)"], in: clients)
@@ -55,13 +55,13 @@ import Testing
 
     /// What copies the log waits for the call of a reader, and the writer does not.
     @Test func isCopiedWhileTheWriterContinues() throws {
-        try store.write([.put("a", "1")], to: clients)
+        _ = try backend.write([.put("a", "1", in: clients)])
         var batches = 0
         var failures = 0
-        try store.reader().scanOne(clients) {
+        _ = try backend.reader().scan(clients, limit: 1, withItems: false) {
             while logBytes < 50 << 20, batches < 180, failures == 0 {
                 do {
-                    try store.write((0..<100).map { .put("\(batches).\($0)", item) }, to: clients)
+                    _ = try backend.write((0..<100).map { .put("\(batches).\($0)", item, in: clients) })
                     batches += 1
                 } catch { failures += 1 }
             }
@@ -69,17 +69,17 @@ import Testing
         #expect(failures == 0)
         #expect(logBytes >= 50 << 20, "the writer has continued after the checkpoint was due")
         #expect(try writeMuch(1) < Self.bound)
-        #expect(try store.reader().count(clients) == UInt64(1 + 100 * batches + 200 * 180))
+        #expect(try backend.reader().count(clients) == 1 + 100 * batches + 200 * 180)
     }
 
     @Test func recoversFromATransactionOfAnotherProcess() throws {
-        try store.write([.put("a", "1")], to: clients)
+        _ = try backend.write([.put("a", "1", in: clients)])
         do {
             let inspector = try Inspector(path)
             try inspector.execute("BEGIN")
             #expect(try inspector.rows("SELECT count(*) FROM clients") == [["1"]])
             #expect(try writeMuch() > Self.bound, "nothing can be done about it")
-            #expect(store.logLines.filter { $0.contains("write-ahead log has grown") }.count == 1)
+            #expect(backend.logged.filter { $0.contains("write-ahead log has grown") }.count == 1)
         }
         _ = try writeMuch(1)
         #expect(logBytes < Self.bound)
@@ -87,12 +87,12 @@ import Testing
 
     @Test func isCopiedWhileNothingIsWritten() throws {
         for batch in 0..<10 {
-            try store.write((0..<200).map { .put("\(batch).\($0)", item) }, to: clients)
+            _ = try backend.write((0..<200).map { .put("\(batch).\($0)", item, in: clients) })
         }
         #expect((try? countWithoutLog()) != [["2000"]])
-        store.idle()
+        backend.idle()
         #expect(try countWithoutLog() == [["2000"]])
-        store.idle()
+        backend.idle()
     }
 
     /// How many records the database file has by itself.

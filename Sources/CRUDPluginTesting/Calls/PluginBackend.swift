@@ -197,10 +197,12 @@ package final class PluginBackend: @unchecked Sendable {
     }
 }
 
-/// An open collection of a backend.
-package struct PluginCollection: @unchecked Sendable {
+/// An open collection of a backend. Two are equal if they are one object of the plugin, however each was opened.
+package struct PluginCollection: Equatable, @unchecked Sendable {
     package let backend: PluginBackend
     let handle: OpaquePointer
     /// How many indexes it was opened with. Records are written with the value of the last opening.
     let indexCount: Int
+
+    package static func == (left: PluginCollection, right: PluginCollection) -> Bool { left.handle == right.handle }
 }

@@ -9,17 +9,26 @@ package struct PluginMutation {
     private let keys: [[UInt8]]
     /// Nil: that of its place in the order of all mutations.
     package var sequence: UInt64?
+    /// The size of the record as an older host knows it; nil: as this package knows it.
+    package var recordBytes: Int?
 
     package enum Precondition: Sendable {
         case none, absent, present
         case revision(String)
+        /// One that the contract does not define.
+        case undefined
     }
 
+    /// - Parameters:
+    ///   - sequence: 0: that of its place in the order of all mutations.
+    ///   - keys: one for each index; those that are not given are empty.
     package static func put(
-        _ id: String, _ item: String, revision: String = "1", if precondition: Precondition = .none,
-        in collection: PluginCollection
+        _ id: String, _ item: String, revision: String = "1", expiresAt: Int64 = 0, sequence: UInt64 = 0,
+        keys: [String] = [], if precondition: Precondition = .none, in collection: PluginCollection
     ) -> PluginMutation {
-        put(PluginRecord(id, item, revision: revision), if: precondition, in: collection)
+        put(
+            PluginRecord(id, item, revision: revision, expiresAt: expiresAt, sequence: sequence),
+            keys: keys.map { Array($0.utf8) }, if: precondition, in: collection)
     }
 
     package static func put(
@@ -58,10 +67,15 @@ package struct PluginMutation {
         setKeys(id, keys, if: .revision(revision), in: collection)
     }
 
-    static func setKeys(
+    package static func setKeys(
         _ id: String, _ keys: [[UInt8]], if precondition: Precondition, in collection: PluginCollection
     ) -> PluginMutation {
         PluginMutation(CRUDD_SET_KEYS, id, precondition, collection, keys: keys)
+    }
+
+    /// A mutation of a kind that the contract does not define.
+    package static func undefined(_ id: String, in collection: PluginCollection) -> PluginMutation {
+        PluginMutation(9, id, .none, collection)
     }
 
     private init(
@@ -95,6 +109,7 @@ package struct PluginMutation {
             case .absent: UInt32(CRUDD_IF_ABSENT)
             case .present: UInt32(CRUDD_IF_PRESENT)
             case .revision: UInt32(CRUDD_IF_REVISION)
+            case .undefined: 9
             }
         if case .revision(let revision) = precondition { raw.expected = memory.copy(revision) }
         var contents = crudd_record()
@@ -106,7 +121,9 @@ package struct PluginMutation {
         let padded = keys + [[UInt8]](repeating: [], count: max(0, collection.indexCount - keys.count))
         contents.keys = memory.array(padded)
         contents.key_count = padded.count
-        raw.record = UnsafePointer(memory.copy(contents))
+        let copy = memory.copy(contents)
+        if let recordBytes { copy.pointee.struct_size = UInt32(recordBytes) }
+        raw.record = UnsafePointer(copy)
         return raw
     }
 }

@@ -36,10 +36,22 @@ package struct PluginRange: Sendable {
         return range
     }
 
-    /// The records whose ids begin with `prefix`, unless the greatest scalar follows it.
+    /// The records whose ids begin with `prefix`.
     package static func prefix(_ prefix: String) -> PluginRange {
-        PluginRange(lower: Array(prefix.utf8), upper: Array("\(prefix)\u{10FFFF}".utf8))
+        var scalars = Array(prefix.unicodeScalars)
+        while scalars.last == "\u{10FFFF}" { scalars.removeLast() }
+        // Behind the last one before the surrogates, which are no scalars, comes U+E000.
+        if let last = scalars.popLast() { scalars.append(Unicode.Scalar(last.value + 1) ?? "\u{E000}") }
+        return PluginRange(lower: Array(prefix.utf8), upper: scalars.flatMap { Array(String($0).utf8) })
     }
+
+    /// The records with keys of an index from `lower` up to but not including `upper`; empty: no bound.
+    package static func keys(_ index: Int, from lower: String = "", to upper: String = "") -> PluginRange {
+        PluginRange(.key(index: index), lower: Array(lower.utf8), upper: Array(upper.utf8))
+    }
+
+    /// The records without a key in an index.
+    package static func unkeyed(_ index: Int) -> PluginRange { PluginRange(.unkeyed(index: index)) }
 
     /// The range as the contract has it, its bytes in `memory`.
     func raw(_ memory: CallMemory) -> UnsafePointer<crudd_range> {

@@ -26,10 +26,12 @@ package final class PluginReader {
     ///   - collection: where they are.
     ///   - withItems: whether the items are wanted.
     ///   - toWrite: whether the plugin is told that they are about to be written.
+    ///   - stopAfter: how many to take before the plugin is told to stop.
     package func read(
-        _ ids: [String], in collection: PluginCollection, withItems: Bool = true, toWrite: Bool = false
+        _ ids: [String], in collection: PluginCollection, withItems: Bool = true, toWrite: Bool = false,
+        stopAfter: Int = .max
     ) throws(CallError) -> [PluginRecord?] {
-        let sink = RecordSink(positions: ids.count)
+        let sink = RecordSink(positions: ids.count, maximum: stopAfter)
         try backend.call { memory, call, failure in
             var request = crudd_read()
             request.flags =
@@ -56,11 +58,14 @@ package final class PluginReader {
     ///   - after: the id behind which to resume; empty: from the start.
     ///   - limit: 0: none.
     ///   - stopAfter: how many to take before the plugin is told to stop.
+    ///   - meanwhile: called with each record, while the plugin's call is in progress.
     package func scan(
         _ collection: PluginCollection, _ range: PluginRange = PluginRange(), isReversed: Bool = false,
-        afterKey: [UInt8] = [], after: String = "", limit: Int = 0, withItems: Bool = true, stopAfter: Int = .max
+        afterKey: [UInt8] = [], after: String = "", limit: Int = 0, withItems: Bool = true, stopAfter: Int = .max,
+        meanwhile: (() -> Void)? = nil
     ) throws(CallError) -> [PluginRecord] {
-        let sink = RecordSink(of: range.order == .sequence ? .changes : .records, maximum: stopAfter)
+        let sink = RecordSink(
+            of: range.order == .sequence ? .changes : .records, maximum: stopAfter, meanwhile: meanwhile)
         try scan(collection, range, into: sink) { memory, request in
             request.flags =
                 (withItems ? 0 : UInt32(CRUDD_SCAN_WITHOUT_ITEMS)) | (isReversed ? UInt32(CRUDD_SCAN_REVERSE) : 0)

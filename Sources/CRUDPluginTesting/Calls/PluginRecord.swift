@@ -21,8 +21,10 @@ package struct PluginRecord: Equatable, Sendable {
         self.sequence = sequence
     }
 
-    package init(_ id: String, _ item: String, revision: String = "1") {
-        self.init(id, bytes: Array(item.utf8), revision: revision)
+    package init(
+        _ id: String, _ item: String, revision: String = "1", expiresAt: Int64 = 0, sequence: UInt64 = 0
+    ) {
+        self.init(id, bytes: Array(item.utf8), revision: revision, expiresAt: expiresAt, sequence: sequence)
     }
 
     /// A record that was removed.

@@ -18,6 +18,7 @@ final class RecordSink {
     private let positions: Int?
     private let maximum: Int
     private let keepsRecords: Bool
+    private let meanwhile: (() -> Void)?
     private(set) var records: [Int: PluginRecord] = [:]
     private(set) var count = 0
     /// The last record's, in the plugin's own order; 0: they come by id.
@@ -25,11 +26,16 @@ final class RecordSink {
     /// What the plugin has done that it must not.
     private(set) var violation: String?
 
-    init(of kind: Kind = .records, positions: Int? = nil, maximum: Int = .max, keepsRecords: Bool = true) {
+    /// - Parameter meanwhile: called with each record, while the plugin's call is in progress.
+    init(
+        of kind: Kind = .records, positions: Int? = nil, maximum: Int = .max, keepsRecords: Bool = true,
+        meanwhile: (() -> Void)? = nil
+    ) {
         self.kind = kind
         self.positions = positions
         self.maximum = maximum
         self.keepsRecords = keepsRecords
+        self.meanwhile = meanwhile
     }
 
     /// What ``emit`` is called with; valid as long as this object.
@@ -70,6 +76,7 @@ final class RecordSink {
                     raw.id.text, bytes: raw.item.array, revision: raw.revision.text, expiresAt: raw.expires_at,
                     sequence: raw.sequence)
         }
+        meanwhile?()
         return count < maximum
     }
 }

@@ -138,7 +138,9 @@ import Testing
         first.process.signal(SIGSTOP)
         try awaitWrite("2", on: standby)
         first.process.signal(SIGCONT)
-        #expect(try connection.upsert("clients", "a", "3").error?.name == "unavailable")
+        // Its commit may find that its connection has been ended.
+        let error = try connection.upsert("clients", "a", "3").error?.name
+        #expect(["unavailable", "outcome_unknown"].contains(error), "\(error ?? "no error")")
         let read = try connection.read("clients", "a")
         #expect(read.error?.name == "unavailable" || read.result?["item"]?.text == "2", "\(read)")
         #expect(try standby.item("clients", "a") == "2")

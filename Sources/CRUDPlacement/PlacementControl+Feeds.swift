@@ -1,26 +1,43 @@
-package import CRUDModel
+import CRUDModel
 package import CRUDStorage
 
 extension PlacementControl {
-    /// Ends the feeds in places from which collections are to be served without having been copied there, such as those
-    /// of originals: cursors may have been moved on from there, and other changes have the same numbers. Their indexes
-    /// are built anew.
+    /// Ends the feeds of earlier times in the places that are to be served from now on, as the catalog says
+    /// (``Placement/beginsFeed``). Their indexes are built anew. What a backend cannot do now is left to the acts, and
+    /// its collection is not served before that.
     ///
     /// - Parameters:
-    ///   - transitions: what is going to be recorded.
-    ///   - rules: those that are going to be in force.
     ///   - backends: those that are going to serve.
-    /// - Throws: where a backend cannot do that now; then the transitions must not be recorded.
-    package func endFeeds(
-        of transitions: [Catalog.Transition], by rules: CollectionRules, in backends: [Backend]
-    ) throws(CRUDError) {
-        for transition in transitions {
-            guard let place = transition.placement.authority,
-                place != catalog.entry(transition.name).placement.authority,
-                rules.rule(for: transition.name.span)?.remembersChanges == true,
-                let backend = backends.first(where: { $0.name == place.backend })
+    ///   - timeout: how long they may take together.
+    package func beginFeeds(in backends: [Backend], within timeout: Duration) {
+        let deadline = ContinuousClock.now + timeout
+        var backends = Dictionary(uniqueKeysWithValues: backends.filter(\.isReady).map { ($0.name, $0) })
+        var begun: [Catalog.Transition] = []
+        for (name, entry) in catalog.restlessEntries where entry.placement.beginsFeed {
+            guard let place = entry.placement.authority, let backend = backends[place.backend],
+                case .to(let next) = entry.placement.next(.begunFeed(place))
             else { continue }
-            try backend.beginAnew(transition.name, place.format, within: .seconds(10))
+            do throws(CRUDError) {
+                try beginAnew(name, in: place, of: backend, from: entry, within: deadline - .now)
+                begun.append(Catalog.Transition(name, from: entry, to: next))
+            } catch {
+                // It is not asked for each of its collections while others wait.
+                backends[place.backend] = nil
+            }
         }
+        do throws(CatalogError) {
+            try catalog.commit(begun)
+        } catch {
+            noteDoubt(error)
+        }
+    }
+
+    /// Has a collection begin anew in a place that is not served, unless its entry is another one by then: what has
+    /// waited in the queue of a backend that hung must not end the feed of those who are served meanwhile.
+    func beginAnew(
+        _ name: [UInt8], in place: CollectionPlace, of backend: Backend, from entry: Catalog.Entry,
+        within timeout: Duration
+    ) throws(CRUDError) {
+        try backend.beginAnew(name, place.format, within: timeout) { [catalog] in catalog.entry(name) == entry }
     }
 }

@@ -156,6 +156,9 @@ package final class PlacementControl: Sendable {
         if catalog.isDoubted(name) {
             return Serving(place, closedReason: "it is in doubt where the collection is; see the daemon's log")
         }
+        if placement.beginsFeed {
+            return Serving(place, closedReason: "the feed of changes in \(place) has not begun anew yet")
+        }
         guard placement.authority == nil else { return Serving(place) }
         if placement.isBlocked(place) {
             return Serving(place, closedReason: "the collection was dropped and is still being removed from \(place)")
@@ -387,7 +390,7 @@ package final class PlacementControl: Sendable {
         }
     }
 
-    private func noteDoubt(_ error: CatalogError) {
+    func noteDoubt(_ error: CatalogError) {
         guard case .inDoubt(let cause) = error else { return }
         logger.critical("the catalog of collections is in doubt: \(cause); no collection can be made, moved or dropped")
         executor.enqueue("doubt") {}
@@ -454,7 +457,7 @@ extension Placement.Act {
     /// The backend in which it changes something.
     fileprivate var backend: String {
         switch self {
-        case .remove(let place), .probe(let place), .copy(_, to: let place): place.backend
+        case .remove(let place), .probe(let place), .copy(_, to: let place), .beginFeed(let place): place.backend
         }
     }
 }

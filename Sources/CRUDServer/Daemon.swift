@@ -21,6 +21,9 @@ package struct Daemon {
     /// How long the first requests wait for what other programs may have made in storages that the catalog knows; for
     /// one that takes longer they do not.
     private static let surveyTimeout = Duration.milliseconds(100)
+    /// How long the start waits for feeds that have to begin anew; a collection whose feed takes longer is served
+    /// later.
+    private static let feedTimeout = Duration.seconds(10)
 
     /// - Parameter load: reads the configuration; called again at each reload.
     /// - Throws: what `load` throws.
@@ -164,6 +167,7 @@ package struct Daemon {
                 try opened.openRest(force: options.force)
                 try check(opened)
                 try record(plan, opened, factory.control)
+                factory.control.beginFeeds(in: opened.backends, within: Self.feedTimeout)
                 for line in opened.notices { logger.notice("\(line)") }
                 for attempt in opened.attempts {
                     guard case .pending = attempt.opening else { continue }
@@ -199,11 +203,6 @@ package struct Daemon {
     /// Records what is to become of collections, and which storages there are.
     private func record(_ plan: Plan, _ opened: OpenedBackends, _ control: PlacementControl) throws(StartFailure) {
         let transitions = opened.transitions(plan.transitions)
-        do throws(CRUDError) {
-            try control.endFeeds(of: transitions, by: configuration.collections, in: opened.backends)
-        } catch {
-            throw StartFailure(.unavailable, error.message)
-        }
         do throws(CatalogError) {
             try control.catalog.commit(transitions, storages: opened.storages)
         } catch {

@@ -176,4 +176,41 @@ import Testing
         #expect(try daemon.stop() == .exited(0))
         Self.expectEqual(before, try Self.contents(installation.path), "\(mistake): \(reply)")
     }
+
+    // MARK: A catalog that cannot be written
+
+    /// By force, from originals, whose feed and indexes are of an earlier time.
+    private static var forced: Configuration {
+        configuration([
+            "clients": "{backend: other, format: xml, indexes: [age], changes: true}",
+            "moved": "{backend: main, indexes: [age], changes: true}",
+        ])
+    }
+
+    @Test func aStartByForceWithoutItsRecord() throws {
+        let installation = try Self.installation()
+        let disk = try FaultyDisk()
+        let before = try Self.contents(installation.path)
+        try installation.configure(Self.forced)
+        try disk.fail("write", "collections.jsonl")
+        let outcome = try installation.startInVain(["--force"], environment: disk.variables)
+        #expect(outcome.status != .exited(0), "\(outcome.errors)")
+        #expect(outcome.errors.contains("collections.jsonl"), "\(outcome.errors)")
+        Self.expectEqual(before, try Self.contents(installation.path), outcome.errors)
+    }
+
+    @Test func aReloadByForceWithoutItsRecord() throws {
+        let installation = try Self.installation()
+        let disk = try FaultyDisk()
+        let before = try Self.contents(installation.path)
+        let daemon = try Daemon(on: installation, environment: disk.variables)
+        let connection = try daemon.connect()
+        try installation.configure(Self.forced)
+        try disk.fail("write", "collections.jsonl")
+        let reply = try connection.call("daemon.reload", #"{"force":true}"#)
+        #expect(reply.error?.name == "unavailable", "\(reply)")
+        try disk.heal()
+        #expect(try daemon.stop() == .exited(0))
+        Self.expectEqual(before, try Self.contents(installation.path), "\(reply)")
+    }
 }

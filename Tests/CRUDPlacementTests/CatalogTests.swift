@@ -15,6 +15,7 @@ import Testing
             "clients": Placement(.resident(.main)), "\"quoted\\\"": Placement(.planned(.main, to: .other)),
             "😀é\u{2028}": Placement(.copying(.main, to: .other), originals: [.xml], obsolete: [.files]),
             "": Placement(.absent, obsolete: [.main, .files]),
+            "feed": Placement(.resident(.main), owner: 7, beginsFeed: true),
         ]
         do {
             let catalog = try state.open()
@@ -64,9 +65,9 @@ import Testing
     @Test(arguments: [
         Placement(.resident(.main), originals: [.main]), Placement(.resident(.main), obsolete: [.main]),
         Placement(.absent, originals: [.main], obsolete: [.main]),
-        Placement(.copying(.main, to: .other), obsolete: [.other]),
+        Placement(.copying(.main, to: .other), obsolete: [.other]), Placement(.absent, beginsFeed: true),
     ])
-    func noPlaceHasTwoRoles(placement: Placement) throws {
+    func whatIsInvalidIsNotWritten(placement: Placement) throws {
         let state = try StateDirectory()
         let catalog = try state.open()
         try catalog.set("a", Placement(.resident(.other)))

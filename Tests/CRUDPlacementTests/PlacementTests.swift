@@ -185,6 +185,24 @@ private let situations: [Placement] = {
         }
     }
 
+    /// Its feed begins anew where nothing is copied to; until then nothing is moved from there.
+    @Test func feedsBeginAnew() {
+        let forced = Placement(.resident(w), originals: [p], beginsFeed: true)
+        #expect(Placement(.resident(p)).next(.want(Wish(w, force: true, hasFeed: true))) == .to(forced))
+        #expect(
+            Placement(.absent, originals: [w]).next(.want(Wish(w, hasFeed: true)))
+                == .to(Placement(.resident(w), beginsFeed: true)))
+        #expect(forced.acts == [.beginFeed(w)] && !forced.isAtRest)
+        #expect(forced.next(.begunFeed(w)) == .to(Placement(.resident(w), originals: [p])))
+        #expect(forced.next(.begunFeed(p)) == .refused(.stale))
+        #expect(Placement(.resident(w)).next(.begunFeed(w)) == .refused(.stale))
+        let moving = Placement(.planned(w, to: q), originals: [p], beginsFeed: true)
+        #expect(forced.next(.want(Wish(q, move: true, hasFeed: true))) == .to(moving))
+        #expect(moving.acts == [.beginFeed(w)] && moving.next(.vacant(q)) == .refused(.stale))
+        #expect(moving.next(.begunFeed(w)) == .to(Placement(.planned(w, to: q), originals: [p])))
+        #expect(moving.next(.drop(found: nil)) == .to(Placement(.absent, obsolete: [p, w])))
+    }
+
     /// What is begun again while its copies are being removed is copied only when that is done.
     @Test func removalsComeFirst() {
         let again = Placement(.planned(p, to: q), obsolete: [q])

@@ -14,10 +14,12 @@ import Testing
             [false, true].flatMap { move in
                 [false, true].flatMap { hasSource in
                     [Occupancy.empty, .records(1), .unknown].flatMap { occupancy in
-                        [nil, place].map {
-                            Wish(
-                                place, force: force, move: move, hasSource: hasSource, occupancy: occupancy,
-                                obstacle: $0)
+                        [nil, place].flatMap { obstacle in
+                            (obstacle == nil ? [false, true] : [false]).map {
+                                Wish(
+                                    place, force: force, move: move, hasSource: hasSource, occupancy: occupancy,
+                                    obstacle: obstacle, hasFeed: $0)
+                            }
                         }
                     }
                 }
@@ -30,7 +32,7 @@ import Testing
         + places.flatMap { place in
             [
                 .create(at: place), .drop(found: place), .vacant(place), .copied(to: place), .removed(place),
-                .leave(backend: place.backend),
+                .leave(backend: place.backend), .begunFeed(place),
             ]
         }
 
@@ -62,7 +64,7 @@ import Testing
                 case .drop, .removed, .dropOriginals, .leave: continue
                 case .want(let wish) where wish.occupancy == .empty && !wish.force: break
                 case .want(let wish) where wish.occupancy == .empty: continue
-                case .want, .create, .vacant, .copied:
+                case .want, .create, .vacant, .copied, .begunFeed:
                     if let authority = placement.authority {
                         #expect(next.kept.contains(authority), "\(placement) \(event) \(next)")
                     }
@@ -100,6 +102,30 @@ import Testing
         }
     }
 
+    /// A place that a collection with a feed gets to without a copy is not served before its feed begins anew, and no
+    /// event but that one, or another place, makes it served.
+    @Test func feedsOfEarlierTimesAreNotServed() {
+        var count = 0
+        for placement in Self.reachable {
+            for event in Self.events {
+                guard case .to(let next) = placement.next(event), let place = next.authority else { continue }
+                switch event {
+                case .want(let wish) where place != placement.authority:
+                    #expect(next.beginsFeed == wish.hasFeed, "\(placement) \(event) \(next)")
+                    count += 1
+                case .begunFeed, .copied, .create: #expect(!next.beginsFeed, "\(placement) \(event) \(next)")
+                case .want, .drop, .dropOriginals, .vacant, .removed, .leave:
+                    #expect(place == placement.authority && next.beginsFeed == placement.beginsFeed)
+                }
+            }
+            if placement.beginsFeed {
+                let isAct = placement.acts.filter { if case .remove = $0 { false } else { true } }
+                #expect(isAct == placement.authority.map { [.beginFeed($0)] }, "\(placement)")
+            }
+        }
+        #expect(count > 100)
+    }
+
     /// Whatever acts come to an end in whatever order, no act is left.
     @Test func actsLeadToRest() {
         for placement in Self.reachable {
@@ -111,6 +137,7 @@ import Testing
                     case .remove(let place): .removed(place)
                     case .probe(let place): .vacant(place)
                     case .copy(_, to: let place): .copied(to: place)
+                    case .beginFeed(let place): .begunFeed(place)
                     }
                 guard case .to(let next) = current.next(event) else { break }
                 current = next

@@ -54,7 +54,10 @@ package final class Installation: Sendable {
     }
 
     /// Runs a daemon that is expected to fail to start.
-    package func startInVain() throws -> Command.Outcome {
-        try Command.run(BuildProducts.path(of: "crudd"), ["--config", configurationFile])
+    package func startInVain(
+        _ arguments: [String] = [], environment: [String: String] = [:]
+    ) throws -> Command.Outcome {
+        try Command.run(
+            BuildProducts.path(of: "crudd"), ["--config", configurationFile] + arguments, environment: environment)
     }
 }

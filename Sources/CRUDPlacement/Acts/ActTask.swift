@@ -42,6 +42,7 @@ final class ActTask: Sendable {
         switch act {
         case .remove(let place): "the removal of collection \(quoted(name)) from \(place)"
         case .probe(let place), .copy(_, to: let place): "the move of collection \(quoted(name)) to \(place)"
+        case .beginFeed(let place): "the new feed of collection \(quoted(name)) in \(place)"
         }
     }
 
@@ -80,10 +81,14 @@ final class ActTask: Sendable {
             if let obstacle = try backend.recordsInTheWay(of: name, to: place, except: known) {
                 throw CRUDError(.recordExists, "there are records of that name in \(obstacle)")
             }
-            try backend.beginAnew(name, place.format, within: .seconds(10))
+            try control.beginAnew(name, in: place, of: backend, from: entry, within: .seconds(10))
             return try control.commit(.vacant(place), of: name, from: entry) { nil }
         case .copy(let source, to: let target):
             return try copy(from: source, to: target, entry, control)
+        case .beginFeed(let place):
+            guard let backend = control.backend(place.backend) else { throw Self.missing(place) }
+            try control.beginAnew(name, in: place, of: backend, from: entry, within: .seconds(10))
+            return try control.commit(.begunFeed(place), of: name, from: entry) { "\(title) has begun" }
         }
     }
 

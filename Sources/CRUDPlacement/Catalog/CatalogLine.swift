@@ -9,7 +9,7 @@ import CRUDModel
 ///     storage = {"identity":I,"at":LOCATION?,"unsurveyed":true?} | {}      the storage is forgotten
 ///     entry  = {"name":N}                                                  the entry ends
 ///            | {"name":N,"state":S,"at":place?,"to":place?,"originals":[place,…]?,"obsolete":[place,…]?,
-///                "owner":UID?}
+///                "owner":UID?,"begins_feed":true?}
 ///     place  = {"backend":B,"format":F}
 enum CatalogLine {
     static let version = 2
@@ -78,6 +78,7 @@ extension JSONWriter {
             entry.write("originals", placement.originals)
             entry.write("obsolete", placement.obsolete)
             if let owner = placement.owner { entry.member("owner", owner) }
+            if placement.beginsFeed { entry.member("begins_feed", true) }
         }
     }
 

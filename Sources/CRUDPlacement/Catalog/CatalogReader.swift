@@ -54,15 +54,18 @@ struct CatalogReader {
     private static func collection(_ entry: Members) throws(UnknownText) -> (name: [UInt8], placement: Placement) {
         guard let name = entry.strings["name"] else { throw UnknownText() }
         if entry.keys == ["name"] { return (name, .none) }
-        guard entry.keys.isSubset(of: ["name", "state", "at", "to", "originals", "obsolete", "owner"]),
+        guard entry.keys.isSubset(of: ["name", "state", "at", "to", "originals", "obsolete", "owner", "begins_feed"]),
+            [nil, "true"].contains(entry.numbers["begins_feed"]),
             let state = try Placement.State(
                 name: entry.string("state") ?? "", at: optionalPlace(entry.objects["at"]),
                 to: optionalPlace(entry.objects["to"]))
         else { throw UnknownText() }
         let placement = Placement(
             state, originals: try places(entry.arrays["originals"]), obsolete: try places(entry.arrays["obsolete"]),
-            owner: entry.numbers["owner"].flatMap { UInt32($0) })
-        guard placement.isValid, entry.keys.contains("owner") == (placement.owner != nil) else { throw UnknownText() }
+            owner: entry.numbers["owner"].flatMap { UInt32($0) }, beginsFeed: entry.numbers["begins_feed"] != nil)
+        guard placement.isValid, entry.keys.contains("owner") == (placement.owner != nil),
+            entry.keys.contains("begins_feed") == placement.beginsFeed
+        else { throw UnknownText() }
         return (name, placement)
     }
 

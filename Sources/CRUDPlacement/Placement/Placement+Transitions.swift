@@ -26,6 +26,7 @@ extension Placement {
         case .copied(let place): copied(to: place)
         case .removed(let place): removed(place)
         case .leave(let backend): leave(backend)
+        case .begunFeed(let place): begunFeed(in: place)
         }
     }
 
@@ -60,7 +61,7 @@ extension Placement {
         guard let index = originals.firstIndex(of: wanted) else { return .same }
         let isLast = index == originals.count - 1
         guard wish.force || isLast else { return .refused(.older(originals: wanted, than: originals.last)) }
-        return .to(becoming(.resident(wanted)).without(original: wanted))
+        return .to(serving(wanted, wish).without(original: wanted))
     }
 
     /// - Parameters:
@@ -69,15 +70,15 @@ extension Placement {
     private func want(_ wanted: CollectionPlace, insteadOf place: CollectionPlace, _ wish: Wish) -> Outcome {
         if originals.contains(wanted) {
             guard wish.force else { return .refused(.older(originals: wanted, than: place)) }
-            return .to(staying(in: place).without(original: wanted).becoming(.resident(wanted)).with(original: place))
+            return .to(staying(in: place).without(original: wanted).serving(wanted, wish).with(original: place))
         }
         if wish.move, wish.hasSource {
             if let obstacle = wish.obstacle { return .refused(.occupied(obstacle)) }
             return .to(staying(in: place).becoming(.planned(place, to: wanted)))
         }
         if isBlocked(wanted) { return .refused(.beingRemoved(wanted)) }
-        if wish.occupancy == .empty { return .to(staying(in: place).becoming(.resident(wanted))) }
-        if wish.force { return .to(staying(in: place).becoming(.resident(wanted)).with(original: place)) }
+        if wish.occupancy == .empty { return .to(staying(in: place).serving(wanted, wish)) }
+        if wish.force { return .to(staying(in: place).serving(wanted, wish).with(original: place)) }
         return .refused(orphaning(place, wish))
     }
 
@@ -124,7 +125,7 @@ extension Placement {
 
     private func vacant(_ wanted: CollectionPlace) -> Outcome {
         switch state {
-        case .planned(let place, to: wanted) where !isBlocked(wanted):
+        case .planned(let place, to: wanted) where !isBlocked(wanted) && !beginsFeed:
             .to(becoming(.copying(place, to: wanted)))
         case .absent, .resident, .planned, .copying: .refused(.stale)
         }
@@ -132,7 +133,8 @@ extension Placement {
 
     private func copied(to copies: CollectionPlace) -> Outcome {
         switch state {
-        case .copying(let place, to: copies): .to(becoming(.resident(copies)).with(original: place))
+        case .copying(let place, to: copies) where !beginsFeed:
+            .to(becoming(.resident(copies)).with(original: place))
         case .absent, .resident, .planned, .copying: .refused(.stale)
         }
     }
@@ -144,11 +146,26 @@ extension Placement {
         return .to(next)
     }
 
+    private func begunFeed(in place: CollectionPlace) -> Outcome {
+        guard beginsFeed, authority == place else { return .refused(.stale) }
+        var next = self
+        next.beginsFeed = false
+        return .to(next)
+    }
+
     // MARK: Parts of transitions
 
     private func becoming(_ state: State) -> Placement {
         var next = self
         next.state = state
+        if next.authority != authority { next.beginsFeed = false }
+        return next
+    }
+
+    /// In a place to which nothing has been copied.
+    private func serving(_ place: CollectionPlace, _ wish: Wish) -> Placement {
+        var next = becoming(.resident(place))
+        next.beginsFeed = wish.hasFeed
         return next
     }
 

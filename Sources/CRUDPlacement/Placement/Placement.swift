@@ -33,14 +33,19 @@ package struct Placement: Equatable, Sendable {
     package var obsolete: [CollectionPlace]
     /// The user whose write has created the collection; nil: it was found, or created before owners were remembered.
     package var owner: UInt32?
+    /// Whether the feed of changes in the authoritative place is that of an earlier time, and has to end before the
+    /// place is served: cursors may have been moved on from there, and other changes have the same numbers.
+    package var beginsFeed: Bool
 
     package init(
-        _ state: State, originals: [CollectionPlace] = [], obsolete: [CollectionPlace] = [], owner: UInt32? = nil
+        _ state: State, originals: [CollectionPlace] = [], obsolete: [CollectionPlace] = [], owner: UInt32? = nil,
+        beginsFeed: Bool = false
     ) {
         self.state = state
         self.originals = originals
         self.obsolete = obsolete
         self.owner = owner
+        self.beginsFeed = beginsFeed
     }
 
     /// The placement of a collection that the catalog does not know.
@@ -63,7 +68,7 @@ package struct Placement: Equatable, Sendable {
     }
 
     /// Whether nothing is to be done.
-    package var isAtRest: Bool { destination == nil && obsolete.isEmpty }
+    package var isAtRest: Bool { destination == nil && obsolete.isEmpty && !beginsFeed }
 
     /// Whether the catalog needs to remember nothing.
     package var isNothing: Bool { state == .absent && originals.isEmpty && obsolete.isEmpty }
@@ -98,6 +103,7 @@ package struct Placement: Equatable, Sendable {
             originals.isDisjoint(with: obsolete)
         else { return false }
         if let authority, originals.contains(authority) || obsolete.contains(authority) { return false }
+        if authority == nil, beginsFeed { return false }
         switch state {
         case .absent, .resident: return true
         case .planned(let place, to: let wanted): return place != wanted && !originals.contains(wanted)
@@ -114,11 +120,15 @@ package struct Placement: Equatable, Sendable {
         case probe(CollectionPlace)
         /// Copy, compare, and switch.
         case copy(CollectionPlace, to: CollectionPlace)
+        /// End the feed in the place that is to be served, and begin another.
+        case beginFeed(CollectionPlace)
     }
 
     /// What is to be done, each of them idempotent and independent of the others.
     package var acts: [Act] {
         let removals = obsolete.map(Act.remove)
+        // A move would take the feed along.
+        if let authority, beginsFeed { return removals + [.beginFeed(authority)] }
         switch state {
         case .absent, .resident: return removals
         // What is to be removed there comes first.

@@ -19,6 +19,8 @@ package enum PlacementEvent: Equatable, Sendable {
     case removed(CollectionPlace)
     /// A backend has become another storage under the same name.
     case leave(backend: String)
+    /// The feed in the place that is to be served begins anew.
+    case begunFeed(CollectionPlace)
 }
 
 /// Where a configuration wants a collection, and what is allowed for that.
@@ -35,10 +37,12 @@ package struct Wish: Equatable, Sendable {
     package var occupancy: Occupancy
     /// Where records of that name are in the way of a move; nil: nowhere, as far as is known.
     package var obstacle: CollectionPlace?
+    /// Whether the collection is to have a feed of changes.
+    package var hasFeed: Bool
 
     package init(
         _ place: CollectionPlace?, force: Bool = false, move: Bool = false, hasSource: Bool = true,
-        occupancy: Occupancy = .unknown, obstacle: CollectionPlace? = nil
+        occupancy: Occupancy = .unknown, obstacle: CollectionPlace? = nil, hasFeed: Bool = false
     ) {
         self.place = place
         self.force = force
@@ -46,6 +50,7 @@ package struct Wish: Equatable, Sendable {
         self.hasSource = hasSource
         self.occupancy = occupancy
         self.obstacle = obstacle
+        self.hasFeed = hasFeed
     }
 }
 

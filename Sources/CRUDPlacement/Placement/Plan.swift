@@ -62,7 +62,9 @@ package struct Plan: Sendable {
         }
         for (name, entry) in concerned.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
             let rule = rules.rule(for: name.span)
-            var wish = Wish(rule?.place, force: options.force, move: options.move || rule?.moves ?? false)
+            var wish = Wish(
+                rule?.place, force: options.force, move: options.move || rule?.moves ?? false,
+                hasFeed: rule?.remembersChanges ?? false)
             if let authority = entry.placement.authority { wish.hasSource = backends.contains(authority.backend) }
             ask(name, entry.placement, wish)
             wish.occupancy = facts.occupancy[name] ?? .unknown

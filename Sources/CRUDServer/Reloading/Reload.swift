@@ -17,6 +17,7 @@ import Logging
 ///    definitions. If one does not open, or is another storage than that of its collections (``OpenedBackends``), those
 ///    that left are opened again and the reload is refused.
 /// 4. The plan is recorded in the catalog, by one record: before it the old file is in force, behind it the new one.
+///    Then feeds begin anew where the plan says so.
 /// 5. The loops switch to the new ``Service``, each between two iterations, and start what has waited.
 ///
 /// A backend whose definition stays the same is not touched at all.
@@ -118,19 +119,9 @@ final class Reload: PlacementChange {
             let backends = try exchangeBackends()
             service = Service(
                 after: former, configuration: configuration, plugins: plugins.all, backends: backends)
-            try endFeeds()
         } catch {
             refusal = error
             throw error.error
-        }
-    }
-
-    private func endFeeds() throws(ReloadRefusal) {
-        do throws(CRUDError) {
-            try former.control.endFeeds(
-                of: plan.transitions, by: configuration.collections, in: service.backends)
-        } catch {
-            throw ReloadRefusal(unavailable: error.message)
         }
     }
 
@@ -142,6 +133,7 @@ final class Reload: PlacementChange {
     var storages: [String: CatalogStorage] { opened?.storages ?? [:] }
 
     func committed() {
+        service.control.beginFeeds(in: service.backends, within: timeout)
         service.setLayouts()
         service.sessions.limits = configuration.limits
         AdaptiveSpin.limit = configuration.busyPoll

@@ -235,9 +235,11 @@ package final class Backend: Sendable {
         writes.wake()
     }
 
+    package var isReady: Bool { status.state == .ready }
+
     /// Waits until what is in the storage is known; not for one that is not open.
     package func awaitSurvey(within timeout: Duration) {
-        guard status.state == .ready else { return }
+        guard isReady else { return }
         surveys.wait(atMost: timeout)
     }
 

@@ -349,8 +349,8 @@ final class OpenStorage {
         }
     }
 
-    /// Has the plugin forget indexes and history of a collection that has no records and is about to get some, if it is
-    /// there: its feed begins then, and no cursor of an earlier one is valid.
+    /// Has the plugin forget indexes and history of a collection that is not served and is going to be, if it is there:
+    /// its feed begins then, and no cursor of an earlier one is valid.
     func beginAnew(_ collection: BackendCollection) throws(CRUDError) {
         endFormerLayout(of: collection, CollectionLayout())
         collection.told(nil)

@@ -141,6 +141,7 @@ extension PlacementTable {
                 let copies = items[name]?[source]
                 items[name]?[target] = copies
                 end = .copied(to: target)
+            case .beginFeed(let place): end = .begunFeed(place)
             }
             guard case .to(let next) = placement.next(end) else { break }
             placement = next
@@ -150,7 +151,7 @@ extension PlacementTable {
 
     private func canEnd(_ act: Placement.Act, of name: String) -> Bool {
         switch act {
-        case .remove(let place), .probe(let place): !down.contains(place.backend)
+        case .remove(let place), .probe(let place), .beginFeed(let place): !down.contains(place.backend)
         case .copy(let source, let target):
             !down.contains(source.backend) && !down.contains(target.backend)
                 && !(withNull.contains(name) && target.format == .plist)

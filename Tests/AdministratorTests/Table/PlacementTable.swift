@@ -49,7 +49,7 @@ final class PlacementTable {
             return "\(name): {plugin: sqlite, options: {path: $DIRECTORY/\(file).sqlite, synchronous: off}}"
         }
         let rules = wanted.sorted { $0.key < $1.key }.map { name, place in
-            "\(name): {backend: \(place.backend), format: \(place.format.rawValue)}"
+            "\(name): {backend: \(place.backend), format: \(place.format.rawValue), changes: true}"
         }
         return Configuration(
             backends: backends.joined(separator: "\n"),

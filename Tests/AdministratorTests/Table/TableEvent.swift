@@ -21,7 +21,7 @@ enum TableEvent: CaseIterable, Sendable {
 
     /// An event that is new has no case here, and does not compile.
     enum Kind: CaseIterable {
-        case create, want, drop, dropOriginals, vacant, copied, removed, leave
+        case create, want, drop, dropOriginals, vacant, copied, removed, leave, begunFeed
 
         init(_ event: PlacementEvent) {
             switch event {
@@ -33,6 +33,7 @@ enum TableEvent: CaseIterable, Sendable {
             case .copied: self = .copied
             case .removed: self = .removed
             case .leave: self = .leave
+            case .begunFeed: self = .begunFeed
             }
         }
 
@@ -48,7 +49,7 @@ enum TableEvent: CaseIterable, Sendable {
             case .drop: [.drop]
             case .dropOriginals: [.dropOriginals]
             // They follow at once where a backend is up, and from ``PlacementTable/repair()`` where it was down.
-            case .vacant, .copied, .removed: []
+            case .vacant, .copied, .removed, .begunFeed: []
             // ``PlacementTable/replaceStorage()`` is one of all collections.
             case .leave: []
             }
@@ -94,6 +95,7 @@ enum TableEvent: CaseIterable, Sendable {
         case .write: return .create(at: placement.authority ?? wanted)
         case .reload(var wish):
             wish.occupancy = records == 0 ? .empty : .records(records)
+            wish.hasFeed = true
             return .want(wish)
         case .drop: return .drop(found: nil)
         case .dropOriginals: return .dropOriginals

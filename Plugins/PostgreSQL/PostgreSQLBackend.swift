@@ -22,6 +22,7 @@ final class PostgreSQLBackend: StorageBackend {
     let lastSequence: UInt64
     let identity: UInt64
     /// Open collections by name and format, as bytes: Swift takes texts for equal that the host tells apart.
+    private let commits = CommitInProgress()
     private var collections: [[UInt8]: [[UInt8]: PostgreSQLCollection]] = [:]
 
     /// How long the opening of a collection waits for changes of its table. Those of a small one take milliseconds.
@@ -50,7 +51,7 @@ final class PostgreSQLBackend: StorageBackend {
             if try !Self.isDurable(connection, Wait(milliseconds: 10_000)) { capabilities.remove(.durable) }
             self.capabilities = capabilities
             identity = try schema.identity(connection, Wait(milliseconds: 10_000))
-            writer = Writer(settings, availability, lease, connection, isShared: options.isShared)
+            writer = Writer(settings, availability, lease, commits, connection, isShared: options.isShared)
             keeper = LeaseKeeper(availability, lease, choice, chosen.connection)
             try keeper.start()
         } catch {
@@ -261,7 +262,7 @@ final class PostgreSQLBackend: StorageBackend {
     // MARK: Records
 
     func openReader() throws(StorageFailure) -> PostgreSQLReader {
-        PostgreSQLReader(settings, availability, host, options.isShared ? writer : nil)
+        PostgreSQLReader(settings, availability, commits, host, options.isShared ? writer : nil)
     }
 
     func write(_ batch: borrowing WriteBatch<PostgreSQLCollection>) throws(StorageFailure) {

@@ -1,10 +1,12 @@
 import CRUDPluginKit
+import Glibc
 import Synchronization
 
 /// A connection that reads. It always sees the latest committed state, and connects again by itself.
 final class PostgreSQLReader: StorageReader {
     private let settings: ConnectionSettings
     private let availability: Availability
+    private let commits: CommitInProgress
     private let host: Host
     private var connection: Connection?
     /// Whether records may be locked for a write.
@@ -14,11 +16,16 @@ final class PostgreSQLReader: StorageReader {
 
     /// How often a statement is executed whose connection is lost, or whose server is in doubt by then.
     private static let maximumAttempts = 3
+    private static let pauseMilliseconds: Int32 = 1
 
     /// - Parameter writer: what locks records, where other daemons write as well; nil: none does.
-    init(_ settings: ConnectionSettings, _ availability: Availability, _ host: Host, _ writer: Writer?) {
+    init(
+        _ settings: ConnectionSettings, _ availability: Availability, _ commits: CommitInProgress, _ host: Host,
+        _ writer: Writer?
+    ) {
         self.settings = settings
         self.availability = availability
+        self.commits = commits
         self.host = host
         self.writer = writer
     }
@@ -65,7 +72,9 @@ final class PostgreSQLReader: StorageReader {
                 parameters.add(array: positions.count) { request.id(at: start + $0) }
             }
             let statement = CollectionStatement.read(isSingle: positions.count == 1, withItems: request.wantsItems)
-            let result = try query(statement, collection.scope, parameters, request.call)
+            let result = try query(statement, collection.scope, parameters, request.call) {
+                .records(positions.map { RecordKey(collection, request.id(at: $0)) })
+            }
             guard emit(result, positions, request) else { return }
         }
     }
@@ -102,7 +111,7 @@ final class PostgreSQLReader: StorageReader {
             let size = min(rest, pageSize(of: collection, withItems: request.wantsItems))
             var parameters = bounds.parameters
             parameters.add(Int64(size))
-            let page = try query(.scan(bounds.scan), bounds.scope, parameters, request.call)
+            let page = try query(.scan(bounds.scan), bounds.scope, parameters, request.call) { .range(of: collection) }
             var bytes = 0
             for row in 0..<page.rowCount {
                 let record = StoredRecord(page, row)
@@ -150,35 +159,45 @@ final class PostgreSQLReader: StorageReader {
         _ request: borrowing CountRequest, in collection: PostgreSQLCollection
     ) throws(StorageFailure) -> UInt64 {
         let bounds = try ScanBounds(request.range, of: collection)
-        var expired = try countExpired(bounds, request)
+        var expired = try countExpired(bounds, request, in: collection)
         while true {
             var parameters = bounds.parameters
             let limit = request.limit.map { Int64(clamping: $0) } ?? .max
             let (sum, overflows) = limit.addingReportingOverflow(expired)
             parameters.add(overflows ? .max : sum)
-            let all = try query(.count(bounds.scan), bounds.scope, parameters, request.call).integer(0, 0)
+            let result = try query(.count(bounds.scan), bounds.scope, parameters, request.call) {
+                .range(of: collection)
+            }
+            let all = result.integer(0, 0)
             if expired == 0 { return UInt64(clamping: all) }
             // Those that had expired at that time can only become fewer: while as many are left none has been removed.
-            let left = try countExpired(bounds, request)
+            let left = try countExpired(bounds, request, in: collection)
             if left == expired { return UInt64(clamping: all - expired) }
             expired = left
         }
     }
 
     private func countExpired(
-        _ bounds: ScanBounds, _ request: borrowing CountRequest
+        _ bounds: ScanBounds, _ request: borrowing CountRequest, in collection: PostgreSQLCollection
     ) throws(StorageFailure) -> Int64 {
         var parameters = bounds.parameters
         parameters.add(request.now)
-        return try query(.countExpired(bounds.scan), bounds.scope, parameters, request.call).integer(0, 0)
+        let result = try query(.countExpired(bounds.scan), bounds.scope, parameters, request.call) {
+            .range(of: collection)
+        }
+        return result.integer(0, 0)
     }
 
     // MARK: The connection
 
     /// Runs a statement. What a server has returned about which there is doubt by then is not used: the statement is
-    /// executed again when that has been answered, as reading changes nothing.
+    /// executed again when that has been answered, as reading changes nothing. Nor is what it may show of a commit
+    /// before the outcome of that is known.
+    ///
+    /// - Parameter question: what the statement asks for.
     private func query(
-        _ statement: CollectionStatement, _ scope: StatementScope, _ parameters: Parameters, _ call: CallContext
+        _ statement: CollectionStatement, _ scope: StatementScope, _ parameters: Parameters, _ call: CallContext,
+        _ question: () -> CommitInProgress.Question
     ) throws(StorageFailure) -> QueryResult {
         var attempts = 0
         while true {
@@ -188,6 +207,12 @@ final class PostgreSQLReader: StorageReader {
             do throws(StorageFailure) {
                 let wait = Wait(call, availability, isInterruptible: true).on(connection)
                 let result = try execute(statement, scope, parameters, connection, wait)
+                if let commit = commits.number(shownBy: result, to: question) {
+                    while !commits.isOver(commit) {
+                        poll(nil, 0, Self.pauseMilliseconds)
+                        try wait.check()
+                    }
+                }
                 if availability.isCertain(connection.generation) { return result }
             } catch {
                 connection.recover()

@@ -28,6 +28,8 @@ extension Writer {
     ) throws(StorageFailure) {
         let unknown = StorageFailure(.outcomeUnknown, failure.message)
         availability.doubt()
+        // Readers ask again.
+        commits.end()
         // The last mutation of each record is the one that is visible.
         var last: [RecordKey: Int] = [:]
         for position in range { last[RecordKey(batch[position])] = position }

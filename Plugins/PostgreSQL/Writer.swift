@@ -6,6 +6,7 @@ final class Writer {
     let settings: ConnectionSettings
     let availability: Availability
     let lease: Lease
+    let commits: CommitInProgress
     let isShared: Bool
     let control: StatementScope
     private var connection: Connection?
@@ -18,12 +19,13 @@ final class Writer {
     private static let maximumSchemaAttempts = 20
 
     init(
-        _ settings: ConnectionSettings, _ availability: Availability, _ lease: Lease, _ connection: Connection,
-        isShared: Bool
+        _ settings: ConnectionSettings, _ availability: Availability, _ lease: Lease, _ commits: CommitInProgress,
+        _ connection: Connection, isShared: Bool
     ) {
         self.settings = settings
         self.availability = availability
         self.lease = lease
+        self.commits = commits
         self.connection = connection
         self.isShared = isShared
         control = lease.scope
@@ -278,6 +280,8 @@ final class Writer {
         let wait = Wait(batch.call, availability, isInterruptible: false).on(connection)
         let plan = WritePlan(batch, range, isShared: isShared)
         var progress = Progress.undecided
+        commits.begin(batch, range)
+        defer { commits.end() }
         do throws(StorageFailure) {
             let error = try execute(plan, batch, connection, wait, &progress, &overtaken, isBegun: hold != nil)
             if error != nil { release(connection) }

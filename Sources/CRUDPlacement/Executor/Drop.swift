@@ -27,7 +27,7 @@ final class Drop: PlacementChange {
     func prepare() throws(CRUDError) {
         guard let rule = control.rule(for: name) else {
             // A reload came first.
-            throw CRUDError(.collectionNotFound, "no rule of the configuration maps this collection")
+            throw .unmapped
         }
         entry = control.catalog.entry(name)
         let wanted = entry.placement.authority ?? rule.place

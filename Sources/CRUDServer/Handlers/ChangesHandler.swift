@@ -132,7 +132,7 @@ final class PendingChanges: PendingRequest, Follower, ChangeRequest {
             place: task.cursor, feed: task.feed, isComplete: task.isComplete, openings: task.openings)
         if !task.isComplete, completionEnd == nil { completionEnd = loop.now + Self.completionTimeout }
         guard waitDeadline > loop.now, !loop.isDraining, !session.isClosing, !isInArray, !isCancelled, isWanted,
-            canBeginAgain
+            canBeginAgain, isServed
         else { return false }
         refusal = session.refusal(ofFollower: self, holding: chargedBytes - request.maximumBytes)
         guard refusal == nil else { return false }
@@ -168,7 +168,7 @@ final class PendingChanges: PendingRequest, Follower, ChangeRequest {
     var isCutShort: Bool { last.feed?.isOpen == false }
 
     var isServed: Bool {
-        guard let collection, collection.stored === followed else { return false }
+        guard let collection, collection.refusal == nil, collection.stored === followed else { return false }
         let name = collection.name
         return session.loop.service.rules.rule(for: name.span)?.remembersChanges == true
             && session.authority.permissions(for: collection).contains(.read)
@@ -182,6 +182,8 @@ final class PendingChanges: PendingRequest, Follower, ChangeRequest {
 
     override func submitAgain(withRoomFor bytes: Int) {
         request.maximumBytes += bytes
+        // Woken, it may have waited for room through a reload, or the end of all searches.
+        guard kind != .follow || isServed && !session.loop.hasEndedSearches else { return replyEmpty() }
         if let collection { submit(in: collection) }
     }
 

@@ -24,8 +24,8 @@ final class CollectionDirectory {
         let collection = try call.withDecoded(name) { name throws(CRUDError) in
             try find(name, call.session, access.permissions)
         }
-        if let reason = collection.closedReason, call.method != .collectionDescribe, call.method != .collectionDrop {
-            throw CRUDError(.unavailable, reason)
+        if let refusal = collection.refusal, call.method != .collectionDescribe, call.method != .collectionDrop {
+            throw refusal
         }
         return collection
     }
@@ -37,7 +37,7 @@ final class CollectionDirectory {
             guard session.authority.permissions(forName: name).isSuperset(of: needed) else {
                 throw .denied(needed)
             }
-            throw CRUDError(.collectionNotFound, "no rule of the configuration maps this collection")
+            throw .unmapped
         }
         guard session.authority.permissions(for: collection).isSuperset(of: needed) else { throw .denied(needed) }
         return collection

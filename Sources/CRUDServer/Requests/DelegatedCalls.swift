@@ -102,7 +102,8 @@ private final class PendingDelegation: PendingRequest {
         switch outcome {
         case .success(let text) where !session.hasRoom(for: text.count):
             self.text = text
-            awaitRoom(for: text.count)
+            // It may have taken longer than a request may.
+            awaitRoom(for: text.count, until: max(deadline, session.loop.deadline))
         case .success(let text):
             self.text = text
             reply()
@@ -114,6 +115,13 @@ private final class PendingDelegation: PendingRequest {
     }
 
     override func submitAgain(withRoomFor bytes: Int) { reply() }
+
+    /// It has been executed.
+    override var errorWithoutRoom: CRUDError {
+        CRUDError(
+            details == nil ? .unavailable : .outcomeUnknown,
+            "the call has been executed, and there was no room for its reply in time")
+    }
 
     private func reply() {
         let text = text

@@ -107,6 +107,8 @@ class PendingRequest: RequestCompletion {
         chargedBytes -= bytes
         followingBytes = chargedBytes
         session.started(self)
+        // What it holds leaves room for one request of any size, as what waits does.
+        session.account.wait(followingBytes)
     }
 
     /// Resumes, for there may be something to reply.
@@ -115,10 +117,10 @@ class PendingRequest: RequestCompletion {
     ///   - deadline: when that takes too long, on the loop's clock.
     ///   - bytes: how much room the reply needs.
     final func resumeFollowing(until deadline: Duration, needing bytes: Int) {
+        guard enter(.wakes(bytes: bytes)) else { return }
         self.deadline = deadline
         arrival = session.loop.now
         number = session.nextRequestNumber()
-        guard enter(.wakes(bytes: bytes)) else { return }
         session.beginAgainIfThereIsRoom(self)
     }
 
@@ -130,6 +132,7 @@ class PendingRequest: RequestCompletion {
     /// - Returns: false if that cannot happen now; nothing has changed then.
     private func enter(_ event: RequestState.Event) -> Bool {
         guard let next = state.after(event) else { return false }
+        if state == .following { session.account.wait(-followingBytes) }
         state = next
         return true
     }
@@ -228,14 +231,35 @@ class PendingRequest: RequestCompletion {
         let bytes = missingBytes
         guard enter(.restarts) else { return }
         if !isInArray { chargedBytes += bytes }
+        if let refusal = refusalToBeginAgain {
+            reply(with: refusal, isOverdue: false)
+            hasReplied()
+            return ended()
+        }
         submitAgain(withRoomFor: bytes)
     }
 
+    /// Why it must not be executed any more: what it is about has changed while it waited.
+    private var refusalToBeginAgain: CRUDError? {
+        switch kind {
+        case .scan where session.loop.hasEndedSearches: .draining
+        case .read, .scan, .write, .slicedWrite: collection?.refusal
+        // It replies where it had got to.
+        case .follow: nil
+        }
+    }
+
     /// Has ``submitAgain(withRoomFor:)`` called, which makes the reply, once there is room for so many bytes more.
-    final func awaitRoom(for bytes: Int) {
+    ///
+    /// - Parameter deadline: until when that is waited for, on the loop's clock; nil: as long as for the request.
+    final func awaitRoom(for bytes: Int, until deadline: Duration? = nil) {
         guard enter(.lacksRoom(bytes: bytes)) else { return }
+        self.deadline = deadline ?? self.deadline
         session.awaitRoom(for: self)
     }
+
+    /// The reply where there is no room in time.
+    var errorWithoutRoom: CRUDError { .overdue }
 
     /// Submits it again.
     ///

@@ -299,7 +299,7 @@ extension Session {
         }
         for read in state.unfinishedReads where read.deadline <= now {
             takeUnfinished(read)
-            read.fail(.overdue, isOverdue: true)
+            read.fail(read.errorWithoutRoom, isOverdue: true)
             read.ended()
         }
         if let frame = state.partialFrame, state.neededBytes == 0, frame.deadline <= now {

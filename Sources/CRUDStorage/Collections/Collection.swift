@@ -18,6 +18,7 @@ package final class Collection {
         var stored: BackendCollection
         var isQuiesced = false
         var closedReason: String?
+        var isMapped = true
     }
 
     @exclusivity(unchecked) private var state: State
@@ -64,6 +65,17 @@ package final class Collection {
         set { state.closedReason = newValue }
     }
 
+    /// Whether a rule of the configuration maps it to a backend.
+    var isMapped: Bool {
+        get { state.isMapped }
+        set { state.isMapped = newValue }
+    }
+
+    /// Why no request of it may be executed now; nil: they may.
+    package var refusal: CRUDError? {
+        state.isMapped ? state.closedReason.map { CRUDError(.unavailable, $0) } : .unmapped
+    }
+
     /// Counts a request that is executed.
     package func countRequest() { requestCount &+= 1 }
 
@@ -93,4 +105,9 @@ package final class Collection {
         hasIndexes = !numbered.layout.indexPaths.isEmpty
         layout = numbered.number
     }
+}
+
+extension CRUDError {
+    package static let unmapped = CRUDError(
+        .collectionNotFound, "no rule of the configuration maps this collection")
 }

@@ -71,7 +71,9 @@ package struct CollectionTable {
     /// - Returns: whether a rule maps it.
     private mutating func follow(_ collection: Collection) -> Bool {
         visits += 1
-        guard let (rule, serving, client) = lookUp(collection.name) else { return false }
+        let known = lookUp(collection.name)
+        collection.isMapped = known != nil
+        guard let (rule, serving, client) = known else { return false }
         collection.move(to: rule, client: client)
         collection.closedReason = serving.closedReason
         return true

@@ -176,7 +176,7 @@ package final class PlacementControl: Sendable {
         let (backends, rules) = state.withLock { ($0.backends, $0.rules) }
         var kept: [String: [(name: [UInt8], format: CollectionRule.Format)]] = [:]
         for (name, entry) in catalog.entries {
-            guard let place = entry.placement.authority, rules.rule(for: name.span) != nil else { continue }
+            guard let place = entry.placement.served, rules.rule(for: name.span) != nil else { continue }
             kept[place.backend, default: []].append((name, place.format))
         }
         for (backendName, backend) in backends {
@@ -186,7 +186,7 @@ package final class PlacementControl: Sendable {
 
     /// The same for one collection.
     package func keep(_ name: [UInt8]) {
-        let place = rule(for: name) == nil ? nil : catalog.entry(name).placement.authority
+        let place = rule(for: name) == nil ? nil : catalog.entry(name).placement.served
         for (backendName, backend) in state.withLock({ $0.backends }) {
             let format = place?.backend == backendName ? place?.format : nil
             backend.keep(name, as: format.map { backend.collection(name, $0) })
@@ -390,7 +390,7 @@ package final class PlacementControl: Sendable {
         }
     }
 
-    func noteDoubt(_ error: CatalogError) {
+    private func noteDoubt(_ error: CatalogError) {
         guard case .inDoubt(let cause) = error else { return }
         logger.critical("the catalog of collections is in doubt: \(cause); no collection can be made, moved or dropped")
         executor.enqueue("doubt") {}

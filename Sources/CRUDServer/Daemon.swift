@@ -23,7 +23,7 @@ package struct Daemon {
     private static let surveyTimeout = Duration.milliseconds(100)
     /// How long the start waits for feeds that have to begin anew; a collection whose feed takes longer is served
     /// later.
-    private static let feedTimeout = Duration.seconds(10)
+    private static let feedTimeout = Duration.seconds(2)
 
     /// - Parameter load: reads the configuration; called again at each reload.
     /// - Throws: what `load` throws.
@@ -167,7 +167,6 @@ package struct Daemon {
                 try opened.openRest(force: options.force)
                 try check(opened)
                 try record(plan, opened, factory.control)
-                factory.control.beginFeeds(in: opened.backends, within: Self.feedTimeout)
                 for line in opened.notices { logger.notice("\(line)") }
                 for attempt in opened.attempts {
                     guard case .pending = attempt.opening else { continue }
@@ -249,6 +248,9 @@ package struct Daemon {
             defer { watchdog.stop() }
             shutdown.serving(mailboxes)
             service.followPlacements()
+            for name in service.control.awaitFeeds(within: Self.feedTimeout) {
+                logger.warning("\(PlacementControl.closedText(of: name))")
+            }
             // What is not known when the daemon says that it serves might be orphaned by the next start.
             for name in service.control.awaitFirstSurveys(within: Self.firstSurveyTimeout) {
                 logger.warning("backend \(name): \(PlacementControl.unsurveyedText)")

@@ -62,7 +62,7 @@ package struct PlacementProgress: Sendable {
         if let progress = acts.first(where: { $0.act == .copy(from, to: to) || $0.act == .probe(to) }) {
             (move.copied, move.total) = (progress.copied, progress.total)
             (move.phase, move.reason) = (progress.phase, progress.reason)
-        } else if let progress = acts.first(where: { $0.act == .remove(to) }) {
+        } else if let progress = acts.first(where: { $0.act == .remove(to) || $0.act == .beginFeed(from) }) {
             (move.phase, move.reason) = (progress.phase, progress.reason)
         }
         self.move = move

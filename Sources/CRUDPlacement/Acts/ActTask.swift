@@ -81,14 +81,18 @@ final class ActTask: Sendable {
             if let obstacle = try backend.recordsInTheWay(of: name, to: place, except: known) {
                 throw CRUDError(.recordExists, "there are records of that name in \(obstacle)")
             }
-            try control.beginAnew(name, in: place, of: backend, from: entry, within: .seconds(10))
+            try backend.beginAnew(name, place.format, within: .seconds(10))
             return try control.commit(.vacant(place), of: name, from: entry) { nil }
         case .copy(let source, to: let target):
             return try copy(from: source, to: target, entry, control)
         case .beginFeed(let place):
             guard let backend = control.backend(place.backend) else { throw Self.missing(place) }
-            try control.beginAnew(name, in: place, of: backend, from: entry, within: .seconds(10))
-            return try control.commit(.begunFeed(place), of: name, from: entry) { "\(title) has begun" }
+            try backend.beginAnew(name, place.format, within: .seconds(10))
+            let next = try control.commit(.begunFeed(place), of: name, from: entry) {
+                failures == 0 ? nil : "\(title) has begun"
+            }
+            control.keep(name)
+            return next
         }
     }
 
@@ -151,7 +155,8 @@ final class ActTask: Sendable {
     }
 
     private func fail(_ error: CRUDError, _ control: PlacementControl) -> Next {
-        let isFinal = [.unsupported, .corrupt, .limitExceeded, .recordExists].contains(error.code)
+        // What is not served before it is done is tried again, whatever the reason.
+        let isFinal = act.isOptional && [.unsupported, .corrupt, .limitExceeded, .recordExists].contains(error.code)
         let phase = isFinal ? ActProgress.Phase.failed : .suspended
         let isNews = state.withLock { progress in
             let isNews = progress.reason != error.message
@@ -167,4 +172,9 @@ final class ActTask: Sendable {
         }
         return .step(after: min(Self.shortestPause * (1 << min(failures - 1, 10)), Self.longestPause))
     }
+}
+
+extension Placement.Act {
+    /// Whether the collection is served meanwhile.
+    fileprivate var isOptional: Bool { if case .beginFeed = self { false } else { true } }
 }

@@ -59,6 +59,9 @@ package struct Placement: Equatable, Sendable {
         }
     }
 
+    /// The same, once it may be served.
+    package var served: CollectionPlace? { beginsFeed ? nil : authority }
+
     /// Where it is being moved to.
     package var destination: CollectionPlace? {
         switch state {

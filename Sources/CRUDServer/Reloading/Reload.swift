@@ -17,7 +17,7 @@ import Logging
 ///    definitions. If one does not open, or is another storage than that of its collections (``OpenedBackends``), those
 ///    that left are opened again and the reload is refused.
 /// 4. The plan is recorded in the catalog, by one record: before it the old file is in force, behind it the new one.
-///    Then feeds begin anew where the plan says so.
+///    Then feeds begin anew where the plan says so, before the collections are served.
 /// 5. The loops switch to the new ``Service``, each between two iterations, and start what has waited.
 ///
 /// A backend whose definition stays the same is not touched at all.
@@ -45,6 +45,8 @@ final class Reload: PlacementChange {
     let timeout = Duration.seconds(10)
     /// How long is waited until it is known what is in the storages concerned.
     private static let surveyTimeout = Duration.seconds(2)
+    /// How long is waited for feeds that have to begin anew; a collection whose feed takes longer is served later.
+    private static let feedTimeout = Duration.seconds(2)
 
     /// Computes what is to change.
     ///
@@ -133,7 +135,6 @@ final class Reload: PlacementChange {
     var storages: [String: CatalogStorage] { opened?.storages ?? [:] }
 
     func committed() {
-        service.control.beginFeeds(in: service.backends, within: timeout)
         service.setLayouts()
         service.sessions.limits = configuration.limits
         AdaptiveSpin.limit = configuration.busyPoll
@@ -143,7 +144,11 @@ final class Reload: PlacementChange {
             backend.cache?.cacheRecords(definition.cachesRecords)
         }
         service.followPlacements(retriesFailed: options.move)
-        for name in recorded.map(\.name) { service.control.follow(name) }
+        let names = recorded.map(\.name)
+        for name in names { service.control.follow(name) }
+        for name in service.control.awaitFeeds(of: names, within: Self.feedTimeout) {
+            backendPlan.note(PlacementControl.closedText(of: name))
+        }
         keep()
     }
 

@@ -235,11 +235,9 @@ package final class Backend: Sendable {
         writes.wake()
     }
 
-    package var isReady: Bool { status.state == .ready }
-
     /// Waits until what is in the storage is known; not for one that is not open.
     package func awaitSurvey(within timeout: Duration) {
-        guard isReady else { return }
+        guard status.state == .ready else { return }
         surveys.wait(atMost: timeout)
     }
 

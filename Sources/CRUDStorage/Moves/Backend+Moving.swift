@@ -21,16 +21,11 @@ extension Backend {
     private static let lookTimeout = Duration.seconds(10)
 
     /// Has a collection that is not served here begin anew (``OpenStorage/beginAnew(_:)``).
-    ///
-    /// - Parameter isWanted: asked when the backend has got to it, which may be after `timeout`.
     package func beginAnew(
-        _ name: [UInt8], _ format: CollectionRule.Format, within timeout: Duration,
-        if isWanted: @escaping @Sendable () -> Bool
+        _ name: [UInt8], _ format: CollectionRule.Format, within timeout: Duration
     ) throws(CRUDError) {
         let collection = collection(name, format)
-        try perform(within: timeout) { (storage) throws(CRUDError) in
-            if isWanted() { try storage.beginAnew(collection) }
-        }
+        try perform(within: timeout) { (storage) throws(CRUDError) in try storage.beginAnew(collection) }
     }
 
     /// Whether requests that take long still read what ``remove(_:in:isShared:within:)`` would remove, as they began

@@ -77,7 +77,8 @@ extension PlacementTable {
     }
 
     private func isClosed(_ placement: Placement, at place: CollectionPlace) -> Bool {
-        placement.authority == nil && (placement.isBlocked(place) || placement.originals.contains(place))
+        placement.beginsFeed
+            || placement.authority == nil && (placement.isBlocked(place) || placement.originals.contains(place))
     }
 
     /// What `collection.describe` tells of a placement.

@@ -7,6 +7,8 @@ enum TableEvent: CaseIterable, Sendable {
     case create
     // Files that want it elsewhere, with what a reload may be allowed, or after all of its records were deleted.
     case away, awayForced, awayMoving, awayEmpty
+    /// A file that wants it where the backend is down.
+    case downForced
     /// A file that wants it where it may be on its way to already.
     case again
     /// A file that wants it where it is.
@@ -43,7 +45,8 @@ enum TableEvent: CaseIterable, Sendable {
             case .create: [.create]
             case .want:
                 [
-                    .away, .awayForced, .awayMoving, .awayEmpty, .again, .cancel, .back, .backForced, .backMoving,
+                    .away, .awayForced, .awayMoving, .awayEmpty, .downForced, .again, .cancel, .back, .backForced,
+                    .backMoving,
                     .toObsolete, .toObsoleteForced, .toObsoleteMoving, .nowhere, .nowhereForced, .nowhereEmpty,
                 ]
             case .drop: [.drop]
@@ -69,6 +72,7 @@ enum TableEvent: CaseIterable, Sendable {
         case .create: .write
         case .away, .awayEmpty: .reload(Wish(.w))
         case .awayForced: .reload(Wish(.w, force: true))
+        case .downForced: .reload(Wish(.q, force: true))
         case .awayMoving: .reload(Wish(.w, move: true))
         case .again: .reload(Wish(.q, move: true))
         case .cancel: .reload(Wish(.p))
@@ -107,7 +111,7 @@ enum TableEvent: CaseIterable, Sendable {
 
     func applies(to situation: TableSituation) -> Bool {
         switch self {
-        case .create, .away, .awayForced, .awayMoving, .again, .cancel, .nowhere, .nowhereForced, .drop,
+        case .create, .away, .awayForced, .awayMoving, .downForced, .again, .cancel, .nowhere, .nowhereForced, .drop,
             .dropOriginals:
             true
         case .awayEmpty, .nowhereEmpty: situation.state != .absent

@@ -92,7 +92,8 @@ import Testing
         let (daemon, cursors) = try Self.moved(try FaultyDisk())
         let connection = try daemon.connect()
         let lock = try SQLiteLock(of: "\(daemon.installation.path)/main.sqlite")
-        #expect(try !connection.reload(force: true).isEmpty)
+        let closed = #"collection "c" is not served before its new feed of changes has begun"#
+        #expect(try connection.reload(force: true).contains(closed))
         for reply in [try connection.read("c", "a"), try connection.create("c", "g", "1")] {
             #expect(reply.error?.name == "unavailable", "\(reply)")
             #expect(reply.error?.message.contains("has not begun anew yet") == true, "\(reply)")

@@ -29,6 +29,7 @@ final class CommitInProgress: Sendable {
             switch mutation.kind {
             case .put: contents.revisions.insert(Array(mutation.revision))
             case .remove: contents.removed.insert(RecordKey(mutation))
+            // Checks and keys change no record.
             default: continue
             }
             contents.collections.insert(ObjectIdentifier(mutation.collection))

@@ -21,8 +21,8 @@ final class PostgreSQLBackend: StorageBackend {
     let capabilities: Capabilities
     let lastSequence: UInt64
     let identity: UInt64
-    /// Open collections by name and format, as bytes: Swift takes texts for equal that the host tells apart.
     private let commits = CommitInProgress()
+    /// Open collections by name and format, as bytes: Swift takes texts for equal that the host tells apart.
     private var collections: [[UInt8]: [[UInt8]: PostgreSQLCollection]] = [:]
 
     /// How long the opening of a collection waits for changes of its table. Those of a small one take milliseconds.

@@ -100,12 +100,12 @@ import Testing
         let daemon = try Self.daemon()
         let (administrator, connection) = (try daemon.connect(), try daemon.connect())
         let query = Connection.frame(Connection.request("record.query", #"{"collection":"c"}"#, id: #""query""#))
-        // It is given less than the record takes, and nothing is left when it asks for more.
-        let reads = (0..<40).map { Self.read("\($0)") }
-        try Self.fill(connection, with: reads.prefix(25) + [query] + reads.suffix(15), administrator)
+        // There is room for a page, and not for one with the record.
+        try Self.fill(connection, with: (0..<4).map { Self.read("\($0)") }, administrator)
+        try Self.fill(connection, with: [query], administrator)
         daemon.process.signal(SIGTERM)
         poll(nil, 0, 3000)
-        let replies = try (0...40).map { _ in try connection.receive() }
+        let replies = try (0...4).map { _ in try connection.receive() }
         let reply = try #require(replies.first { $0.id.text == #""query""# })
         #expect(reply.error?.name == "unavailable", "\("\(reply)".prefix(200))")
         #expect(try daemon.process.waitForExit() == .exited(0), "\(daemon.log)")

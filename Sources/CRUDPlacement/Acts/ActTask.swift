@@ -155,8 +155,8 @@ final class ActTask: Sendable {
     }
 
     private func fail(_ error: CRUDError, _ control: PlacementControl) -> Next {
-        // What is not served before it is done is tried again, whatever the reason.
-        let isFinal = act.isOptional && [.unsupported, .corrupt, .limitExceeded, .recordExists].contains(error.code)
+        // A feed is tried again whatever the reason, as its collection is not served before.
+        let isFinal = !act.isOfFeed && [.unsupported, .corrupt, .limitExceeded, .recordExists].contains(error.code)
         let phase = isFinal ? ActProgress.Phase.failed : .suspended
         let isNews = state.withLock { progress in
             let isNews = progress.reason != error.message
@@ -175,6 +175,5 @@ final class ActTask: Sendable {
 }
 
 extension Placement.Act {
-    /// Whether the collection is served meanwhile.
-    fileprivate var isOptional: Bool { if case .beginFeed = self { false } else { true } }
+    fileprivate var isOfFeed: Bool { if case .beginFeed = self { true } else { false } }
 }

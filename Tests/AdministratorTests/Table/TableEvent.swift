@@ -46,8 +46,8 @@ enum TableEvent: CaseIterable, Sendable {
             case .want:
                 [
                     .away, .awayForced, .awayMoving, .awayEmpty, .downForced, .again, .cancel, .back, .backForced,
-                    .backMoving,
-                    .toObsolete, .toObsoleteForced, .toObsoleteMoving, .nowhere, .nowhereForced, .nowhereEmpty,
+                    .backMoving, .toObsolete, .toObsoleteForced, .toObsoleteMoving, .nowhere, .nowhereForced,
+                    .nowhereEmpty,
                 ]
             case .drop: [.drop]
             case .dropOriginals: [.dropOriginals]

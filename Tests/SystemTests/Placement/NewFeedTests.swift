@@ -74,7 +74,7 @@ import Testing
         #expect(try again.stop() == .exited(0))
     }
 
-    /// What has ended cannot be recorded: it ends once more, and nobody is served in between.
+    /// That the feed has ended cannot be recorded: it ends once more, and the collection is served after that.
     @Test func theEndCannotBeRecorded() throws {
         let disk = try FaultyDisk()
         let (daemon, cursors) = try Self.moved(disk)

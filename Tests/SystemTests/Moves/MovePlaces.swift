@@ -18,7 +18,7 @@ enum MovePlaces {
                 files: {plugin: filesystem, options: {directory: $DIRECTORY/files, fsync: false}}
                 logged: {plugin: memory, options: {log: $DIRECTORY/log}}
                 \(backends)
-                """, collections: "c: \(rule)\n\(more)")
+                """, collections: "c: \(rule)\n\(more)", limits: "request_timeout: 5m")
     }
 
     /// How many records, rounds and so on: as the environment says.
@@ -57,7 +57,7 @@ extension Connection {
     func removals() throws -> [JSON] { try call("daemon.status").result?["removals"]?.elements ?? [] }
 
     /// Waits until nothing is to be removed.
-    func awaitRemovals(within timeout: Duration = .seconds(30)) throws {
+    func awaitRemovals(within timeout: Duration = Deadline.timeout) throws {
         let deadline = Deadline(timeout)
         while true {
             let removals = try removals()

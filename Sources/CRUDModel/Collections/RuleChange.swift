@@ -21,9 +21,9 @@ package struct RuleChange: Sendable {
     ) -> [CollectionPattern] {
         let old = Dictionary(former.map { ($0.pattern.text, $0) }) { first, _ in first }
         let new = Dictionary(next.map { ($0.pattern.text, $0) }) { first, _ in first }
-        let isOrderAlike = former.lazy.map(\.pattern.text).filter { new[$0] != nil }
-            .elementsEqual(next.lazy.map(\.pattern.text).filter { old[$0] != nil })
-        guard isOrderAlike else { return (former + next).map(\.pattern) }
+        let keptFormer = former.filter { new[$0.pattern.text] != nil }.map(\.pattern.text)
+        let keptNext = next.filter { old[$0.pattern.text] != nil }.map(\.pattern.text)
+        guard keptFormer == keptNext else { return (former + next).map(\.pattern) }
         let changed = former.filter { new[$0.pattern.text]?.isAlike($0) != true }
         return (changed + next.filter { old[$0.pattern.text] == nil }).map(\.pattern)
     }

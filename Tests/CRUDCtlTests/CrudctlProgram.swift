@@ -39,7 +39,7 @@ enum CrudctlProgram {
         let process = try ChildProcess(
             command[0], Array(command.dropFirst()),
             environment: ["PAGER": ""].merging(environment) { $1 },
-            descriptors: (0..<3).map { (terminal.number, $0) })
+            descriptors: (0..<3).map { (terminal, $0) })
         let status = try process.waitForExit()
         // All of its output is in the terminal's queue now.
         var text: [UInt8] = []

@@ -145,9 +145,10 @@ import Testing
         for end in ends { #expect(fcntl(end, F_SETFD, FD_CLOEXEC) == 0) }
         let output = Descriptor(owning: ends[0])
         #expect(fcntl(ends[1], F_SETFL, O_NONBLOCK) == 0)
+        // Only the process has the other end.
         let process = try ChildProcess(
-            CrudctlProgram.path, ["call", "x", "--socket", daemon.path], descriptors: [(ends[1], 1)])
-        close(ends[1])
+            CrudctlProgram.path, ["call", "x", "--socket", daemon.path],
+            descriptors: [(Descriptor(owning: ends[1]), 1)])
         // The pipe is full by then.
         try Self.awaitPoll(of: process)
         var count = 0
@@ -191,8 +192,9 @@ import Testing
         }
         for end in [input, output] { #expect(fcntl(end, F_SETFD, FD_CLOEXEC) == 0) }
         #expect(fcntl(input, F_SETFL, O_NONBLOCK) == 0)
+        let owner = Descriptor(owning: input)
         let process = try ChildProcess(
-            CrudctlProgram.path, arguments + ["--socket", daemon.path], descriptors: [(input, 0)])
+            CrudctlProgram.path, arguments + ["--socket", daemon.path], descriptors: [(owner, 0)])
         // It has found nothing to read by then.
         try Self.awaitPoll(of: process)
         let text = inputs[arguments[0]] ?? ""
@@ -200,7 +202,7 @@ import Testing
         if arguments[0] != "drop" { close(output) }
         #expect(try process.waitForExit() == .exited(0))
         try await daemon.finish()
-        close(input)
+        withExtendedLifetime(owner) {}
         if arguments[0] == "drop" { close(output) }
     }
 

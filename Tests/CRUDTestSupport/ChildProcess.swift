@@ -22,7 +22,7 @@ package final class ChildProcess: Sendable {
     ///   - descriptors: the descriptors of the process, with their numbers; standard input is `/dev/null` by default.
     package init(
         _ path: String, _ arguments: [String], environment: [String: String] = [:],
-        descriptors: [(source: Int32, target: Int32)]
+        descriptors: [(source: Descriptor, target: Int32)]
     ) throws {
         let variables = Self.baseEnvironment.merging(environment) { $1 }.map { "\($0)=\($1)" }
         pid = try Self.spawn(path, [path] + arguments, variables, descriptors)
@@ -91,7 +91,7 @@ package final class ChildProcess: Sendable {
 
     private static func spawn(
         _ path: String, _ arguments: [String], _ environment: [String],
-        _ descriptors: [(source: Int32, target: Int32)]
+        _ descriptors: [(source: Descriptor, target: Int32)]
     ) throws -> pid_t {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
@@ -99,7 +99,7 @@ package final class ChildProcess: Sendable {
         posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
         // Via numbers above every target, so that no target overwrites a source that is still needed.
         let sources = try descriptors.map { descriptor in
-            let copy = fcntl(descriptor.source, F_DUPFD_CLOEXEC, 64)
+            let copy = fcntl(descriptor.source.number, F_DUPFD_CLOEXEC, 64)
             guard copy >= 0 else { throw Failure.system("fcntl F_DUPFD_CLOEXEC") }
             posix_spawn_file_actions_adddup2(&actions, copy, descriptor.target)
             return Descriptor(owning: copy)

@@ -14,12 +14,13 @@ package enum Command {
     /// Runs `path` with `input` on its standard input and collects what it prints.
     package static func run(
         _ path: String, _ arguments: [String], environment: [String: String] = [:], input: String = "",
-        descriptors: [(source: Int32, target: Int32)] = [], until deadline: Deadline = Deadline()
+        descriptors: [(source: Descriptor, target: Int32)] = [], until deadline: Deadline = Deadline()
     ) throws -> Outcome {
         let directory = try TemporaryDirectory()
         try Files.write(input, to: "\(directory.path)/input")
-        let streams = try ["input", "output", "errors"].map { try stream("\(directory.path)/\($0)") }
-        let standard = (0..<3).map { (streams[$0].number, Int32($0)) }
+        let standard = try ["input", "output", "errors"].enumerated().map {
+            (try stream("\(directory.path)/\($1)"), Int32($0))
+        }
         let process = try ChildProcess(
             path, arguments, environment: environment, descriptors: standard + descriptors)
         let status = try process.waitForExit(until: deadline)

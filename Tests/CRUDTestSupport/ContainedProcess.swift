@@ -33,7 +33,7 @@ package final class ContainedProcess: Sendable {
         shell = try ChildProcess(
             "sh",
             ["-c", script] + isolation + identity + [program] + arguments,
-            descriptors: [(input.number, STDIN_FILENO), (output.number, STDOUT_FILENO), (output.number, STDERR_FILENO)])
+            descriptors: [(input, STDIN_FILENO), (output, STDOUT_FILENO), (output, STDERR_FILENO)])
     }
 
     deinit { try? kill() }

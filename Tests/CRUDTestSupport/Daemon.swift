@@ -30,11 +30,11 @@ package final class Daemon: Sendable {
         let log = open(Self.logPath(of: installation), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o644)
         guard log >= 0 else { throw Failure.system("open the daemon's log") }
         let streams = Descriptor(owning: log)
-        var descriptors = [(streams.number, STDOUT_FILENO), (streams.number, STDERR_FILENO)]
+        var descriptors = [(streams, STDOUT_FILENO), (streams, STDERR_FILENO)]
         let crudd = try BuildProducts.path(of: "crudd")
         var command = (crudd, ["--config", installation.configurationFile] + arguments)
         if let listener {
-            descriptors.append((listener.number, 3))
+            descriptors.append((listener, 3))
             variables.merge(["LISTEN_FDS": "1", "LISTEN_FDNAMES": "rpc"]) { $1 }
             // LISTEN_PID must name the daemon itself: the shell becomes it.
             command = ("sh", ["-c", "LISTEN_PID=${PID:-$$} exec \"$0\" \"$@\"", crudd] + command.1)

@@ -36,7 +36,7 @@ package struct Peer: Sendable {
         let program = "open(my $s, '+<&=', 3) or die $!; connect($s, sockaddr_un($ARGV[0])) or die $!"
         let outcome = try Command.run(
             command.path, command.arguments + ["perl", "-MSocket", "-e", program, path],
-            descriptors: [(descriptor.number, 3)])
+            descriptors: [(descriptor, 3)])
         guard outcome.status == .exited(0) else { throw Failure("connect \(path) as \(user): \(outcome.errors)") }
     }
 }

@@ -80,7 +80,7 @@ package final class PostgreSQLServer: Sendable {
             """
         let shell = try ChildProcess(
             "sh", ["-c", script, program] + words, environment: environment,
-            descriptors: [(input.number, STDIN_FILENO), (log.number, STDOUT_FILENO), (log.number, STDERR_FILENO)])
+            descriptors: [(input, STDIN_FILENO), (log, STDOUT_FILENO), (log, STDERR_FILENO)])
         process.withLock { $0 = Running(shell: shell, lifeline: lifeline) }
         while try query("SELECT 1") == nil {
             guard !deadline.hasPassed, try shell.isRunning else {

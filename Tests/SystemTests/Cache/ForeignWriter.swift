@@ -25,7 +25,7 @@ final class ForeignWriter: Sendable {
         let theirs = Descriptor(owning: ends[1])
         process = try ChildProcess(
             "/usr/bin/python3", ["-c", Self.program, file, table, id],
-            descriptors: [(theirs.number, STDIN_FILENO), (theirs.number, STDOUT_FILENO)])
+            descriptors: [(theirs, STDIN_FILENO), (theirs, STDOUT_FILENO)])
     }
 
     /// Sets the record's number, and waits until that is committed.

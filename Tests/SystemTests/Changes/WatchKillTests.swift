@@ -31,7 +31,7 @@ import Testing
             let watch = try ChildProcess(
                 BuildProducts.path(of: "crudctl"),
                 ["watch", "sqlite", "--cursor-file", cursor, "--socket", daemon.socketPath],
-                descriptors: [(file.number, STDOUT_FILENO)])
+                descriptors: [(file, STDOUT_FILENO)])
             let there = isLast ? try Self.records(connection) : [:]
             var isOver = false
             while !isOver {

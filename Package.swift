@@ -18,6 +18,9 @@ let isFuzzed = Context.environment["CRUDD_FUZZ"] == "1"
 /// Whether the package is what the tests without a daemon need, and nothing else: `make test-quick` asks for it.
 let isQuick = Context.environment["CRUDD_QUICK"] == "1"
 
+/// What tests share is optimised in a debug build too: its parsers and clients take most of the time of a run.
+let supportSettings = settings + [.unsafeFlags(["-O"], .when(configuration: .debug))]
+
 let cSettings: [CSetting] = isStrict ? [.treatAllWarnings(as: .error)] : []
 
 /// A module of our own under `Sources`, with the settings that all of them share.
@@ -162,10 +165,10 @@ let package = Package(
 
         .target(
             name: "CRUDTestSupport", dependencies: ["CLinux", "CRUDThreads", logging], path: "Tests/CRUDTestSupport",
-            swiftSettings: settings),
+            swiftSettings: supportSettings),
         .target(
             name: "PluginTestSupport", dependencies: ["CRUDPluginABI", "CRUDPluginTesting", "CRUDTestSupport"],
-            path: "Tests/PluginTestSupport", swiftSettings: settings),
+            path: "Tests/PluginTestSupport", swiftSettings: supportSettings),
         tests("CRUDJSONTests", ["CRUDJSON", "CRUDTestSupport"]),
         tests("CRUDModelTests", ["CRUDModel", "CRUDJSON", "CRUDTestSupport"]),
         tests("CRUDHistogramTests", ["CRUDHistogram"]),
@@ -197,7 +200,7 @@ let package = Package(
             ]),
         .target(
             name: "ScriptedDaemon", dependencies: ["CRUDTestSupport", "CLinux"], path: "Tests/ScriptedDaemon",
-            swiftSettings: settings),
+            swiftSettings: supportSettings),
         tests("CRUDClientTests", ["CRUDClient", "CRUDModel", "CRUDTestSupport", "CRUDWire", "ScriptedDaemon", nio]),
         tests("CRUDInMemoryTests", ["CRUDInMemory", "CRUDClient", "CRUDModel", "CRUDTestSupport"]),
         tests("CRUDPluginKitTests", ["CRUDPluginABI", "CRUDPluginKit", "CRUDPluginTesting"]),

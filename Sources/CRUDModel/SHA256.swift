@@ -71,8 +71,8 @@ package struct SHA256 {
         for index in 16..<64 {
             let early = schedule[index - 15]
             let late = schedule[index - 2]
-            let first = Self.rotate(early, 7) ^ Self.rotate(early, 18) ^ early >> 3
-            let second = Self.rotate(late, 17) ^ Self.rotate(late, 19) ^ late >> 10
+            let first = Self.rotate(early, 7) ^ Self.rotate(early, 18) ^ early &>> 3
+            let second = Self.rotate(late, 17) ^ Self.rotate(late, 19) ^ late &>> 10
             schedule[index] = schedule[index - 16] &+ first &+ schedule[index - 7] &+ second
         }
         var (a, b, c, d) = (state[0], state[1], state[2], state[3])
@@ -96,7 +96,7 @@ package struct SHA256 {
         state[7] &+= h
     }
 
-    private static func rotate(_ word: UInt32, _ bits: UInt32) -> UInt32 { word >> bits | word << (32 - bits) }
+    private static func rotate(_ word: UInt32, _ bits: UInt32) -> UInt32 { word &>> bits | word &<< (32 &- bits) }
 
     private static let roundConstants: [UInt32] = [
         0x428a_2f98, 0x7137_4491, 0xb5c0_fbcf, 0xe9b5_dba5, 0x3956_c25b, 0x59f1_11f1, 0x923f_82a4, 0xab1c_5ed5,

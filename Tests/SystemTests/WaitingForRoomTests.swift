@@ -70,6 +70,33 @@ import Testing
         #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
     }
 
+    /// Cancelled are those for which there is no room, not only those that wait for them.
+    @Test func whatIsCancelledNeedsNoRoom() throws {
+        let names = (0..<6000).map { "name-that-is-long-\($0): {backend: leaving}" }.joined(separator: "\n")
+        let daemon = try Daemon(
+            Configuration(
+                backends: Self.leaving, collections: "c: {backend: leaving}\n\(names)", limits: Self.small, loops: 1))
+        let (administrator, connection) = (try daemon.connect(), try daemon.connect())
+        let large = #""\#(String(repeating: "x", count: 500_000))""#
+        #expect(try administrator.create("c", "large", large).result != nil)
+        try Self.fill(connection, with: (0..<8).map { Self.read("\($0)") }, administrator)
+        try connection.sendFrame(Connection.request("collection.list", id: #""list""#))
+        for id in (0..<8).map(String.init) + [#""list""#] {
+            try connection.sendFrame(Connection.notification("request.cancel", #"{"id":\#(id)}"#))
+        }
+        try connection.sendFrame(Connection.request("daemon.ping", id: #""ping""#))
+        try administrator.awaitMetric(#"crudd_requests_total{method="daemon.ping",outcome="ok"}"#, 1)
+        let replies = try (0..<10).map { _ in try connection.receive() }
+        #expect(Set(replies.map(\.id.text)).count == 10)
+        for reply in replies where reply.result == nil { #expect(reply.error?.name == "unavailable", "\(reply)") }
+        #expect(replies.first { $0.id.text == #""list""# }?.error != nil)
+        // Four had found room, and the ping.
+        #expect(replies.count { $0.result != nil } < 7)
+        let sessions = try #require(try administrator.call("session.list").result?["sessions"]?.elements)
+        #expect(sessions.max { $0["id"]?.integer ?? 0 < $1["id"]?.integer ?? 0 }?["heldBytes"]?.integer == 0)
+        #expect(try connection.isUsable())
+    }
+
     /// What has been executed is not called unavailable, which would mean that it was not.
     @Test func aReloadIsExecutedBefore() throws {
         let daemon = try Self.daemon(Self.small + "\nrequest_timeout: 8s")

@@ -258,6 +258,9 @@ class PendingRequest: RequestCompletion {
         session.awaitRoom(for: self)
     }
 
+    /// Whether it leaves nothing behind where it has no further reply than an error while it awaits room.
+    var canBeWithdrawn: Bool { !isInArray }
+
     /// The reply where there is no room in time.
     var errorWithoutRoom: CRUDError { .overdue }
 

@@ -183,8 +183,8 @@ extension Session {
         for request in state.changes.all { request.endWait() }
     }
 
-    /// Cancels a request that the session has sent before: ends its wait for changes, or withdraws it where it has not
-    /// begun. Any other is left as it is.
+    /// Cancels a request that the session has sent before: ends its wait for changes, or withdraws it where it waits
+    /// for something else and nothing has come of it. Any other is left as it is.
     ///
     /// - Parameter id: of the request, as that was sent.
     func cancel(requestWithID id: [UInt8]) {
@@ -202,6 +202,10 @@ extension Session {
             execute(frame: text.span, after: request, failingWith: .withdrawn)
             // Those behind it may be able to start.
             sessions.add(self, to: .resumable)
+        } else if let read = state.unfinishedReads.first(where: { $0.id == id && $0.canBeWithdrawn }) {
+            takeUnfinished(read)
+            read.fail(.withdrawn, isOverdue: true)
+            read.ended()
         }
     }
 

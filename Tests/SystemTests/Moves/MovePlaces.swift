@@ -9,7 +9,9 @@ enum MovePlaces {
         "{backend: other}",
     ]
 
-    static func configuration(_ rule: String, backends: String = "", more: String = "") -> Configuration {
+    static func configuration(
+        _ rule: String, backends: String = "", more: String = "", limits: String = ""
+    ) -> Configuration {
         Configuration(
             backends: """
                 main: {plugin: sqlite, options: {path: $DIRECTORY/main.sqlite}}
@@ -18,7 +20,7 @@ enum MovePlaces {
                 files: {plugin: filesystem, options: {directory: $DIRECTORY/files, fsync: false}}
                 logged: {plugin: memory, options: {log: $DIRECTORY/log}}
                 \(backends)
-                """, collections: "c: \(rule)\n\(more)", limits: "request_timeout: 5m")
+                """, collections: "c: \(rule)\n\(more)", limits: "request_timeout: 5m\n\(limits)")
     }
 
     /// How many records, rounds and so on: as the environment says.

@@ -5,10 +5,8 @@ import Testing
 @Suite struct MoveReadTests {
     private static let items = (0..<4).map { #"{"text":"\#(String(repeating: "\($0)", count: 150_000))"}"# }
 
-    private func moved(_ rule: String, limits: String = "session_bytes: 1MiB\nrequest_timeout: 5m") -> Configuration {
-        var configuration = MovePlaces.configuration(rule)
-        configuration.limits = limits
-        return configuration
+    private func moved(_ rule: String) -> Configuration {
+        MovePlaces.configuration(rule, limits: "session_bytes: 1MiB")
     }
 
     @Test(arguments: [

@@ -5,6 +5,25 @@ import Synchronization
 package protocol QueueItem {
     /// How many bytes this item adds to the batch that the worker takes.
     var byteCount: Int { get }
+    /// How many operations it stands for, to a worker that gathers some; nil: it must not wait for others.
+    var operationCount: Int? { get }
+}
+
+extension QueueItem {
+    package var operationCount: Int? { nil }
+}
+
+/// What a worker waits for when an item has come, so that its batch has more.
+package struct Gathering: Equatable, Sendable {
+    /// How many operations suffice.
+    package let count: Int
+    /// How long to wait at most.
+    package let limit: Duration
+
+    package init(count: Int, limit: Duration) {
+        self.count = count
+        self.limit = limit
+    }
 }
 
 /// A queue from any number of threads to one worker thread, which takes several items at once.
@@ -103,8 +122,10 @@ package final class WorkQueue<Item: QueueItem>: @unchecked Sendable {
     /// Waits for items and takes them in order: all that are there, up to the number and the bytes that one batch may
     /// have.
     ///
-    /// - Parameter timeout: how long to wait for the first item; nil is for ever.
-    package func take(timeout: Duration?) -> Taken {
+    /// - Parameters:
+    ///   - timeout: how long to wait for the first item; nil is for ever.
+    ///   - gathering: what to wait for once that is there; nil: nothing.
+    package func take(timeout: Duration?, gathering: Gathering? = nil) -> Taken {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
         if items.isEmpty, !isClosed, !isWoken, timeout != .zero { wait(timeout) }
@@ -112,6 +133,7 @@ package final class WorkQueue<Item: QueueItem>: @unchecked Sendable {
             isWoken = false
             return .woken
         }
+        if let gathering { gather(gathering) }
         guard !items.isEmpty else { return isClosed ? .closed : .timedOut }
         return .items(takeBatch())
     }
@@ -141,6 +163,32 @@ package final class WorkQueue<Item: QueueItem>: @unchecked Sendable {
             } else {
                 pthread_cond_wait(condition, mutex)
             }
+        }
+    }
+
+    /// How many operations wait; nil: an item among them must not wait for others.
+    package var operationCount: Int? {
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        return waitingOperationCount
+    }
+
+    private var waitingOperationCount: Int? {
+        var sum = 0
+        for item in items {
+            guard let count = item.operationCount else { return nil }
+            sum += count
+        }
+        return sum
+    }
+
+    /// Waits until there are enough operations, or an item that must not wait, or none that was not removed.
+    private func gather(_ gathering: Gathering) {
+        var deadline = MonotonicTime.timespec(after: gathering.limit)
+        isWaiting = true
+        defer { isWaiting = false }
+        while !isClosed, !isWoken, let count = waitingOperationCount, 1..<gathering.count ~= count {
+            if pthread_cond_timedwait(condition, mutex, &deadline) == ETIMEDOUT { return }
         }
     }
 

@@ -1,3 +1,4 @@
+import Glibc
 import Testing
 
 @testable import CRUDThreads
@@ -5,8 +6,12 @@ import Testing
 @Suite struct WorkQueueTests {
     private final class Item: QueueItem, Sendable {
         let byteCount: Int
+        let operationCount: Int?
 
-        init(byteCount: Int = 0) { self.byteCount = byteCount }
+        init(byteCount: Int = 0, operationCount: Int? = nil) {
+            self.byteCount = byteCount
+            self.operationCount = operationCount
+        }
     }
 
     private struct NothingTaken: Error {}
@@ -75,6 +80,68 @@ import Testing
             return
         }
         #expect(takenCount(queue) == 1)
+    }
+
+    // MARK: Gathering
+
+    /// Enough operations, or an item that must not wait, are taken at once.
+    @Test(arguments: [[1, 1, 1], [5], [1, nil], [nil]] as [[Int?]])
+    func whatSufficesIsTakenAtOnce(counts: [Int?]) throws {
+        let queue = WorkQueue<Item>()
+        for count in counts { #expect(queue.append(Item(operationCount: count))) }
+        let gathering = Gathering(count: 3, limit: .seconds(3600))
+        guard case .items(let taken) = queue.take(timeout: nil, gathering: gathering) else { throw NothingTaken() }
+        #expect(taken.count == counts.count)
+    }
+
+    @Test func gatheringHasALimit() throws {
+        let queue = WorkQueue<Item>()
+        #expect(queue.append(Item(operationCount: 2)))
+        let start = ContinuousClock.now
+        let gathering = Gathering(count: 3, limit: .milliseconds(20))
+        guard case .items(let taken) = queue.take(timeout: nil, gathering: gathering) else { throw NothingTaken() }
+        #expect(taken.count == 1)
+        #expect(start.duration(to: .now) >= .milliseconds(20))
+    }
+
+    /// What ends the wait of a worker that gathers, from another thread.
+    @Test(arguments: ["append", "close", "wake", "remove"])
+    func gatheringEnds(by act: String) throws {
+        let queue = WorkQueue<Item>()
+        let first = Item(operationCount: 1)
+        #expect(queue.append(first))
+        let other = try Thread(named: "other") {
+            poll(nil, 0, 20)
+            switch act {
+            case "append": _ = queue.append(Item(operationCount: 1))
+            case "close": queue.close()
+            case "wake": queue.wake()
+            default:
+                _ = queue.removeFirst { $0 === first }
+                _ = queue.append(Item())
+            }
+        }
+        let gathering = Gathering(count: 2, limit: .seconds(3600))
+        guard case .items(let taken) = queue.take(timeout: nil, gathering: gathering) else { throw NothingTaken() }
+        #expect(taken.count == (act == "append" ? 2 : 1))
+        other.join()
+    }
+
+    /// The only item is removed while others are waited for.
+    @Test func nothingIsTakenOfWhatWasRemoved() throws {
+        let queue = WorkQueue<Item>()
+        let item = Item(operationCount: 1)
+        #expect(queue.append(item))
+        let other = try Thread(named: "other") {
+            poll(nil, 0, 20)
+            _ = queue.removeFirst { $0 === item }
+        }
+        let gathering = Gathering(count: 2, limit: .milliseconds(200))
+        guard case .timedOut = queue.take(timeout: nil, gathering: gathering) else {
+            Issue.record("there is nothing to take")
+            return
+        }
+        other.join()
     }
 
     @Test(arguments: [nil, .seconds(60)] as [Duration?])

@@ -11,6 +11,8 @@ final class BackendWorker {
     private let builder: IndexBuilder
     /// What is done between writes.
     private let background: [any BackgroundWork]
+    /// Nil: commits are not delayed.
+    private var delay: CommitDelay?
     private var searches = RoundRobin<ReadTask>()
     private var writing = RoundRobin<WriteTask>()
     /// The long writes among them, by session.
@@ -58,6 +60,7 @@ final class BackendWorker {
         }
         do throws(PluginFailure) {
             let capabilities = storage.opened.capabilities
+            if CommitDelay.pays(with: capabilities) { delay = CommitDelay() }
             let loopReaders = try readers(capabilities.contains(.fastReads) ? backend.loopReaderCount : 0)
             let isConcurrent = capabilities.contains(.concurrentReads)
             for reader in try readers(isConcurrent ? min(storage.opened.readers, Self.maximumReaders) : 0) {
@@ -107,10 +110,16 @@ final class BackendWorker {
             if canReopen, let downSince, ContinuousClock.now - downSince > Self.longestOutage {
                 return Loss(reason: "its storage stays down and is opened again", hasServed: true)
             }
-            switch backend.writes.take(timeout: isDown ? Self.reconnectPause : timeout(idlePeriods)) {
+            let taken = backend.writes.take(
+                timeout: isDown ? Self.reconnectPause : timeout(idlePeriods), gathering: delay?.next)
+            switch taken {
             case .items(let queued) where isDown: backend.refuse(queued)
             case .items(let items):
+                let start = MonotonicTime.now
                 execute(items)
+                delay?.committed(
+                    items.reduce(0) { $0 + ($1.operationCount ?? 0) }, in: MonotonicTime.now - start,
+                    waiting: backend.writes.operationCount)
                 let pause = backend.environment.trackers.takePause()
                 if pause > .zero { Thread.pause(pause) }
                 idlePeriods = 0

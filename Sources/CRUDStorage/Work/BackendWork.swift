@@ -20,6 +20,11 @@ enum BackendWork: QueueItem {
     }
 
     var byteCount: Int { item.byteCount }
+
+    /// Atomic batches gain nothing from each other: each is a commit of its own.
+    var operationCount: Int? {
+        if case .write(let batch) = self, !batch.isAtomic { batch.mutations.count } else { nil }
+    }
 }
 
 /// What a thread that reads executes: each case has its branch in ``ReaderThread``.

@@ -130,7 +130,11 @@ final class LogCopier {
             let code = sqlite3_wal_checkpoint_v2(connection.handle, nil, SQLITE_CHECKPOINT_PASSIVE, nil, &copied)
             // Another process copies it.
             if code == SQLITE_BUSY { return .copied(pages: 0) }
-            guard code == SQLITE_OK, !syncs || csqlite_sync(connection.handle) == SQLITE_OK else { return .failed }
+            guard code == SQLITE_OK, !syncs || csqlite_sync(connection.handle) == SQLITE_OK else {
+                // At once: what the disk may lack is to be read from the log, by readers and by the next commit.
+                if csqlite_copy_log_again(connection.handle) { readers.releaseSnapshots() }
+                return .failed
+            }
             return .copied(pages: Int(copied))
         }
     }

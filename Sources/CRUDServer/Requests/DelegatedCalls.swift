@@ -116,9 +116,8 @@ private final class PendingDelegation: PendingRequest {
 
     override func submitAgain(withRoomFor bytes: Int) { reply() }
 
-    /// It has been executed.
+    // It has been executed.
     override var canBeWithdrawn: Bool { false }
-
     override var errorWithoutRoom: CRUDError {
         CRUDError(
             details == nil ? .unavailable : .outcomeUnknown,

@@ -258,7 +258,7 @@ class PendingRequest: RequestCompletion {
         session.awaitRoom(for: self)
     }
 
-    /// Whether it leaves nothing behind where it has no further reply than an error while it awaits room.
+    /// Whether nothing has come of it while it awaits room, so that it can be cancelled.
     var canBeWithdrawn: Bool { !isInArray }
 
     /// The reply where there is no room in time.

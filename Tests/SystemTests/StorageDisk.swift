@@ -30,11 +30,14 @@ final class StorageDisk {
     ///   - isolation: of the backend.
     ///   - variables: those of the daemon; nil: those that have the disk fail.
     ///   - holdsState: whether the daemon's own state lies on the disk, too.
+    ///   - cache: how much the record cache may take; nil leaves it to the daemon.
     init(
-        _ adapter: Adapter, isolation: String = "inline", variables: [String: String]? = nil, holdsState: Bool = false
+        _ adapter: Adapter, isolation: String = "inline", variables: [String: String]? = nil, holdsState: Bool = false,
+        cache: String? = nil
     ) throws {
         let configuration = Configuration(
-            backends: "main: {plugin: \(adapter.rawValue), isolation: \(isolation), options: \(adapter.options)}")
+            backends: "main: {plugin: \(adapter.rawValue), isolation: \(isolation), options: \(adapter.options)}",
+            cache: cache)
         let state = holdsState ? "$DIRECTORY/disk/state" : "$DIRECTORY/state"
         installation = try Installation(text: configuration.text.replacing("$DIRECTORY/state", with: state))
         faults = try FaultyDisk()

@@ -223,6 +223,50 @@ import Testing
         try ledger.check(disk.start())
     }
 
+    /// Readers find it there at once, though the writer waits meanwhile and has not heard of it.
+    @Test func readersAreNotShownWhatAFailedSyncHasLost() throws {
+        let disk = try StorageDisk(.sqlite, cache: "0B")
+        let connection = try disk.start()
+        var ledger = Ledger()
+        try ledger.create((0..<20).map { "\($0)" }, on: connection)
+        try disk.fail("stall", "main.sqlite$")
+        let writing = try #require(disk.daemon).connect()
+        var count = 0
+        // A writer whose log is full waits for the sync.
+        func writeMore() throws {
+            if count > 0, try !writing.hasSomethingToRead() {
+                usleep(1000)
+                return
+            }
+            if count > 0 { _ = try writing.receive() }
+            let operations = (count..<count + 100).map { number in
+                #"{"op":"upsert","collection":"c","id":"more \#(number)","item":\#(Self.item("\(number)"))}"#
+            }
+            count += 100
+            try writing.sendFrame(
+                Connection.request("record.batch", #"{"operations":[\#(operations.joined(separator: ","))]}"#, id: "1"))
+        }
+        let deadline = Deadline()
+        while !disk.log.contains(where: { $0.hasPrefix("stall") }) {
+            try #require(!deadline.hasPassed, "the log is not copied")
+            try writeMore()
+        }
+        let lock = try SQLiteLock(of: "\(disk.path)/main.sqlite")
+        try disk.fail("sync-once", "main.sqlite$")
+        while !disk.log.contains(where: { $0.hasPrefix("sync-once") }) {
+            try #require(!deadline.hasPassed, "no sync fails")
+            try writeMore()
+        }
+        while try (0..<20).contains(where: { try connection.read("c", "\($0)").result == nil }) {
+            try #require(!deadline.hasPassed, "what was lost is shown until the writer continues")
+            try writeMore()
+        }
+        try lock.end()
+        try disk.heal()
+        try ledger.check(connection)
+        try ledger.check(disk.restart())
+    }
+
     /// The first sync of the database file is one beside the writer, the later ones end a checkpoint or are like it.
     @Test(arguments: 1...3, [false, true])
     func aKillDuringACheckpointLosesNothing(sync: Int, isAfter: Bool) throws {

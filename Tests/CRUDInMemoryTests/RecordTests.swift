@@ -123,7 +123,7 @@ import Testing
 
     /// Neither the number of ids nor the records fit into what the daemon allows.
     @Test func readsMoreThanTheDaemonAllows() async throws {
-        let daemon = try Daemon(Configuration(limits: "{batch: 10, frame_bytes: 256KiB}"))
+        let daemon = try Daemon(Configuration(limits: "batch: 10\nframe_bytes: 256KiB"))
         let store = try await CRUDClient.connect(path: daemon.socketPath).repository("c")
         for number in 0..<25 { try await store.create(id: "\(number)", item: String(repeating: "x", count: 60 << 10)) }
         let records = try await store.readVersioned(ids: (0..<30).map(String.init) + ["3"], as: String.self)

@@ -12,6 +12,9 @@ package struct Configuration: Sendable {
     package var access: String?
     /// The lines of `limits:`; nil leaves the section out.
     package var limits: String?
+    /// How long a request may take unless `limits` says it: no test is about the time that a busy machine has for one;
+    /// nil leaves it to the daemon.
+    package var requestTimeout: String?
     /// The number of event loops; nil leaves it to the daemon.
     package var loops: Int?
     /// How much the record cache may take; nil leaves it to the daemon.
@@ -22,7 +25,7 @@ package struct Configuration: Sendable {
         socket: String = "", pluginDirectories: String = "$DIRECTORY/plugins",
         backends: String = "main: {plugin: sqlite, options: {path: $DIRECTORY/main.sqlite}}",
         collections: String = "\"*\": {backend: main}", access: String? = nil, limits: String? = nil,
-        loops: Int? = nil, cache: String? = nil
+        requestTimeout: String? = "5m", loops: Int? = nil, cache: String? = nil
     ) {
         self.socket = socket
         self.pluginDirectories = pluginDirectories
@@ -30,6 +33,7 @@ package struct Configuration: Sendable {
         self.collections = collections
         self.access = access
         self.limits = limits
+        self.requestTimeout = requestTimeout
         self.loops = loops
         self.cache = cache
     }
@@ -42,6 +46,10 @@ package struct Configuration: Sendable {
         text += Self.section("backends", backends)
         text += Self.section("collections", collections)
         if let access { text += Self.section("access", access) }
+        var limits = limits
+        if let requestTimeout, limits?.contains("request_timeout:") != true {
+            limits = "request_timeout: \(requestTimeout)\n" + (limits ?? "")
+        }
         if let limits { text += Self.section("limits", limits) }
         if let loops { text += "loops: \(loops)\n" }
         if let cache { text += "cache: {bytes: \(cache)}\n" }

@@ -8,9 +8,7 @@ import Testing
 /// Connections that are lost between a commit and the news of it.
 @Suite struct LostCommitTests {
     private func open(_ relay: Relay, _ schema: String, _ options: String = "") throws -> PluginBackend {
-        try PluginBackend(
-            ExportedPlugin("postgresql"),
-            options: #"{"connection": "\#(relay.connection)", "schema": "\#(schema)"\#(options)}"#)
+        try PluginBackend.open(relay.connection, schema: schema, options)
     }
 
     /// What a write returns as soon as the server can be used again.

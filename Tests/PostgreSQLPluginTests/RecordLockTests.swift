@@ -8,11 +8,9 @@ import Testing
 /// Records that another session has locked.
 @Suite struct RecordLockTests {
     private let server: PostgreSQLServer
-    private let plugin: ExportedPlugin
 
     init() throws {
         server = try PostgreSQLServer.shared()
-        plugin = try ExportedPlugin("postgresql")
     }
 
     private func run(_ sql: String) throws {
@@ -60,8 +58,7 @@ import Testing
     }
 
     private func open(_ schema: String, _ options: String) throws -> PluginBackend {
-        try PluginBackend(
-            plugin, options: #"{"connection": "\#(server.connection)", "schema": "\#(schema)"\#(options)}"#)
+        try PluginBackend.open(server.connection, schema: schema, options)
     }
 
     /// Writes and reads until the lease has been renewed twice.

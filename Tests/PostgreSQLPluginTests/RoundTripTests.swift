@@ -22,9 +22,7 @@ import Testing
     @Test(arguments: [1, 100])
     func aBatchTakesOne(count: Int) throws {
         defer { relay.end() }
-        let backend = try PluginBackend(
-            ExportedPlugin("postgresql"),
-            options: #"{"connection": "\#(relay.connection)", "schema": "batches \#(count)"}"#)
+        let backend = try PluginBackend.open(relay.connection, schema: "batches \(count)")
         let collection = try backend.open("c", indexes: ["n"], hasSequences: true)
         let ids = (0..<count).map { "\($0)" }
         func write(_ mutations: [PluginMutation], isAtomic: Bool = false) throws {

@@ -17,8 +17,7 @@ import Testing
     }
 
     private func open(_ schema: String, _ options: String = "") throws -> PluginBackend {
-        try PluginBackend(
-            plugin, options: #"{"connection": "\#(server.connection)", "schema": "\#(schema)"\#(options)}"#)
+        try PluginBackend.open(server.connection, schema: schema, options)
     }
 
     private func run(_ sql: String) throws {
@@ -241,13 +240,16 @@ import Testing
 
     @Test func serverWithoutSynchronousCommitIsNotDurable() throws {
         #expect(try open("durable").has(CRUDD_IS_DURABLE))
-        let options = #"{"connection": "\#(server.connection) options='-c synchronous_commit=off'", "schema": "lossy"}"#
-        #expect(try !PluginBackend(plugin, options: options).has(CRUDD_IS_DURABLE))
+        let lossy = try PluginBackend.open(
+            "\(server.connection) options='-c synchronous_commit=off'", schema: "lossy")
+        #expect(!lossy.has(CRUDD_IS_DURABLE))
     }
 
     @Test func secondBackendWaitsForTheLease() throws {
         let first = try open("leased")
-        let error = #expect(throws: CallError.self) { try open("leased") }
+        let error = #expect(throws: CallError.self) {
+            try PluginBackend(plugin, options: #"{"connection": "\#(server.connection)", "schema": "leased"}"#)
+        }
         #expect(error?.status == CRUDD_UNAVAILABLE)
         #expect(try first.reader().dataVersion() != 0)
         // As if it had been frozen for long, and another one had taken over.

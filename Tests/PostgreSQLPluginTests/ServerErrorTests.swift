@@ -8,11 +8,9 @@ import Testing
 /// Errors of the server in the middle of a transaction, and at its COMMIT.
 @Suite struct ServerErrorTests {
     private let server: PostgreSQLServer
-    private let plugin: ExportedPlugin
 
     init() throws {
         server = try PostgreSQLServer.shared()
-        plugin = try ExportedPlugin("postgresql")
     }
 
     /// What becomes of a batch of three records, the second of which the server refuses.
@@ -38,8 +36,8 @@ import Testing
 
     /// A backend, a collection in it, and a trigger that raises the error when the record `x` is stored.
     private func open(_ fault: Case, schema: String) throws -> (PluginBackend, PluginCollection) {
-        let options = #""connection": "\#(server.connection)", "schema": "\#(schema)", "shared": \#(fault.isShared)"#
-        let backend = try PluginBackend(plugin, options: "{\(options)}")
+        let backend = try PluginBackend.open(
+            server.connection, schema: schema, #", "shared": \#(fault.isShared)"#)
         let collection = try backend.open("c")
         let event =
             fault.isAtCommit
@@ -106,8 +104,7 @@ import Testing
 
     /// Statements that wait for another session's lock are ended when their timeout has passed.
     @Test func statementsEndInTime() throws {
-        let options = #"{"connection": "\#(server.connection)", "schema": "waiting"}"#
-        let backend = try PluginBackend(plugin, options: options)
+        let backend = try PluginBackend.open(server.connection, schema: "waiting")
         let collection = try backend.open("c")
         #expect(try backend.write([.put("a", "1", revision: "r1", in: collection)]) == [.created])
         let reader = try backend.reader()

@@ -7,16 +7,13 @@ import Testing
 /// Writes of a schema that other daemons write as well.
 @Suite struct SharedWriteTests {
     private let server: PostgreSQLServer
-    private let plugin: ExportedPlugin
 
     init() throws {
         server = try PostgreSQLServer.shared()
-        plugin = try ExportedPlugin("postgresql")
     }
 
     private func open(_ schema: String) throws -> PluginBackend {
-        try PluginBackend(
-            plugin, options: #"{"connection": "\#(server.connection)", "schema": "\#(schema)", "shared": true}"#)
+        try PluginBackend.open(server.connection, schema: schema, #", "shared": true"#)
     }
 
     private func run(_ sql: String) throws {

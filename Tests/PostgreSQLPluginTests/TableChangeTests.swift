@@ -8,16 +8,14 @@ import Testing
 /// Tables that are changed while they are used: columns, indexes, what is remembered of changes.
 @Suite struct TableChangeTests {
     private let server: PostgreSQLServer
-    private let plugin: ExportedPlugin
 
     init() throws {
         // A session with an old snapshot anywhere blocks an index.
         server = try PostgreSQLServer()
-        plugin = try ExportedPlugin("postgresql")
     }
 
     private func open() throws -> PluginBackend {
-        try PluginBackend(plugin, options: #"{"connection": "\#(server.connection)"}"#)
+        try PluginBackend.open(server.connection, schema: "crudd")
     }
 
     /// A collection of some megabytes.

@@ -7,15 +7,13 @@ import Testing
 /// Schemas of version 1, which remember no removals.
 @Suite struct UpgradeTests {
     private let server: PostgreSQLServer
-    private let plugin: ExportedPlugin
 
     init() throws {
         server = try PostgreSQLServer.shared()
-        plugin = try ExportedPlugin("postgresql")
     }
 
     private func open(_ schema: String) throws -> PluginBackend {
-        try PluginBackend(plugin, options: #"{"connection": "\#(server.connection)", "schema": "\#(schema)"}"#)
+        try PluginBackend.open(server.connection, schema: schema)
     }
 
     /// What version 1 made, with a collection that keeps sequence numbers and has an index, and one that has neither.

@@ -41,7 +41,8 @@ import Testing
     }
 
     @Test func aWrongLimitHidesNoOther() throws {
-        let marked = MarkedText("limits: {frame_bytes: 1MiB, item_bytes: ¶1MiB, batch: ¶0}\n" + Configuration().text)
+        let marked = MarkedText(
+            "limits: {frame_bytes: 1MiB, item_bytes: ¶1MiB, batch: ¶0}\n" + Configuration(requestTimeout: nil).text)
         let lines = try Installation(text: marked.text).check().errorLines
         #expect(lines.count == 2, "\(lines)")
         for position in marked.positions { #expect(lines.contains { $0.contains("crudd.yaml:\(position): ") }) }

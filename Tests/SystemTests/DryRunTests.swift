@@ -96,7 +96,9 @@ import Testing
     func errorsOfTheFileAreLines(_ options: [String]) throws {
         let daemon = try Daemon(Self.old)
         let limits = (0..<20).map { "x\($0): 1" }.joined(separator: ", ")
-        try daemon.installation.configure(text: Self.old.text + "limits: {\(limits)}\n")
+        var changed = Self.old
+        changed.requestTimeout = nil
+        try daemon.installation.configure(text: changed.text + "limits: {\(limits)}\n")
         let outcome = try Command.run(
             BuildProducts.path(of: "crudctl"), ["reload"] + options,
             environment: ["CRUDD_SOCKET": daemon.socketPath])

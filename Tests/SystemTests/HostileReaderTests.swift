@@ -21,7 +21,7 @@ import Testing
         collections: places.map { place in
             let hasIndexes = place.hasPrefix("sqlite") || place.hasPrefix("memory")
             return "\(place): {backend: \(place)\(hasIndexes ? ", indexes: [n, t], changes: true" : "")}"
-        }.joined(separator: "\n"), limits: "request_timeout: 5m")
+        }.joined(separator: "\n"))
 
     /// As many patterns as a request may have, and as long ones; none of them matches.
     private static let patterns: String = {

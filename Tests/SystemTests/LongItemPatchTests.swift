@@ -29,7 +29,7 @@ import Testing
     /// first.
     @Test(arguments: ["patch", "increment", "atomic"])
     func othersWriteMeanwhile(kind: String) throws {
-        let daemon = try Daemon(Configuration(limits: "request_timeout: 5m"))
+        let daemon = try Daemon(Configuration())
         let witness = try daemon.connect()
         let patching = try (0..<20).map { number in
             let connection = try daemon.connect()
@@ -199,8 +199,7 @@ import Testing
     func aRecordExpiresMeanwhile(plugin: String, kind: String) throws {
         let clock = try SetClock()
         let options = plugin == "sqlite" ? ", options: {path: $DIRECTORY/main.sqlite}" : ""
-        let configuration = Configuration(
-            backends: "main: {plugin: \(plugin)\(options)}", limits: "request_timeout: 5m")
+        let configuration = Configuration(backends: "main: {plugin: \(plugin)\(options)}")
         let daemon = try Daemon(on: Installation(configuration), environment: clock.environment)
         let witness = try daemon.connect()
         func create(_ id: String) throws {

@@ -8,8 +8,8 @@ import Testing
     private static let other = "other: {plugin: sqlite, options: {path: $DIRECTORY/other.sqlite}}"
 
     @Test(arguments: [
-        "backends:\n  ¶- 1\n", "", "limits: {batch: ¶0}\n" + Configuration().text,
-        "¶lmits: {batch: 1}\n" + Configuration().text,
+        "backends:\n  ¶- 1\n", "", "limits: {batch: ¶0}\n" + Configuration(requestTimeout: nil).text,
+        "¶lmits: {batch: 1}\n" + Configuration(requestTimeout: nil).text,
         Configuration(collections: #""*": {backend: ¶mian}"#).text,
         Configuration(backends: "main: {plugin: ¶nothing}").text,
         Configuration(backends: "main: {plugin: sqlite, options: {path: $DIRECTORY/a, ¶pth: 1}}").text,

@@ -64,7 +64,7 @@ import Testing
 
     /// The write that has begun takes effect; what waits for it is withdrawn.
     @Test func withdrawsWhatHasNotBegun() throws {
-        let daemon = try FollowerLimitTests.daemon("request_timeout: 5m")
+        let daemon = try FollowerLimitTests.daemon()
         let (administrator, connection) = (try daemon.connect(), try daemon.connect())
         #expect(try connection.create("sqlite", "a", "0").result != nil)
         let lock = try SQLiteLock(of: "\(daemon.installation.path)/main.sqlite")

@@ -10,7 +10,7 @@ enum MovePlaces {
     ]
 
     static func configuration(
-        _ rule: String, backends: String = "", more: String = "", limits: String = ""
+        _ rule: String, backends: String = "", more: String = "", limits: String? = nil
     ) -> Configuration {
         Configuration(
             backends: """
@@ -20,7 +20,7 @@ enum MovePlaces {
                 files: {plugin: filesystem, options: {directory: $DIRECTORY/files, fsync: false}}
                 logged: {plugin: memory, options: {log: $DIRECTORY/log}}
                 \(backends)
-                """, collections: "c: \(rule)\n\(more)", limits: "request_timeout: 5m\n\(limits)")
+                """, collections: "c: \(rule)\n\(more)", limits: limits)
     }
 
     /// How many records, rounds and so on: as the environment says.

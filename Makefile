@@ -10,6 +10,8 @@ SUBMAKE = $(MAKE)
 
 # The build for `demo` and `install`: release or debug.
 CONFIGURATION ?= release
+# Whether a debug build optimises what the tests execute (see CONTRIBUTING.md): 1 or nothing.
+export CRUDD_OPTIMISED ?= 1
 BUILD = .build/$(CONFIGURATION)
 
 # Where `install` puts files. systemd reads units from /usr/lib and /usr/local/lib; with another PREFIX they go to /etc.
@@ -111,7 +113,7 @@ test: deps-test ## Run all tests, or those whose name matches FILTER: make test 
 	@FILTER='$(FILTER)' Tests/run
 
 test-quick: deps ## Run the tests that need no daemon, from a build of what they need, as FILTER says
-	CRUDD_QUICK=1 swift build --build-tests --scratch-path .build/quick
+	CRUDD_QUICK=1 CRUDD_OPTIMISED= swift build --build-tests --scratch-path .build/quick
 	@FILTER='$(FILTER)' Tests/run quick
 
 test-cluster: deps-test ## Run the daemon on a PostgreSQL cluster that Patroni keeps, while servers are lost (as root)

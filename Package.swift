@@ -5,21 +5,26 @@ import PackageDescription
 /// does not, so that a newer compiler with new warnings still builds this package.
 let isStrict = Context.environment["CRUDD_STRICT"] == "1"
 
-let settings: [SwiftSetting] =
+let testSettings: [SwiftSetting] =
     [
         .enableUpcomingFeature("ExistentialAny"),
         .enableUpcomingFeature("InternalImportsByDefault"),
         .enableUpcomingFeature("MemberImportVisibility"),
     ] + (isStrict ? [.treatAllWarnings(as: .error)] : [])
 
+/// Whether a debug build optimises all that tests execute a lot of, and leaves the tests themselves as they are: the
+/// Makefile asks for it, since the tests take half the time then. No package that depends on this one meets the flags.
+let isOptimised = Context.environment["CRUDD_OPTIMISED"] == "1"
+
+let optimised: SwiftSetting = .unsafeFlags(
+    ["-O", "-wmo", "-num-threads", "2", "-disable-batch-mode"], .when(configuration: .debug))
+let settings = testSettings + (isOptimised ? [optimised] : [])
+
 /// Whether the fuzzer is built, which needs libFuzzer: `Tests/Fuzz/run` asks for it.
 let isFuzzed = Context.environment["CRUDD_FUZZ"] == "1"
 
 /// Whether the package is what the tests without a daemon need, and nothing else: `make test-quick` asks for it.
 let isQuick = Context.environment["CRUDD_QUICK"] == "1"
-
-/// What tests share is optimised in a debug build too: its parsers and clients take most of the time of a run.
-let supportSettings = settings + [.unsafeFlags(["-O"], .when(configuration: .debug))]
 
 let cSettings: [CSetting] = isStrict ? [.treatAllWarnings(as: .error)] : []
 
@@ -42,7 +47,7 @@ func adapter(_ name: String, _ folder: String, _ dependencies: [Target.Dependenc
 
 /// A test target under `Tests`.
 func tests(_ name: String, _ dependencies: [Target.Dependency], exclude: [String] = []) -> Target {
-    .testTarget(name: name, dependencies: dependencies, exclude: exclude, swiftSettings: settings)
+    .testTarget(name: name, dependencies: dependencies, exclude: exclude, swiftSettings: testSettings)
 }
 
 let nio: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
@@ -165,10 +170,10 @@ let package = Package(
 
         .target(
             name: "CRUDTestSupport", dependencies: ["CLinux", "CRUDThreads", logging], path: "Tests/CRUDTestSupport",
-            swiftSettings: supportSettings),
+            swiftSettings: settings),
         .target(
             name: "PluginTestSupport", dependencies: ["CRUDPluginABI", "CRUDPluginTesting", "CRUDTestSupport"],
-            path: "Tests/PluginTestSupport", swiftSettings: supportSettings),
+            path: "Tests/PluginTestSupport", swiftSettings: settings),
         tests("CRUDJSONTests", ["CRUDJSON", "CRUDTestSupport"]),
         tests("CRUDModelTests", ["CRUDModel", "CRUDJSON", "CRUDTestSupport"]),
         tests("CRUDHistogramTests", ["CRUDHistogram"]),
@@ -200,7 +205,7 @@ let package = Package(
             ]),
         .target(
             name: "ScriptedDaemon", dependencies: ["CRUDTestSupport", "CLinux"], path: "Tests/ScriptedDaemon",
-            swiftSettings: supportSettings),
+            swiftSettings: settings),
         tests("CRUDClientTests", ["CRUDClient", "CRUDModel", "CRUDTestSupport", "CRUDWire", "ScriptedDaemon", nio]),
         tests("CRUDInMemoryTests", ["CRUDInMemory", "CRUDClient", "CRUDModel", "CRUDTestSupport"]),
         tests("CRUDPluginKitTests", ["CRUDPluginABI", "CRUDPluginKit", "CRUDPluginTesting"]),

@@ -80,7 +80,9 @@ import Testing
             let params = #"{"operations":[\#(operations.joined(separator: ","))]}"#
             #expect(try administrator.call("record.batch", params).result != nil)
         }
-        let count = #"{"collection":"c","filter":{"op":"like","args":[{"property":"t"},"%1%-%1%"]}}"#
+        // Each takes long enough that a reload finds one of them in progress.
+        let patterns = (0..<200).map { #"{"op":"like","args":[{"property":"t"},"%\#($0)%-x%"]}"# }
+        let count = #"{"collection":"c","filter":{"op":"or","args":[\#(patterns.joined(separator: ","))]}}"#
         for number in 0..<200 {
             try connection.sendFrame(Connection.request("record.count", count, id: "\(number)"))
         }

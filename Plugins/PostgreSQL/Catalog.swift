@@ -42,6 +42,30 @@ struct Catalog {
         return entry
     }
 
+    /// Refuses a collection that has a table for another format, which another daemon may serve.
+    func refuseOtherFormats(of name: String, than format: PostgreSQLCollection.Format) throws(StorageFailure) {
+        let others = try query(
+            "SELECT format FROM \(collections) WHERE name = $1 AND format <> $2", [name, format.rawValue],
+            "find collection \(name)")
+        guard others.rowCount > 0 else { return }
+        let other = others.text(0, 0)
+        throw StorageFailure(
+            .unsupported,
+            """
+            collection \(name) has a table for format \(other), and daemons that share a schema have to agree on one: \
+            give it that format, or let one daemon that has the schema for itself (without shared) move it, and drop \
+            what is left (crudctl drop --moved)
+            """)
+    }
+
+    /// Waits until no other daemon is making a table, and keeps others from it until the end of the transaction.
+    func lockCreation() throws(StorageFailure) {
+        try query("SELECT pg_advisory_xact_lock(\(Self.creationLock))", [], "wait for other daemons")
+    }
+
+    /// "crudd" in ASCII. Those of ids are hashes (``IDLocks``).
+    private static let creationLock: Int64 = 0x63_72_75_64_64
+
     /// Names the table of a collection that has none.
     ///
     /// - Parameters:

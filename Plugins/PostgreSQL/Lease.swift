@@ -6,7 +6,9 @@ import Synchronization
 /// There is one row, number 1, for all daemons. Its holder renews it every ``renewalInterval`` and may be sure of it
 /// for ``certainty`` after it has sent a renewal; others may take it over when it has not been renewed for
 /// ``duration``, by the server's clock. That keeps what the host remembers of records coherent. Daemons that share a
-/// schema have a row each, which no other daemon wants.
+/// schema have a row each, which no other daemon wants, and which is renewed likewise. One that shares it and one that
+/// does not exclude each other: each first makes or takes its own row and then looks at those of the others, so that of
+/// two that come at once at least one sees the other and withdraws.
 ///
 /// Writes do not depend on clocks. Each transaction that writes begins by locking the row in share mode, on condition
 /// that its number `fence` is the one that the holder has got with the lease; taking it over, or ``advance(_:_:)``,
@@ -68,9 +70,9 @@ final class Lease: Sendable {
 
     /// Acquires the lease.
     ///
-    /// - Throws: `unavailable` while another daemon holds it.
+    /// - Throws: `unavailable` while another daemon holds it, or others share the schema.
     func acquire(_ connection: Connection, _ wait: Wait) throws(StorageFailure) {
-        if isShared { return try makeRow(connection, wait) }
+        if isShared { return try acquireShare(connection, wait) }
         let held = try connection.query(
             "SELECT coalesce(holder, ''), coalesce(place, '') FROM \(table) WHERE number = 1", Parameters(), [], wait
         ).check("read the lease")
@@ -91,14 +93,89 @@ final class Lease: Sendable {
             throw StorageFailure(.unavailable, "the schema is in use by \(held.text(0, 1))")
         }
         take(result)
+        do throws(StorageFailure) {
+            try removeShares(connection, wait)
+        } catch {
+            try? release(connection, wait)
+            throw error
+        }
     }
 
-    /// Makes the row of one of several daemons, and removes those of daemons that have ended long ago.
-    private func makeRow(_ connection: Connection, _ wait: Wait) throws(StorageFailure) {
+    /// Removes the rows of daemons that have shared the schema and are gone: what one of them may still want to write
+    /// is refused.
+    ///
+    /// - Throws: `unavailable` while one of them is there.
+    private func removeShares(_ connection: Connection, _ wait: Wait) throws(StorageFailure) {
+        let shares = try connection.query(
+            "SELECT number, coalesce(holder, ''), coalesce(place, '') FROM \(table) WHERE number <> 1",
+            Parameters(), [], wait
+        ).check("read the rows of the lease")
+        for share in 0..<shares.rowCount {
+            let isOver = HolderIdentity.isDead(shares.text(share, 1)) ? "true" : "expires_at < now()"
+            var parameters = Parameters()
+            parameters.add(shares.integer(share, 0))
+            let removed = try confirmed(
+                "DELETE FROM \(table) WHERE number = $1 AND \(isOver) RETURNING number", parameters, [.int8],
+                connection, wait, "remove a row of the lease")
+            guard removed.rowCount == 1 else {
+                throw StorageFailure(
+                    .unavailable, "the schema is in use by \(shares.text(share, 2)), which shares it (shared: true)")
+            }
+        }
+    }
+
+    /// Becomes one of several daemons, and removes the rows of those that have ended long ago.
+    private func acquireShare(_ connection: Connection, _ wait: Wait) throws(StorageFailure) {
         try connection.query(
             "DELETE FROM \(table) WHERE number <> 1 AND expires_at < now() - interval '1 day'", Parameters(), [], wait
         ).check("remove old rows of the lease")
         guard try advance(connection, wait) else { throw StorageFailure(.corrupt, "\(table) has no row") }
+    }
+
+    /// Makes the row of one of several daemons.
+    ///
+    /// - Throws: `unavailable` while another daemon has the schema for itself.
+    private func makeShare(_ connection: Connection, _ wait: Wait) throws(StorageFailure) -> QueryResult {
+        var parameters = Parameters()
+        parameters.add(holder)
+        parameters.add(HolderIdentity.place)
+        let made = try confirmed(
+            """
+            INSERT INTO \(table) (number, holder, place, fence, expires_at, sequence_ceiling)
+            SELECT \(row), $1, $2, 1, now() + \(Self.duration), sequence_ceiling FROM \(table) WHERE number = 1
+            RETURNING fence, sequence_ceiling
+            """, parameters, [.text, .text], connection, wait, "make a row of the lease")
+        do throws(StorageFailure) {
+            try removeOwner(connection, wait)
+        } catch {
+            try? release(connection, wait)
+            throw error
+        }
+        return made
+    }
+
+    /// Takes the schema from a daemon that has had it for itself and is gone: what that may still want to write is
+    /// refused.
+    ///
+    /// - Throws: `unavailable` while it is there.
+    private func removeOwner(_ connection: Connection, _ wait: Wait) throws(StorageFailure) {
+        let owner = try connection.query(
+            "SELECT holder, coalesce(place, '') FROM \(table) WHERE number = 1 AND holder IS NOT NULL",
+            Parameters(), [], wait
+        ).check("read the lease")
+        guard owner.rowCount > 0 else { return }
+        let isOver = HolderIdentity.isDead(owner.text(0, 0)) ? "true" : "expires_at < now()"
+        var parameters = Parameters()
+        parameters.add(owner.text(0, 0))
+        let removed = try confirmed(
+            """
+            UPDATE \(table) SET holder = NULL, expires_at = NULL, fence = fence + 1
+            WHERE number = 1 AND holder = $1 AND \(isOver) RETURNING number
+            """, parameters, [.text], connection, wait, "end the lease of another daemon")
+        guard removed.rowCount == 1 else {
+            throw StorageFailure(
+                .unavailable, "the schema is in use by \(owner.text(0, 1)), which has it for itself (without shared)")
+        }
     }
 
     /// Renews the lease.
@@ -113,17 +190,7 @@ final class Lease: Sendable {
     /// - Returns: false if another daemon has acquired the lease.
     func advance(_ connection: Connection, _ wait: Wait) throws(StorageFailure) -> Bool {
         var result = try update("fence = fence + 1, expires_at = now() + \(Self.duration)", connection, wait)
-        if isShared, result.rowCount == 0 {
-            var parameters = Parameters()
-            parameters.add(holder)
-            parameters.add(HolderIdentity.place)
-            result = try confirmed(
-                """
-                INSERT INTO \(table) (number, holder, place, fence, expires_at, sequence_ceiling)
-                SELECT \(row), $1, $2, 1, now() + \(Self.duration), sequence_ceiling FROM \(table) WHERE number = 1
-                RETURNING fence, sequence_ceiling
-                """, parameters, [.text, .text], connection, wait, "make a row of the lease")
-        }
+        if isShared, result.rowCount == 0 { result = try makeShare(connection, wait) }
         guard result.rowCount == 1 else { return false }
         take(result)
         return true

@@ -6,7 +6,7 @@ final class PostgreSQLBackend: StorageBackend {
     static let name = "postgresql"
     static let version = "1.0.0"
     static let capabilities: Capabilities = [
-        .readsConcurrently, .transactions, .durable, .indexes, .sequences, .expiry, .takesHistory,
+        .readsConcurrently, .transactions, .durable, .indexes, .sequences, .expiry, .takesHistory, .shared,
     ]
     static let backupAdvice: String? = "use pg_dump, or a base backup of the server"
 
@@ -65,7 +65,7 @@ final class PostgreSQLBackend: StorageBackend {
 
     /// A daemon that shares a schema does not learn of the others' changes.
     static func capabilities(with options: PostgreSQLOptions) -> Capabilities {
-        options.isShared ? capabilities.subtracting([.sequences, .takesHistory]) : capabilities
+        capabilities.subtracting(options.isShared ? [.sequences, .takesHistory] : .shared)
     }
 
     var preferredReaders: Int { options.readers }
@@ -130,6 +130,7 @@ final class PostgreSQLBackend: StorageBackend {
         let (entry, mayExpire) = try writer.use { (connection) throws(StorageFailure) in
             let catalog = Catalog(schema: schema, connection: connection, wait: wait)
             return try writer.retrying(connection) { (attempt) throws(StorageFailure) in
+                if options.isShared { try catalog.refuseOtherFormats(of: name, than: format) }
                 if let entry = try catalog.entry(name, format) { return (entry, try catalog.hasExpiring(entry)) }
                 guard creates else {
                     throw StorageFailure(.notFound, "there is no collection \(name) of format \(formatName)")
@@ -160,6 +161,10 @@ final class PostgreSQLBackend: StorageBackend {
         var isSetUp = setup == nil
         // Without the lease's row: no other session uses it, and a statement of the administrator's may take long.
         try writer.transaction(connection, catalog.wait, isFenced: false) { () throws(StorageFailure) in
+            if options.isShared {
+                try catalog.lockCreation()
+                try catalog.refuseOtherFormats(of: name, than: format)
+            }
             try catalog.createTable(entry, name, format)
             if let setup {
                 try connection.query("SAVEPOINT table_setup", Parameters(), [], catalog.wait).check("set a savepoint")

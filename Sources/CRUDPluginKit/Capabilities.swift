@@ -27,6 +27,8 @@ public struct Capabilities: OptionSet, Sendable {
     /// ``StorageBackend/takeHistory(_:)`` is supported: a collection that is moved here continues its history. Needs
     /// ``sequences``.
     public static let takesHistory = Capabilities(rawValue: UInt64(CRUDD_TAKES_HISTORY))
+    /// Others write to the storage too, while it is open here: no collection is moved there or from there.
+    public static let shared = Capabilities(rawValue: UInt64(CRUDD_IS_SHARED))
 }
 
 extension Capabilities {

@@ -89,7 +89,7 @@ package struct Daemon {
         let (catalog, lock) = try openCatalog()
         defer { withExtendedLifetime(lock) {} }
         let options = Plan.Options(force: force, move: move)
-        try refuseWithoutStorage(catalog, options)
+        try refuseWithoutStorage(catalog, plugins, options)
         let control = PlacementControl(catalog, logger: logger)
         AdaptiveSpin.limit = configuration.busyPoll
         let cache = RecordCache(bytes: configuration.cacheBytes)
@@ -161,8 +161,8 @@ package struct Daemon {
                 try check(opened)
                 if !options.force { try refuse(opened.refusals(configuration)) }
                 let plan = Plan(
-                    configuration, factory.control.catalog.entries, opened.backends, empty: opened.withoutStorage,
-                    options)
+                    configuration, factory.control.catalog.entries, plugins, opened.backends,
+                    empty: opened.withoutStorage, options)
                 try refuse(configuration.diagnostics(of: plan.refusals))
                 try opened.openRest(force: options.force)
                 try check(opened)
@@ -192,9 +192,12 @@ package struct Daemon {
     }
 
     /// Refuses what is refused whatever storage has: before any is opened.
-    private func refuseWithoutStorage(_ catalog: Catalog, _ options: Plan.Options) throws(InvalidConfiguration) {
+    private func refuseWithoutStorage(
+        _ catalog: Catalog, _ plugins: PluginSet, _ options: Plan.Options
+    ) throws(InvalidConfiguration) {
         let plan = Plan(
-            catalog.entries, configuration.collections, backends: Set(configuration.backends.map(\.name)), options)
+            catalog.entries, configuration.collections, backends: Set(configuration.backends.map(\.name)),
+            shared: plugins.shared, options)
         let questioned = Set(plan.questions.map(\.name))
         try refuse(configuration.diagnostics(of: plan.refusals.filter { !questioned.contains($0.name) }))
     }

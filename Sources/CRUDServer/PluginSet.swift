@@ -147,6 +147,9 @@ struct PluginSet {
         (2 << 20) + max(limits.frameBytes, Codec(.xml).maximumStoredBytes(ofItem: limits.itemBytes))
     }
 
+    /// The names of the backends to which others write too, with their options.
+    var shared: Set<String> { Set(capabilities.filter { $0.value.contains(.shared) }.keys) }
+
     /// The plugin of a backend; there is one for each backend of the configuration.
     subscript(backend: BackendConfiguration) -> Plugin? { byBackend[backend.name] }
 }

@@ -124,6 +124,37 @@ private let situations: [Placement] = {
         }
     }
 
+    /// A backend to which others write too is neither left, but by force, nor moved to; what has no records begins
+    /// there.
+    @Test(arguments: situations)
+    func wishesWithSharedBackends(situation: Placement) {
+        guard let authority = situation.authority else { return }
+        if let next = situation.destination {
+            for place in [authority, next] {
+                let wish = Wish(next, force: true, move: true, shared: [place.backend])
+                #expect(situation.next(.want(wish)) == .refused(.shared(place)))
+            }
+            let home = Wish(authority, move: true, shared: [authority.backend])
+            #expect(situation.next(.want(home)) == situation.next(.want(Wish(authority))))
+        }
+        guard !situation.originals.contains(w) else { return }
+        for (move, force) in [(true, false), (true, true), (false, false)] {
+            let wish = Wish(w, force: force, move: move, shared: [authority.backend], occupancy: .empty)
+            #expect(situation.next(.want(wish)) == .refused(.shared(authority)))
+        }
+        for wish in [Wish(w, force: true), Wish(nil, force: true), Wish(nil, occupancy: .empty), Wish(nil)] {
+            var shared = wish
+            shared.shared = [authority.backend, w.backend]
+            #expect(situation.next(.want(shared)) == situation.next(.want(wish)))
+        }
+        for occupancy in [Occupancy.unknown, .records(3)] {
+            let wish = Wish(w, move: true, shared: [w.backend], occupancy: occupancy)
+            #expect(situation.next(.want(wish)) == .refused(.shared(w)))
+        }
+        let empty = Wish(w, move: true, shared: [w.backend], occupancy: .empty)
+        #expect(situation.next(.want(empty)) == situation.next(.want(Wish(w, occupancy: .empty))))
+    }
+
     @Test(arguments: situations)
     func noWish(situation: Placement) {
         guard let authority = situation.authority else {

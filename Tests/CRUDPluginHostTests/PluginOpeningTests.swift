@@ -23,7 +23,7 @@ import Testing
             }
             const crudd_plugin *crudd_plugin_entry(void) {
                 static crudd_plugin plugin = {
-                    sizeof plugin, CRUDD_ABI_VERSION, "p", "1", 255, (void *)any, open, (void *)any, (void *)any,
+                    sizeof plugin, CRUDD_ABI_VERSION, "p", "1", 511, (void *)any, open, (void *)any, (void *)any,
                     (void *)any, (void *)any, (void *)any, (void *)any, (void *)any, (void *)any, (void *)any,
                     (void *)any, .remove_expired = (void *)any, .trim_history = (void *)any,
                     .take_history = (void *)any};
@@ -51,7 +51,7 @@ import Testing
     @Test func whatItSaysAsItIsOpened() throws {
         let opened = try open(
             """
-            if (opened->capabilities != 255) return CRUDD_INTERNAL;
+            if (opened->capabilities != 511) return CRUDD_INTERNAL;
             opened->capabilities = ~(uint64_t)CRUDD_IS_DURABLE;
             opened->last_sequence = ~(uint64_t)0;
             opened->readers = 4;

@@ -183,6 +183,45 @@ import Testing
         }
     }
 
+    /// A collection that other daemons write too is not moved by one of them, nor to where they do; one daemon that has
+    /// the schema for itself moves it.
+    @Test func collectionsDoNotLeaveASharedBackend() throws {
+        let server = try PostgreSQLServer.shared()
+        func configuration(_ first: String, _ second: String, isShared: Bool = true) -> Configuration {
+            let options = #"{connection: "\#(server.connection)", schema: departed, shared: \#(isShared)}"#
+            return Configuration(
+                backends: """
+                    main: {plugin: postgresql, options: \(options)}
+                    own: {plugin: sqlite, options: {path: $DIRECTORY/own.sqlite}}
+                    """, collections: "c: {backend: \(first)}\nd: {backend: \(second)}")
+        }
+        let (daemon, other) = (try Daemon(configuration("main", "own")), try Daemon(configuration("main", "main")))
+        let connection = try daemon.connect()
+        #expect(try connection.create("c", "a", "1").result != nil && connection.create("d", "a", "1").result != nil)
+        for (first, second) in [("own", "own"), ("main, format: plist", "own"), ("main", "main")] {
+            let reply = try Self.reload(daemon, configuration(first, second), #"{"move":true}"#)
+            #expect(reply.error?.name == "invalid_configuration", "\(reply)")
+            #expect(reply.error?.message.contains("others write to backend main") == true, "\(reply)")
+        }
+        #expect(try Self.reload(daemon, configuration("own", "own"), "{}").error?.name == "invalid_configuration")
+        #expect(try other.connect().update("c", "a", "2").result != nil)
+        #expect(try connection.item("c", "a") == "2")
+        // Alone, but not yet: the other one is still there.
+        let reply = try Self.reload(daemon, configuration("main", "own", isShared: false), "{}")
+        #expect(reply.error?.name == "unavailable" && reply.error?.message.contains("which shares it") == true)
+        #expect(try connection.item("c", "a") == "2")
+        #expect(try other.stop() == .exited(0))
+        #expect(try Self.reload(daemon, configuration("own", "main", isShared: false), #"{"move":true}"#).result != nil)
+        try connection.awaitMoves()
+        #expect(try connection.item("c", "a") == "2" && connection.item("d", "a") == "1")
+        #expect(try server.query("SELECT count(*) FROM departed.d") == "1")
+    }
+
+    private static func reload(_ daemon: Daemon, _ next: Configuration, _ options: String) throws -> Reply {
+        try daemon.installation.configure(next)
+        return try daemon.connect().call("daemon.reload", options)
+    }
+
     /// Of single writes and atomic batches that are executed at once at three daemons some order explains the replies
     /// and what they leave.
     @Test func outcomesAreThoseOfAnOrder() throws {

@@ -52,7 +52,10 @@ extension Placement {
         case .resident(let place): return wanted == place ? .same : want(wanted, insteadOf: place, wish)
         case .planned(let place, to: let next), .copying(let place, to: let next):
             if wanted == place { return .to(staying(in: place)) }
-            if wanted == next { return wish.hasSource ? .same : .refused(.noSource(place)) }
+            if wanted == next {
+                if let shared = wish.shared(among: place, next) { return .refused(.shared(shared)) }
+                return wish.hasSource ? .same : .refused(.noSource(place))
+            }
             return want(wanted, insteadOf: place, wish)
         }
     }
@@ -72,7 +75,12 @@ extension Placement {
             guard wish.force else { return .refused(.older(originals: wanted, than: place)) }
             return .to(staying(in: place).without(original: wanted).serving(wanted, wish).with(original: place))
         }
-        if wish.move, wish.hasSource {
+        // That it is empty says nothing of what others write there a moment later.
+        if wish.move || !wish.force, let shared = wish.shared(among: place) { return .refused(.shared(shared)) }
+        let shared = wish.shared(among: wanted)
+        // What has no records is not moved, but begun there.
+        if wish.move, wish.hasSource, shared == nil || wish.occupancy != .empty {
+            if let shared { return .refused(.shared(shared)) }
             if let obstacle = wish.obstacle { return .refused(.occupied(obstacle)) }
             return .to(staying(in: place).becoming(.planned(place, to: wanted)))
         }

@@ -33,6 +33,8 @@ package struct Wish: Equatable, Sendable {
     package var move: Bool
     /// Whether the configuration has the backend of the place that is authoritative now.
     package var hasSource: Bool
+    /// The backends to which others write too. What they write to a collection that is being moved would be lost.
+    package var shared: Set<String>
     /// What is in the place that is authoritative now. It matters only where the next placement depends on it.
     package var occupancy: Occupancy
     /// Where records of that name are in the way of a move; nil: nowhere, as far as is known.
@@ -42,16 +44,21 @@ package struct Wish: Equatable, Sendable {
 
     package init(
         _ place: CollectionPlace?, force: Bool = false, move: Bool = false, hasSource: Bool = true,
-        occupancy: Occupancy = .unknown, obstacle: CollectionPlace? = nil, hasFeed: Bool = false
+        shared: Set<String> = [], occupancy: Occupancy = .unknown, obstacle: CollectionPlace? = nil,
+        hasFeed: Bool = false
     ) {
         self.place = place
         self.force = force
         self.move = move
         self.hasSource = hasSource
+        self.shared = shared
         self.occupancy = occupancy
         self.obstacle = obstacle
         self.hasFeed = hasFeed
     }
+
+    /// That of some places to which others write too.
+    func shared(among places: CollectionPlace...) -> CollectionPlace? { places.first { shared.contains($0.backend) } }
 }
 
 /// Whether a place has records.
@@ -76,6 +83,8 @@ package enum PlacementRefusal: Error, Equatable, Sendable {
     case beingRemoved(CollectionPlace)
     /// The collection is to be moved from a backend that the configuration does not have.
     case noSource(CollectionPlace)
+    /// Others write to the backend of that place, so that it is neither left nor moved to.
+    case shared(CollectionPlace)
     /// Records of that name are in the way of a move.
     case occupied(CollectionPlace)
     /// The collection is being moved to another place than the one that is wanted.

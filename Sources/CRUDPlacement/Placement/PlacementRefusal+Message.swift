@@ -12,6 +12,10 @@ extension PlacementRefusal {
         case .older(let originals, nil): "has older originals in \(originals)"
         case .beingRemoved(let place): "is still being removed from \(place); try again when that is done"
         case .noSource(let place): "is to be moved from \(place), which has to stay in the file until that is over"
+        case .shared(let place):
+            "cannot leave its place or be moved: others write to backend \(place.backend) too, and what they write "
+                + "meanwhile would be lost; stop all but this one, and let it have the backend for itself until "
+                + "the collection is moved (postgresql: without shared)"
         case .occupied(let place): "cannot be moved: there are records of that name in \(place)"
         case .moving(let place, let next, let wanted):
             "is being moved from \(place) to \(next), and is now mapped \(Self.target(wanted)): wait for that, cancel "

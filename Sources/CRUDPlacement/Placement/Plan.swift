@@ -51,9 +51,10 @@ package struct Plan: Sendable {
     /// - Parameters:
     ///   - entries: of the collections that may change.
     ///   - backends: the names of those of the configuration.
+    ///   - shared: of these, those to which others write too.
     package init(
-        _ entries: [[UInt8]: Catalog.Entry], _ rules: CollectionRules, backends: Set<String>, _ options: Options,
-        _ facts: Facts = Facts()
+        _ entries: [[UInt8]: Catalog.Entry], _ rules: CollectionRules, backends: Set<String>, shared: Set<String>,
+        _ options: Options, _ facts: Facts = Facts()
     ) {
         // Those that are where they are wanted, which are most, stay as they are.
         let concerned = entries.filter { name, entry in
@@ -64,7 +65,7 @@ package struct Plan: Sendable {
             let rule = rules.rule(for: name.span)
             var wish = Wish(
                 rule?.place, force: options.force, move: options.move || rule?.moves ?? false,
-                hasFeed: rule?.remembersChanges ?? false)
+                shared: shared, hasFeed: rule?.remembersChanges ?? false)
             if let authority = entry.placement.authority { wish.hasSource = backends.contains(authority.backend) }
             ask(name, entry.placement, wish)
             wish.occupancy = facts.occupancy[name] ?? .unknown

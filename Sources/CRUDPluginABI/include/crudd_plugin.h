@@ -81,6 +81,10 @@ enum {
     /// `take_history` is supported: a collection can continue the history of another one, so that cursors stay valid
     /// when it is moved here. Needs CRUDD_HAS_SEQUENCES.
     CRUDD_TAKES_HISTORY = 1u << 7,
+    /// Others write to the storage while it is open: daemons on other machines, say. The host moves no collection
+    /// there or from there, as what others write to it meanwhile would be lost. It declares nothing that the plugin can
+    /// do: one that can be used alone too takes it back, for some options, by `capabilities_with` and `open`.
+    CRUDD_IS_SHARED = 1u << 8,
 };
 
 // MARK: The host, as a plugin sees it

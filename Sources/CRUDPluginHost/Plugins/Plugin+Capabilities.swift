@@ -17,6 +17,7 @@ extension Plugin {
         package static let sequences = Capabilities(rawValue: UInt64(CRUDD_HAS_SEQUENCES))
         package static let expiry = Capabilities(rawValue: UInt64(CRUDD_HAS_EXPIRY))
         package static let takesHistory = Capabilities(rawValue: UInt64(CRUDD_TAKES_HISTORY))
+        package static let shared = Capabilities(rawValue: UInt64(CRUDD_IS_SHARED))
 
         /// Those that this host knows.
         static let known = Capabilities(named.map(\.0))
@@ -32,7 +33,7 @@ extension Plugin {
         private static let named: [(Capabilities, StaticString)] = [
             (.concurrentReads, "concurrentReads"), (.fastReads, "fastReads"), (.transactions, "transactions"),
             (.durable, "durable"), (.indexes, "indexes"), (.sequences, "sequences"), (.expiry, "expiry"),
-            (.takesHistory, "takesHistory"),
+            (.takesHistory, "takesHistory"), (.shared, "shared"),
         ]
     }
 }

@@ -75,11 +75,22 @@ enum CollectionChecks {
         context.expect(try backend.collections(), is: others, "the collections once all are dropped")
     }
 
-    /// A collection of another format has records of its own.
+    /// A collection of another format has records of its own, or is refused where others write too.
     static func formats(_ context: CheckContext) throws {
         let backend = try context.open()
         let name = context.name("formats")
-        let formats = [context.format] + Sample.formats.filter { $0 != context.format }
+        var formats = [context.format] + Sample.formats.filter { $0 != context.format }
+        if backend.has(CRUDD_IS_SHARED) {
+            _ = try backend.open(name, format: context.format)
+            formats.removeAll { format in
+                do throws(CallError) {
+                    _ = try backend.open(name, format: format)
+                    return false
+                } catch {
+                    return error.status == CRUDD_UNSUPPORTED
+                }
+            }
+        }
         let reader = try backend.reader()
         for (number, format) in formats.enumerated() {
             let collection = try backend.open(name, format: format)

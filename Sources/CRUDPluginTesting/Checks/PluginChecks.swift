@@ -7,6 +7,7 @@ enum PluginChecks {
     private static let capabilities =
         CRUDD_CAN_READ_CONCURRENTLY | CRUDD_CAN_READ_FAST | CRUDD_HAS_TRANSACTIONS | CRUDD_IS_DURABLE
         | CRUDD_HAS_INDEXES | CRUDD_HAS_SEQUENCES | CRUDD_HAS_EXPIRY | CRUDD_TAKES_HISTORY
+        | CRUDD_IS_SHARED
 
     static func table(_ context: CheckContext) throws {
         let table = context.plugin.table.pointee

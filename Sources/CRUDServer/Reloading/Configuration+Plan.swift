@@ -5,13 +5,13 @@ import CRUDStorage
 
 extension Plan {
     /// What a reload makes of the collections that may change by it.
-    init(from current: Service, to configuration: Configuration, _ options: Options) {
+    init(from current: Service, to configuration: Configuration, _ plugins: PluginSet, _ options: Options) {
         let catalog = current.control.catalog
         let names = current.rules.names(
             placedDifferentlyBy: configuration.collections, among: Array(catalog.entries.keys)
         ).union(catalog.restless)
         let entries = Dictionary(uniqueKeysWithValues: names.map { ($0, catalog.entry($0)) })
-        self.init(configuration, entries, current.backends, options)
+        self.init(configuration, entries, plugins, current.backends, options)
     }
 
     /// What a configuration makes of collections, with the facts that this depends on.
@@ -20,11 +20,11 @@ extension Plan {
     ///   - backends: those that are open.
     ///   - empty: the names of those that have no storage yet.
     init(
-        _ configuration: Configuration, _ entries: [[UInt8]: Catalog.Entry], _ backends: [Backend],
-        empty: Set<String> = [], _ options: Options
+        _ configuration: Configuration, _ entries: [[UInt8]: Catalog.Entry], _ plugins: PluginSet,
+        _ backends: [Backend], empty: Set<String> = [], _ options: Options
     ) {
         let names = Set(configuration.backends.map(\.name))
-        let plan = Plan(entries, configuration.collections, backends: names, options)
+        let plan = Plan(entries, configuration.collections, backends: names, shared: plugins.shared, options)
         guard !plan.questions.isEmpty else {
             self = plan
             return
@@ -34,7 +34,7 @@ extension Plan {
         for question in plan.questions where empty.contains(question.place.backend) && question.subject == .occupancy {
             facts.occupancy[question.name] = .empty
         }
-        self.init(entries, configuration.collections, backends: names, options, facts)
+        self.init(entries, configuration.collections, backends: names, shared: plugins.shared, options, facts)
     }
 }
 

@@ -38,7 +38,7 @@ struct DryRun {
     ) {
         let unsurveyed = Reload.awaitSurveys(from: current, to: configuration, options)
         let backendPlan = BackendPlan(from: current, to: configuration, plugins)
-        let plan = Plan(from: current, to: configuration, options)
+        let plan = Plan(from: current, to: configuration, plugins, options)
         changes = ReloadChanges(from: current, to: configuration, backendPlan, plan, plugins, fixed)
         let volatile = options.force ? [] : backendPlan.volatileRecords(current, configuration)
         refusals = unsurveyed + (configuration.diagnostics(of: plan.refusals) + volatile).map(\.description)
@@ -49,7 +49,8 @@ struct DryRun {
             else { return nil }
             return Move(name: transition.name, from: from, to: to)
         }
-        orphans = Self.orphans(options.force ? Plan(from: current, to: configuration, .init(move: options.move)) : plan)
+        orphans = Self.orphans(
+            options.force ? Plan(from: current, to: configuration, plugins, .init(move: options.move)) : plan)
         indexes = Self.indexes(from: current, to: configuration, without: moving)
         counts = Self.counts(of: Set(moves.map(\.name) + indexes.map(\.name)), current)
     }

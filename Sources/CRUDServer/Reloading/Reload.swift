@@ -70,7 +70,7 @@ final class Reload: PlacementChange {
         if let reason = Self.awaitSurveys(from: current, to: configuration, options).first {
             throw ReloadRefusal(unavailable: reason)
         }
-        plan = try Self.plan(from: current, to: configuration, options)
+        plan = try Self.plan(from: current, to: configuration, plugins, options)
     }
 
     // MARK: The plan
@@ -88,9 +88,9 @@ final class Reload: PlacementChange {
     }
 
     private static func plan(
-        from current: Service, to configuration: Configuration, _ options: Plan.Options
+        from current: Service, to configuration: Configuration, _ plugins: PluginSet, _ options: Plan.Options
     ) throws(ReloadRefusal) -> Plan {
-        let plan = Plan(from: current, to: configuration, options)
+        let plan = Plan(from: current, to: configuration, plugins, options)
         let diagnostics = configuration.diagnostics(of: plan.refusals)
         if !diagnostics.isEmpty { throw ReloadRefusal(diagnostics) }
         return plan
@@ -115,7 +115,7 @@ final class Reload: PlacementChange {
     func prepare() throws(CRUDError) {
         do throws(ReloadRefusal) {
             // What was empty may have got records before it was quiesced.
-            plan = try Self.plan(from: former, to: configuration, options)
+            plan = try Self.plan(from: former, to: configuration, plugins, options)
             let volatile = options.force ? [] : backendPlan.volatileRecords(former, configuration)
             if !volatile.isEmpty { throw ReloadRefusal(volatile) }
             let backends = try exchangeBackends()

@@ -241,6 +241,7 @@ import Testing
     @Test func capabilitiesHaveNames() {
         let names = [
             "concurrentReads", "fastReads", "transactions", "durable", "indexes", "sequences", "expiry", "takesHistory",
+            "shared",
         ]
         #expect(Plugin.Capabilities.known.names == names)
         for name in names {

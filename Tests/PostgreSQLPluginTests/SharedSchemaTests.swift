@@ -1,0 +1,98 @@
+import CRUDPluginABI
+import CRUDPluginTesting
+import CRUDTestSupport
+import CRUDThreads
+import PluginTestSupport
+import Synchronization
+import Testing
+
+/// Who may have a schema open: one daemon for itself, or several that share it.
+@Suite struct SharedSchemaTests {
+    private let server: PostgreSQLServer
+    private let plugin: ExportedPlugin
+
+    init() throws {
+        server = try PostgreSQLServer.shared()
+        plugin = try ExportedPlugin("postgresql")
+    }
+
+    private func open(_ schema: String, isShared: Bool) throws -> PluginBackend {
+        try PluginBackend.open(server.connection, schema: schema, #", "shared": \#(isShared)"#)
+    }
+
+    /// The same, unless that is not possible at once.
+    private func openAtOnce(_ schema: String, isShared: Bool) throws -> PluginBackend {
+        try PluginBackend(
+            plugin,
+            options: #"{"connection": "\#(server.connection)", "schema": "\#(schema)", "shared": \#(isShared)}"#)
+    }
+
+    /// Each kind excludes the other one until it is closed.
+    @Test(arguments: [false, true])
+    func sharingAndOwningExcludeEachOther(sharesFirst: Bool) throws {
+        let schema = "exclusive_\(sharesFirst)"
+        var first: PluginBackend? = try open(schema, isShared: sharesFirst)
+        func write(_ item: String) throws -> [PluginOutcome]? {
+            try first.map { try $0.write([.put("a", item, in: $0.open("c"))]) }
+        }
+        #expect(try write("1") == [.created])
+        let error = #expect(throws: CallError.self) { try openAtOnce(schema, isShared: !sharesFirst) }
+        #expect(error?.status == CRUDD_UNAVAILABLE)
+        #expect(error?.message.contains(sharesFirst ? "shares it" : "for itself") == true)
+        #expect(try write("2") == [.replaced], "the first one is not disturbed")
+        first = nil
+        let second = try open(schema, isShared: !sharesFirst)
+        #expect(try second.reader().read("a", in: second.open("c"))?.item == "2")
+    }
+
+    /// One that has not renewed its row in time is gone: what it still writes is refused.
+    @Test(arguments: [false, true])
+    func whoIsLateWritesNothing(shares: Bool) throws {
+        let schema = "late_\(shares)"
+        let late = try open(schema, isShared: shares)
+        let collection = try late.open("c")
+        #expect(try late.write([.put("a", "1", in: collection)]) == [.created])
+        let deadline = Deadline()
+        var next: PluginBackend?
+        // The row is renewed every two seconds, perhaps between these two statements.
+        while next == nil {
+            try #require(!deadline.hasPassed)
+            #expect(try server.query("UPDATE \(schema).crudd_lease SET expires_at = now() - interval '1 s'") != nil)
+            next = try? openAtOnce(schema, isShared: !shares)
+        }
+        let error = #expect(throws: CallError.self) { try late.write([.put("a", "2", in: collection)]) }
+        #expect(error?.status == CRUDD_UNAVAILABLE)
+        #expect(try #require(next).reader().read("a", in: #require(next).open("c"))?.item == "1")
+    }
+
+    /// Of many that come at once, as both kinds, either one has the schema or others share it.
+    @Test func thoseThatComeAtOnceAgree() throws {
+        for round in 0..<10 {
+            let schema = "race_\(round)"
+            // It is made beforehand: that is not what is raced for.
+            _ = try open(schema, isShared: true)
+            let opened = Mutex<[(backend: PluginBackend, isShared: Bool)]>([])
+            let threads = try (0..<6).map { number in
+                try Thread(named: "daemon \(number)") {
+                    let isShared = number.isMultiple(of: 2)
+                    guard let backend = try? openAtOnce(schema, isShared: isShared) else { return }
+                    opened.withLock { $0.append((backend, isShared)) }
+                }
+            }
+            for thread in threads { thread.join() }
+            let kinds = opened.withLock { $0.map(\.isShared) }
+            #expect(kinds.allSatisfy(\.self) || kinds == [false], "\(kinds)")
+        }
+    }
+
+    /// Daemons that share a schema agree on a collection's format.
+    @Test func sharedCollectionsHaveOneFormat() throws {
+        let (first, second) = (try open("formats", isShared: true), try open("formats", isShared: true))
+        #expect(try first.write([.put("a", "1", in: first.open("c", format: "json"))]) == [.created])
+        let error = #expect(throws: CallError.self) { try second.open("c", format: "xml") }
+        #expect(error?.status == CRUDD_UNSUPPORTED)
+        #expect(error?.message.contains("for format json") == true)
+        let third = try open("formats", isShared: true)
+        #expect(try third.reader().count(third.open("c", format: "json")) == 1)
+    }
+}

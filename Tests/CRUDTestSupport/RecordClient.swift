@@ -4,8 +4,11 @@ import Synchronization
 /// What one client does: it writes and reads a few records, one request after the other.
 final class RecordClient: Sendable {
     static let records = 3
+    private static let lateMilliseconds: Int32 = 3000
     private let number: Int
-    private let connection: Mutex<Connection>
+    private let daemon: RestartedDaemon
+    /// How often the daemon had been killed before it was made, and the connection.
+    private let connection: Mutex<(kills: Int, connection: Connection)>
     private let histories: RecordHistories
     private let knownFailure = Mutex<String?>(nil)
     private let acknowledgements = Mutex(Acknowledgements())
@@ -18,10 +21,11 @@ final class RecordClient: Sendable {
         var longestGap: Int64 = 0
     }
 
-    init(_ number: Int, _ daemon: Daemon, _ histories: RecordHistories) throws {
+    init(_ number: Int, _ daemon: RestartedDaemon, _ histories: RecordHistories) throws {
         self.number = number
         self.histories = histories
-        connection = Mutex(try daemon.connect())
+        self.daemon = daemon
+        connection = Mutex((daemon.kills, try daemon.current.connect()))
     }
 
     var acknowledged: Int { acknowledgements.withLock(\.count) }
@@ -72,14 +76,35 @@ final class RecordClient: Sendable {
 
     private func execute(_ operation: RecordHistory.Operation, on record: Int) throws {
         let outcome = try histories.note(operation, record, by: number) {
-            let reply = try connection.withLock { try Self.send(operation, "\(record)", on: $0) }
-            return try Self.outcome(of: operation, reply)
+            try connection.withLock { connected in
+                let reply: Reply
+                do {
+                    reply = try Self.send(operation, "\(record)", on: connected.connection)
+                } catch {
+                    guard daemon.kills > connected.kills else { throw error }
+                    connected = try connectAgain()
+                    // The server may still execute what the daemon had sent.
+                    poll(nil, 0, Self.lateMilliseconds)
+                    return operation == .read ? .refused : .unknown
+                }
+                return try Self.outcome(of: operation, reply)
+            }
         }
         switch outcome {
         case .refused: poll(nil, 0, 5)
         case .done: noteAcknowledgement(at: Self.now)
         case .returned where operation != .read: noteAcknowledgement(at: Self.now)
         default: break
+        }
+    }
+
+    private func connectAgain() throws -> (kills: Int, connection: Connection) {
+        let deadline = Deadline()
+        while true {
+            let kills = daemon.kills
+            if let connection = try? daemon.current.connect() { return (kills, connection) }
+            guard !deadline.hasPassed else { throw Failure("the daemon is not there again") }
+            poll(nil, 0, 10)
         }
     }
 

@@ -12,6 +12,7 @@ enum Finding: Codable {
     case expiration(Expiration)
     case cached(Cached)
     case crowd(Crowd)
+    case shared(Shared)
     case note(Note)
 
     /// One run of one workload.
@@ -126,6 +127,17 @@ enum Finding: Codable {
         var grownKiB: Int
     }
 
+    /// What clients of several daemons that share a schema do together.
+    struct Shared: Codable {
+        var operation: String
+        /// 0: the clients are those of the server.
+        var daemons: Int
+        /// Of all daemons together.
+        var connections: Int
+        var round: Int
+        var requestsPerSecond: Double
+    }
+
     /// A circumstance of the measurement.
     struct Note: Codable {
         var name: String
@@ -137,7 +149,7 @@ enum Finding: Codable {
     }
 
     private enum Kind: String, Codable {
-        case measurement, start, size, scan, following, move, build, expiration, cached, crowd, note
+        case measurement, start, size, scan, following, move, build, expiration, cached, crowd, shared, note
     }
 
     init(from decoder: any Decoder) throws {
@@ -152,6 +164,7 @@ enum Finding: Codable {
         case .expiration: self = .expiration(try Expiration(from: decoder))
         case .cached: self = .cached(try Cached(from: decoder))
         case .crowd: self = .crowd(try Crowd(from: decoder))
+        case .shared: self = .shared(try Shared(from: decoder))
         case .note: self = .note(try Note(from: decoder))
         }
     }
@@ -189,6 +202,9 @@ enum Finding: Codable {
         case .crowd(let crowd):
             try container.encode(Kind.crowd, forKey: .kind)
             try crowd.encode(to: encoder)
+        case .shared(let shared):
+            try container.encode(Kind.shared, forKey: .kind)
+            try shared.encode(to: encoder)
         case .note(let note):
             try container.encode(Kind.note, forKey: .kind)
             try note.encode(to: encoder)

@@ -10,7 +10,7 @@ struct LoadCommand: ParsableCommand {
     var socket: String
     @Option(name: .customLong("protocol"), help: "crudd, resp or echo.")
     var language: Workload.Language
-    @Option(help: "read, create, upsert, query or scan; the last two for crudd only.")
+    @Option(help: "read, create, upsert, increment, query or scan; the last three for crudd only.")
     var operation: Workload.Operation = .read
     @Option(help: "rising, random, zipfian, or hot: random among the first \(Workload.hotRecords).")
     var ids: Workload.Order = .random

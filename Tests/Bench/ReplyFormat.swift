@@ -39,7 +39,7 @@ enum ReplyFormat {
             self = .framed(before: Array(id.utf8), after: Array(#","result":{"records":[{"id""#.utf8))
         case (.crudd, .scan):
             self = .framed(before: Array(id.utf8), after: Array(#","result":{"count":0}"#.utf8))
-        case (.crudd, .read):
+        case (.crudd, .read), (.crudd, .increment):
             self = .framed(before: Array(id.utf8), after: Array(#","result":{"#.utf8))
         case (.crudd, .create), (.crudd, .upsert):
             self = .framed(

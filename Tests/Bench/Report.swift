@@ -66,6 +66,7 @@ struct Report {
     private var kills = KillReport()
     private var experiments = ExperimentReport()
     private var crowds = CrowdReport()
+    private var shared = SharedReport()
     private var starts: [Finding.Start] = []
     private var sizes: [Finding.Size] = []
     private var scans: [Finding.Scan] = []
@@ -89,6 +90,7 @@ struct Report {
             case .expiration(let expiration): experiments.add(expiration)
             case .cached(let cached): caches.append(cached)
             case .crowd(let crowd): crowds.add(crowd)
+            case .shared(let run): shared.add(run)
             case .note(let note): notes.append(note)
             }
         }
@@ -101,8 +103,11 @@ struct Report {
     }
 
     var markdown: String {
-        [title, figures, promises, others, experiments.markdown, crowds.markdown, longRun, kills.markdown]
-            .filter { !$0.isEmpty }.joined(separator: "\n\n")
+        let sections = [
+            title, figures, promises, others, experiments.markdown, crowds.markdown, shared.markdown, longRun,
+            kills.markdown,
+        ]
+        return sections.filter { !$0.isEmpty }.joined(separator: "\n\n")
     }
 
     private var title: String {

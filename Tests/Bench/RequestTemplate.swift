@@ -128,6 +128,10 @@ extension RequestTemplate {
             // No record has such a number: all are scanned and none is counted.
             let filter = #","filter":{"op":"<","args":[{"property":"number"},0]}"#
             parts = Self.call("record.count", workload.collection) + [.text(filter + "}}")]
+        case (.crudd, .increment):
+            parts =
+                Self.call("record.patch", workload.collection)
+                + [.text(#","id":""#), .id, .text(#"","increment":{"number":1}}}"#)]
         case (.crudd, .create), (.crudd, .upsert), (.echo, _):
             let method = workload.operation == .upsert ? "record.upsert" : "record.create"
             let expiry = workload.ttl.map { #","ttl":\#($0)"# } ?? ""

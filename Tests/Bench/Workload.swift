@@ -15,6 +15,8 @@ struct Workload {
         case read, create
         /// Of records that exist.
         case upsert
+        /// Of a number in records that exist.
+        case increment
         /// The ten records of a group, by a property that has an index.
         case query
         /// A count by a property without an index, for which every record is scanned.

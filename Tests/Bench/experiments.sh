@@ -190,6 +190,66 @@ expiry_round() {
     wait "$removal"
 }
 
+# Four daemons that share a schema of one PostgreSQL server, and what their clients do without them.
+start_shared() {
+    local number
+    if [[ -z ${servers[postgresql]:-} ]]; then start_postgresql; fi
+    for number in 1 2 3 4; do
+        configure "shared$number" <<END
+backends:
+  main:
+    plugin: postgresql
+    options: {connection: "host=$work/postgresql user=postgres dbname=postgres", schema: shared, shared: true}
+collections:
+  "*": {backend: main}
+END
+        serve_crudd "shared$number"
+    done
+    fill_all crudd shared1
+    fill crudd shared1 --collection counters --records 1 --requests 1 --connections 1
+    "$postgresql/psql" -q -h "$work/postgresql" -U postgres <<'END'
+CREATE TABLE counters (id text PRIMARY KEY, value bigint NOT NULL);
+INSERT INTO counters VALUES ('1000000000', 0);
+VACUUM ANALYZE;
+CHECKPOINT;
+END
+    cat >"$work/upsert.sql" <<'END'
+\set id random(1000000000, 1000000000 + :records - 1)
+INSERT INTO records VALUES (:id, :value) ON CONFLICT (id) DO UPDATE SET value = excluded.value;
+END
+    echo "UPDATE counters SET value = value + 1 WHERE id = '1000000000' RETURNING value" >"$work/increment.sql"
+}
+# together OPERATION DAEMONS CONNECTIONS ROUND: as many connections to so many daemons; 0: to the server.
+together() {
+    local number loads=() load pace parts=$work/parts
+    mkdir -p "$parts"
+    if (($2 == 0)); then
+        pace=$(pgbench "$1" rising "$3" "$seconds" | sed -n 's/^tps = \([0-9.]*\).*/\1/p')
+    else
+        for ((number = 1; number <= $2; number++)); do
+            first=$((first + 10000000))
+            "$bench" load --protocol crudd --socket "$work/shared$number.sock" --operation "$1" \
+                --collection "$([[ $1 == increment ]] && echo counters || echo bench)" \
+                --ids "$([[ $1 == create ]] && echo rising || echo random)" \
+                --records "$([[ $1 == increment ]] && echo 1 || echo "$records")" --value-bytes "$value_bytes" \
+                --first "$first" --seed "$first" --connections "$(($3 / $2))" --seconds "$seconds" \
+                >"$parts/$number" & loads+=($!)
+        done
+        for load in "${loads[@]}"; do wait "$load"; done
+        pace=$(cat "$parts"/* | sed -n 's/.*"requestsPerSecond":\([0-9.]*\).*/\1/p' |
+            awk '{ sum += $1 } END { print sum }')
+        rm "$parts"/*
+    fi
+    printf '{"kind":"shared","operation":"%s","daemons":%d,"connections":%d,"round":%d,"requestsPerSecond":%s}\n' \
+        "$1" "$2" "$3" "$4" "$pace" >>"$lines"
+}
+shared_round() {
+    local operation daemons
+    for operation in read create upsert increment; do
+        for daemons in 0 1 2 4; do together "$operation" "$daemons" 16 "$1"; done
+    done
+}
+
 # Each number of collections has a daemon of its own.
 start_collections() { :; }
 collections_round() {

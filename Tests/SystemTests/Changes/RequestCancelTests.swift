@@ -19,7 +19,14 @@ import Testing
         let daemon = try FollowerLimitTests.daemon()
         let (writer, connection) = (try daemon.connect(), try daemon.connect())
         #expect(try writer.create("sqlite", "a", "0").result != nil)
-        var cursor = try connection.changes("sqlite").cursor
+        var first = try connection.changes("sqlite")
+        // A feed that is being completed would wake the request.
+        let deadline = Deadline()
+        while first.more {
+            try #require(!deadline.hasPassed)
+            first = try connection.changes("sqlite", after: first.cursor)
+        }
+        var cursor = first.cursor
         for isNotification in [false, true] {
             try Self.follow(connection, cursor, id: id)
             try writer.awaitMetric("crudd_changes_followers", 1)

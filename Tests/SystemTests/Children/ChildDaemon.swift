@@ -81,9 +81,9 @@ struct ChildDaemon {
     /// Waits until a backend is ready with another child than `old`.
     @discardableResult
     static func awaitReady(
-        _ backend: String, notWith old: pid_t?, _ connection: Connection, within bound: Duration = .seconds(30)
+        _ backend: String, notWith old: pid_t?, _ connection: Connection
     ) throws -> Status {
-        let deadline = Deadline(bound)
+        let deadline = Deadline()
         while true {
             let status = try status(of: backend, connection)
             if status.state == "ready", status.pid != old { return status }

@@ -13,7 +13,7 @@ import Testing
         for round in 1...5 {
             let pid = try #require(try ChildDaemon.status(of: backend, connection).pid)
             kill(pid, SIGKILL)
-            let status = try ChildDaemon.awaitReady(backend, notWith: pid, connection, within: .seconds(1))
+            let status = try ChildDaemon.awaitReady(backend, notWith: pid, connection)
             #expect(status.restarts == round)
             #expect(status.lastError?.contains("was killed by signal 9") == true)
             // Reads, counts and writes open the collection again.

@@ -101,8 +101,7 @@ final class RecordClient: Sendable {
     private func connectAgain() throws -> (kills: Int, connection: Connection) {
         let deadline = Deadline()
         while true {
-            let kills = daemon.kills
-            if let connection = try? daemon.current.connect() { return (kills, connection) }
+            if let connected = try? daemon.connect() { return connected }
             guard !deadline.hasPassed else { throw Failure("the daemon is not there again") }
             poll(nil, 0, 10)
         }

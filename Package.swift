@@ -13,7 +13,8 @@ let testSettings: [SwiftSetting] =
     ] + (isStrict ? [.treatAllWarnings(as: .error)] : [])
 
 /// Whether a debug build optimises all that tests execute a lot of, and leaves the tests themselves as they are: the
-/// Makefile asks for it, since the tests take half the time then. No package that depends on this one meets the flags.
+/// Makefile asks for it, since the tests take half the time then. A package that depends on this one by a version is
+/// refused with such flags, and so must not have the variable in its environment.
 let isOptimised = Context.environment["CRUDD_OPTIMISED"] == "1"
 
 let optimised: SwiftSetting = .unsafeFlags(

@@ -29,7 +29,7 @@ import Testing
     /// first.
     @Test(arguments: ["patch", "increment", "atomic"])
     func othersWriteMeanwhile(kind: String) throws {
-        let daemon = try Daemon(Configuration())
+        let daemon = try Daemon()
         let witness = try daemon.connect()
         let patching = try (0..<20).map { number in
             let connection = try daemon.connect()

@@ -13,7 +13,7 @@ import Testing
     /// Others write while patches are applied: more often than a patch is done. Before, all patches that had come were
     /// applied first.
     @Test func othersWriteMeanwhile() throws {
-        let daemon = try Daemon(Configuration())
+        let daemon = try Daemon()
         let witness = try daemon.connect()
         let item = Self.patch(members: 30_000)
         let patching = try (0..<20).map { number in

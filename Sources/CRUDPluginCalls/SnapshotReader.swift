@@ -229,6 +229,30 @@ package final class SnapshotReader {
         return Int(clamping: count)
     }
 
+    /// Reads what a collection remembers by now, and up to where its changes can be read, of storage that numbers
+    /// changes itself. What is read next shows no older state.
+    ///
+    /// - Parameter isAbandoned: asked now and then: whether the result is of no use any more.
+    /// - Returns: nil where the collection is not open.
+    /// - Throws: `unsupported`, `unavailable`, `corrupt`, `internal_error`.
+    package func readHistory(
+        of collection: any PluginCollection, isAbandoned: () -> Bool = { false }
+    ) throws(CRUDError) -> crudd_history? {
+        guard let handle = collection.handle else { return nil }
+        guard let readHistory = table.pointee.read_history else {
+            throw CRUDError(.unsupported, "the plugin does not number changes itself")
+        }
+        // Others have written meanwhile, of which the clock knows nothing.
+        releaseSnapshot()
+        renew()
+        var history = crudd_history.sized()
+        let status = context.perform(isInterrupted: isAbandoned) {
+            readHistory(reader, $0, handle, &history, failure.pointer)
+        }
+        if Int(status) != CRUDD_OK { throw fail(status, "read_history") }
+        return history
+    }
+
     private func fail(_ status: crudd_status, _ call: String) -> CRUDError {
         if Int(status) == CRUDD_INTERRUPTED {
             _ = failure.take(status: status)

@@ -27,7 +27,9 @@ public struct Capabilities: OptionSet, Sendable {
     /// ``StorageBackend/takeHistory(_:)`` is supported: a collection that is moved here continues its history. Needs
     /// ``sequences``.
     public static let takesHistory = Capabilities(rawValue: UInt64(CRUDD_TAKES_HISTORY))
-    /// Others write to the storage too, while it is open here: no collection is moved there or from there.
+    /// Others write to the storage too, while it is open here: no collection is moved there or from there. With
+    /// ``sequences`` as well the storage numbers changes itself, ``StorageReader/readHistory(of:_:)`` is supported, and
+    /// the numbers of mutations say only their order within one batch.
     public static let shared = Capabilities(rawValue: UInt64(CRUDD_IS_SHARED))
 }
 

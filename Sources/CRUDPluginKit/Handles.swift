@@ -163,6 +163,10 @@ extension StorageReader {
         return try count(CountRequest(request, range, call), in: collection(request.collection))
     }
 
+    func readHistory(_ pointer: OpaquePointer?, _ call: CallContext) throws(StorageFailure) -> History {
+        try readHistory(of: collection(pointer), call)
+    }
+
     private func collection(_ pointer: OpaquePointer?) -> Collection {
         // The pointer is one that `open_collection` made from a `Collection` and keeps alive.
         unsafe Unmanaged<Collection>.fromOpaque(UnsafeRawPointer(pointer!)).takeUnretainedValue()

@@ -57,6 +57,15 @@ public struct Host: @unchecked Sendable {
         reason.withUTF8 { host.state?(host.context, state.raw, crudd_bytes(UnsafeRawBufferPointer($0))) }
     }
 
+    /// More changes of a collection can be read, or it may have been made, whichever host has done that: requests that
+    /// wait for one look again. A hint, with ``Capabilities/shared``; what counts is
+    /// ``StorageReader/readHistory(of:_:)``.
+    ///
+    /// - Parameter name: of the collection.
+    public func changed(_ name: [UInt8]) {
+        name.withUnsafeBytes { host.changed?(host.context, crudd_bytes($0)) }
+    }
+
     public enum LogLevel: Sendable {
         case debug, info, warning, error
 

@@ -43,6 +43,7 @@ public enum PluginTable {
         table.pointee.setCollectionFunctions()
         table.pointee.setReaderFunctions()
         if backend.makesBackups { table.pointee.setBackupFunctions() }
+        if backend.capabilities.isSuperset(of: [.shared, .sequences]) { table.pointee.setHistoryFunction() }
         table.pointee.backup_advice = backend.backupAdvice.map { UnsafePointer(strdup($0)) }
         return UnsafePointer(table)
     }
@@ -142,6 +143,15 @@ extension crudd_plugin {
             // The host hands the pointer back for the last time.
             let handle = unsafe Unmanaged<BackupHandle>.fromOpaque(UnsafeRawPointer(backup!))
             handle.takeRetainedValue().backup.end()
+        }
+    }
+
+    fileprivate mutating func setHistoryFunction() {
+        read_history = { reader, call, collection, history, failure in
+            status(failure) { () throws(StorageFailure) in
+                let found = try ReaderHandle.of(reader).reader.readHistory(collection, CallContext(call!))
+                found.report(to: &history!.pointee)
+            }
         }
     }
 

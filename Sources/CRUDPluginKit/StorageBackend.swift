@@ -44,7 +44,8 @@ public protocol StorageBackend: AnyObject {
     var capabilities: Capabilities { get }
 
     /// No record that was ever stored here has a higher sequence number, removed ones included. It may be an upper
-    /// bound. The host asks once, after the backend was opened, and numbers its mutations from there.
+    /// bound. The host asks once, after the backend was opened, and numbers its mutations from there. 0 where the
+    /// storage numbers changes itself, see ``Capabilities/shared``.
     var lastSequence: UInt64 { get }
 
     /// A random number that was made and stored with the storage (``History/makeIdentity()``), and so is in every copy
@@ -166,6 +167,13 @@ public protocol StorageReader<Collection>: AnyObject {
     /// Counts the records of a range, without those that have expired.
     func count(_ request: borrowing CountRequest, in collection: Collection) throws(StorageFailure) -> UInt64
 
+    /// Says what a collection that keeps sequence numbers remembers by now, and up to which number its changes can be
+    /// read. With both ``Capabilities/shared`` and ``Capabilities/sequences``: the storage numbers changes itself. By
+    /// default that is not supported.
+    ///
+    /// - Throws: ``StorageFailure`` with `unsupported` for a collection that keeps no sequence numbers.
+    func readHistory(of collection: Collection, _ call: CallContext) throws(StorageFailure) -> History
+
     /// Releases the snapshot, so that the next call sees every write that was acknowledged by then. By default nothing:
     /// for readers that hold none.
     func endSnapshot()
@@ -181,4 +189,8 @@ public protocol StorageReader<Collection>: AnyObject {
 extension StorageReader {
     public func endSnapshot() {}
     public func dataVersion() -> UInt64 { 0 }
+
+    public func readHistory(of collection: Collection, _ call: CallContext) throws(StorageFailure) -> History {
+        throw StorageFailure(.unsupported, "this plugin does not number changes itself")
+    }
 }

@@ -29,11 +29,21 @@ public struct History: Sendable {
     public var forgotten: UInt64
     /// How many removals were forgotten by the call.
     public var trimmed: Int
+    /// Of ``StorageReader/readHistory(of:_:)``: every change up to this number is shown by a scan that begins later,
+    /// unless it never takes effect. A change that was acknowledged before is among them, unless a transaction of
+    /// others that is in progress for long holds it up. It may fall where the record with that number is changed again
+    /// meanwhile.
+    public var end: UInt64
+    /// Of ``StorageReader/readHistory(of:_:)``: a change that is still to take effect, or to be shown, has this number
+    /// or a higher one; it is above ``end``, and never falls as long as the identity stays the same.
+    public var next: UInt64
 
-    public init(identity: UInt64, forgotten: UInt64, trimmed: Int = 0) {
+    public init(identity: UInt64, forgotten: UInt64, trimmed: Int = 0, end: UInt64 = 0, next: UInt64 = 0) {
         self.identity = identity
         self.forgotten = forgotten
         self.trimmed = trimmed
+        self.end = end
+        self.next = next
     }
 
     /// A new identity. It fits a signed integer, which is what databases store.
@@ -45,5 +55,9 @@ extension History {
         history.identity = identity
         history.forgotten = forgotten
         history.trimmed = UInt64(clamping: trimmed)
+        // An older host has not made room for these; it asks for neither.
+        guard Int(history.struct_size) >= MemoryLayout<crudd_history>.size else { return }
+        history.end = end
+        history.next = next
     }
 }

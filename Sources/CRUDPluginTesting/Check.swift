@@ -68,6 +68,7 @@ package struct Check: Sendable {
         Check(.records, "setting keys", needs: CRUDD_HAS_INDEXES, IndexChecks.setKeys),
         Check(.records, "changing indexes", needs: CRUDD_HAS_INDEXES, IndexChecks.changes),
         Check(.records, "sequence numbers", SequenceChecks.stored),
+        Check(.records, "numbering changes", needs: CRUDD_IS_SHARED | CRUDD_HAS_SEQUENCES, SequenceChecks.own),
         Check(.records, "removals", needs: CRUDD_HAS_SEQUENCES, RemovalChecks.removals),
         Check(.records, "trimming removals", needs: CRUDD_HAS_SEQUENCES, RemovalChecks.trimming),
         Check(.records, "history of a collection", needs: CRUDD_HAS_SEQUENCES, RemovalChecks.history),

@@ -85,6 +85,17 @@ package final class CheckContext {
         add("\(what()), number \(index): \(Excerpt(values[index])), expected \(Excerpt(expected[index]))")
     }
 
+    /// Reports a failure unless both are the same sequence numbers.
+    ///
+    /// - Parameter backend: one whose storage numbers changes itself need only have them in the same order.
+    func expectNumbers(
+        _ numbers: [UInt64], is expected: [UInt64], of backend: PluginBackend, _ what: @autoclosure () -> String
+    ) {
+        guard backend.numbersItself else { return expect(numbers, is: expected, what()) }
+        func ranks(_ numbers: [UInt64]) -> [Int] { numbers.map { number in numbers.count(where: { $0 < number }) } }
+        expect(ranks(numbers), is: ranks(expected), "the order of \(what())")
+    }
+
     /// Reports a failure unless both are the same bytes.
     func expectBytes(_ value: [UInt8]?, is expected: [UInt8], _ what: @autoclosure () -> String) {
         if value != expected {

@@ -55,6 +55,11 @@ final class ChannelSender: @unchecked Sendable {
         sendEvent { $0.state(isUp: isUp, reason: reason) }
     }
 
+    /// Tells the daemon that more changes of a collection can be read, or that it may have been made.
+    func sendChanged(_ name: UnsafeRawBufferPointer) {
+        sendEvent { $0.changed(name) }
+    }
+
     private func sendEvent(_ write: (inout FrameWriter) -> Void) {
         gate.withLock { _ in
             write(&event)

@@ -56,6 +56,24 @@ extension ChannelService {
         reply.raw(#","trimmed":"#, history.trimmed)
     }
 
+    func readHistory(_ request: inout FrameReader) throws(PluginFailure) {
+        let target = try parameters(of: &request) { (request, _) throws(ProtocolViolation) in try request.skip() }
+        guard let readHistory = table.pointee.read_history else {
+            throw PluginFailure(status: CRUDD_UNSUPPORTED, message: "the plugin does not number changes itself")
+        }
+        // What others have written by now counts.
+        releaseSnapshot()
+        let reader = try reader()
+        var history = crudd_history.sized()
+        try failure.check(
+            readHistory(
+                reader.beginRead(), context.begin(now: target.now), target.collection, &history, failure.pointer))
+        reply.raw(#""identity":"#, history.identity)
+        reply.raw(#","forgotten":"#, history.forgotten)
+        reply.raw(#","end":"#, history.end)
+        reply.raw(#","next":"#, history.next)
+    }
+
     func takeHistory(_ request: inout FrameReader) throws(PluginFailure) {
         var call = crudd_taken_history.sized()
         var removals: [crudd_record] = []

@@ -129,6 +129,7 @@ final class ChannelService {
         case "searchContinue": try continueSearch(&request)
         case "searchEnd": try endSearch(&request)
         case "count": try count(&request)
+        case "readHistory": try readHistory(&request)
         case "version": try version(&request)
         case "removeExpired": try removeExpired(&request)
         case "trimHistory": try trimHistory(&request)

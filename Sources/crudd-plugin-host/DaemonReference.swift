@@ -24,6 +24,9 @@ final class DaemonReference: Sendable {
         host.pointee.state = { context, state, reason in
             DaemonReference.of(context)?.channels.first?.sendState(isUp: state == CRUDD_UP, reason: reason.buffer)
         }
+        host.pointee.changed = { context, name in
+            DaemonReference.of(context)?.channels.first?.sendChanged(name.buffer)
+        }
     }
 
     /// What the plugin is handed, once, when its storage is opened.

@@ -26,7 +26,7 @@ import Testing
                     sizeof plugin, CRUDD_ABI_VERSION, "p", "1", 511, (void *)any, open, (void *)any, (void *)any,
                     (void *)any, (void *)any, (void *)any, (void *)any, (void *)any, (void *)any, (void *)any,
                     (void *)any, .remove_expired = (void *)any, .trim_history = (void *)any,
-                    .take_history = (void *)any};
+                    .take_history = (void *)any, .read_history = (void *)any};
                 return &plugin;
             }
             """
@@ -88,9 +88,12 @@ import Testing
     @Test func whatItTellsTheHost() throws {
         let lines = try Inbox<String>()
         let states = try Inbox<String>()
+        let changes = try Inbox<String>()
         let logger = Logger(label: "test") { _ in LogInbox(lines: lines) }
         let host = PluginHostCallbacks(backend: "kid", logger: logger) { isUp, reason in
             states.put("\(isUp) \(reason)")
+        } changed: { name in
+            changes.put(String(decoding: name, as: UTF8.self))
         }
         _ = try open(
             """
@@ -99,8 +102,10 @@ import Testing
             host->progress(host->context, 1, 2);
             host->state(host->context, CRUDD_DOWN, (crudd_bytes){(const uint8_t *)"gone", 4});
             host->state(host->context, CRUDD_UP, (crudd_bytes){0, 0});
+            host->changed(host->context, (crudd_bytes){(const uint8_t *)"notes", 5});
             """, host)
         #expect(try lines.take() == "warning: backend kid: hello")
         #expect(try [states.take(), states.take()] == ["false gone", "true "])
+        #expect(try changes.take() == "notes")
     }
 }

@@ -31,6 +31,8 @@ import Testing
         ("INCLUDES_UPPER_SEQUENCE", "scanning by sequence"), ("IGNORES_COUNT_RANGE", "counting"),
         ("SWAPS_KEYS", "keys of written records"), ("SETS_KEYS_ANYWAY", "setting keys"),
         ("NEVER_DROPS_INDEXES", "changing indexes"), ("FORGETS_SEQUENCES", "sequence numbers"),
+        ("ENDS_EARLY", "numbering changes"), ("CHANGES_HISTORY", "numbering changes"),
+        ("NEXT_FALLS", "numbering changes"),
         ("LISTS_SEQUENCED", "scanning by sequence"), ("FORGETS_REMOVALS", "removals"),
         ("COUNTS_REMOVALS", "removals"), ("TRIMS_ALL", "trimming removals"),
         ("CHANGES_IDENTITY", "trimming removals"), ("KEEPS_IDENTITY", "history of a collection"),
@@ -63,7 +65,24 @@ import Testing
     /// The same plugin without a fault.
     @Test(arguments: Set(faults.map(\.1)).sorted())
     func acceptsPluginWithoutFault(check: String) throws {
-        #expect(try Self.verdict(fault: "NONE", check: check) == .passed)
+        let isShared = check == "numbering changes"
+        #expect(try Self.verdict(fault: isShared ? "SHARED" : "NONE", check: check) == .passed)
+    }
+
+    /// Storage that numbers changes itself, of which only the order of numbers is known.
+    @Test(arguments: [
+        "function table", "refusal of what is not declared", "structs of another size", "collections as they are",
+        "sequence numbers", "removals", "trimming removals", "history of a collection", "expiry",
+        "removing what has expired", "reopening after expiry", "reopening", "reopening after kill -9",
+    ])
+    func acceptsNumbersOfTheStorage(check: String) throws {
+        #expect(try Self.verdict(fault: "SHARED", check: check) == .passed)
+    }
+
+    @Test(arguments: ["scanning by sequence", "history of another collection"])
+    func doesNotCheckNumbersOfTheStorage(check: String) throws {
+        let verdict = try Self.verdict(fault: "SHARED", check: check)
+        #expect(verdict == .notApplicable("the storage numbers changes itself"))
     }
 
     /// Tables and records of another version of the contract.

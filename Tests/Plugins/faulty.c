@@ -15,6 +15,8 @@ enum {
     NONE,
     // No faults: sizes that the host has to expect.
     SHORT_TABLE, LONG_TABLE, LONG_RECORDS,
+    // No fault: storage that others write too, and that numbers changes itself.
+    SHARED,
     UNKNOWN_CAPABILITY, MISSING_VERSION, MISSING_FUNCTION, TOUCHES_STORAGE, ODD_POINTER, UNDECLARED_CAPABILITY,
     DENIES_CAPABILITIES,
     TAKES_ATOMIC, TAKES_KEYS, STRICT_SIZES, OWN_OUTCOME_SIZE, WRONG_CLOCK, IGNORES_INTERRUPTS, CHANGES_VERSION,
@@ -29,11 +31,20 @@ enum {
     CHANGES_IDENTITY, KEEPS_IDENTITY, FORGETS_FORGOTTEN, LOSES_TAKEN, TRIMS_ALL, EXPIRES_EARLY, IGNORES_EXPIRY_LIMIT,
     SKIPS_EXPIRY_NUMBERS, HIDES_NEXT_EXPIRY, NUMBERS_EXPIRY_TWICE, CHANGES_WHAT_IT_LOOKS_AT, CHANGES_STORAGE_IDENTITY,
     IGNORES_EXPECTED_STORAGE, COPIES_NOTHING,
+    // These are faults of SHARED.
+    ENDS_EARLY, CHANGES_HISTORY, NEXT_FALLS,
 };
 
 static const crudd_plugin *real;
 static atomic_int writing;
 static crudd_collection *crash_workload;
+
+static const int is_shared = FAULT == SHARED || FAULT == ENDS_EARLY || FAULT == CHANGES_HISTORY || FAULT == NEXT_FALLS;
+/// Of SHARED: what was opened last, and the last number of its own.
+static const crudd_host *opened_host;
+static crudd_backend *opened_backend;
+static crudd_bytes opened_name;
+static _Atomic uint64_t last_number;
 
 static struct {
     crudd_plugin plugin;
@@ -103,6 +114,13 @@ static crudd_status open_backend(crudd_bytes options, const crudd_host *host, co
     if (FAULT == IGNORES_EXPECTED_STORAGE) changed.expected_storage = 0;
     crudd_status status = real->open(options, &changed, call, backend, opened, failure);
     opened->capabilities &= table.plugin.capabilities;
+    if (is_shared && status == CRUDD_OK) {
+        opened_host = &changed;
+        opened_backend = *backend;
+        last_number = opened->last_sequence;
+        opened->last_sequence = 0;
+        opened->capabilities |= CRUDD_IS_SHARED;
+    }
     if (FAULT == UNDECLARED_CAPABILITY) opened->capabilities |= CRUDD_IS_DURABLE;
     if (FAULT == FORGETS_LAST_SEQUENCE) opened->last_sequence = 0;
     if (FAULT == CHANGES_STORAGE_IDENTITY) opened->identity = (uint64_t)random() + 1;
@@ -144,6 +162,7 @@ static crudd_status open_collection(crudd_backend *backend, const crudd_call *ca
     if (FAULT == NEVER_DROPS_INDEXES) keep_indexes(&changed);
     crudd_status status = real->open_collection(backend, call, &changed, collection, failure);
     if (status == CRUDD_OK && strstr(text(spec->name), "crash workload")) crash_workload = *collection;
+    opened_name = same(spec->name);
     return failed(status, failure);
 }
 
@@ -297,6 +316,7 @@ static crudd_mutation changed_mutation(crudd_mutation mutation, crudd_record *re
     }
     if (FAULT == PASSES_CHECKS && mutation.kind == CRUDD_CHECK) mutation.precondition = CRUDD_IF_ANY;
     if (FAULT == FORGETS_SEQUENCES) record->sequence = 0;
+    if (is_shared) record->sequence = last_number += 3;
     if (FAULT == FOLDS_IDS) record->id = folded(record->id);
     if (FAULT == CUTS_REVISIONS && record->revision.size > 32) record->revision.size = 32;
     if (FAULT == CUTS_ITEMS && record->item.size > 1 << 20) record->item.size = 1 << 20;
@@ -354,6 +374,7 @@ static crudd_status write_batch(crudd_backend *backend, const crudd_call *call, 
     crudd_call entered = changed_call(call);
     crudd_status status = real->write(backend, &entered, &batch, failure);
     writing = 0;
+    if (is_shared) opened_host->changed(opened_host->context, opened_name);
     free(mutations);
     free(records);
     for (size_t at = 0; FAULT == NEVER_REPLACES && at < batch.count; at++) {
@@ -372,6 +393,10 @@ static crudd_status remove_expired(crudd_backend *backend, const crudd_call *cal
     if (FAULT == IGNORES_EXPIRY_LIMIT && changed.limit) changed.limit += 1;
     if (FAULT == SKIPS_EXPIRY_NUMBERS) changed.first_sequence += 1;
     if (FAULT == NUMBERS_EXPIRY_TWICE) changed.first_sequence = 1;
+    if (is_shared) {
+        changed.first_sequence = last_number + 1;
+        last_number += changed.limit;
+    }
     crudd_status status = real->remove_expired(backend, &changed_call, &changed, next_expiry, failure);
     if (FAULT == HIDES_NEXT_EXPIRY) *next_expiry = 0;
     return status;
@@ -394,6 +419,21 @@ static crudd_status take_history(crudd_backend *backend, const crudd_call *call,
     crudd_taken_history changed = *request;
     if (FAULT == LOSES_TAKEN) changed.count = 0;
     return real->take_history(backend, call, &changed, failure);
+}
+
+static crudd_status read_history(crudd_reader *reader, const crudd_call *call, const crudd_collection *collection,
+                                 crudd_history *history, crudd_failure *failure) {
+    static uint64_t calls;
+    (void)reader;
+    crudd_trim request = {.struct_size = sizeof request, .collection = (crudd_collection *)collection};
+    crudd_status status = real->trim_history(opened_backend, call, &request, history, failure);
+    calls++;
+    if (FAULT == CHANGES_HISTORY) history->identity = calls;
+    history->end = last_number;
+    history->next = history->end + 1;
+    if (FAULT == ENDS_EARLY && history->end) history->end -= 1;
+    if (FAULT == NEXT_FALLS) history->next = UINT64_MAX - calls;
+    return status;
 }
 
 // MARK: Backups
@@ -427,6 +467,10 @@ const crudd_plugin *crudd_plugin_entry(void) {
     plugin->trim_history = trim_history;
     plugin->take_history = take_history;
     plugin->step_backup = step_backup;
+    if (is_shared) {
+        plugin->capabilities |= CRUDD_IS_SHARED;
+        plugin->read_history = read_history;
+    }
     table.unknown = abort;
     if (FAULT == SHORT_TABLE) {
         plugin->struct_size = offsetof(crudd_plugin, end_snapshot);

@@ -84,6 +84,10 @@ enum {
     /// Others write to the storage while it is open: daemons on other machines, say. The host moves no collection
     /// there or from there, as what others write to it meanwhile would be lost. It declares nothing that the plugin can
     /// do: one that can be used alone too takes it back, for some options, by `capabilities_with` and `open`.
+    ///
+    /// With CRUDD_HAS_SEQUENCES as well, the storage numbers changes itself, in the order in which others can see them
+    /// complete: the numbers that the host gives with mutations say only their order within one call, `last_sequence`
+    /// is 0, `read_history` is there, and the plugin may call `changed` of crudd_host.
     CRUDD_IS_SHARED = 1u << 8,
 };
 
@@ -115,6 +119,10 @@ typedef struct crudd_host {
     /// storage: where there is none, or another one, it changes nothing and returns CRUDD_NOT_FOUND. Storage that ends
     /// with its process ignores this.
     uint64_t expected_storage;
+    /// Optional for a plugin to call, with CRUDD_IS_SHARED: more changes of a collection can be read, or it may have
+    /// been made, whichever host has done that; requests that wait for one look again. A hint: the host relies on
+    /// `read_history` alone.
+    void (*changed)(void *context, crudd_bytes name);
 } crudd_host;
 
 /// What the host says of a call that may take long.
@@ -142,7 +150,8 @@ typedef struct crudd_opened {
     uint32_t readers;
     /// Set by the host to those of the plugin; options may take some away (durability, say).
     uint64_t capabilities;
-    /// No mutation that ever took effect here had a higher sequence number. It may be an upper bound.
+    /// No mutation that ever took effect here had a higher sequence number. It may be an upper bound. 0 where the
+    /// storage numbers changes itself, see CRUDD_IS_SHARED.
     uint64_t last_sequence;
     /// Optional. The absolute path of a file with a number of four bytes, in the machine's order, that every commit
     /// increments by one, whoever makes it, and nothing else changes; valid while the backend is open. By this number a
@@ -160,7 +169,8 @@ typedef struct crudd_opened {
 enum {
     CRUDD_OPEN_CREATE = 1u << 0,     ///< create it if it is not there; otherwise that is CRUDD_NOT_FOUND
     /// CRUDD_BY_SEQUENCE will be used: keep the records in the order of their sequence numbers, and remember what is
-    /// removed from now on (see crudd_history). Without it the collection forgets both. Only with CRUDD_HAS_SEQUENCES.
+    /// removed from now on (see crudd_history). Without it the collection forgets both, unless others that write to the
+    /// storage (CRUDD_IS_SHARED) have opened it with this. Only with CRUDD_HAS_SEQUENCES.
     CRUDD_OPEN_SEQUENCES = 1u << 1,
     /// Only to look, or to remove records: nothing is made or changed, and the collection's indexes, its order by
     /// sequence number and what it remembers stay as they are. `indexes` is empty and no other flag is set. Until it is
@@ -203,7 +213,8 @@ typedef struct crudd_record {
     crudd_bytes item;
     crudd_bytes revision;  ///< 1 to 64 bytes of printable ASCII
     int64_t expires_at;    ///< milliseconds since 1970-01-01 UTC; 0: never
-    /// Made by the host, rising in commit order, but for copies (see crudd_taken_history); 0: by another program.
+    /// Made by the host, rising in commit order, but for copies (see crudd_taken_history); 0: by another program. Where
+    /// the storage numbers changes itself (see CRUDD_IS_SHARED): from the plugin its own number.
     uint64_t sequence;
     /// To the plugin: a key for each index of the collection, in their order; an empty one stands for none. At most 512
     /// bytes, compared byte by byte. From the plugin: NULL.
@@ -368,7 +379,9 @@ typedef struct crudd_write {
 // MARK: Expiry and removals
 
 /// Removes records that have expired by crudd_call.now, those that expired first first, as one batch like that of a
-/// `write`. The record that is removed as number n, from 0, gets the sequence number `first_sequence` + n.
+/// `write`. The record that is removed as number n, from 0, gets the sequence number `first_sequence` + n; where the
+/// storage numbers changes itself (see CRUDD_IS_SHARED), one of the storage's own, and the number that is emitted does
+/// not count.
 typedef struct crudd_expire {
     uint32_t struct_size;
     uint32_t flags;  ///< 0
@@ -403,6 +416,13 @@ typedef struct crudd_history {
     /// transaction that forgets.
     uint64_t forgotten;
     uint64_t trimmed;  ///< how many removals this call has forgotten
+    /// Of `read_history`: every change of the collection up to this number is shown by a scan that begins later, unless
+    /// it never takes effect. A change that was acknowledged before is among them, unless a transaction of others that
+    /// is in progress for long holds it up. It may fall where the record with that number is changed again meanwhile.
+    uint64_t end;
+    /// Of `read_history`: a change that is still to take effect, or to be shown, has this number or a higher one; it is
+    /// above `end`, and never falls as long as `identity` stays the same.
+    uint64_t next;
 } crudd_history;
 
 /// Has a collection that was opened with CRUDD_OPEN_SEQUENCES continue the history of another one, which is being moved
@@ -499,7 +519,8 @@ typedef struct crudd_plugin {
     void (*idle)(crudd_backend *backend, const crudd_call *call);
 
     /// With CRUDD_HAS_EXPIRY. `next_expiry` is set to the lowest `expires_at` of the records that are stored after it
-    /// (more may have expired than `limit`), or 0 where none expires; it may be too low.
+    /// (more may have expired than `limit`), or 0 where none expires; it may be too low. With CRUDD_IS_SHARED another
+    /// host may be the one that removes them: then it is when this one is to ask again.
     crudd_status (*remove_expired)(crudd_backend *backend, const crudd_call *call, const crudd_expire *request,
                                    int64_t *next_expiry, crudd_failure *failure);
     /// With CRUDD_HAS_SEQUENCES. For a collection that was opened without CRUDD_OPEN_SEQUENCES: CRUDD_UNSUPPORTED.
@@ -539,6 +560,11 @@ typedef struct crudd_plugin {
     /// was opened without CRUDD_OPEN_SEQUENCES: CRUDD_UNSUPPORTED.
     crudd_status (*take_history)(crudd_backend *backend, const crudd_call *call, const crudd_taken_history *request,
                                  crudd_failure *failure);
+
+    /// With CRUDD_IS_SHARED and CRUDD_HAS_SEQUENCES. What a collection remembers by now, and up to where its changes
+    /// can be read; `trimmed` is 0. For a collection that keeps no sequence numbers: CRUDD_UNSUPPORTED.
+    crudd_status (*read_history)(crudd_reader *reader, const crudd_call *call, const crudd_collection *collection,
+                                 crudd_history *history, crudd_failure *failure);
 } crudd_plugin;
 
 /// The one symbol that a plugin exports. The table that it returns lives as long as the process.

@@ -7,6 +7,7 @@ extension Child {
     /// - Returns: the lowest expiry of those that are left; 0: none.
     func removeExpired(_ request: crudd_expire, _ call: crudd_call) throws(PluginFailure) -> Int64 {
         var count = 0
+        let numbersItself = capabilities.isSuperset(of: [.shared, .sequences])
         let (end, overflows) = request.first_sequence.addingReportingOverflow(UInt64(clamping: request.limit))
         var sequences = request.first_sequence..<(overflows ? .max : end)
         var nextExpiry: Int64 = 0
@@ -20,10 +21,10 @@ extension Child {
                 guard RecordCodec.isID(record.id.buffer) else {
                     throw ProtocolViolation("a record without an id, or with an invalid one")
                 }
-                guard record.isRemoved, sequences.contains(record.sequence) else {
+                guard record.isRemoved, numbersItself || sequences.contains(record.sequence) else {
                     throw ProtocolViolation("a removal that was not asked for, or out of order")
                 }
-                sequences = record.sequence + 1..<sequences.upperBound
+                if !numbersItself { sequences = record.sequence + 1..<sequences.upperBound }
                 _ = request.emit(request.context, count, &record)
                 count += 1
             } member: { (reader, key) throws(ProtocolViolation) in
@@ -43,15 +44,20 @@ extension Child {
             frame.raw(#","limit":"#, request.limit)
             frame.raw(#","now":"#, call.now)
         } _: { reader throws(ProtocolViolation) in
-            try reader.object { (reader, key) throws(ProtocolViolation) in
-                switch key {
-                case "identity": history.identity = try reader.integer()
-                case "forgotten": history.forgotten = try reader.integer()
-                case "trimmed": history.trimmed = try reader.integer()
-                default: try reader.skip()
-                }
-            }
-            guard history.identity != 0 else { throw ProtocolViolation("a history without an identity") }
+            history = try reader.history()
+            return true
+        }
+        return history
+    }
+
+    /// Has the child say what a collection remembers, and up to where its changes can be read.
+    func readHistory(of collection: OpaquePointer?, _ call: crudd_call) throws(PluginFailure) -> crudd_history {
+        var history = crudd_history.sized()
+        try self.call("readHistory", for: .reading, interrupt: ChildCall.Interrupt(call)) { frame in
+            frame.raw(#""collection":"#, ChildTable.number(of: collection))
+            frame.raw(#","now":"#, call.now)
+        } _: { reader throws(ProtocolViolation) in
+            history = try reader.history()
             return true
         }
         return history
@@ -80,5 +86,23 @@ extension Child {
             try reader.object { (reader, _) throws(ProtocolViolation) in try reader.skip() }
             return true
         }
+    }
+}
+
+extension FrameReader {
+    fileprivate mutating func history() throws(ProtocolViolation) -> crudd_history {
+        var history = crudd_history.sized()
+        try object { (reader, key) throws(ProtocolViolation) in
+            switch key {
+            case "identity": history.identity = try reader.integer()
+            case "forgotten": history.forgotten = try reader.integer()
+            case "trimmed": history.trimmed = try reader.integer()
+            case "end": history.end = try reader.integer()
+            case "next": history.next = try reader.integer()
+            default: try reader.skip()
+            }
+        }
+        guard history.identity != 0 else { throw ProtocolViolation("a history without an identity") }
+        return history
     }
 }

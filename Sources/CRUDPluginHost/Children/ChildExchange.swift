@@ -74,6 +74,7 @@ struct ChildExchange: ~Copyable {
                 if interest == .wanted { deadline = MonotonicTime.now + callTimeout }
                 host.progress(done: done, total: total)
             case .state(let isUp, let reason): host.state(isUp: isUp, reason: reason)
+            case .changed(let name): host.changed(name)
             case .reply(let reply) where reply.hasMore:
                 guard interest == .wanted else { continue }
                 deadline = MonotonicTime.now + callTimeout
@@ -123,6 +124,7 @@ struct ChildExchange: ~Copyable {
         // It belongs to a call that has ended meanwhile.
         case .progress: break
         case .state(let isUp, let reason): host.state(isUp: isUp, reason: reason)
+        case .changed(let name): host.changed(name)
         case .reply: throw .violation("a reply that nobody has asked for")
         }
     }

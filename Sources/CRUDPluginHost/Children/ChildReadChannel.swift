@@ -107,6 +107,7 @@ package final class ChildReadChannel {
         switch message {
         case .progress(let done, let total): child.host.progress(done: done, total: total)
         case .state(let isUp, let reason): child.host.state(isUp: isUp, reason: reason)
+        case .changed(let name): child.host.changed(name)
         case .reply(let reply) where reply.hasMore:
             if state.isWanted, !reply.isWanted {
                 state.isWanted = false

@@ -146,6 +146,16 @@ extension crudd_plugin {
                 count!.pointee = try ChildTable.child(reader).count(.read(request!), .read(call!))
             }
         }
+        read_history = { reader, call, collection, history, failure in
+            ChildTable.status(failure) { () throws(PluginFailure) in
+                let found = try ChildTable.child(reader).readHistory(of: collection, .read(call!))
+                // The host has made it as large as it says.
+                history!.pointee.identity = found.identity
+                history!.pointee.forgotten = found.forgotten
+                history!.pointee.end = found.end
+                history!.pointee.next = found.next
+            }
+        }
         data_version = { reader in ChildTable.child(reader).dataVersion() }
     }
 }

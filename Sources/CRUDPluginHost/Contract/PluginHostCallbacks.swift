@@ -13,6 +13,7 @@ package final class PluginHostCallbacks: Sendable {
     private let backend: String
     private let logger: Logger
     private let state: @Sendable (_ isUp: Bool, _ reason: String) -> Void
+    private let changed: @Sendable (_ name: [UInt8]) -> Void
 
     /// The most bytes of a line or a reason that are kept.
     private static let maximumTextBytes = 4096
@@ -20,13 +21,16 @@ package final class PluginHostCallbacks: Sendable {
     /// - Parameters:
     ///   - backend: the backend's name, with which each line of the log begins.
     ///   - state: called, on any thread, when the plugin has lost its storage or has it back.
+    ///   - changed: called, on any thread, when more changes of a collection can be read, or it may have been made.
     package init(
         backend: String, logger: Logger,
-        state: @escaping @Sendable (_ isUp: Bool, _ reason: String) -> Void = { _, _ in }
+        state: @escaping @Sendable (_ isUp: Bool, _ reason: String) -> Void = { _, _ in },
+        changed: @escaping @Sendable (_ name: [UInt8]) -> Void = { _ in }
     ) {
         self.backend = backend
         self.logger = logger
         self.state = state
+        self.changed = changed
         let host = UnsafeMutablePointer<crudd_host>.allocate(capacity: 1)
         memory = host
         host.initialize(to: .sized())
@@ -38,6 +42,9 @@ package final class PluginHostCallbacks: Sendable {
         host.pointee.progress = { _, _, _ in }
         host.pointee.state = { context, state, reason in
             PluginHostCallbacks.of(context)?.state(state == CRUDD_UP, PluginHostCallbacks.text(reason))
+        }
+        host.pointee.changed = { context, name in
+            PluginHostCallbacks.of(context)?.changed(Array(name.buffer))
         }
     }
 
@@ -97,5 +104,9 @@ struct HostReference: @unchecked Sendable {
     func state(isUp: Bool, reason: String) {
         var reason = reason
         reason.withUTF8 { host.state?(host.context, isUp ? CRUDD_UP : CRUDD_DOWN, crudd_bytes($0)) }
+    }
+
+    func changed(_ name: [UInt8]) {
+        name.withUnsafeBytes { host.changed?(host.context, crudd_bytes($0)) }
     }
 }

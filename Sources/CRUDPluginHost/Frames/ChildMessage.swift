@@ -7,6 +7,8 @@ enum ChildMessage {
     case progress(done: UInt64, total: UInt64)
     /// The storage was lost, or is back.
     case state(isUp: Bool, reason: String)
+    /// More changes of a collection can be read, or it may have been made.
+    case changed(name: [UInt8])
 }
 
 /// One frame of a reply.
@@ -77,19 +79,22 @@ extension FrameReader {
         var (done, total): (UInt64, UInt64) = (0, 0)
         var isUp: Bool?
         var reason = ""
+        var name = ""
         try object { (reader, key) throws(ProtocolViolation) in
             switch key {
             case "done": done = try reader.integer()
             case "total": total = try reader.integer()
             case "up": isUp = try reader.bool()
             case "reason": reason = try reader.text()
+            case "name": name = try reader.text()
             default: try reader.skip()
             }
         }
         switch (method, isUp) {
         case ("progress"?, _): return .progress(done: done, total: total)
         case ("state"?, let isUp?): return .state(isUp: isUp, reason: reason)
-        default: throw ProtocolViolation("a notification that is neither progress nor state")
+        case ("changed"?, _) where !name.isEmpty: return .changed(name: Array(name.utf8))
+        default: throw ProtocolViolation("a notification that is none of progress, state and changed")
         }
     }
 

@@ -69,4 +69,12 @@ extension FrameWriter {
         raw("}}")
         end()
     }
+
+    /// Makes the frame say that more changes of a collection can be read, or that it may have been made.
+    package mutating func changed(_ name: UnsafeRawBufferPointer) {
+        begin()
+        raw(#"{"method":"changed","params":{"name":"#, name)
+        raw("}}")
+        end()
+    }
 }

@@ -92,6 +92,10 @@ extension Plugin {
         }
         var capabilities = capabilities.intersection(Capabilities(rawValue: opened.capabilities))
         if !capabilities.contains(.concurrentReads) { capabilities.remove(.fastReads) }
+        // A capability without its function is none.
+        if capabilities.contains(.shared), table.pointee.read_history == nil {
+            capabilities.subtract([.sequences, .takesHistory])
+        }
         return OpenedPlugin(
             storage: storage, capabilities: capabilities, lastSequence: opened.last_sequence,
             identity: StorageIdentity(opened.identity),

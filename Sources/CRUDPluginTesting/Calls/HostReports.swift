@@ -23,6 +23,7 @@ final class HostReports: @unchecked Sendable {
             let reports = Unmanaged<HostReports>.fromOpaque(context!).takeUnretainedValue()
             reports.reported.withLock { $0.append((state != CRUDD_DOWN, reason.text)) }
         }
+        host.changed = { _, _ in }
         let copy = memory.copy(host)
         pointer = UnsafePointer(copy)
         copy.pointee.context = Unmanaged.passUnretained(self).toOpaque()

@@ -61,6 +61,9 @@ package final class PluginBackend: @unchecked Sendable {
 
     package func has(_ capability: Int) -> Bool { capabilities & UInt64(capability) != 0 }
 
+    /// Whether the storage numbers changes itself, so that the numbers of mutations say only their order in a batch.
+    package var numbersItself: Bool { has(CRUDD_IS_SHARED) && has(CRUDD_HAS_SEQUENCES) }
+
     /// Has the plugin do its maintenance.
     package func idle() {
         let memory = CallMemory(surplus: surplus)

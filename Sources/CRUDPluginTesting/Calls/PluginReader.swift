@@ -135,4 +135,19 @@ package final class PluginReader {
         }
         return Int(clamping: count)
     }
+
+    /// Returns what a collection remembers by now, and up to where its changes can be read.
+    package func readHistory(of collection: PluginCollection) throws(CallError) -> PluginHistory {
+        guard let readHistory = table.pointee.read_history else {
+            throw .violation("the table has no function read_history")
+        }
+        var history = crudd_history()
+        try backend.call { memory, call, failure in
+            let result = memory.copy(crudd_history())
+            let status = readHistory(handle, call, collection.handle, result, failure)
+            history = result.pointee
+            return status
+        }
+        return PluginHistory(history)
+    }
 }

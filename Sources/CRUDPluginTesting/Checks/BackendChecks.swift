@@ -50,6 +50,11 @@ enum BackendChecks {
                 () throws(CallError) in _ = try backend.history(of: collection)
             }
         }
+        if !backend.numbersItself, table.read_history != nil {
+            context.expectFailure(
+                CRUDD_UNSUPPORTED, of: "read_history without CRUDD_IS_SHARED and CRUDD_HAS_SEQUENCES"
+            ) { () throws(CallError) in _ = try reader.readHistory(of: collection) }
+        }
         if !backend.has(CRUDD_TAKES_HISTORY), table.take_history != nil {
             context.expectFailure(CRUDD_UNSUPPORTED, of: "take_history without CRUDD_TAKES_HISTORY") {
                 () throws(CallError) in

@@ -16,6 +16,7 @@ enum PluginChecks {
         context.expect(!context.plugin.version.isEmpty, "the plugin has no version")
         context.expect(table.capabilities & ~UInt64(capabilities), is: 0, "capabilities that do not exist")
         checkDependencies(table.capabilities, context)
+        let numbersItself = UInt64(CRUDD_IS_SHARED | CRUDD_HAS_SEQUENCES)
         let functions = [
             ("check_options", table.check_options != nil), ("open", table.open != nil), ("close", table.close != nil),
             ("open_collection", table.open_collection != nil), ("drop_collection", table.drop_collection != nil),
@@ -28,6 +29,7 @@ enum PluginChecks {
             ),
             ("trim_history", table.trim_history != nil || table.capabilities & UInt64(CRUDD_HAS_SEQUENCES) == 0),
             ("take_history", table.take_history != nil || table.capabilities & UInt64(CRUDD_TAKES_HISTORY) == 0),
+            ("read_history", table.read_history != nil || table.capabilities & numbersItself != numbersItself),
         ]
         for (name, isThere) in functions { context.expect(isThere, "the table has no function \(name)") }
     }

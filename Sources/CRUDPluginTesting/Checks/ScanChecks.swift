@@ -131,6 +131,7 @@ enum ScanChecks {
 
     static func bySequence(_ context: CheckContext) throws {
         let backend = try context.open()
+        if backend.numbersItself { throw NotApplicable.numbersItself }
         var collection = try context.collection("sequences", of: backend)
         let reader = try backend.reader()
         var model = RecordModel()

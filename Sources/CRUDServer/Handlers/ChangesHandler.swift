@@ -89,6 +89,8 @@ final class PendingChanges: PendingRequest, Follower, ChangeRequest {
         var feed: ChangeFeed?
         /// Whether all records had been added to the feed.
         var isComplete = true
+        /// How many changes that had had.
+        var changes: UInt64 = 0
         /// How many feeds of the backend had been opened.
         var openings: UInt64 = 0
     }
@@ -129,7 +131,8 @@ final class PendingChanges: PendingRequest, Follower, ChangeRequest {
         }
         let loop = session.loop
         last = LastPage(
-            place: task.cursor, feed: task.feed, isComplete: task.isComplete, openings: task.openings)
+            place: task.cursor, feed: task.feed, isComplete: task.isComplete, changes: task.changesBefore,
+            openings: task.openings)
         if !task.isComplete, completionEnd == nil { completionEnd = loop.now + Self.completionTimeout }
         guard waitDeadline > loop.now, !loop.isDraining, !session.isClosing, !isInArray, !isCancelled, isWanted,
             canBeginAgain, isServed
@@ -155,14 +158,14 @@ final class PendingChanges: PendingRequest, Follower, ChangeRequest {
         let (backend, feed) = (collection?.backend, last.feed)
         return Followers.TopicState(
             isStorageDown: backend?.isStorageDown ?? true, openings: feed == nil ? backend?.feeds.openings ?? 0 : 0,
-            isOpen: feed?.isOpen ?? false, lastChange: feed?.lastChange ?? 0, isComplete: feed?.isComplete ?? false)
+            isOpen: feed?.isOpen ?? false, changes: feed?.changes ?? 0, isComplete: feed?.isComplete ?? false)
     }
 
     var isDue: Bool {
         guard let collection, !collection.backend.isStorageDown else { return true }
         // A collection that is not there is looked for again whenever one has been opened.
         guard let feed = last.feed else { return collection.backend.feeds.openings != last.openings }
-        return !feed.isOpen || feed.lastChange > last.place.sequence || feed.isComplete != last.isComplete
+        return !feed.isOpen || feed.changes != last.changes || feed.isComplete != last.isComplete
     }
 
     var isCutShort: Bool { last.feed?.isOpen == false }

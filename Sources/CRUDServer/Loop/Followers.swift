@@ -51,7 +51,8 @@ final class Followers {
         /// How many feeds of the backend have been opened.
         var openings: UInt64
         var isOpen: Bool
-        var lastChange: UInt64
+        /// How many changes it has had.
+        var changes: UInt64
         var isComplete: Bool
     }
 

@@ -187,6 +187,9 @@ package final class Backend: Sendable {
         }
     }
 
+    /// Whether others write to its storage, too.
+    package var isShared: Bool { capabilities.contains(.shared) }
+
     /// The plugin has lost its storage, reached it again, or has a notice of it; callable on any thread.
     func storageState(isUp: Bool, _ reason: String) {
         let wasDown = storageDown.exchange(!isUp, ordering: .acquiringAndReleasing)

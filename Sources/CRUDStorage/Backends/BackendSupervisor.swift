@@ -7,10 +7,10 @@ import Logging
 /// The whole life of a backend's thread: it opens the storage, has it served, and opens it again when a child is lost.
 enum BackendSupervisor {
     static func run(_ backend: Backend, opened: (PluginFailure?) -> Void) {
-        let callbacks = PluginHostCallbacks(backend: backend.name, logger: backend.logger) {
-            [weak backend] isUp, reason in
-            backend?.storageState(isUp: isUp, reason)
-        }
+        let callbacks = PluginHostCallbacks(
+            backend: backend.name, logger: backend.logger,
+            state: { [weak backend] isUp, reason in backend?.storageState(isUp: isUp, reason) },
+            changed: { [weak backend] name in backend?.feeds.changed(named: name) })
         var policy = RestartPolicy(isChild: backend.plugin.isChild)
         var isFirst = true
         var hasBeenOpen = false

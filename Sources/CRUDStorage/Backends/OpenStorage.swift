@@ -62,7 +62,8 @@ final class OpenStorage {
             throw error
         }
         lastSequence = opened.lastSequence
-        environment.feeds.open(lastSequence: lastSequence)
+        environment.feeds.open(
+            lastSequence: lastSequence, areShared: opened.capabilities.isSuperset(of: [.shared, .sequences]))
         if let place = opened.commitCounter, opened.child != nil { environment.cache?.open(CommitCounter(at: place)) }
         // The clock first: who finds a cached record gone must find older snapshots stale.
         // The feeds last: who learns of a commit from them finds everything else up to date.
@@ -420,7 +421,7 @@ final class OpenStorage {
         if feeds[key] == nil {
             let feed = ChangeFeed(try readHistory(of: handle))
             feeds[key] = feed
-            environment.feeds.open(feed, of: handle)
+            environment.feeds.open(feed, named: key.name, of: handle)
         }
         collection.feed = feeds[key]
     }

@@ -24,7 +24,7 @@ package final class ChangeFeed: Sendable {
     private let state: Mutex<State>
     private let isOpenNow = Atomic(true)
     private let isCompleteNow = Atomic(false)
-    private let lastChangeNumber = Atomic<UInt64>(0)
+    private let changeCount = Atomic<UInt64>(0)
     private let endNumber = Atomic<UInt64>(.max)
     /// A bit for each event loop that has to be told of the next change.
     private let waitingLoops = Atomic<UInt32>(0)
@@ -48,8 +48,9 @@ package final class ChangeFeed: Sendable {
         set { isCompleteNow.store(newValue, ordering: .releasing) }
     }
 
-    /// The sequence number of the last change since the collection was opened.
-    package var lastChange: UInt64 { lastChangeNumber.load(ordering: .sequentiallyConsistent) }
+    /// Counts the changes, or what is told of them, since the collection was opened: a page that begins after this was
+    /// read shows all of these.
+    package var changes: UInt64 { changeCount.load(ordering: .sequentiallyConsistent) }
 
     /// No page begins that ends behind this number: the collection is about to be served from another place.
     var end: UInt64 {
@@ -57,7 +58,7 @@ package final class ChangeFeed: Sendable {
         set { endNumber.store(newValue, ordering: .sequentiallyConsistent) }
     }
 
-    // MARK: The writer's side
+    // MARK: The writer's side, and the plugin's
 
     func beginTrimming() { state.withLock { $0.isTrimming = true } }
 
@@ -65,12 +66,11 @@ package final class ChangeFeed: Sendable {
 
     func failTrimming() { state.withLock { $0.isUnknown = true } }
 
-    /// Notes a change that has been committed.
+    /// Notes a change that has been committed, or that can be read by now.
     ///
     /// - Returns: the loops to be told, a bit for each.
-    func changed(_ sequence: UInt64) -> UInt32 {
-        // Only the writer changes it.
-        if sequence > lastChange { lastChangeNumber.store(sequence, ordering: .sequentiallyConsistent) }
+    func changed() -> UInt32 {
+        changeCount.add(1, ordering: .sequentiallyConsistent)
         return takeWaitingLoops()
     }
 

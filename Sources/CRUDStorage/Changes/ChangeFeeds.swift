@@ -7,15 +7,28 @@ import Synchronization
 /// that the fate of everything up to the highest number of the last commit is known: it is committed, or never will
 /// be. (Copies that a move makes have lower numbers, in a collection that no client follows yet.) A page ends at that
 /// number, which is read before its snapshot is taken; so it shows no change whose predecessors may still come.
+///
+/// **Shared storage** is written by others, too, and numbers the changes of all of them itself. Then the number at which
+/// a page ends is read from the storage, with what that remembers, before each page (``ChangesTask``); the plugin tells
+/// how far a feed can be read by now, which is no more than a reason to look again.
 package final class ChangeFeeds: CommitObserver {
-    private let feeds = Mutex<[UInt: ChangeFeed]>([:])
+    private let feeds = Mutex<[UInt: Named]>([:])
     private let isUsed = Atomic(false)
     private let committedNumber = Atomic<UInt64>(0)
     /// Whether the outcome of a mutation is unknown. Used by the writer alone.
     private let isUncertain = Atomic(false)
     private let openingCount = Atomic<UInt64>(0)
+    private let isSharedNow = Atomic(false)
     /// By the number of the loop.
     private let wakers = Mutex<[(@Sendable () -> Void)?]>([])
+
+    private struct Named {
+        let name: [UInt8]
+        let feed: ChangeFeed
+    }
+
+    /// Whether the storage numbers changes, of which others make some.
+    var areShared: Bool { isSharedNow.load(ordering: .acquiring) }
 
     /// Up to this sequence number everything is committed, or never will be.
     package var highWaterMark: UInt64 { committedNumber.load(ordering: .acquiring) }
@@ -33,7 +46,8 @@ package final class ChangeFeeds: CommitObserver {
 
     // MARK: The writer's side
 
-    func open(lastSequence: UInt64) {
+    func open(lastSequence: UInt64, areShared: Bool = false) {
+        isSharedNow.store(areShared, ordering: .releasing)
         isUncertain.store(false, ordering: .relaxed)
         committedNumber.store(lastSequence, ordering: .releasing)
     }
@@ -45,7 +59,8 @@ package final class ChangeFeeds: CommitObserver {
     func raise(to lastSequence: UInt64) {
         guard isUncertain.exchange(false, ordering: .relaxed) else { return }
         committedNumber.store(max(highWaterMark, lastSequence), ordering: .releasing)
-        for feed in feeds.withLock({ Array($0.values) }) { wake(feed.changed(lastSequence)) }
+        if areShared { return wake(.max) }
+        for named in feeds.withLock({ Array($0.values) }) { wake(named.feed.changed()) }
     }
 
     /// Numbers up to this one are of another storage, of which what a collection here has to show has been copied.
@@ -53,9 +68,9 @@ package final class ChangeFeeds: CommitObserver {
         if sequence > highWaterMark { committedNumber.store(sequence, ordering: .releasing) }
     }
 
-    /// A collection has been opened; `handle` is what the plugin calls it.
-    func open(_ feed: ChangeFeed, of handle: OpaquePointer) {
-        feeds.withLock { $0[UInt(bitPattern: handle)] = feed }
+    /// A collection of this name has been opened; `handle` is what the plugin calls it.
+    func open(_ feed: ChangeFeed, named name: [UInt8], of handle: OpaquePointer) {
+        feeds.withLock { $0[UInt(bitPattern: handle)] = Named(name: name, feed: feed) }
         isUsed.store(true, ordering: .releasing)
         openingCount.add(1, ordering: .acquiringAndReleasing)
         // Some may have waited for a collection that was not there.
@@ -64,11 +79,21 @@ package final class ChangeFeeds: CommitObserver {
 
     func close(_ feed: ChangeFeed) {
         feeds.withLock { feeds in
-            for (address, known) in feeds where known === feed { feeds[address] = nil }
+            for (address, known) in feeds where known.feed === feed { feeds[address] = nil }
             isUsed.store(!feeds.isEmpty, ordering: .releasing)
         }
         _ = feed.close()
         wake(.max)
+    }
+
+    // MARK: The plugin's side
+
+    /// More changes of a collection can be read; callable on any thread.
+    func changed(named name: [UInt8]) {
+        let known = feeds.withLock { $0.values.filter { $0.name == name } }
+        // It may have been made by others.
+        if known.isEmpty { openingCount.add(1, ordering: .acquiringAndReleasing) }
+        wake(known.isEmpty ? .max : known.reduce(0) { $0 | $1.feed.changed() })
     }
 
     /// Has every loop look after the requests that wait.
@@ -90,6 +115,7 @@ package final class ChangeFeeds: CommitObserver {
         let statuses = commit.outcomes.lazy.map { Int($0.status) }
         if statuses.contains(CRUDD_OUTCOME_UNKNOWN) { becomeUncertain() }
         if commit.isAtomic, statuses.contains(where: { $0 != CRUDD_OK }) { return }
+        if areShared { return }
         // What has been refused leaves no trace in the storage: after a restart its number may be given out again.
         var highest: UInt64 = 0
         for (index, mutation) in commit.mutations.enumerated() where Int(commit.outcomes[index].status) == CRUDD_OK {
@@ -105,8 +131,8 @@ package final class ChangeFeeds: CommitObserver {
         for (index, mutation) in commit.mutations.enumerated() where Int(commit.outcomes[index].status) == CRUDD_OK {
             guard let sequence = mutation.record?.pointee.sequence, sequence != 0 else { continue }
             let address = UInt(bitPattern: mutation.collection)
-            if last.address != address { last = (address, feeds.withLock { $0[address] }) }
-            if let feed = last.feed { loops |= feed.changed(sequence) }
+            if last.address != address { last = (address, feeds.withLock { $0[address]?.feed }) }
+            if let feed = last.feed { loops |= feed.changed() }
         }
         wake(loops)
     }

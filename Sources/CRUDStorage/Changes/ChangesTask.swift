@@ -1,5 +1,6 @@
 import CRUDJSON
 package import CRUDModel
+import CRUDPluginABI
 import CRUDPluginCalls
 import CRUDPluginHost
 package import CRUDQuery
@@ -47,6 +48,8 @@ package final class ChangesTask: ReadTask, @unchecked Sendable {
     package private(set) var corrupt: [[UInt8]] = []
     /// The feed that it is a page of; nil: the collection is not there.
     package private(set) var feed: ChangeFeed?
+    /// How many changes that feed had had before it was read.
+    package private(set) var changesBefore: UInt64 = 0
     /// Where the next page begins.
     package private(set) var cursor = ChangesCursor()
     /// Whether there is more at once.
@@ -87,19 +90,20 @@ package final class ChangesTask: ReadTask, @unchecked Sendable {
             }
         }
         self.feed = feed
-        if feed.isUnknown { throw failures.unavailable }
-        // While removals are being forgotten it is not known which; that takes a moment.
-        guard let history = feed.history else { return false }
-        let execution = if let execution { execution } else { try begin(feed, history) }
-        self.execution = execution
+        if execution == nil {
+            changesBefore = feed.changes
+            guard let extent = try extent(of: feed, reader, failures) else { return false }
+            execution = try begin(extent)
+        }
+        guard let execution else { return false }
         if !isFound {
             isFound = try execution.advance(
                 PluginRecordSource(reader, collection, isAbandoned: { [self] in isAbandoned }),
                 isAbandoned: { [self] in isAbandoned })
         }
         // What was forgotten meanwhile may have been missing.
-        guard isFound, let history = feed.history else { return false }
-        guard feed.isOpen, place.isValid(in: history) else { throw .cursorExpired }
+        guard isFound, let extent = try extent(of: feed, reader, failures) else { return false }
+        guard feed.isOpen, place.isValid(in: extent.history) else { throw .cursorExpired }
         cursor = place.moved(to: execution.end)
         changes = execution.changes
         corrupt = execution.corrupt
@@ -109,10 +113,37 @@ package final class ChangesTask: ReadTask, @unchecked Sendable {
         return true
     }
 
-    private func begin(_ feed: ChangeFeed, _ history: ChangeFeed.History) throws(CRUDError) -> ChangesExecution {
+    /// What can be asked for when a page begins.
+    private struct Extent {
+        var history: ChangeFeed.History
+        /// The page ends at this number.
+        var end: UInt64
+        /// No place is above this one.
+        var last: UInt64
+    }
+
+    /// - Returns: nil while it is about to change.
+    private func extent(
+        of feed: ChangeFeed, _ reader: SnapshotReader, _ failures: FailureReporter
+    ) throws(CRUDError) -> Extent? {
+        if feeds.areShared {
+            guard let read = try reader.readHistory(of: collection, isAbandoned: { isAbandoned }) else { return nil }
+            return Extent(
+                history: ChangeFeed.History(identity: read.identity, forgotten: read.forgotten), end: read.end,
+                last: max(read.next, 1) - 1)
+        }
+        if feed.isUnknown { throw failures.unavailable }
+        // While removals are being forgotten it is not known which; that takes a moment.
+        guard let history = feed.history else { return nil }
         // Before the snapshot is taken, and in this order.
         let committed = feeds.highWaterMark
         let end = min(committed, feed.end)
+        return Extent(history: history, end: end, last: end)
+    }
+
+    private func begin(_ extent: Extent) throws(CRUDError) -> ChangesExecution {
+        let history = extent.history
+        var end = extent.end
         place =
             switch request.start {
             case .beginning: ChangesCursor(identity: history.identity, sequence: 0, base: end)
@@ -127,7 +158,9 @@ package final class ChangesTask: ReadTask, @unchecked Sendable {
             }
         // The collection was not there.
         if place.identity == 0 { place = ChangesCursor(identity: history.identity) }
-        guard place.isValid(in: history), place.sequence <= end else { throw .cursorExpired }
+        guard place.isValid(in: history), place.sequence <= extent.last else { throw .cursorExpired }
+        // What had that number may have been changed again.
+        end = max(end, place.sequence)
         return try ChangesExecution(
             request.query, in: QueryTarget(collection, maximumItemBytes: request.maximumItemBytes),
             after: place.sequence, through: end, removalsAfter: place.base, maximumBytes: request.maximumBytes,

@@ -91,6 +91,8 @@ import Testing
         #expect(receive(frame(#"{"method":"progress","params":{"done":1,"total":2}}"#)) == "part")
         #expect(receive(frame(#"{"method":"state","params":{"up":false,"reason":"gone"}}"#)) == "part")
         #expect(try test.states.take() == "down: gone")
+        #expect(receive(frame(#"{"method":"changed","params":{"name":"notes"}}"#)) == "part")
+        #expect(try test.states.take() == "changed: notes")
         let last = frame(#"{"id":1,"error":{"status":"corrupt","message":"why"}}"#)
         #expect(receive(last + [0, 0]) == "complete in \(last.count) 7 why")
     }

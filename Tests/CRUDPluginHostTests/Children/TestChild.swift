@@ -41,6 +41,8 @@ final class TestChild: Sendable {
         let logger = Logger(label: "test") { _ in LogInbox(lines: log) }
         host = PluginHostCallbacks(backend: "kid", logger: logger) { isUp, reason in
             states.put("\(isUp ? "up" : "down"): \(reason)")
+        } changed: { name in
+            states.put("changed: \(String(decoding: name, as: UTF8.self))")
         }
         let command = ChildCommand(
             backend: "kid", program: try Self.program(program, in: directory), sha256: nil,

@@ -22,6 +22,7 @@ import Testing
             switch message {
             case .progress(let done, let total): return "progress \(done) of \(total)"
             case .state(let isUp, let reason): return "\(isUp ? "up" : "down"): \(reason)"
+            case .changed(let name): return "changed \(String(decoding: name, as: UTF8.self))"
             case .reply(let reply):
                 guard let failure = reply.failure else {
                     return "result \(read)\(reply.hasMore ? ", more" : "")\(reply.isWanted ? "" : ", enough")"
@@ -44,6 +45,8 @@ import Testing
         (#"{"method":"progress","params":{}}"#, "progress 0 of 0"),
         (#"{"method":"state","params":{"up":false,"reason":"gone"}}"#, "down: gone"),
         (#"{"method":"state","params":{"up":true}}"#, "up: "),
+        (#"{"method":"changed","params":{"name":"a\"b"}}"#, #"changed a"b"#),
+        (#"{"method":"changed","params":{"name":"a","x":12}}"#, "changed a"),
     ])
     func areUnderstood(head: String, text: String) throws {
         #expect(try message(frame(head)) == text)
@@ -61,6 +64,7 @@ import Testing
         #"{"id":7,"error":{"status":"corrupt"},"more":true}"#, #"{"id":7,"result":{},"result":{},"error":{}}"#,
         #"{"method":"progress"}"#, #"{"method":"other","params":{}}"#, #"{"method":"state","params":{}}"#,
         #"{"params":{"up":true},"method":"state"}"#, #"{"method":"progress","params":{"done":-1}}"#,
+        #"{"method":"changed","params":{}}"#, #"{"method":"changed","params":{"name":1}}"#,
     ])
     func violationsAreFound(head: String) {
         #expect(throws: ProtocolViolation.self) { try message(frame(head)) }
@@ -98,5 +102,7 @@ import Testing
         #expect(try text() == "progress 1 of \(UInt64.max)")
         Array("é".utf8).withUnsafeBytes { writer.state(isUp: false, reason: $0) }
         #expect(try text() == "down: é")
+        Array("é".utf8).withUnsafeBytes { writer.changed($0) }
+        #expect(try text() == "changed é")
     }
 }

@@ -225,6 +225,13 @@ final class Availability: Sendable {
         }
     }
 
+    /// Tells the administrator why changes are late; nil: they are not any more.
+    func note(delay: String?) {
+        reports.withLock { _ in
+            if state.withLock({ !$0.isReportedDown }) { host.state(.up, delay ?? "") }
+        }
+    }
+
     private func set(_ reason: String, isTakenOver: Bool) {
         reports.withLock { _ in
             let isNews = state.withLock { state in

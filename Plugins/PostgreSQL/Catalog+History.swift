@@ -39,6 +39,12 @@ extension Catalog {
             """, [], what)
     }
 
+    /// The collections whose removals are remembered.
+    func collectionsWithHistory() throws(StorageFailure) -> Set<Int64> {
+        let result = try query("SELECT collection FROM \(schema.table("crudd_history"))", [], "read crudd_history")
+        return Set((0..<result.rowCount).map { result.integer($0, 0) })
+    }
+
     /// Forgets what was removed, to be called in a transaction.
     func dropHistory(of collection: Int64) throws(StorageFailure) {
         try query("DELETE FROM \(histories) WHERE collection = \(collection)", [], "forget changes")
@@ -57,7 +63,43 @@ extension Catalog {
         ).check("number the copied rows of table \(collection.tableName)")
     }
 
+    // MARK: Numbers of transactions
+
+    private static let foreign = "sequence >= \(TransactionNumber.next)"
+
+    /// Whether rows, or what is remembered of removals, have numbers that no transaction here has given: the tables were
+    /// brought from another cluster, say.
+    func hasForeignSequences(_ collection: PostgreSQLCollection) throws(StorageFailure) -> Bool {
+        guard schema.numbersChanges, collection.layout.keepsSequences else { return false }
+        let tables = [collection.tableName, removalTable(collection.number)].map(schema.table)
+        let found = tables.map { "EXISTS (SELECT 1 FROM \($0) WHERE \(Self.foreign))" }
+        return try query(
+            "SELECT \(found.joined(separator: " OR "))", [], "look at the changes of table \(collection.tableName)"
+        ).integer(0, 0) == 1
+    }
+
+    /// Takes these numbers away: the host has the rows numbered again. Those that are written meanwhile keep theirs.
+    func forgetForeignSequences(of collection: PostgreSQLCollection) throws(StorageFailure) {
+        let what = "number the rows of table \(collection.tableName)"
+        let table = schema.table(collection.tableName)
+        try query(
+            """
+            UPDATE \(table) AS r SET sequence = NULL
+            FROM (SELECT id, sequence FROM \(table) WHERE \(Self.foreign)) AS found
+            WHERE r.id = found.id AND r.sequence = found.sequence
+            """, [], what)
+        try query("DELETE FROM \(schema.table(removalTable(collection.number))) WHERE \(Self.foreign)", [], what)
+    }
+
     // MARK: Trimming
+
+    /// Has the transaction fail where another daemon does the upkeep by now.
+    func lockUpkeep(_ lease: Lease) throws(StorageFailure) {
+        let sql = Lease.fenceSQL(schema.table("crudd_lease"))
+        let result = try connection.query(sql, lease.upkeep.fenceParameters, [.int8, .int8], wait)
+        if result.error != nil { lease.upkeep.lose() }
+        try result.check("lock the row of upkeep")
+    }
 
     /// What is remembered, and how many of the first `limit` removals were made before a moment.
     func history(
@@ -84,7 +126,10 @@ extension Catalog {
         let old = old(collection, before: before, limit: limit)
         let last = try query("SELECT max(sequence) FROM (\(old)) AS old", [], what).integer(0, 0)
         let trimmed = try query(
-            "DELETE FROM \(schema.table(removalTable(collection))) WHERE sequence = ANY (ARRAY(\(old)))", [], what)
+            """
+            DELETE FROM \(schema.table(removalTable(collection)))
+            WHERE sequence = ANY (ARRAY(\(old))) AND sequence <= \(last)
+            """, [], what)
         try query(
             "UPDATE \(histories) SET forgotten = greatest(forgotten, \(last)) WHERE collection = \(collection)", [],
             what)
@@ -126,7 +171,7 @@ extension Catalog {
         SELECT sequence FROM (
             SELECT sequence, removed_at FROM \(schema.table(removalTable(collection)))
             ORDER BY sequence, id LIMIT \(limit)
-        ) AS first WHERE removed_at < \(before)
+        ) AS first WHERE removed_at < \(before)\(schema.numbersChanges ? " AND sequence < \(TransactionNumber.bound)" : "")
         """
     }
 }

@@ -63,6 +63,9 @@ struct Catalog {
         try query("SELECT pg_advisory_xact_lock(\(Self.creationLock))", [], "wait for other daemons")
     }
 
+    /// What waits, as an expression, while another daemon has that lock, and keeps none of its kind waiting.
+    static var sharingCreation: String { "pg_advisory_xact_lock_shared(\(creationLock))" }
+
     /// "crudd" in ASCII. Those of ids are hashes (``IDLocks``).
     private static let creationLock: Int64 = 0x63_72_75_64_64
 

@@ -40,6 +40,9 @@ enum CollectionStatement: Hashable {
     case lockIDs
     /// Removes the records among an array of ids that have expired by a clock.
     case removeExpired
+    /// A number of `crudd_history`, where the server numbers changes: identity and what was forgotten, up to where the
+    /// changes can be read, the least number that a later one has, and the highest of all.
+    case history
     /// Id: revision, whether the record was new when it was stored, and expiry.
     case verify
     /// The bounds of a transaction.
@@ -117,6 +120,7 @@ enum CollectionStatement: Hashable {
             StatementDefinition(
                 sql: "DELETE FROM \(scope.table) WHERE id = ANY ($1) AND \(Self.hasExpired(by: 2))",
                 parameters: [.textArray, .int8])
+        case .history: Self.history(scope)
         case .verify:
             StatementDefinition(
                 sql: "SELECT revision, xmax = 0, expires_at FROM \(scope.table) WHERE id = $1",
@@ -167,7 +171,8 @@ extension CollectionStatement {
         let columns = columns(scope)
         let types = types(scope)
         let values = (0..<rows).map { row in
-            "(" + columns.indices.map { "$\(row * columns.count + $0 + 1)" }.joined(separator: ", ") + ")"
+            let row = columns.enumerated().map { scope.value($1, row * columns.count + $0 + 1) }
+            return "(\(row.joined(separator: ", ")))"
         }
         let assignments = columns.dropFirst().map { "\($0) = excluded.\($0)" }
         let clock = rows * columns.count + 1
@@ -185,7 +190,7 @@ extension CollectionStatement {
         _ scope: StatementScope, ifRevision: Bool, tellsRevision: Bool
     ) -> StatementDefinition {
         let columns = columns(scope)
-        let assignments = columns.enumerated().dropFirst().map { "\($1) = $\($0 + 1)" }
+        let assignments = columns.enumerated().dropFirst().map { "\($1) = \(scope.value($1, $0 + 1))" }
         let clock = columns.count + 1
         return changing(
             """
@@ -223,17 +228,35 @@ extension CollectionStatement {
                     DELETE FROM \(scope.table) WHERE \(isPermitted) RETURNING id
                 ), remembered AS (
                     INSERT INTO \(scope.removals) (sequence, id, removed_at)
-                    SELECT $\(ifRevision ? 4 : 3), id, $2 FROM changed
+                    SELECT \(scope.value("sequence", ifRevision ? 4 : 3)), id, $2 FROM changed
                 )
                 SELECT (SELECT count(*) FROM changed), (SELECT revision FROM \(scope.table) WHERE \(isThere))
                 """,
             parameters: [.text, .int8] + (ifRevision ? [.text] : []) + [.int8])
     }
 
+    private static func history(_ scope: StatementScope) -> StatementDefinition {
+        func last(_ condition: String) -> String {
+            let numbers = [scope.table, scope.removals].map { table in
+                "(SELECT r.sequence FROM \(table) AS r WHERE r.sequence \(condition) ORDER BY r.sequence DESC LIMIT 1)"
+            }
+            return "greatest(h.forgotten, \(numbers.joined(separator: ", ")))"
+        }
+        return StatementDefinition(
+            sql: """
+                WITH bound AS (SELECT \(TransactionNumber.bound) AS number)
+                SELECT h.identity, h.forgotten, \(last("< (SELECT number FROM bound)")),
+                    (SELECT number FROM bound), \(last("< \(TransactionNumber.next)"))
+                FROM \(scope.histories ?? "") AS h WHERE h.collection = $1
+                """,
+            parameters: [.int8])
+    }
+
     private static func expire(_ scope: StatementScope, isRemembered: Bool) -> StatementDefinition {
         let remembered = """
             , numbered AS (
-                SELECT id, expires_at, $3 - 1 + row_number() OVER (ORDER BY expires_at, id) AS sequence FROM changed
+                SELECT id, expires_at, \(scope.value("sequence", 3)) - 1
+                    + row_number() OVER (ORDER BY expires_at, id) AS sequence FROM changed
             ), remembered AS (
                 INSERT INTO \(scope.removals) (sequence, id, removed_at) SELECT sequence, id, $1 FROM numbered
             )
@@ -284,13 +307,14 @@ extension CollectionStatement.Scan {
             case .sequence: "sequence\(direction)"
             }
         let columns = "id, revision, expires_at, sequence, \(withItems ? "item" : "NULL")"
-        func select(_ columns: String, from table: String) -> String {
-            "SELECT \(columns) FROM \(table) WHERE \(condition) ORDER BY \(order) LIMIT $\(types.count + 1)"
+        func select(_ columns: String, from table: String, _ more: String = "") -> String {
+            "SELECT \(columns) FROM \(table) WHERE \(condition)\(more) ORDER BY \(order) LIMIT $\(types.count + 1)"
         }
         let records = select(columns + (self.order == .key ? ", \(key(scope))" : ""), from: scope.table)
         if self.order != .sequence { return StatementDefinition(sql: records, parameters: types + [.int8]) }
         // Both parts are in order, by their indexes, and the server merges them.
-        let removals = select("id, NULL, NULL, sequence, NULL", from: scope.removals)
+        let removals = select(
+            "id, NULL, NULL, sequence, NULL", from: "\(scope.removals) AS removed", scope.removalCondition)
         return StatementDefinition(
             sql: "(\(records)) UNION ALL (\(removals)) ORDER BY \(order) LIMIT $\(types.count + 1)",
             parameters: types + [.int8])

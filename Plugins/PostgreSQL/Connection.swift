@@ -186,7 +186,7 @@ final class Connection {
         var failed: QueryResult?
         while received < inFlight.count {
             let sent = inFlight[received]
-            let result = try nextResult(wait, endsWithNull: true)
+            let result = try nextResult(sent, wait)
             received += 1
             switch sent {
             case .preparation(let key):
@@ -205,9 +205,7 @@ final class Connection {
     func finish(_ wait: Wait) throws(StorageFailure) {
         while received < inFlight.count {
             let sent = inFlight[received]
-            var isSync = false
-            if case .sync = sent { isSync = true }
-            let result = try nextResult(wait, endsWithNull: !isSync)
+            let result = try nextResult(sent, wait)
             received += 1
             if case .preparation(let key) = sent, result.status != PGRES_COMMAND_OK { statements[key] = nil }
         }
@@ -216,11 +214,12 @@ final class Connection {
         commitIsInFlight = false
     }
 
-    private func nextResult(_ wait: Wait, endsWithNull: Bool) throws(StorageFailure) -> QueryResult {
+    private func nextResult(_ sent: Sent, _ wait: Wait) throws(StorageFailure) -> QueryResult {
         guard let handle = try next(wait) else { throw lost("the connection is out of step") }
         let result = QueryResult(handle)
         if PQstatus(self.handle) == CONNECTION_BAD { throw lost("lost the connection") }
-        while endsWithNull, let further = try next(wait) { PQclear(further) }
+        // Nothing ends what stands for a sync.
+        if case .sync = sent {} else { while let further = try next(wait) { PQclear(further) } }
         if let error = result.error { note(error) }
         return result
     }
@@ -307,6 +306,17 @@ final class Connection {
     func hasNews() -> Bool {
         var interest = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
         return poll(&interest, 1, 0) != 0 || hasEnded()
+    }
+
+    /// What other sessions, and not this one, have sent on the channel that this one listens on (`NOTIFY`).
+    func takeNotifications() -> [[UInt8]] {
+        var taken: [[UInt8]] = []
+        while let notification = PQnotifies(handle) {
+            defer { PQfreemem(notification) }
+            guard notification.pointee.be_pid != PQbackendPID(handle) else { continue }
+            taken.append(Array(String(cString: notification.pointee.extra).utf8))
+        }
+        return taken
     }
 
     /// Whether the server has closed it. Only where nothing is in flight.

@@ -18,6 +18,7 @@ final class Lease: Sendable {
     static let certainty: Int64 = 8_000_000_000
     private static let duration = "interval '10 seconds'"
 
+    private let schema: Schema
     private let table: String
     /// Tells this holder from all others, ever.
     private let holder = HolderIdentity.make()
@@ -25,9 +26,14 @@ final class Lease: Sendable {
     private let row: Int64
     private let isShared: Bool
     private let number = Atomic<Int64>(0)
+    /// Whether the server numbers changes (``TransactionNumber``); set before there is a transaction.
+    private let isNumbering = Atomic(false)
     private let sequenceCeiling = Atomic<UInt64>(0)
+    /// Used where several daemons share the schema.
+    let upkeep = Upkeep()
 
     init(_ schema: Schema, isShared: Bool) {
+        self.schema = schema
         table = schema.table("crudd_lease")
         self.isShared = isShared
         row = isShared ? .random(in: 2 ... .max) : 1
@@ -38,6 +44,8 @@ final class Lease: Sendable {
 
     /// The number that transactions of the holder expect.
     var fence: Int64 { number.load(ordering: .acquiring) }
+
+    var numbersChanges: Bool { isNumbering.load(ordering: .acquiring) }
 
     /// Above this no sequence number has been used. It is raised, by ``reserve(_:_:_:)``, before that happens.
     var ceiling: UInt64 { sequenceCeiling.load(ordering: .acquiring) }
@@ -54,13 +62,12 @@ final class Lease: Sendable {
         """
     }
 
-    /// Of that statement, and the number that was given.
-    var fenceParameters: (parameters: Parameters, fence: Int64) {
-        let fence = fence
+    /// Of that statement, for a number that the holder has had with the lease.
+    func parameters(of fence: Int64) -> Parameters {
         var parameters = Parameters()
         parameters.add(row)
         parameters.add(fence)
-        return (parameters, fence)
+        return parameters
     }
 
     /// The SQLSTATE of a division by zero.
@@ -95,6 +102,7 @@ final class Lease: Sendable {
         take(result)
         do throws(StorageFailure) {
             try removeShares(connection, wait)
+            if result.integer(0, 1) == Self.numbersOfTransactions { try continueNumbers(connection, wait) }
         } catch {
             try? release(connection, wait)
             throw error
@@ -107,7 +115,7 @@ final class Lease: Sendable {
     /// - Throws: `unavailable` while one of them is there.
     private func removeShares(_ connection: Connection, _ wait: Wait) throws(StorageFailure) {
         let shares = try connection.query(
-            "SELECT number, coalesce(holder, ''), coalesce(place, '') FROM \(table) WHERE number <> 1",
+            "SELECT number, coalesce(holder, ''), coalesce(place, '') FROM \(table) WHERE number > 1",
             Parameters(), [], wait
         ).check("read the rows of the lease")
         for share in 0..<shares.rowCount {
@@ -124,15 +132,52 @@ final class Lease: Sendable {
         }
     }
 
+    /// The place of the ceiling where the server has numbered changes.
+    private static let numbersOfTransactions: Int64 = -1
+
+    /// Has the server number changes from now on; to be called before there are any.
+    func numberChanges(_ connection: Connection, _ wait: Wait) throws(StorageFailure) {
+        _ = try confirmed(
+            """
+            UPDATE \(table) SET sequence_ceiling = \(Self.numbersOfTransactions)
+            WHERE number = 1 AND sequence_ceiling <> \(Self.numbersOfTransactions)
+                AND EXISTS (SELECT 1 FROM \(table) WHERE number = \(row))
+            """, Parameters(), [], connection, wait, "note who numbers changes")
+        sequenceCeiling.store(0, ordering: .releasing)
+        isNumbering.store(true, ordering: .releasing)
+    }
+
+    /// Has the numbers of the only daemon begin above all that there are; no other one is there any more. Tables may have
+    /// been brought from a cluster whose transactions had higher numbers.
+    private func continueNumbers(_ connection: Connection, _ wait: Wait) throws(StorageFailure) {
+        let highest = try schema.highestSequence(connection, wait)
+        let ceiling = "greatest(\(TransactionNumber.nextAfterOwn), \(highest))"
+        let result = try update("sequence_ceiling = \(ceiling)", connection, wait)
+        guard result.rowCount == 1 else {
+            throw StorageFailure(.unavailable, "another daemon has taken the schema over")
+        }
+        take(result)
+    }
+
+    /// Has the other daemons find out, before they write again, what has been declared; to be called in the transaction
+    /// that declares it.
+    var raiseOthers: String { "UPDATE \(table) SET fence = fence + 1 WHERE number > 1 AND number <> \(row)" }
+
     /// Becomes one of several daemons, and removes the rows of those that have ended long ago.
     private func acquireShare(_ connection: Connection, _ wait: Wait) throws(StorageFailure) {
         try connection.query(
-            "DELETE FROM \(table) WHERE number <> 1 AND expires_at < now() - interval '1 day'", Parameters(), [], wait
+            "DELETE FROM \(table) WHERE number > 1 AND expires_at < now() - interval '1 day'", Parameters(), [], wait
         ).check("remove old rows of the lease")
+        try connection.query(
+            """
+            INSERT INTO \(table) (number, fence, sequence_ceiling) VALUES (\(Upkeep.row), 0, 0) ON CONFLICT DO NOTHING
+            """, Parameters(), [], wait
+        ).check("make a row of the lease")
         guard try advance(connection, wait) else { throw StorageFailure(.corrupt, "\(table) has no row") }
     }
 
-    /// Makes the row of one of several daemons.
+    /// Makes the row of one of several daemons, while none of them declares anything: what one does is found when
+    /// a collection is opened, or that one raises the number of this row.
     ///
     /// - Throws: `unavailable` while another daemon has the schema for itself.
     private func makeShare(_ connection: Connection, _ wait: Wait) throws(StorageFailure) -> QueryResult {
@@ -142,7 +187,8 @@ final class Lease: Sendable {
         let made = try confirmed(
             """
             INSERT INTO \(table) (number, holder, place, fence, expires_at, sequence_ceiling)
-            SELECT \(row), $1, $2, 1, now() + \(Self.duration), sequence_ceiling FROM \(table) WHERE number = 1
+            SELECT \(row), $1, $2, \(Int64.random(in: 1...1 << 40)), now() + \(Self.duration), sequence_ceiling
+            FROM \(table), (SELECT \(Catalog.sharingCreation)) AS lock WHERE number = 1
             RETURNING fence, sequence_ceiling
             """, parameters, [.text, .text], connection, wait, "make a row of the lease")
         do throws(StorageFailure) {
@@ -210,7 +256,9 @@ final class Lease: Sendable {
         if !isShared { parameters.add(holder) }
         let result = try confirmed(
             """
-            UPDATE \(table) SET sequence_ceiling = greatest(sequence_ceiling, $1)
+            UPDATE \(table) SET sequence_ceiling =
+                CASE WHEN sequence_ceiling = \(Self.numbersOfTransactions) THEN sequence_ceiling
+                ELSE greatest(sequence_ceiling, $1) END
             WHERE number = 1\(isShared ? "" : " AND holder = $2") RETURNING 1
             """, parameters, isShared ? [.int8] : [.int8, .text], connection, wait, "reserve sequence numbers")
         guard result.rowCount == 1 else { return false }
@@ -220,11 +268,20 @@ final class Lease: Sendable {
 
     func release(_ connection: Connection, _ wait: Wait) throws(StorageFailure) {
         if isShared {
+            upkeep.release(in: table, holder, connection, wait)
             try connection.query("DELETE FROM \(table) WHERE number = \(row)", Parameters(), [], wait)
                 .check("release the lease")
         } else {
             _ = try update("holder = NULL, expires_at = NULL", connection, wait)
         }
+    }
+
+    // MARK: Upkeep
+
+    /// Whether this daemon does it; others may where several share the schema.
+    func takeUpkeep(_ connection: Connection, _ wait: Wait) throws(StorageFailure) -> Bool {
+        guard isShared else { return true }
+        return try upkeep.take(in: table, holder, connection, wait)
     }
 
     // MARK: Statements

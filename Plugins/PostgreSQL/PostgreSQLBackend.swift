@@ -17,6 +17,8 @@ final class PostgreSQLBackend: StorageBackend {
     private let writer: Writer
     private let keeper: LeaseKeeper
     private let worker: SchemaWorker
+    /// Nil where this daemon alone writes, or the server cannot number changes.
+    private let watcher: FeedWatcher?
     private let host: Host
     let capabilities: Capabilities
     let lastSequence: UInt64
@@ -32,7 +34,7 @@ final class PostgreSQLBackend: StorageBackend {
         self.options = options
         self.host = host
         let settings = ConnectionSettings(options)
-        let schema = Schema(name: options.schema)
+        var schema = Schema(name: options.schema)
         let availability = Availability(host)
         let lease = Lease(schema, isShared: options.isShared)
         let choice = ServerChoice(settings, host)
@@ -49,6 +51,15 @@ final class PostgreSQLBackend: StorageBackend {
             try Self.checkSessions(chosen.connection, connection, Wait(milliseconds: 10_000))
             var capabilities = Self.capabilities(with: options)
             if try !Self.isDurable(connection, Wait(milliseconds: 10_000)) { capabilities.remove(.durable) }
+            // A commit that a crash can lose is one whose number is given out again.
+            schema.numbersChanges =
+                options.numbersChanges && capabilities.contains(.durable)
+                && connection.identity.hasTransactionNumbers
+            if schema.numbersChanges {
+                try lease.numberChanges(connection, Wait(milliseconds: 10_000))
+            } else if options.isShared {
+                capabilities.remove(.sequences)
+            }
             self.capabilities = capabilities
             identity = try schema.identity(connection, Wait(milliseconds: 10_000))
             writer = Writer(settings, availability, lease, commits, connection, isShared: options.isShared)
@@ -59,18 +70,24 @@ final class PostgreSQLBackend: StorageBackend {
             throw error
         }
         worker = SchemaWorker(settings, schema, availability, host)
+        watcher = schema.numbersChanges ? FeedWatcher(settings, schema, availability, host) : nil
         lastSequence = lease.ceiling
         (self.settings, self.schema, self.availability) = (settings, schema, availability)
+        guard let watcher else { return }
+        writer.committed = { watcher.changed($0) }
+        // Within calls of this object.
+        writer.lookAgain = { [unowned self] (connection) throws(StorageFailure) in try noteHistories(connection) }
     }
 
-    /// A daemon that shares a schema does not learn of the others' changes.
     static func capabilities(with options: PostgreSQLOptions) -> Capabilities {
-        capabilities.subtracting(options.isShared ? [.sequences, .takesHistory] : .shared)
+        if !options.isShared { return capabilities.subtracting(.shared) }
+        return capabilities.subtracting(options.numbersChanges ? .takesHistory : [.sequences, .takesHistory])
     }
 
     var preferredReaders: Int { options.readers }
 
     func close() {
+        watcher?.stop()
         worker.stop()
         writer.close()
         keeper.stop()
@@ -139,8 +156,9 @@ final class PostgreSQLBackend: StorageBackend {
             }
         }
         let collection = PostgreSQLCollection(
-            number: entry.number, tableName: entry.tableName, table: schema.table(entry.tableName),
-            removals: schema.table(removalTable(entry.number)), format: format)
+            number: entry.number, name: key.name, tableName: entry.tableName, table: schema.table(entry.tableName),
+            removals: schema.table(removalTable(entry.number)), format: format,
+            histories: schema.numbersChanges ? schema.table("crudd_history") : nil)
         collection.mayExpire.store(mayExpire || options.isShared, ordering: .relaxed)
         if specification.isAsItIs {
             try look(at: collection, wait)
@@ -217,24 +235,60 @@ final class PostgreSQLBackend: StorageBackend {
         _ collection: PostgreSQLCollection, _ specification: borrowing CollectionSpecification, _ wait: Wait
     ) throws(StorageFailure) {
         let paths = (0..<specification.indexCount).map { String(decoding: specification.index(at: $0), as: UTF8.self) }
-        let keepsSequences = specification.keepsSequences
+        let hasFeed = specification.keepsSequences
+        var isComplete = false
         try writer.use { (connection) throws(StorageFailure) in
             let catalog = Catalog(schema: schema, connection: connection, wait: wait.on(connection))
-            let indexes = try writer.retrying(connection) { (attempt) throws(StorageFailure) in
+            let declared = try writer.retrying(connection) { (attempt) throws(StorageFailure) in
+                // What other daemons have feeds of is remembered here, too.
+                var keepsSequences = hasFeed
+                if !hasFeed, schema.numbersChanges { keepsSequences = try catalog.hasHistory(collection.number) }
                 let existing = try catalog.declaration(of: collection, paths, keepsSequences: keepsSequences)
-                if let existing { return existing }
-                var declared: [Int64] = []
-                try writer.transaction(connection, wait) { () throws(StorageFailure) in
-                    declared = try catalog.declare(
-                        of: collection, paths, keepsSequences: keepsSequences, attempt: attempt)
-                }
-                return declared
+                if let existing { return (indexes: existing, keepsSequences: keepsSequences) }
+                return try declare(collection, paths, hasFeed: hasFeed, catalog, attempt)
             }
             collection.note(
-                indexes: indexes, keepsSequences: keepsSequences, try catalog.state(of: collection))
+                indexes: declared.indexes, keepsSequences: declared.keepsSequences, try catalog.state(of: collection))
+            if collection.isComplete { isComplete = try !catalog.hasForeignSequences(collection) }
         }
-        if collection.isComplete { return }
+        watcher?.open(collection, hasFeed: hasFeed)
+        if isComplete { return }
         worker.change(collection, waiting: collection.isSmall ? Self.changeMilliseconds : 0)
+    }
+
+    /// Declares indexes and history of a collection. Where others share the schema, those of which one has a feed keep
+    /// theirs, and the others find out before they write again that removals are remembered.
+    ///
+    /// - Returns: the numbers of the indexes, and whether removals are.
+    private func declare(
+        _ collection: PostgreSQLCollection, _ paths: [String], hasFeed: Bool, _ catalog: Catalog, _ attempt: Int
+    ) throws(StorageFailure) -> (indexes: [Int64], keepsSequences: Bool) {
+        var declared: (indexes: [Int64], keepsSequences: Bool) = ([], hasFeed)
+        let isNumbered = schema.numbersChanges
+        // Its own row is locked once it is its turn, so that no two wait for each other.
+        try writer.transaction(catalog.connection, catalog.wait, isFenced: !isNumbered) { () throws(StorageFailure) in
+            var hasHistory = false
+            if isNumbered {
+                try writer.lockDeclarations(catalog)
+                hasHistory = try catalog.hasHistory(collection.number)
+                declared.keepsSequences = hasFeed || hasHistory
+            }
+            declared.indexes = try catalog.declare(
+                of: collection, paths, keepsSequences: declared.keepsSequences, attempt: attempt)
+            if isNumbered, declared.keepsSequences, !hasHistory {
+                try catalog.run(writer.lease.raiseOthers, "have other daemons remember changes")
+            }
+        }
+        return declared
+    }
+
+    /// Notes which collections have a history by now, as other daemons have declared.
+    private func noteHistories(_ connection: Connection) throws(StorageFailure) {
+        let unaware = collections.values.flatMap(\.values).filter { !$0.layout.keepsSequences }
+        if unaware.isEmpty { return }
+        let wait = Wait(milliseconds: 10_000).on(connection)
+        let histories = try Catalog(schema: schema, connection: connection, wait: wait).collectionsWithHistory()
+        for collection in unaware where histories.contains(collection.number) { collection.noteHistory() }
     }
 
     func dropCollection(named name: UnsafeRawBufferPointer, _ call: CallContext) throws(StorageFailure) {
@@ -242,7 +296,10 @@ final class PostgreSQLBackend: StorageBackend {
         let wait = Wait(forSchema: availability, host)
         var wasThere = false
         // Also where it may have failed: a collection that is still there is found again when it is opened.
-        for collection in (collections.removeValue(forKey: Array(name)) ?? [:]).values { worker.forget(collection) }
+        for collection in (collections.removeValue(forKey: Array(name)) ?? [:]).values {
+            worker.forget(collection)
+            watcher?.forget(collection)
+        }
         try writer.use { (connection) throws(StorageFailure) in
             let catalog = Catalog(schema: schema, connection: connection, wait: wait)
             try writer.retrying(connection) { (_) throws(StorageFailure) in
@@ -286,15 +343,27 @@ final class PostgreSQLBackend: StorageBackend {
             let catalog = Catalog(schema: schema, connection: connection, wait: wait)
             try renumberCopies(in: request.collection, catalog)
             let (history, old) = try catalog.history(of: number, before: before, limit: limit)
-            if old == 0 { return history }
+            if old == 0 { return shown(history, connection) }
+            let hasUpkeep = try writer.lease.takeUpkeep(connection, wait.on(connection))
+            guard hasUpkeep else { return shown(history, connection) }
             var trimmed = 0
             try writer.transaction(connection, wait) { () throws(StorageFailure) in
+                if options.isShared { try catalog.lockUpkeep(writer.lease) }
                 trimmed = try catalog.trimHistory(of: number, before: before, limit: limit)
             }
             var after = try catalog.history(of: number, before: before, limit: 0).history
             after.trimmed = trimmed
-            return after
+            return shown(after, connection)
         }
+    }
+
+    /// A history with the identity that the host knows it by.
+    private func shown(_ history: History, _ connection: Connection) -> History {
+        var history = history
+        if schema.numbersChanges {
+            history.identity = connection.identity.historyIdentity(history.identity)
+        }
+        return history
     }
 
     func takeHistory(_ history: borrowing TakenHistory<PostgreSQLCollection>) throws(StorageFailure) {

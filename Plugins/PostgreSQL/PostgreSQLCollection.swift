@@ -5,11 +5,13 @@ import Synchronization
 final class PostgreSQLCollection: Sendable {
     /// Of its row in `crudd_collections`.
     let number: Int64
+    let name: [UInt8]
     let tableName: String
     let format: Format
     /// The names of its table, and of that of what was removed, as SQL spells them.
     private let table: String
     private let removals: String
+    private let histories: String?
     /// What the statements are made for that know nothing of indexes.
     let scope: StatementScope
     private let definition: Mutex<Definition>
@@ -17,6 +19,9 @@ final class PostgreSQLCollection: Sendable {
     let mayExpire = Atomic(false)
     /// Bytes of a record, on average; 0: not known yet. It decides how many a scan asks for at once.
     let averageBytes = Atomic(0)
+
+    /// The number from which on changes of its feed were waited for in vain.
+    let delayedNext = Atomic<UInt64>(.max)
 
     /// The ids of rows that have the sequence number of another one, as far as scans have met them: SQL has copied
     /// rows with their numbers. A scan shows one row for each number.
@@ -52,8 +57,14 @@ final class PostgreSQLCollection: Sendable {
                 + (definition.keepsSequences ? TableIndex.sequences(of: number) : [])
             return indexes.allSatisfy { definition.table.isReady($0.name) }
                 && definition.table.columns == Set(definition.indexes)
-                && definition.table.hasRemovals == definition.keepsSequences
+                && hasTableOfRemovals(definition)
         }
+    }
+
+    /// Whether there is a table of removals where there is to be one. One that there need not be is left where another
+    /// daemon may be about to use it.
+    private func hasTableOfRemovals(_ definition: Definition) -> Bool {
+        definition.table.hasRemovals == definition.keepsSequences || histories != nil && definition.table.hasRemovals
     }
 
     /// Whether an index of it is made in no time.
@@ -62,12 +73,18 @@ final class PostgreSQLCollection: Sendable {
     /// - Parameters:
     ///   - table: its name as SQL spells it, with that of the schema.
     ///   - removals: that of the table of what was removed, likewise.
-    init(number: Int64, tableName: String, table: String, removals: String, format: Format) {
+    ///   - histories: where the server numbers changes: see ``StatementScope/histories``.
+    init(
+        number: Int64, name: [UInt8], tableName: String, table: String, removals: String, format: Format,
+        histories: String?
+    ) {
         self.number = number
+        self.name = name
         self.tableName = tableName
         self.format = format
-        (self.table, self.removals) = (table, removals)
-        scope = StatementScope(table: table, removals: removals, itemType: format.columnType, indexes: [])
+        (self.table, self.removals, self.histories) = (table, removals, histories)
+        scope = StatementScope(
+            table: table, removals: removals, itemType: format.columnType, indexes: [], histories: histories)
         definition = Mutex(
             Definition(layout: Layout(scope: scope, indexes: [], keepsSequences: false, hasSequenceIndexes: false)))
     }
@@ -76,6 +93,14 @@ final class PostgreSQLCollection: Sendable {
     func note(indexes: [Int64], keepsSequences: Bool, _ table: TableState) {
         definition.withLock { definition in
             (definition.indexes, definition.keepsSequences, definition.table) = (indexes, keepsSequences, table)
+            adapt(&definition)
+        }
+    }
+
+    /// Notes that removals are to be remembered, as another daemon has declared with the table for them.
+    func noteHistory() {
+        definition.withLock { definition in
+            (definition.keepsSequences, definition.table.hasRemovals) = (true, true)
             adapt(&definition)
         }
     }
@@ -106,7 +131,8 @@ final class PostgreSQLCollection: Sendable {
 
     private func makeScope(_ indexes: [Int64], positions: [Int]) -> StatementScope {
         StatementScope(
-            table: table, removals: removals, itemType: format.columnType, indexes: indexes, positions: positions)
+            table: table, removals: removals, itemType: format.columnType, indexes: indexes, positions: positions,
+            histories: histories)
     }
 
     /// Logs once that a row is left out.
@@ -184,13 +210,20 @@ final class StatementScope: Sendable {
     let indexes: [Int64]
     /// Their positions among all of the collection.
     let positions: [Int]
+    /// The name of `crudd_history`, as SQL spells it, where the server numbers changes (``TransactionNumber``); nil: the
+    /// host does.
+    let histories: String?
 
-    init(table: String, removals: String, itemType: ServerType, indexes: [Int64], positions: [Int] = []) {
+    init(
+        table: String, removals: String, itemType: ServerType, indexes: [Int64], positions: [Int] = [],
+        histories: String? = nil
+    ) {
         self.table = table
         self.removals = removals
         self.itemType = itemType
         self.indexes = indexes
         self.positions = positions
+        self.histories = histories
     }
 
     /// The columns of the keys.

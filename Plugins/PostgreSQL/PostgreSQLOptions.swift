@@ -17,6 +17,9 @@ struct PostgreSQLOptions: PluginOptions {
     let isShared: Bool
     /// SQL that is run after the table of a collection has been created.
     let tableSetup: String?
+    /// Whether the server numbers changes, if it can: there are several daemons, and no shards that SQL of the
+    /// administrator makes, each of which has transactions of its own.
+    var numbersChanges: Bool { isShared && tableSetup == nil }
 
     init(_ reader: OptionReader<Key>) throws(StorageFailure) {
         schema = try reader.string(.schema, default: "crudd")

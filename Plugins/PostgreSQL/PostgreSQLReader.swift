@@ -17,6 +17,9 @@ final class PostgreSQLReader: StorageReader {
     /// How often a statement is executed whose connection is lost, or whose server is in doubt by then.
     private static let maximumAttempts = 3
     private static let pauseMilliseconds: Int32 = 1
+    private static let historyPauseMilliseconds: Int32 = 2
+    /// How long changes are waited for that a transaction in progress holds up, unless it did so the last time.
+    private static let longestDelay: Int64 = 200_000_000
 
     /// - Parameter writer: what locks records, where other daemons write as well; nil: none does.
     init(
@@ -153,6 +156,46 @@ final class PostgreSQLReader: StorageReader {
         guard withItems else { return 2000 }
         let average = collection.averageBytes.load(ordering: .relaxed)
         return average == 0 ? 16 : max(1, min(2000, (1 << 20) / average))
+    }
+
+    /// See ``TransactionNumber``.
+    func readHistory(of collection: PostgreSQLCollection, _ call: CallContext) throws(StorageFailure) -> History {
+        let layout = collection.layout
+        guard layout.keepsSequences, collection.scope.histories != nil else {
+            throw StorageFailure(.unsupported, "the changes of table \(collection.tableName) are not numbered there")
+        }
+        guard layout.hasSequenceIndexes else { throw ScanBounds.missingSequences(collection) }
+        var (history, last) = try askHistory(of: collection, call)
+        // Transactions with lower numbers end within milliseconds, as a rule: what has been acknowledged is shown then.
+        let limit = min(call.deadline ?? .max, Clock.monotonic + Self.longestDelay)
+        let acknowledged = last
+        while history.next <= acknowledged, history.next != collection.delayedNext.load(ordering: .relaxed) {
+            if call.isInterrupted { throw .interrupted }
+            if Clock.monotonic >= limit {
+                collection.delayedNext.store(history.next, ordering: .relaxed)
+                break
+            }
+            poll(nil, 0, Self.historyPauseMilliseconds)
+            (history, last) = try askHistory(of: collection, call)
+        }
+        return history
+    }
+
+    /// - Returns: the history, and the highest number of a change.
+    private func askHistory(
+        of collection: PostgreSQLCollection, _ call: CallContext
+    ) throws(StorageFailure) -> (history: History, last: UInt64) {
+        var parameters = Parameters()
+        parameters.add(collection.number)
+        let result = try query(.history, collection.scope, parameters, call) { .range(of: collection) }
+        guard result.rowCount == 1, let server = connection?.identity else {
+            throw StorageFailure(.unavailable, "table \(collection.tableName) has no history any more")
+        }
+        let history = History(
+            identity: server.historyIdentity(UInt64(clamping: result.integer(0, 0))),
+            forgotten: UInt64(clamping: result.integer(0, 1)), end: UInt64(clamping: result.integer(0, 2)),
+            next: UInt64(clamping: result.integer(0, 3)))
+        return (history, UInt64(clamping: result.integer(0, 4)))
     }
 
     func count(

@@ -55,9 +55,7 @@ struct ScanBounds {
                 throw StorageFailure(
                     .unsupported, "table \(collection.tableName) was not opened for scans by sequence number")
             }
-            guard collection.layout.hasSequenceIndexes else {
-                throw Self.missing("the index of table \(collection.tableName) for its changes", collection)
-            }
+            guard collection.layout.hasSequenceIndexes else { throw Self.missingSequences(collection) }
             order = range.isUnsequenced ? .unsequenced : .sequence
             scope = collection.scope
         }
@@ -76,6 +74,10 @@ struct ScanBounds {
             Int64(clamping: max(range.lowerSequence, 1)), range.upperSequence.map { Int64(clamping: $0 - 1) } ?? .max
         )
         if order == .key || order == .sequence { scan.hasUpper = false }
+    }
+
+    static func missingSequences(_ collection: PostgreSQLCollection) -> StorageFailure {
+        missing("the index of table \(collection.tableName) for its changes", collection)
     }
 
     private static func missing(_ index: String, _ collection: PostgreSQLCollection) -> StorageFailure {

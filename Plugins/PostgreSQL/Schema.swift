@@ -9,6 +9,8 @@ struct Schema {
 
     /// The name of the schema.
     let name: String
+    /// Whether the server numbers changes (``TransactionNumber``).
+    var numbersChanges = false
     /// As a quoted identifier.
     private var quotedName: String { PostgreSQLName.quoted(name) }
 
@@ -131,6 +133,22 @@ struct Schema {
             "SELECT max(identity) FROM \(table("crudd_storage"))", Parameters(), [], wait
         ).check("read the identity of schema \(name)")
         return UInt64(clamping: result.integer(0, 0))
+    }
+
+    /// The highest sequence number that a record or a removal has; 0: none has one.
+    func highestSequence(_ connection: Connection, _ wait: Wait) throws(StorageFailure) -> Int64 {
+        let collections = try connection.query(
+            "SELECT table_name, number FROM \(table("crudd_collections"))", Parameters(), [], wait
+        ).check("list collections")
+        var highest: Int64 = 0
+        for row in 0..<collections.rowCount {
+            for name in [collections.text(row, 0), removalTable(collections.integer(row, 1))] {
+                guard try exists(name, connection, wait) else { continue }
+                let result = try connection.query("SELECT max(sequence) FROM \(table(name))", Parameters(), [], wait)
+                highest = max(highest, try result.check("look at table \(name)").integer(0, 0))
+            }
+        }
+        return highest
     }
 
     private var history: String {

@@ -48,7 +48,8 @@ struct TableChange {
         var indexes = wanted.map(TableIndex.keys)
         if keepsSequences {
             indexes += TableIndex.sequences(of: collection.number)
-        } else {
+            if try catalog.hasForeignSequences(collection) { try catalog.forgetForeignSequences(of: collection) }
+        } else if !catalog.schema.numbersChanges {
             try forgetSequences(state)
         }
         for index in indexes where !state.isReady(index.name) {

@@ -192,17 +192,17 @@ extension WritePlan.Step {
         let first = batch[positions[0]]
         switch statement {
         case .put(_, let ifAbsent):
-            for position in positions { parameters.add(batch[position], scope) }
+            for position in positions { parameters.add(batch[position], position, scope) }
             if ifAbsent { parameters.add(batch.now) }
         case .update(let ifRevision, _):
-            parameters.add(first, scope)
+            parameters.add(first, positions[0], scope)
             parameters.add(batch.now)
             if ifRevision { parameters.add(first.expected) }
         case .remove(let ifRevision, _, let isRemembered):
             parameters.add(first.id)
             parameters.add(batch.now)
             if ifRevision { parameters.add(first.expected) }
-            if isRemembered { parameters.add(Int64(clamping: first.sequence)) }
+            if isRemembered { parameters.add(scope.number(of: first, at: positions[0])) }
         case .setKeys:
             parameters.add(first.id)
             parameters.add(batch.now)
@@ -295,13 +295,15 @@ extension WritePlan.Step {
 }
 
 extension Parameters {
-    /// What a put stores.
-    fileprivate mutating func add(_ mutation: Mutation<PostgreSQLCollection>, _ scope: StatementScope) {
+    /// What the put at a position of a batch stores.
+    fileprivate mutating func add(
+        _ mutation: Mutation<PostgreSQLCollection>, _ position: Int, _ scope: StatementScope
+    ) {
         add(mutation.id)
         add(mutation.revision)
         add(mutation.item)
         add(orNull: mutation.expiresAt)
-        add(orNull: Int64(clamping: mutation.sequence))
+        add(orNull: scope.number(of: mutation, at: position))
         for position in scope.positions { add(mutation.keys[position]) }
     }
 }

@@ -16,13 +16,16 @@ extension Writer {
             return try result.check("look for what has expired").nextExpiry
         }
         guard let next, next <= request.now, request.limit > 0 else { return next }
+        // It is looked at again whether the daemon that removes it is still there.
+        guard try hasUpkeep(wait) else { return request.now + Upkeep.pauseMilliseconds }
         let (last, overflows) = request.firstSequence.addingReportingOverflow(UInt64(request.limit - 1))
-        try reserve(through: overflows ? .max : last, request.call)
+        if !lease.numbersChanges { try reserve(through: overflows ? .max : last, request.call) }
         var retries = ConflictRetries(until: request.call.deadline)
         while true {
             var removed: [[UInt8]] = []
             var left: Int64?
             guard let error = try attempt(request, wait, &removed, &left) else {
+                if !removed.isEmpty { committed(collection) }
                 for (index, id) in removed.enumerated() where RecordRules.isValidID(id.span.bytes) {
                     request.emit(index, id: id.span.bytes)
                 }
@@ -31,7 +34,20 @@ extension Writer {
             guard error.isConflict, retries.pause() else {
                 throw error.failure("remove what has expired")
             }
+            guard try hasUpkeep(wait) else { return request.now + Upkeep.pauseMilliseconds }
         }
+    }
+
+    /// What is wrong where the row of upkeep was to be locked.
+    private func checkUpkeep(_ error: ServerError?) -> ServerError? {
+        guard error?.state == Lease.lossState else { return error }
+        lease.upkeep.lose()
+        return .fenceRaised
+    }
+
+    /// Whether this daemon does the upkeep.
+    func hasUpkeep(_ wait: Wait) throws(StorageFailure) -> Bool {
+        try use { (connection) throws(StorageFailure) in try lease.takeUpkeep(connection, wait.on(connection)) }
     }
 
     /// Removes expired records in one transaction.
@@ -45,22 +61,27 @@ extension Writer {
         _ left: inout Int64?
     ) throws(StorageFailure) -> ServerError? {
         let scope = request.collection.scope
-        let isRemembered = request.collection.layout.keepsSequences
-        var parameters = Parameters()
-        parameters.add(request.now)
-        parameters.add(Int64(clamping: request.limit))
-        if isRemembered { parameters.add(Int64(clamping: request.firstSequence)) }
         var progress = Progress.undecided
         do throws(StorageFailure) {
             return try use { (connection) throws(StorageFailure) in
                 let wait = wait.on(connection)
+                let isRemembered = request.collection.layout.keepsSequences
+                var parameters = Parameters()
+                parameters.add(request.now)
+                parameters.add(Int64(clamping: request.limit))
+                if isRemembered { parameters.add(scope.histories == nil ? Int64(clamping: request.firstSequence) : 1) }
                 try limitStatements(connection, wait)
                 let fence = try begin(connection)
+                if isShared { try connection.send(.fence, control, lease.upkeep.fenceParameters) }
                 try connection.send(.expire(isRemembered: isRemembered), scope, parameters)
                 try connection.send(.nextExpiry, scope, Parameters())
                 connection.warning = nil
                 try commit(connection, wait, &progress)
                 var failure = try receiveBeginning(connection, wait, fence)
+                if isShared {
+                    let error = try connection.receive(wait).error
+                    failure = failure ?? checkUpkeep(error)
+                }
                 let expired = try connection.receive(wait)
                 let next = try connection.receive(wait)
                 let committed = try connection.receive(wait)

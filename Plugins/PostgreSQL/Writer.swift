@@ -14,6 +14,12 @@ final class Writer {
     private var lastBlocked = Int64.min / 2
     /// Records that are locked, in a transaction that the next batch ends.
     var hold: Hold?
+    /// Finds out what other daemons have declared meanwhile; called where the lease has got another number.
+    var lookAgain: ((Connection) throws(StorageFailure) -> Void)?
+    /// The number of the lease before it was found out last what others have declared, which transactions expect.
+    private var fence: Int64 = -1
+    /// Called when changes of a collection have been committed.
+    var committed: (PostgreSQLCollection) -> Void = { _ in }
 
     /// How often a change of the schema is tried that collides with those of other daemons.
     private static let maximumSchemaAttempts = 20
@@ -58,7 +64,19 @@ final class Writer {
             availability.doubt()
             server = try availability.server()
         }
-        return try connected(to: server)
+        let connection = try connected(to: server)
+        do throws(StorageFailure) { try followOthers(connection) } catch {
+            release(connection)
+            throw error
+        }
+        return connection
+    }
+
+    /// Finds out what others have declared, where the lease has another number than the last time.
+    private func followOthers(_ connection: Connection) throws(StorageFailure) {
+        let fence = lease.fence
+        if fence != self.fence, let lookAgain { try lookAgain(connection) }
+        self.fence = fence
     }
 
     /// A connection to a server about which nothing is in doubt.
@@ -136,6 +154,9 @@ final class Writer {
                 guard connection.hasCollided, !connection.isBroken, attempt < Self.maximumSchemaAttempts else {
                     throw error
                 }
+                // The lease may have another number.
+                _ = try availability.server()
+                try followOthers(connection)
             }
         }
     }
@@ -145,8 +166,8 @@ final class Writer {
     /// - Returns: the number that the lease is expected to have.
     func begin(_ connection: Connection) throws(StorageFailure) -> Int64 {
         try connection.send(.begin, control, Parameters())
-        let (parameters, fence) = lease.fenceParameters
-        try connection.send(.fence, control, parameters)
+        let fence = lookAgain == nil ? lease.fence : fence
+        try connection.send(.fence, control, lease.parameters(of: fence))
         return fence
     }
 
@@ -155,7 +176,17 @@ final class Writer {
         guard error.state == Lease.lossState else { throw error.failure("begin a transaction") }
         connection.hasCollided = true
         noteChange(of: fence)
-        throw error.failure("begin a transaction")
+        throw StorageFailure(.unavailable, "the number of the lease has been raised meanwhile")
+    }
+
+    /// Begins a change of what is declared in a schema that others share: one daemon at a time, and none that has been
+    /// taken for gone. What is waited for then is not to take so long that another one is.
+    func lockDeclarations(_ catalog: Catalog) throws(StorageFailure) {
+        try catalog.lockCreation()
+        let result = try catalog.connection.query(
+            Lease.fenceSQL(control.table), lease.parameters(of: fence), [.int8, .int8], catalog.wait)
+        try check(result, of: fence, catalog.connection)
+        try catalog.run("SET LOCAL lock_timeout = '500ms'", "declare collections")
     }
 
     /// The lease has another number by now. Where that is news, the keeper finds out whose it is.
@@ -166,15 +197,32 @@ final class Writer {
     // MARK: Batches
 
     func write(_ batch: borrowing WriteBatch<PostgreSQLCollection>) throws(StorageFailure) {
+        defer { noteChanges(of: batch) }
         var highest: UInt64 = 0
         for position in 0..<batch.count {
             let mutation = batch[position]
             highest = max(highest, mutation.sequence)
             if mutation.expiresAt != 0 { mutation.collection.mayExpire.store(true, ordering: .relaxed) }
         }
-        try reserve(through: highest, batch.call)
+        if lease.numbersChanges {
+            guard batch.count <= TransactionNumber.maximumPlaces else {
+                throw StorageFailure(.unsupported, "a batch has more than \(TransactionNumber.maximumPlaces) mutations")
+            }
+        } else {
+            try reserve(through: highest, batch.call)
+        }
         if hold != nil, try writeHeld(batch) { return }
         if let error = try write(batch, 0..<batch.count) { throw error.failure("write") }
+    }
+
+    private func noteChanges(of batch: borrowing WriteBatch<PostgreSQLCollection>) {
+        guard lease.numbersChanges else { return }
+        var last: PostgreSQLCollection?
+        for position in 0..<batch.count where batch[position].collection !== last {
+            let collection = batch[position].collection
+            committed(collection)
+            last = collection
+        }
     }
 
     /// Notes durably that sequence numbers up to `highest`, and some that follow, may be used.

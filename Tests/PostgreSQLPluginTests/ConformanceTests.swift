@@ -5,8 +5,11 @@ import Testing
 @Suite(.serialized) struct ConformanceTests {
     @Test(arguments: ["schema: inline", "schema: child", "{schema: shared, shared: true}"])
     func conforms(options: String) throws {
-        let relay = try Relay(to: PostgreSQLServer.shared())
-        defer { relay.end() }
+        // Transactions of others would hold up what daemons that share a schema have changed.
+        let isShared = options.contains("shared: true")
+        let server = try isShared ? PostgreSQLServer() : .shared()
+        let relay = try Relay(to: server)
+        defer { withExtendedLifetime(server) { relay.end() } }
         let directory = try TemporaryDirectory()
         let plugin = "\(directory.path)/postgresql.so"
         try Files.copy(BuildProducts.path(of: "libpostgresql.so"), to: plugin, mode: 0o755)
@@ -23,6 +26,7 @@ import Testing
                 #expect(outcome.output.contains("ok      \(format): \(check)\n"), "\(check)")
             }
         }
-        ShardedSQL.check(relay.statements)
+        // Where daemons share a schema on servers that have shards there are no feeds.
+        ShardedSQL.check(relay.statements.filter { !$0.hasPrefix("LISTEN") })
     }
 }

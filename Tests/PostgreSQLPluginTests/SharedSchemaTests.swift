@@ -95,4 +95,38 @@ import Testing
         let third = try open("formats", isShared: true)
         #expect(try third.reader().count(third.open("c", format: "json")) == 1)
     }
+
+    // MARK: Upkeep
+
+    /// One daemon removes what has expired, and another one when that does not renew its row any more: then the first
+    /// one removes nothing, even where it is still sure of it.
+    @Test func upkeepIsDoneByOne() throws {
+        let backends = try (0..<2).map { _ in try open("upkeep", isShared: true) }
+        let collections = try backends.map { try $0.open("c") }
+        for (number, id) in ["a", "b", "c", "d"].enumerated() {
+            let put = PluginMutation.put(id, "1", expiresAt: Int64(number + 1), in: collections[0])
+            #expect(try backends[0].write([put]) == [.created])
+        }
+        func remove(_ number: Int) throws -> [String] {
+            try backends[number].removeExpired(from: collections[number], limit: 1).removed.map(\.id)
+        }
+        #expect(try remove(0) == ["a"])
+        let next = try backends[1].removeExpired(from: collections[1], limit: 1)
+        #expect(next.removed.isEmpty && next.nextExpiry > 4, "it asks again")
+        // Another one has taken it while this one was frozen.
+        let row = "upkeep.crudd_lease SET holder = $$other$$, fence = fence + 1"
+        #expect(try server.query("UPDATE \(row), expires_at = now() + interval '1 hour' WHERE number = 0") != nil)
+        for number in 0..<2 { #expect(try remove(number) == []) }
+        #expect(try server.query("UPDATE upkeep.crudd_lease SET expires_at = now() WHERE number = 0") != nil)
+        #expect(try remove(1) == ["b"])
+        #expect(try remove(0) == [])
+        // Within five seconds after its last renewal.
+        let deadline = Deadline()
+        var removed: [String] = []
+        while removed.isEmpty {
+            try #require(!deadline.hasPassed)
+            removed = try remove(0)
+        }
+        #expect(removed == ["c"])
+    }
 }

@@ -101,15 +101,19 @@ import Testing
             socket: {path: $DIRECTORY/crudd.sock}
             plugins: {directories: [\(directories)]}
             backends:
-              inline: {plugin: postgresql, options: {connection: "", shared: true}}
-              child: {plugin: postgresql, isolation: process, options: {connection: "", shared: true, readers: ¶0}}
+              inline: {plugin: postgresql, options: {connection: "", shared: true, table_setup: S}}
+              child:
+                {plugin: postgresql, isolation: process,
+                 options: {connection: "", shared: true, table_setup: S, readers: ¶0}}
               files: {plugin: filesystem, isolation: process, options: {fsnc: ¶false, directory: /x}}
               own: {plugin: postgresql, options: {connection: ""}}
+              ours: {plugin: postgresql, options: {connection: "", shared: true}}
             collections:
               a: {backend: inline, changes: ¶true}
               b: {backend: child, changes: ¶{retention: 1d}}
               c: {backend: files, changes: ¶true}
               d: {backend: own, changes: true}
+              e: {backend: ours, changes: true}
               "*": {backend: child}
             """)
         let outcome = try Installation(text: marked.text).check()
@@ -129,10 +133,10 @@ import Testing
             socket: {path: $DIRECTORY/crudd.sock}
             plugins: {directories: [$DIRECTORY/plugins]}
             backends:
-              shared: {plugin: postgresql, options: ¶{shared: true, readers: ¶0}}
-              child: {plugin: postgresql, isolation: process, options: ¶{shared: true}}
-              mistyped: {plugin: postgresql, options: {conection: ¶"", shared: true}}
-              wrong: {plugin: postgresql, options: {connection: ¶5, shared: true}}
+              shared: {plugin: postgresql, options: ¶{shared: true, table_setup: S, readers: ¶0}}
+              child: {plugin: postgresql, isolation: process, options: ¶{shared: true, table_setup: S}}
+              mistyped: {plugin: postgresql, options: {conection: ¶"", shared: true, table_setup: S}}
+              wrong: {plugin: postgresql, options: {connection: ¶5, shared: true, table_setup: S}}
             collections:
               a: {backend: shared, changes: ¶true}
               b: {backend: child, changes: ¶true}

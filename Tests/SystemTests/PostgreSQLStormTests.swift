@@ -38,16 +38,19 @@ import Testing
         #expect(!daemon.log.contains("internal_error"))
     }
 
-    /// Three daemons write one schema, and are killed and frozen as well. Left out is what only the server could
-    /// exclude: that another daemon's commit, which an administrator has kept from waiting for the standbys, is seen
-    /// and lost.
+    /// Three daemons write one schema, and are killed and frozen as well; at each of them a client follows, and one
+    /// changes two records together. Left out is what only the server could exclude: that another daemon's commit, which
+    /// an administrator has kept from waiting for the standbys, is seen and lost.
     @Test func nothingIsLostOrStaleAtSeveralDaemons() throws {
         let storm = try PostgreSQLStorm(seed: Self.seed)
         let configuration = Configuration(
-            backends: #"main: {plugin: postgresql, options: {connection: "\#(storm.connection)", shared: true}}"#)
+            backends: #"main: {plugin: postgresql, options: {connection: "\#(storm.connection)", shared: true}}"#,
+            collections: "c: {backend: main, changes: true}")
         let daemons = try (0..<3).map { _ in RestartedDaemon(try Daemon(configuration)) }
         let clients = try RecordClients(6, of: daemons)
         try clients.recover(after: "the start")
+        let pairs = try PairClients(of: daemons)
+        let followers = try daemons.map { try SharedFollower(of: $0) }
         let deadline = Deadline(.seconds(Int64(Self.duration)))
         var generator = SeededGenerator(seed: Self.seed)
         let all = PostgreSQLStorm.Fault.allCases.filter { $0 != .promotionWithoutLatest }
@@ -60,8 +63,11 @@ import Testing
                 try daemon.restart()
                 try clients.recover(after: "a killed daemon")
             }
+            try #require(followers.compactMap(\.failure) == [], "after \(fault)")
         }
         #expect(clients.violations() == [])
+        #expect(pairs.violations() == [])
+        for follower in followers { #expect(try follower.differences() == []) }
         for daemon in daemons { #expect(!daemon.current.log.contains("internal_error")) }
     }
 

@@ -217,6 +217,35 @@ import Testing
         #expect(try server.query("SELECT count(*) FROM departed.d") == "1")
     }
 
+    /// A daemon that has left a shared collection by force drops nothing of what the others serve.
+    @Test func whatOthersServeIsNotDroppedAsOriginals() throws {
+        let server = try PostgreSQLServer.shared()
+        func configuration(_ backend: String, isShared: Bool = true) -> Configuration {
+            let options = #"{connection: "\#(server.connection)", schema: forced, shared: \#(isShared)}"#
+            return Configuration(
+                backends: """
+                    main: {plugin: postgresql, options: \(options)}
+                    own: {plugin: sqlite, options: {path: $DIRECTORY/own.sqlite}}
+                    """, collections: "c: {backend: \(backend)}")
+        }
+        let (daemon, other) = (try Daemon(configuration("main")), try Daemon(configuration("main")))
+        let connection = try daemon.connect()
+        #expect(try connection.create("c", "a", "1").result != nil)
+        #expect(try Self.reload(daemon, configuration("own"), #"{"force":true}"#).result != nil)
+        for params in [#"{"collection":"c","moved":true}"#, #"{"collection":"c"}"#] {
+            let reply = try connection.call("collection.drop", params)
+            #expect(reply.error?.name == "unsupported", "\(reply)")
+            #expect(reply.error?.message.contains("others that write to backend main") == true, "\(reply)")
+        }
+        #expect(try other.connect().item("c", "a") == "1")
+        #expect(try other.stop() == .exited(0))
+        #expect(try Self.reload(daemon, configuration("own", isShared: false), "{}").result != nil)
+        #expect(try connection.dropOriginals() == true)
+        try connection.awaitRemovals()
+        let tables = "pg_tables WHERE schemaname = 'forced' AND tablename = 'c'"
+        #expect(try server.query("SELECT count(*) FROM \(tables)") == "0")
+    }
+
     private static func reload(_ daemon: Daemon, _ next: Configuration, _ options: String) throws -> Reply {
         try daemon.installation.configure(next)
         return try daemon.connect().call("daemon.reload", options)

@@ -30,6 +30,7 @@ final class Drop: PlacementChange {
             throw .unmapped
         }
         entry = control.catalog.entry(name)
+        try control.refuseSharedOriginals(of: entry.placement)
         let wanted = entry.placement.authority ?? rule.place
         place = entry.placement.authority
         guard place == nil || requiresEmpty else { return }
@@ -78,10 +79,25 @@ final class OriginalsDrop: PlacementChange {
 
     func transitions(_ catalog: Catalog) throws(CRUDError) -> [Catalog.Transition] {
         let entry = catalog.entry(name)
+        try control.refuseSharedOriginals(of: entry.placement)
         guard case .to(let placement) = entry.placement.next(.dropOriginals) else { return [] }
         wasThere = true
         return [Catalog.Transition(name, from: entry, to: placement)]
     }
 
     func committed() { control.follow(name) }
+}
+
+extension PlacementControl {
+    /// What one daemon has left behind in storage that others write too is what they serve.
+    fileprivate func refuseSharedOriginals(of placement: Placement) throws(CRUDError) {
+        let shared = placement.originals.first { backend($0.backend)?.isShared == true }
+        guard let shared else { return }
+        throw CRUDError(
+            .unsupported,
+            """
+            what the collection has left in \(shared) is what others that write to backend \(shared.backend) serve; it \
+            can be dropped by a daemon that has the backend for itself (postgresql: without shared)
+            """)
+    }
 }

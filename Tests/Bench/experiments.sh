@@ -201,11 +201,13 @@ backends:
     plugin: postgresql
     options: {connection: "host=$work/postgresql user=postgres dbname=postgres", schema: shared, shared: true}
 collections:
+  followed: {backend: main, changes: true}
   "*": {backend: main}
 END
         serve_crudd "shared$number"
     done
     fill_all crudd shared1
+    fill crudd shared1 --collection followed --records 1 --requests 1 --connections 1
     fill crudd shared1 --collection counters --records 1 --requests 1 --connections 1
     "$postgresql/psql" -q -h "$work/postgresql" -U postgres <<'END'
 CREATE TABLE counters (id text PRIMARY KEY, value bigint NOT NULL);
@@ -219,23 +221,42 @@ INSERT INTO records VALUES (:id, :value) ON CONFLICT (id) DO UPDATE SET value = 
 END
     echo "UPDATE counters SET value = value + 1 WHERE id = '1000000000' RETURNING value" >"$work/increment.sql"
 }
+# What the workload does whose figures are those of an operation: creates in a collection whose changes are followed.
+workload_of() { if [[ $1 == followed ]]; then echo create; else echo "$1"; fi; }
+# The collection of an operation.
+shared_collection_of() {
+    case $1 in
+        increment) echo counters ;;
+        followed) echo followed ;;
+        *) echo bench ;;
+    esac
+}
 # together OPERATION DAEMONS CONNECTIONS ROUND: as many connections to so many daemons; 0: to the server.
 together() {
-    local number loads=() load pace parts=$work/parts
+    local number loads=() followers=() load pace parts=$work/parts workload
+    workload=$(workload_of "$1")
     mkdir -p "$parts"
     if (($2 == 0)); then
-        pace=$(pgbench "$1" rising "$3" "$seconds" | sed -n 's/^tps = \([0-9.]*\).*/\1/p')
+        pace=$(pgbench "$workload" rising "$3" "$seconds" | sed -n 's/^tps = \([0-9.]*\).*/\1/p')
     else
         for ((number = 1; number <= $2; number++)); do
             first=$((first + 10000000))
-            "$bench" load --protocol crudd --socket "$work/shared$number.sock" --operation "$1" \
-                --collection "$([[ $1 == increment ]] && echo counters || echo bench)" \
-                --ids "$([[ $1 == create ]] && echo rising || echo random)" \
+            if [[ $1 == followed ]]; then
+                "$build/crudctl" --socket "$work/shared$number.sock" watch followed --after now --no-items >/dev/null &
+                followers+=($!)
+            fi
+            "$bench" load --protocol crudd --socket "$work/shared$number.sock" --operation "$workload" \
+                --collection "$(shared_collection_of "$1")" \
+                --ids "$([[ $workload == create ]] && echo rising || echo random)" \
                 --records "$([[ $1 == increment ]] && echo 1 || echo "$records")" --value-bytes "$value_bytes" \
                 --first "$first" --seed "$first" --connections "$(($3 / $2))" --seconds "$seconds" \
                 >"$parts/$number" & loads+=($!)
         done
         for load in "${loads[@]}"; do wait "$load"; done
+        if ((${#followers[@]} > 0)); then
+            kill "${followers[@]}"
+            wait "${followers[@]}" || true
+        fi
         pace=$(cat "$parts"/* | sed -n 's/.*"requestsPerSecond":\([0-9.]*\).*/\1/p' |
             awk '{ sum += $1 } END { print sum }')
         rm "$parts"/*
@@ -245,7 +266,7 @@ together() {
 }
 shared_round() {
     local operation daemons
-    for operation in read create upsert increment; do
+    for operation in read create followed upsert increment; do
         for daemons in 0 1 2 4; do together "$operation" "$daemons" 16 "$1"; done
     done
 }

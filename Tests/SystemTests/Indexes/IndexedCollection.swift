@@ -78,7 +78,9 @@ final class IndexedCollection {
         let result = try #require(description.result, "\(description)")
         guard let indexing = result["indexing"] else { return [] }
         return try (indexing.elements ?? []).map { index in
-            #expect(index.members?.map(\.name) == ["property", "state", "indexed", "total"])
+            // Where the storage does not have it yet, as its server is late, it says why.
+            let members = index.members?.map(\.name).filter { $0 != "reason" }
+            #expect(members == ["property", "state", "indexed", "total"])
             #expect(index["state"]?.string == "building")
             return Progress(
                 property: try #require(index["property"]?.string), indexed: try #require(index["indexed"]?.integer),

@@ -67,8 +67,8 @@ extension Catalog {
 
     private static let foreign = "sequence >= \(TransactionNumber.next)"
 
-    /// Whether rows, or what is remembered of removals, have numbers that no transaction here has given: the tables were
-    /// brought from another cluster, say.
+    /// Whether rows, or what is remembered of removals, have numbers that no transaction here has given: the tables
+    /// were brought from another cluster, say.
     func hasForeignSequences(_ collection: PostgreSQLCollection) throws(StorageFailure) -> Bool {
         guard schema.numbersChanges, collection.layout.keepsSequences else { return false }
         let tables = [collection.tableName, removalTable(collection.number)].map(schema.table)
@@ -167,12 +167,13 @@ extension Catalog {
     }
 
     private func old(_ collection: Int64, before: Int64, limit: Int) -> String {
-        """
-        SELECT sequence FROM (
-            SELECT sequence, removed_at FROM \(schema.table(removalTable(collection)))
-            ORDER BY sequence, id LIMIT \(limit)
-        ) AS first WHERE removed_at < \(before)\(schema.numbersChanges ? " AND sequence < \(TransactionNumber.bound)" : "")
-        """
+        let condition = schema.numbersChanges ? " AND sequence < \(TransactionNumber.bound)" : ""
+        return """
+            SELECT sequence FROM (
+                SELECT sequence, removed_at FROM \(schema.table(removalTable(collection)))
+                ORDER BY sequence, id LIMIT \(limit)
+            ) AS first WHERE removed_at < \(before)\(condition)
+            """
     }
 }
 

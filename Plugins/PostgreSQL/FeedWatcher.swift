@@ -9,8 +9,8 @@ import Synchronization
 ///
 /// Each daemon notifies the others of the collections that it has changed (`NOTIFY`), in a transaction of its own after
 /// that of the change: one that notifies keeps all others that do waiting while it is committed. Where a notification
-/// does not come, as its daemon was killed in between, say, or as there is a pooler, looking from time to time finds the
-/// same. A feed that a transaction in progress holds up is looked at until it has ended.
+/// does not come, as its daemon was killed in between, say, or as there is a pooler, looking from time to time finds
+/// the same. A feed that a transaction in progress holds up is looked at until it has ended.
 // `connection` and what follows it are the thread's alone.
 final class FeedWatcher: @unchecked Sendable {
     private struct Entry {

@@ -147,8 +147,8 @@ final class Lease: Sendable {
         isNumbering.store(true, ordering: .releasing)
     }
 
-    /// Has the numbers of the only daemon begin above all that there are; no other one is there any more. Tables may have
-    /// been brought from a cluster whose transactions had higher numbers.
+    /// Has the numbers of the only daemon begin above all that there are; no other one is there any more. Tables may
+    /// have been brought from a cluster whose transactions had higher numbers.
     private func continueNumbers(_ connection: Connection, _ wait: Wait) throws(StorageFailure) {
         let highest = try schema.highestSequence(connection, wait)
         let ceiling = "greatest(\(TransactionNumber.nextAfterOwn), \(highest))"

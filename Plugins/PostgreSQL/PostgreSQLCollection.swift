@@ -210,8 +210,8 @@ final class StatementScope: Sendable {
     let indexes: [Int64]
     /// Their positions among all of the collection.
     let positions: [Int]
-    /// The name of `crudd_history`, as SQL spells it, where the server numbers changes (``TransactionNumber``); nil: the
-    /// host does.
+    /// The name of `crudd_history`, as SQL spells it, where the server numbers changes (``TransactionNumber``); nil:
+    /// the host does.
     let histories: String?
 
     init(

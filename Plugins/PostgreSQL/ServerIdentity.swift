@@ -18,8 +18,8 @@ struct ServerIdentity: Hashable {
         system == other.system && timeline == other.timeline && startTime == other.startTime
     }
 
-    /// The identity of a history whose changes the server numbers: cursors end where another server continues, which may not have all that the one before
-    /// has shown, and where the tables are brought to another cluster.
+    /// The identity of a history whose changes the server numbers: cursors end where another server continues, which
+    /// may not have all that the one before has shown, and where the tables are brought to another cluster.
     func historyIdentity(_ stored: UInt64) -> UInt64 {
         let digest = sha256("\(stored) \(system) \(timeline)".utf8)
         return max(1, (UInt64(digest.prefix(16), radix: 16) ?? stored) & UInt64(Int64.max))

@@ -2,15 +2,15 @@ import CRUDPluginKit
 
 /// The sequence numbers of changes that several daemons make.
 ///
-/// No daemon can give them out in the order of commits without keeping the others waiting. So each change has the number
-/// of its transaction, above the place that it has in that. Transactions are committed in another order than that of
-/// their numbers; but below the lowest one that is still in progress when a snapshot is taken (`xmin`) nothing can be
-/// committed any more, and whatever has been is shown by every later snapshot
+/// No daemon can give them out in the order of commits without keeping the others waiting. So each change has the
+/// number of its transaction, above the place that it has in that. Transactions are committed in another order than
+/// that of their numbers; but below the lowest one that is still in progress when a snapshot is taken (`xmin`) nothing
+/// can be committed any more, and whatever has been is shown by every later snapshot
 /// (<https://www.postgresql.org/docs/current/functions-info.html#FUNCTIONS-INFO-SNAPSHOT>). So far a feed is complete,
 /// and in one order for all who read it.
 ///
-/// It is read up to the highest number below that bound that a change has: a server that crashes, or its successor,
-/// may give out numbers again of transactions that it has not written down, and all of those are higher than that of any
+/// It is read up to the highest number below that bound that a change has: a server that crashes, or its successor, may
+/// give out numbers again of transactions that it has not written down, and all of those are higher than that of any
 /// one that is committed.
 enum TransactionNumber {
     private static let placeBits: UInt64 = 20
@@ -35,8 +35,8 @@ extension StatementScope {
             ? TransactionNumber.sql(place: "$\(parameter)") : "$\(parameter)"
     }
 
-    /// Which removals are shown: a transaction that has a lower number may have waited for that of the removal, and stored
-    /// the record again.
+    /// Which removals are shown: a transaction that has a lower number may have waited for that of the removal, and
+    /// stored the record again.
     var removalCondition: String {
         if histories == nil { return "" }
         let record = "SELECT 1 FROM \(table) AS r WHERE r.id = removed.id AND r.sequence < removed.sequence"

@@ -39,8 +39,8 @@ import Testing
     }
 
     /// Three daemons write one schema, and are killed and frozen as well; at each of them a client follows, and one
-    /// changes two records together. Left out is what only the server could exclude: that another daemon's commit, which
-    /// an administrator has kept from waiting for the standbys, is seen and lost.
+    /// changes two records together. Left out is what only the server could exclude: that another daemon's commit,
+    /// which an administrator has kept from waiting for the standbys, is seen and lost.
     @Test func nothingIsLostOrStaleAtSeveralDaemons() throws {
         let storm = try PostgreSQLStorm(seed: Self.seed)
         let configuration = Configuration(

@@ -8,9 +8,9 @@ import Synchronization
 /// be. (Copies that a move makes have lower numbers, in a collection that no client follows yet.) A page ends at that
 /// number, which is read before its snapshot is taken; so it shows no change whose predecessors may still come.
 ///
-/// **Shared storage** is written by others, too, and numbers the changes of all of them itself. Then the number at which
-/// a page ends is read from the storage, with what that remembers, before each page (``ChangesTask``); the plugin tells
-/// how far a feed can be read by now, which is no more than a reason to look again.
+/// **Shared storage** is written by others, too, and numbers the changes of all of them itself. Then the number at
+/// which a page ends is read from the storage, with what that remembers, before each page (``ChangesTask``); the plugin
+/// tells when more can be read, which is no more than a reason to look again.
 package final class ChangeFeeds: CommitObserver {
     private let feeds = Mutex<[UInt: Named]>([:])
     private let isUsed = Atomic(false)

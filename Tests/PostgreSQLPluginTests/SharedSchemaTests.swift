@@ -110,17 +110,23 @@ import Testing
         func remove(_ number: Int) throws -> [String] {
             try backends[number].removeExpired(from: collections[number], limit: 1).removed.map(\.id)
         }
+        func row(_ assignments: String) throws {
+            #expect(try server.query("UPDATE upkeep.crudd_lease SET \(assignments) WHERE number = 0") != nil)
+        }
+        let isHeld = "expires_at = now() + interval '1 hour'"
         #expect(try remove(0) == ["a"])
+        try row(isHeld)
         let next = try backends[1].removeExpired(from: collections[1], limit: 1)
         #expect(next.removed.isEmpty && next.nextExpiry > 4, "it asks again")
         // Another one has taken it while this one was frozen.
-        let row = "upkeep.crudd_lease SET holder = $$other$$, fence = fence + 1"
-        #expect(try server.query("UPDATE \(row), expires_at = now() + interval '1 hour' WHERE number = 0") != nil)
+        try row("holder = $$other$$, fence = fence + 1, \(isHeld)")
         for number in 0..<2 { #expect(try remove(number) == []) }
-        #expect(try server.query("UPDATE upkeep.crudd_lease SET expires_at = now() WHERE number = 0") != nil)
+        try row("expires_at = now()")
         #expect(try remove(1) == ["b"])
+        try row(isHeld)
         #expect(try remove(0) == [])
-        // Within five seconds after its last renewal.
+        // It is not renewed any more.
+        try row("expires_at = now() + interval '3 seconds'")
         let deadline = Deadline()
         var removed: [String] = []
         while removed.isEmpty {

@@ -4,8 +4,8 @@ import Glibc
 import Synchronization
 import Testing
 
-/// Changes of a collection that several daemons write.
-@Suite struct SharedFeedTests {
+/// Changes of a collection that several daemons write. Each test has a server and some daemons: one after the other.
+@Suite(.serialized) struct SharedFeedTests {
     /// Of its own: a transaction of another test would delay what is shown.
     private let server: PostgreSQLServer
     /// How many writes there are in all; by the environment more.

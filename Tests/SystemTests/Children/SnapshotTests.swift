@@ -66,20 +66,29 @@ import Testing
         #expect(try readers.connections[0].create(Self.collection, "n", "0").result != nil)
         let writer = try self.writer(
             """
+            committed = []
             while time.monotonic() < end:
-                database.execute(f'UPDATE "{sys.argv[2]}" SET item = ?', [str(time.monotonic_ns())])
+                database.execute(f'UPDATE "{sys.argv[2]}" SET item = ?', [str(len(committed) + 1)])
+                committed.append(str(time.monotonic_ns()))
+            open(sys.argv[1] + ".times", "w").write("\\n".join(committed))
             """, daemon)
-        var ages: [Duration] = []
+        var reads: [(number: Int, time: Int)] = []
         while try writer.isRunning {
             var now = Self.monotonicTime
-            try readers.numbers { written in
-                if written > 0 { ages.append(.nanoseconds(now - written)) }
+            try readers.numbers { number in
+                reads.append((number, now))
                 now = Self.monotonicTime
             }
         }
         #expect(try writer.waitForExit() == .exited(0))
-        #expect(ages.count > 100)
-        // Whoever writes may have been held up as well.
+        let times = try Files.read("\(daemon.installation.path)/main.sqlite.times")
+        let committed = String(decoding: times, as: UTF8.self).split(separator: "\n").compactMap { Int($0) }
+        // Since when the next number had been there when a read began.
+        let ages = reads.map { number, time in
+            Duration.nanoseconds(committed.indices.contains(number) ? max(0, time - committed[number]) : 0)
+        }
+        #expect(ages.count > 100 && committed.count > 10)
+        // The daemon may have been held up.
         let old = ages.count { $0 > .milliseconds(150) }
         #expect(old <= ages.count / 20, "\(old) of \(ages.count), \(ages.max() ?? .zero) at most")
         #expect(ages.allSatisfy { $0 < .seconds(1) }, "\(ages.max() ?? .zero)")

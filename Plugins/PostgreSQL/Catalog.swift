@@ -63,6 +63,31 @@ struct Catalog {
         try query("SELECT pg_advisory_xact_lock(\(Self.creationLock))", [], "wait for other daemons")
     }
 
+    /// Refuses other indexes than those that another daemon keeps: one that is dropped is missing there, and what it
+    /// writes would be missing in a further one.
+    func refuseOtherIndexes(
+        of collection: PostgreSQLCollection, than paths: [String], _ lease: Lease
+    ) throws(StorageFailure) {
+        let declared = try declaredIndexes(of: collection.number).map(\.path)
+        if declared.sorted() == paths.sorted() { return }
+        let what = "look into table \(collection.tableName)"
+        let isExtended = declared.allSatisfy(paths.contains)
+        // What is new has nothing that could be missing.
+        if isExtended {
+            let rows = "SELECT 1 FROM \(schema.table(collection.tableName)) LIMIT 1"
+            if try query(rows, [], what).rowCount == 0 { return }
+        }
+        guard let other = try lease.otherDaemon(connection, wait) else { return }
+        let indexes = declared.map { "\"\($0)\"" }.joined(separator: ", ")
+        throw StorageFailure(
+            .unsupported,
+            """
+            table \(collection.tableName) has \(declared.isEmpty ? "no indexes" : "indexes on \(indexes)"), which daemons \
+            that share a schema have to agree on, and \(other) is there: give all the same ones, and stop all but one \
+            to change them
+            """)
+    }
+
     /// What waits, as an expression, while another daemon has that lock, and keeps none of its kind waiting.
     static var sharingCreation: String { "pg_advisory_xact_lock_shared(\(creationLock))" }
 

@@ -163,6 +163,20 @@ final class Lease: Sendable {
     /// that declares it.
     var raiseOthers: String { "UPDATE \(table) SET fence = fence + 1 WHERE number > 1 AND number <> \(row)" }
 
+    /// Where another daemon that shares the schema is; nil: there is none.
+    func otherDaemon(_ connection: Connection, _ wait: Wait) throws(StorageFailure) -> String? {
+        let others = try connection.query(
+            """
+            SELECT coalesce(holder, ''), coalesce(place, '') FROM \(table)
+            WHERE number > 1 AND number <> \(row) AND expires_at >= now()
+            """, Parameters(), [], wait
+        ).check("read the rows of the lease")
+        for other in 0..<others.rowCount where !HolderIdentity.isDead(others.text(other, 0)) {
+            return others.text(other, 1)
+        }
+        return nil
+    }
+
     /// Becomes one of several daemons, and removes the rows of those that have ended long ago.
     private func acquireShare(_ connection: Connection, _ wait: Wait) throws(StorageFailure) {
         try connection.query(

@@ -273,6 +273,7 @@ final class PostgreSQLBackend: StorageBackend {
                 hasHistory = try catalog.hasHistory(collection.number)
                 declared.keepsSequences = hasFeed || hasHistory
             }
+            if options.isShared { try catalog.refuseOtherIndexes(of: collection, than: paths, writer.lease) }
             declared.indexes = try catalog.declare(
                 of: collection, paths, keepsSequences: declared.keepsSequences, attempt: attempt)
             if isNumbered, declared.keepsSequences, !hasHistory {

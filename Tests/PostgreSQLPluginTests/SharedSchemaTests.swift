@@ -96,6 +96,24 @@ import Testing
         #expect(try third.reader().count(third.open("c", format: "json")) == 1)
     }
 
+    /// A daemon with other indexes is refused while one is there that keeps these.
+    @Test(arguments: [[], ["s"], ["n", "s"]])
+    func sharedCollectionsHaveOneSetOfIndexes(paths: [String]) throws {
+        let schema = "indexes_\(paths.joined())"
+        var first: PluginBackend? = try open(schema, isShared: true)
+        let second = try open(schema, isShared: true)
+        func write() throws -> [PluginOutcome]? {
+            try first.map { try $0.write([.put("a", "1", keys: ["k"], in: $0.open("c", indexes: ["n"]))]) }
+        }
+        #expect(try write() == [.created])
+        let error = #expect(throws: CallError.self) { _ = try second.open("c", indexes: paths) }
+        #expect(error?.status == CRUDD_UNSUPPORTED && error?.message.contains(#"indexes on "n""#) == true)
+        #expect(try write() == [.replaced], "the first one is not disturbed")
+        #expect(try second.reader().count(second.open("c", indexes: ["n"])) == 1)
+        first = nil
+        #expect(try second.reader().count(second.open("c", indexes: paths)) == 1)
+    }
+
     // MARK: Upkeep
 
     /// One daemon removes what has expired, and another one when that does not renew its row any more: then the first

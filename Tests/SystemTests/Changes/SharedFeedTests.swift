@@ -20,7 +20,7 @@ import Testing
         return try Daemon(
             Configuration(
                 backends: "main: {plugin: postgresql, isolation: \(isolation), options: \(options)}",
-                collections: "c: {backend: main, changes: \(changes)}"))
+                collections: "c: {backend: main, changes: \(changes)}\n\"*\": {backend: main, changes: true}"))
     }
 
     /// Waits until every transaction has ended that has a number now, be it one that renews a row of a daemon.
@@ -185,6 +185,34 @@ import Testing
                 cursors[index] = page.cursor
             }
         }
+    }
+
+    /// Each collection has a feed of its own, also where one batch has changed all of them.
+    @Test func followersOfManyCollectionsAreWoken() throws {
+        let (writer, other) = (try daemon().connect(), try daemon())
+        let names = ["c", "d", "e", "f", "g"]
+        func write(_ id: String) throws {
+            let operations = names.map { Connection.params($0, id, item: "1", more: ["op": #""create""#]) }
+            let reply = try writer.call(
+                "record.batch", #"{"atomic":true,"operations":[\#(operations.joined(separator: ","))]}"#)
+            #expect(reply.result != nil, "\(reply)")
+        }
+        try write("first")
+        let waiting = try names.map { name in
+            let connection = try other.connect()
+            let deadline = Deadline()
+            while true {
+                let reply = try connection.call("collection.changes", Connection.changesParams(name, "start"))
+                try #require(!deadline.hasPassed, "\(reply)")
+                guard reply.error == nil, let page = try? Connection.ChangesPage(reply), page.ids == ["first"], !page.more
+                else { continue }
+                let params = Connection.changesParams(name, page.cursor, #""wait":300"#)
+                try connection.sendFrame(Connection.request("collection.changes", params, id: "1"))
+                return connection
+            }
+        }
+        try write("second")
+        for connection in waiting { #expect(try Connection.ChangesPage(connection.receive()).ids == ["second"]) }
     }
 
     // MARK: Cursors

@@ -366,7 +366,8 @@ import Testing
 
         static let tables = "CREATE TABLE elsewhere (n int); CREATE TABLE ended (n int)"
 
-        init(_ server: PostgreSQLServer, _ number: Int) throws {
+        /// - Parameter last: SQL that it executes when it is to end.
+        init(_ server: PostgreSQLServer, _ number: Int, last: String = "SELECT 1") throws {
             self.server = server
             self.number = number
             let sql = """
@@ -375,7 +376,7 @@ import Testing
                         EXIT WHEN EXISTS (SELECT FROM ended WHERE n = \(number));
                         PERFORM pg_sleep(0.01);
                     END LOOP;
-                END $$; COMMIT
+                END $$; \(last); COMMIT
                 """
             process = try ChildProcess(
                 "psql", ["-X", "-q", "-d", "\(server.connection) application_name=open\(number)", "-c", sql],
@@ -438,6 +439,28 @@ import Testing
         }
         try late.read { $0.contains("5") }
         #expect(late.told.last == "5")
+    }
+
+    /// A transaction that has begun before the removal of a record, and has waited for that, stores it again: it has the
+    /// lower number, and what is told last is what is there.
+    @Test func whatIsStoredBehindALaterRemovalIsThere() throws {
+        #expect(try server.query(OpenTransaction.tables) != nil)
+        let connection = try daemon().connect()
+        #expect(try connection.create("c", "x", "1").result != nil)
+        var reader = Reader(connection: connection)
+        try reader.read { $0 == ["x"] }
+        let older = try OpenTransaction(
+            server, 1,
+            last: """
+                INSERT INTO crudd.c (id, revision, item, sequence)
+                VALUES ('x', 'again', '2', (txid_current() << 20) + 1)
+                """)
+        #expect(try connection.delete("c", "x").result != nil)
+        #expect(try connection.create("c", "y", "1").result != nil)
+        try older.end(isCommitted: true)
+        try reader.read { $0.contains("y") }
+        #expect(reader.told.filter { $0.hasSuffix("x") }.last == "x", "\(reader.told)")
+        #expect(try connection.item("c", "x") == "2")
     }
 
     /// Whichever daemon removes what has expired, the one that has stored it or another, each follower is told.

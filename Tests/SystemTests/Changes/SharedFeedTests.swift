@@ -204,8 +204,7 @@ import Testing
             while true {
                 let reply = try connection.call("collection.changes", Connection.changesParams(name, "start"))
                 try #require(!deadline.hasPassed, "\(reply)")
-                guard reply.error == nil, let page = try? Connection.ChangesPage(reply), page.ids == ["first"], !page.more
-                else { continue }
+                guard let page = try? Connection.ChangesPage(reply), page.ids == ["first"], !page.more else { continue }
                 let params = Connection.changesParams(name, page.cursor, #""wait":300"#)
                 try connection.sendFrame(Connection.request("collection.changes", params, id: "1"))
                 return connection
@@ -441,8 +440,8 @@ import Testing
         #expect(late.told.last == "5")
     }
 
-    /// A transaction that has begun before the removal of a record, and has waited for that, stores it again: it has the
-    /// lower number, and what is told last is what is there.
+    /// A transaction that has begun before the removal of a record, and has waited for that, stores it again: it has
+    /// the lower number, and what is told last is what is there.
     @Test func whatIsStoredBehindALaterRemovalIsThere() throws {
         #expect(try server.query(OpenTransaction.tables) != nil)
         let connection = try daemon().connect()

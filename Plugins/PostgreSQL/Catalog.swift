@@ -78,13 +78,13 @@ struct Catalog {
             if try query(rows, [], what).rowCount == 0 { return }
         }
         guard let other = try lease.otherDaemon(connection, wait) else { return }
-        let indexes = declared.map { "\"\($0)\"" }.joined(separator: ", ")
+        let paths = declared.map { "\"\($0)\"" }.joined(separator: ", ")
+        let indexes = declared.isEmpty ? "no indexes" : "indexes on \(paths)"
         throw StorageFailure(
             .unsupported,
             """
-            table \(collection.tableName) has \(declared.isEmpty ? "no indexes" : "indexes on \(indexes)"), which daemons \
-            that share a schema have to agree on, and \(other) is there: give all the same ones, and stop all but one \
-            to change them
+            table \(collection.tableName) has \(indexes), which daemons that share a schema have to agree on, and \
+            \(other) is there: give all the same ones, and stop all but one to change them
             """)
     }
 

@@ -69,11 +69,12 @@ struct Catalog {
         of collection: PostgreSQLCollection, than paths: [String], _ lease: Lease
     ) throws(StorageFailure) {
         let declared = try declaredIndexes(of: collection.number).map(\.path)
-        if declared.sorted() == paths.sorted() { return }
+        // As bytes: Swift takes texts for equal that the host tells apart.
+        let (known, wanted) = (Set(declared.map { Array($0.utf8) }), Set(paths.map { Array($0.utf8) }))
+        if known == wanted { return }
         let what = "look into table \(collection.tableName)"
-        let isExtended = declared.allSatisfy(paths.contains)
         // What is new has nothing that could be missing.
-        if isExtended {
+        if known.isSubset(of: wanted) {
             let rows = "SELECT 1 FROM \(schema.table(collection.tableName)) LIMIT 1"
             if try query(rows, [], what).rowCount == 0 { return }
         }

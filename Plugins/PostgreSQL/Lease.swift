@@ -6,9 +6,9 @@ import Synchronization
 /// There is one row, number 1, for all daemons. Its holder renews it every ``renewalInterval`` and may be sure of it
 /// for ``certainty`` after it has sent a renewal; others may take it over when it has not been renewed for
 /// ``duration``, by the server's clock. That keeps what the host remembers of records coherent. Daemons that share a
-/// schema have a row each, which no other daemon wants, and which is renewed likewise. One that shares it and one that
-/// does not exclude each other: each first makes or takes its own row and then looks at those of the others, so that of
-/// two that come at once at least one sees the other and withdraws.
+/// schema have a row each, which no other daemon wants, and which is renewed likewise; row 0 is that of ``Upkeep``. One
+/// that shares it and one that does not exclude each other: each first makes or takes its own row and then looks at
+/// those of the others, so that of two that come at once at least one sees the other and withdraws.
 ///
 /// Writes do not depend on clocks. Each transaction that writes begins by locking the row in share mode, on condition
 /// that its number `fence` is the one that the holder has got with the lease; taking it over, or ``advance(_:_:)``,

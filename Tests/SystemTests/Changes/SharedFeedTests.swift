@@ -415,6 +415,9 @@ import Testing
         let first = try OpenTransaction(server, 1)
         for number in 0..<4 { #expect(try connections[number % 2].create("c", "\(number)", "1").result != nil) }
         #expect(try connections[1].delete("c", "x").result != nil)
+        for (connection, reader) in zip(connections, readers) {
+            #expect(try Self.page(connection, after: reader.cursor).changes.isEmpty, "something older may still come")
+        }
         let second = try OpenTransaction(server, 2)
         #expect(try connections[0].create("c", "4", "1").result != nil)
         var late = Reader(connection: connections[2], cursor: try Self.page(connections[2], after: "now").cursor)

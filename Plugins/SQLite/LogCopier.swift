@@ -130,12 +130,15 @@ final class LogCopier {
             let code = sqlite3_wal_checkpoint_v2(connection.handle, nil, SQLITE_CHECKPOINT_PASSIVE, nil, &copied)
             // Another process copies it.
             if code == SQLITE_BUSY { return .copied(pages: 0) }
-            guard code == SQLITE_OK, !syncs || csqlite_sync(connection.handle) == SQLITE_OK else {
-                // At once: what the disk may lack is to be read from the log, by readers and by the next commit.
-                if csqlite_copy_log_again(connection.handle) { readers.releaseSnapshots() }
-                return .failed
-            }
-            return .copied(pages: Int(copied))
+            guard code == SQLITE_OK else { return .failed }
+            guard syncs else { return .copied(pages: Int(copied)) }
+            // Until the disk has it, all read it from the log: of a page that was lost, no cache is to have a copy.
+            let isHidden = csqlite_set_copied_pages(connection.handle, 0)
+            readers.releaseSnapshots()
+            guard csqlite_sync(connection.handle) == SQLITE_OK else { return .failed }
+            // The mark has kept the log from being written from its start meanwhile.
+            let isShown = !isHidden || csqlite_set_copied_pages(connection.handle, UInt32(clamping: copied))
+            return .copied(pages: isShown ? Int(copied) : 0)
         }
     }
 }

@@ -133,7 +133,7 @@ final class WriteAheadLog {
     /// Whether a checkpoint may begin where the last one has ended.
     private func isWhole() -> Bool {
         guard mustCopyAgain else { return true }
-        guard csqlite_copy_log_again(connection.handle) else { return false }
+        guard csqlite_set_copied_pages(connection.handle, 0) else { return false }
         mustCopyAgain = false
         // Older snapshots take for copied what was not.
         readers.releaseSnapshots()

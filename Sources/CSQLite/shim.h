@@ -45,18 +45,18 @@ static inline const uint32_t *csqlite_commit_counter(sqlite3 *connection) {
     return csqlite_log_index(connection, csqlite_commit_counter_offset);
 }
 
-/// Has the next checkpoint copy the log from its first frame on, whatever checkpoints before have copied: the field
-/// nBackfill becomes 0. To be called between transactions.
+/// Sets how many frames of the log readers, and the next checkpoint, take for copied into the database file: the field
+/// nBackfill. To be called between transactions; with more than 0 only while the log cannot be written from its start.
 ///
 /// @return false where a checkpoint of another process is in progress.
-static inline bool csqlite_copy_log_again(sqlite3 *connection) {
+static inline bool csqlite_set_copied_pages(sqlite3 *connection, uint32_t pages) {
     enum { offset = 96, checkpointLock = 1 };
     sqlite3_file *file = csqlite_file(connection);
     uint32_t *copied = csqlite_log_index(connection, offset);
     if (!file || !copied) return false;
     if (file->pMethods->xShmLock(file, checkpointLock, 1, SQLITE_SHM_LOCK | SQLITE_SHM_EXCLUSIVE) != SQLITE_OK)
         return false;
-    __atomic_store_n(copied, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(copied, pages, __ATOMIC_RELEASE);
     file->pMethods->xShmLock(file, checkpointLock, 1, SQLITE_SHM_UNLOCK | SQLITE_SHM_EXCLUSIVE);
     return true;
 }

@@ -245,6 +245,8 @@ static int sync_file(int descriptor, int (*sync)(int)) {
     pthread_mutex_unlock(&lock);
     if (!has_failed) return sync_counted(descriptor, sync);
     report("sync-once", path);
+    // What was lost is there to be read before the program is told.
+    usleep(100000);
     errno = EIO;
     return -1;
 }

@@ -132,13 +132,18 @@ final class LogCopier {
             if code == SQLITE_BUSY { return .copied(pages: 0) }
             guard code == SQLITE_OK else { return .failed }
             guard syncs else { return .copied(pages: Int(copied)) }
-            // Until the disk has it, all read it from the log: of a page that was lost, no cache is to have a copy.
+            // Until the disk has it, transactions that begin read it from the log, so that what is lost is in no cache.
             let isHidden = csqlite_set_copied_pages(connection.handle, 0)
             readers.releaseSnapshots()
-            guard csqlite_sync(connection.handle) == SQLITE_OK else { return .failed }
-            // The mark has kept the log from being written from its start meanwhile.
-            let isShown = !isHidden || csqlite_set_copied_pages(connection.handle, UInt32(clamping: copied))
-            return .copied(pages: isShown ? Int(copied) : 0)
+            guard csqlite_sync(connection.handle) == SQLITE_OK else {
+                // Another process may have kept it from being hidden.
+                if csqlite_set_copied_pages(connection.handle, 0) { readers.releaseSnapshots() }
+                return .failed
+            }
+            // The mark has kept the log from being written from its start meanwhile. Where another process copies it at
+            // the moment, that shows it.
+            if isHidden { _ = csqlite_set_copied_pages(connection.handle, UInt32(clamping: copied)) }
+            return .copied(pages: Int(copied))
         }
     }
 }

@@ -43,7 +43,7 @@ package final class RecordClients: Sendable {
     ///
     /// - Returns: how long one of them waited for an acknowledgement, at most, since this was called last.
     @discardableResult
-    package func recover(after what: String, within timeout: Duration = .seconds(40)) throws -> Duration {
+    package func recover(after what: String, within timeout: Duration = Deadline.timeout) throws -> Duration {
         let goals = clients.map { $0.acknowledged + 5 }
         let deadline = Deadline(timeout)
         while zip(clients, goals).contains(where: { $0.acknowledged < $1 }) {

@@ -46,6 +46,10 @@ package struct RecordHistory: Sendable {
         let ticket: Int
         let operation: Operation
         let connection: Int?
+        /// What its reply says, where that is known already.
+        let outcome: Outcome?
+
+        func allows(_ effect: Effect?) -> Bool { outcome.map { RecordHistory.isPossible($0, effect) } ?? true }
     }
 
     /// What the record can have held since each scan that has no reply yet.
@@ -66,8 +70,12 @@ package struct RecordHistory: Sendable {
 
     // MARK: Operations
 
-    package mutating func begin(_ ticket: Int, _ operation: Operation, on connection: Int?) {
-        pending.append(Pending(ticket: ticket, operation: operation, connection: connection))
+    /// - Parameter outcome: what its reply will say, where that is known: then nothing else is kept in mind, which
+    ///   takes much less where it waits for its reply while many others are executed.
+    package mutating func begin(
+        _ ticket: Int, _ operation: Operation, on connection: Int?, outcome: Outcome? = nil
+    ) {
+        pending.append(Pending(ticket: ticket, operation: operation, connection: connection, outcome: outcome))
         expand()
     }
 
@@ -116,9 +124,16 @@ package struct RecordHistory: Sendable {
                 // It may fail, which is said later than that a following one has succeeded.
                 var skipped = state
                 skipped.effects[operation.ticket] = .refused
-                found.append(skipped)
+                if operation.allows(.refused) { found.append(skipped) }
             }
-            found.append(Self.applying(operation, to: state))
+            let next = Self.applying(operation, to: state)
+            if operation.allows(next.effects[operation.ticket]) { found.append(next) }
+        }
+        // What has become of it will not be asked.
+        for operation in pending where operation.outcome == .unknown {
+            for position in found.indices where found[position].effects[operation.ticket] != nil {
+                found[position].effects[operation.ticket] = .unknown
+            }
         }
         return found
     }

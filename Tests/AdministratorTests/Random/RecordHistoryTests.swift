@@ -19,12 +19,38 @@ import Testing
 
     /// Whether one operation after the other can have these outcomes.
     private static func isPossible(_ steps: (Operation, RecordHistory.Outcome)...) -> Bool {
-        var record = RecordHistory()
-        for (ticket, step) in steps.enumerated() {
-            record.begin(ticket, step.0, on: ticket % 2)
-            guard (try? record.end(ticket, step.1)) != nil else { return false }
+        func isPossible(knowing isKnown: Bool) -> Bool {
+            var record = RecordHistory()
+            for (ticket, step) in steps.enumerated() {
+                record.begin(ticket, step.0, on: ticket % 2, outcome: isKnown ? step.1 : nil)
+                guard (try? record.end(ticket, step.1)) != nil else { return false }
+            }
+            return true
         }
-        return true
+        let result = isPossible(knowing: false)
+        #expect(isPossible(knowing: true) == result)
+        return result
+    }
+
+    /// Two clients of a server that is frozen, say: each pair of items that they could be told would be one state.
+    @Test(arguments: [RecordHistory.Outcome.unknown, .returned(Item(number: 900, patch: 5))])
+    func requestsThatWaitBesideManyOthersLeaveFewStates(outcome: RecordHistory.Outcome) throws {
+        var record = try Self.record(Self.one)
+        record.begin(0, .read, on: 0, outcome: .returned(Item(number: 700)))
+        record.begin(1, .patch(5), on: 1, outcome: outcome)
+        for number in 2..<1000 {
+            let item = Item(number: number)
+            record.begin(number, .upsert(item), on: 2, outcome: .done)
+            try record.end(number, .done)
+            #expect(record.items.count <= 3)
+        }
+        try record.end(0, .returned(Item(number: 700)))
+        try record.end(1, outcome)
+        #expect(record.items.contains(Item(number: 999)) && record.items.count <= 2)
+        #expect(throws: Violation.self) {
+            record.begin(2000, .read, on: 0, outcome: .returned(Item(number: 998)))
+            try record.end(2000, .returned(Item(number: 998)))
+        }
     }
 
     @Test func aLostUpdateIsFound() {

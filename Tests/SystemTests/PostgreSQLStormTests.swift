@@ -20,7 +20,7 @@ import Testing
                 collections: "c: {backend: main, changes: true}"))
         let clients = try RecordClients(of: daemon)
         try clients.recover(after: "the start")
-        let follower = try RecordFollower(of: daemon, "c")
+        let follower = try ChangeFollower(of: RestartedDaemon(daemon))
         let deadline = Deadline(.seconds(Int64(Self.duration)))
         var generator = SeededGenerator(seed: Self.seed)
         var outages: [PostgreSQLStorm.Fault: Duration] = [:]
@@ -35,12 +35,14 @@ import Testing
         print("storm, seed \(Self.seed): \(outages)")
         #expect(clients.violations() == [])
         #expect(try follower.differences() == [])
+        #expect(follower.beginnings == 0)
         #expect(!daemon.log.contains("internal_error"))
     }
 
-    /// Three daemons write one schema, and are killed and frozen as well; at each of them a client follows, and one
-    /// changes two records together. Left out is what only the server could exclude: that another daemon's commit,
-    /// which an administrator has kept from waiting for the standbys, is seen and lost.
+    /// Three daemons write one schema, and are killed and frozen as well; at each of them a client follows, one changes
+    /// two records together, and one those that are as it has read them. Left out is what only the server could
+    /// exclude: that another daemon's commit, which an administrator has kept from waiting for the standbys, is seen
+    /// and lost.
     @Test func nothingIsLostOrStaleAtSeveralDaemons() throws {
         let storm = try PostgreSQLStorm(seed: Self.seed)
         let configuration = Configuration(
@@ -50,7 +52,8 @@ import Testing
         let clients = try RecordClients(6, of: daemons)
         try clients.recover(after: "the start")
         let pairs = try PairClients(of: daemons)
-        let followers = try daemons.map { try SharedFollower(of: $0) }
+        let batches = try BatchClients(of: daemons)
+        let followers = try daemons.map { try ChangeFollower(of: $0) }
         let deadline = Deadline(.seconds(Int64(Self.duration)))
         var generator = SeededGenerator(seed: Self.seed)
         let all = PostgreSQLStorm.Fault.allCases.filter { $0 != .promotionWithoutLatest }
@@ -67,6 +70,7 @@ import Testing
         }
         #expect(clients.violations() == [])
         #expect(pairs.violations() == [])
+        #expect(try batches.violations() == [])
         for follower in followers { #expect(try follower.differences() == []) }
         for daemon in daemons { #expect(!daemon.current.log.contains("internal_error")) }
     }

@@ -102,7 +102,7 @@ import Testing
     func everyFollowerIsToldTheSame(isolation: String) throws {
         let daemons = try (0..<3).map { _ in try daemon(isolation: isolation) }
         let followers = try zip(daemons, [100, 7, 1]).map { daemon, limit in
-            try SharedFollower(of: RestartedDaemon(daemon), limit: limit)
+            try ChangeFollower(of: RestartedDaemon(daemon), limit: limit)
         }
         let errors = Mutex<[String]>([])
         let threads = try daemons.enumerated().map { index, daemon in
@@ -132,7 +132,7 @@ import Testing
         try expectOneOrder(followers.map(\.events), daemons)
     }
 
-    private func expectOneOrder(_ told: [[SharedFollower.Event]], _ daemons: [Daemon]) throws {
+    private func expectOneOrder(_ told: [[ChangeFollower.Event]], _ daemons: [Daemon]) throws {
         let places = Dictionary(zip(told[0], told[0].indices), uniquingKeysWith: { first, _ in first })
         for events in told.dropFirst() {
             let common = events.filter { $0.revision != nil }.compactMap { places[$0] }
@@ -142,7 +142,7 @@ import Testing
         // From the start, what each of them was told last of what is there.
         try awaitTransactions()
         for (events, daemon) in zip(told, daemons) {
-            var last: [SharedFollower.Event] = []
+            var last: [ChangeFollower.Event] = []
             var ids: Set<String> = []
             for event in events.reversed() where ids.insert(event.id).inserted { last.append(event) }
             let expected = last.reversed().compactMap(\.revision)
@@ -441,6 +441,31 @@ import Testing
         }
         try late.read { $0.contains("5") }
         #expect(late.told.last == "5")
+    }
+
+    /// Log and status name what holds a feed up, and say when nothing does any more.
+    @Test func whatHoldsAFeedUpForLongIsNamed() throws {
+        #expect(try server.query(OpenTransaction.tables) != nil)
+        let daemon = try daemon()
+        let connection = try daemon.connect()
+        #expect(try connection.create("c", "x", "1").result != nil)
+        let open = try OpenTransaction(server, 1)
+        #expect(try connection.create("c", "y", "1").result != nil)
+        let deadline = Deadline()
+        func awaitNotice(_ isThere: Bool) throws -> String {
+            while true {
+                let notice = try connection.backend("main")?["notice"]?.string ?? ""
+                if notice.isEmpty != isThere { return notice }
+                try #require(!deadline.hasPassed, "\(notice)")
+                poll(nil, 0, 50)
+            }
+        }
+        let notice = try awaitNotice(true)
+        #expect(notice.contains("of the server (user crudd, open1) has ended"), "\(notice)")
+        #expect(daemon.log.contains("changes are not shown before the transaction of process"))
+        try open.end(isCommitted: true)
+        _ = try awaitNotice(false)
+        #expect(daemon.log.contains("changes are shown again"))
     }
 
     /// A transaction that has begun before the removal of a record, and has waited for that, stores it again: it has

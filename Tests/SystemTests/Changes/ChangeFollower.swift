@@ -3,9 +3,10 @@ import CRUDThreads
 import Glibc
 import Synchronization
 
-/// Follows the collection `c`, whose items are ``Item``s, at one of several daemons that share it, on a thread of its
-/// own. It connects again where the daemon was killed, and begins again at "start" where its cursor has expired.
-final class SharedFollower: Sendable {
+/// Follows the collection `c`, whose items are ``Item``s, at a daemon, which may be one of several that share it, on a
+/// thread of its own. It connects again where the daemon was killed, and begins again at "start" where its cursor has
+/// expired.
+final class ChangeFollower: Sendable {
     /// A change, as it was told.
     struct Event: Hashable, Sendable {
         let id: String

@@ -72,12 +72,6 @@ struct Catalog {
         // As bytes: Swift takes texts for equal that the host tells apart.
         let (known, wanted) = (Set(declared.map { Array($0.utf8) }), Set(paths.map { Array($0.utf8) }))
         if known == wanted { return }
-        let what = "look into table \(collection.tableName)"
-        // What is new has nothing that could be missing.
-        if known.isSubset(of: wanted) {
-            let rows = "SELECT 1 FROM \(schema.table(collection.tableName)) LIMIT 1"
-            if try query(rows, [], what).rowCount == 0 { return }
-        }
         guard let other = try lease.otherDaemon(connection, wait) else { return }
         let paths = declared.map { "\"\($0)\"" }.joined(separator: ", ")
         let indexes = declared.isEmpty ? "no indexes" : "indexes on \(paths)"
@@ -207,8 +201,17 @@ struct Catalog {
     func declare(
         of collection: PostgreSQLCollection, _ paths: [String], keepsSequences: Bool, attempt: Int
     ) throws(StorageFailure) -> [Int64] {
-        let what = "declare the indexes of table \(collection.tableName)"
-        var existing = try declaredIndexes(of: collection.number)
+        let entry = Entry(number: collection.number, tableName: collection.tableName)
+        let numbers = try declare(paths, of: entry, attempt: attempt)
+        if keepsSequences { try keepHistory(of: collection) } else { try dropHistory(of: collection.number) }
+        return numbers
+    }
+
+    /// Declares the indexes of a table alone, likewise.
+    @discardableResult
+    func declare(_ paths: [String], of entry: Entry, attempt: Int) throws(StorageFailure) -> [Int64] {
+        let what = "declare the indexes of table \(entry.tableName)"
+        var existing = try declaredIndexes(of: entry.number)
         for index in existing where !paths.contains(where: { $0.utf8.elementsEqual(index.path.utf8) }) {
             try query("DELETE FROM \(indexes) WHERE number = \(index.number)", [], what)
         }
@@ -222,14 +225,13 @@ struct Catalog {
                 """
                 INSERT INTO \(indexes) (number, collection, path)
                 SELECT \(Self.numberStep(attempt)) + greatest(\(try highestColumn()), coalesce(max(number), 0)),
-                    \(collection.number), $1
+                    \(entry.number), $1
                 FROM \(indexes) RETURNING number
                 """, [path], what
             ).integer(0, 0)
             existing.append((number, path))
             numbers.append(number)
         }
-        if keepsSequences { try keepHistory(of: collection) } else { try dropHistory(of: collection.number) }
         return numbers
     }
 

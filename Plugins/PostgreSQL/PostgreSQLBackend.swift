@@ -144,6 +144,7 @@ final class PostgreSQLBackend: StorageBackend {
             throw StorageFailure(.unsupported, "unknown format \(formatName)")
         }
         let creates = specification.creates
+        let paths = specification.isAsItIs ? [] : Self.paths(of: specification)
         let (entry, mayExpire) = try writer.use { (connection) throws(StorageFailure) in
             let catalog = Catalog(schema: schema, connection: connection, wait: wait)
             return try writer.retrying(connection) { (attempt) throws(StorageFailure) in
@@ -152,7 +153,7 @@ final class PostgreSQLBackend: StorageBackend {
                 guard creates else {
                     throw StorageFailure(.notFound, "there is no collection \(name) of format \(formatName)")
                 }
-                return (try create(name, format, catalog, attempt: attempt), false)
+                return (try create(name, format, paths, catalog, attempt: attempt), false)
             }
         }
         let collection = PostgreSQLCollection(
@@ -169,9 +170,14 @@ final class PostgreSQLBackend: StorageBackend {
         return collection
     }
 
-    /// Makes the table of a collection, and sets it up as the administrator wants.
+    private static func paths(of specification: borrowing CollectionSpecification) -> [String] {
+        (0..<specification.indexCount).map { String(decoding: specification.index(at: $0), as: UTF8.self) }
+    }
+
+    /// Makes the table of a collection, and sets it up as the administrator wants. Its indexes are declared with it:
+    /// another daemon never finds it without them.
     private func create(
-        _ name: String, _ format: PostgreSQLCollection.Format, _ catalog: Catalog, attempt: Int
+        _ name: String, _ format: PostgreSQLCollection.Format, _ paths: [String], _ catalog: Catalog, attempt: Int
     ) throws(StorageFailure) -> Catalog.Entry {
         let entry = try catalog.newEntry(name, isPlain: options.tableSetup != nil, attempt: attempt)
         let setup = options.tableSetup.map { replacing($0, with: schema.table(entry.tableName)) }
@@ -196,6 +202,7 @@ final class PostgreSQLBackend: StorageBackend {
                     isSetUp = true
                 }
             }
+            try catalog.declare(paths, of: entry, attempt: attempt)
         }
         if !isSetUp, let setup {
             do throws(StorageFailure) {
@@ -234,7 +241,7 @@ final class PostgreSQLBackend: StorageBackend {
     private func update(
         _ collection: PostgreSQLCollection, _ specification: borrowing CollectionSpecification, _ wait: Wait
     ) throws(StorageFailure) {
-        let paths = (0..<specification.indexCount).map { String(decoding: specification.index(at: $0), as: UTF8.self) }
+        let paths = Self.paths(of: specification)
         let hasFeed = specification.keepsSequences
         var isComplete = false
         try writer.use { (connection) throws(StorageFailure) in

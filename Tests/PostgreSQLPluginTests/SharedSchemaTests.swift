@@ -114,6 +114,40 @@ import Testing
         #expect(try second.reader().count(second.open("c", indexes: paths)) == 1)
     }
 
+    /// One that another daemon has open, and may be about to fill, is not given an index either; and of daemons that
+    /// make it at once one decides.
+    @Test func sharedCollectionsHaveTheIndexesThatTheyWereMadeWith() throws {
+        let (first, second) = (try open("empty", isShared: true), try open("empty", isShared: true))
+        _ = (try first.open("plain"), try first.open("indexed", indexes: ["n"]))
+        #expect(try Self.refuses(second, "plain", ["n"]))
+        #expect(try Self.refuses(second, "indexed", []))
+        for round in 0..<20 {
+            let refusals = Mutex<[Bool?]>([])
+            let daemons: [(PluginBackend, [String])] = [(first, ["n"]), (second, [])]
+            let threads = try daemons.map { backend, paths in
+                try Thread(named: "opening") {
+                    let isRefused = try? Self.refuses(backend, "c\(round)", paths)
+                    refusals.withLock { $0.append(isRefused) }
+                }
+            }
+            for thread in threads { thread.join() }
+            let results = refusals.withLock(\.self)
+            #expect(results.contains(true) && results.contains(false), "\(results)")
+        }
+    }
+
+    /// Whether a daemon refuses to open a collection with these indexes.
+    private static func refuses(_ backend: PluginBackend, _ name: String, _ paths: [String]) throws -> Bool {
+        do throws(CallError) {
+            _ = try backend.open(name, indexes: paths)
+            return false
+        } catch {
+            guard error.status == CRUDD_UNSUPPORTED else { throw error }
+            #expect(error.message.contains("which daemons that share a schema have to agree on"))
+            return true
+        }
+    }
+
     // MARK: Upkeep
 
     /// One daemon removes what has expired, and another one when that does not renew its row any more: then the first

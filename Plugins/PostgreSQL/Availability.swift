@@ -28,8 +28,13 @@ final class Availability: Sendable {
         var mustChoose = false
         /// Whether the host has been told that the storage is down.
         var isReportedDown = false
-        /// Until when the administrator is told of a fail-over, by ``Clock/boot``; 0: there was none.
-        var noticeEnd: Int64 = 0
+        /// The last fail-over, and until when the administrator is told of it, by ``Clock/boot``.
+        var failOver: (text: String, end: Int64)?
+        /// Why changes are late.
+        var delay: String?
+
+        /// What the administrator is told beside that the storage is up.
+        var notice: String { [failOver?.text, delay].compactMap(\.self).joined(separator: "; ") }
 
         var isCertain: Bool { server != nil && reason == nil && doubts == answered }
     }
@@ -186,9 +191,11 @@ final class Availability: Sendable {
         reports.withLock { _ in
             let (isBack, text) = state.withLock { confirm(&$0, doubts, server) }
             if isBack { host.state(.up, "\(text) replies") }
-            guard let failOver else { return }
-            state.withLock { $0.noticeEnd = Clock.boot + Self.noticeTime }
-            host.state(.up, failOver)
+            let notice = state.withLock { state in
+                if let failOver { state.failOver = (failOver, Clock.boot + Self.noticeTime) }
+                return state.notice
+            }
+            if failOver != nil || isBack && !notice.isEmpty { host.state(.up, notice) }
         }
     }
 
@@ -216,19 +223,23 @@ final class Availability: Sendable {
     /// Tells the administrator no more of a fail-over that was long ago.
     func endNotice() {
         reports.withLock { _ in
-            let isOver = state.withLock { state in
-                guard state.noticeEnd != 0, Clock.boot >= state.noticeEnd else { return false }
-                state.noticeEnd = 0
-                return true
+            let notice: String? = state.withLock { state in
+                guard let end = state.failOver?.end, Clock.boot >= end else { return nil }
+                state.failOver = nil
+                return state.notice
             }
-            if isOver { host.state(.up, "") }
+            if let notice { host.state(.up, notice) }
         }
     }
 
     /// Tells the administrator why changes are late; nil: they are not any more.
     func note(delay: String?) {
         reports.withLock { _ in
-            if state.withLock({ !$0.isReportedDown }) { host.state(.up, delay ?? "") }
+            let notice: String? = state.withLock { state in
+                state.delay = delay
+                return state.isReportedDown ? nil : state.notice
+            }
+            if let notice { host.state(.up, notice) }
         }
     }
 
@@ -239,7 +250,7 @@ final class Availability: Sendable {
                 defer { state.isReportedDown = true }
                 state.reason = reason
                 state.isTakenOver = isTakenOver
-                state.noticeEnd = 0
+                state.failOver = nil
                 return !state.isReportedDown || isTakenOver
             }
             if isNews { host.state(.down, reason) }

@@ -1,6 +1,4 @@
-import CLinux
 import CRUDPluginKit
-import CRUDPluginThreads
 import Glibc
 import Synchronization
 
@@ -26,7 +24,6 @@ final class FeedWatcher: @unchecked Sendable {
         var entries: [[UInt8]: Entry] = [:]
         /// Those that this daemon has changed since it has told the others.
         var changed: Set<[UInt8]> = []
-        var thread: pthread_t?
     }
 
     private let settings: ConnectionSettings
@@ -34,9 +31,7 @@ final class FeedWatcher: @unchecked Sendable {
     private let availability: Availability
     private let host: Host
     private let state = Mutex(State())
-    private let isStopping = Atomic(false)
-    /// Written to when there is something to do; an eventfd.
-    private let wakeup = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
+    private let thread = WorkerThread(named: "feeds")
 
     private var connection: Connection?
     /// The collections whose feeds are to be looked at.
@@ -53,7 +48,7 @@ final class FeedWatcher: @unchecked Sendable {
     private var isDelayReported = false
 
     /// The least time from one look to the next, so that what comes one after the other is looked at together.
-    private static let pauseMilliseconds: Int32 = 10
+    private static let pauseMilliseconds: Int32 = 20
     private static let delayMilliseconds: Int32 = 50
     private static let failurePauseMilliseconds: Int32 = 200
     private static let replyMilliseconds: Int64 = 10_000
@@ -72,18 +67,13 @@ final class FeedWatcher: @unchecked Sendable {
         self.host = host
     }
 
-    deinit {
-        close(wakeup)
-    }
-
     /// A collection has been opened.
     func open(_ collection: PostgreSQLCollection, hasFeed: Bool) {
-        state.withLock { state in
-            state.entries[collection.name] = Entry(collection: collection, hasFeed: hasFeed)
-            if state.thread == nil { state.thread = BackgroundThread.start(named: "feeds") { self.run() } }
-        }
-        eventfd_write(wakeup, 1)
+        state.withLock { $0.entries[collection.name] = Entry(collection: collection, hasFeed: hasFeed) }
+        wake()
     }
+
+    private func wake() { thread.wake { self.run() } }
 
     /// A collection is to be dropped.
     func forget(_ collection: PostgreSQLCollection) {
@@ -93,22 +83,18 @@ final class FeedWatcher: @unchecked Sendable {
     /// Changes of a collection have been committed here.
     func changed(_ collection: PostgreSQLCollection) {
         guard collection.layout.keepsSequences else { return }
-        if state.withLock({ $0.changed.insert(collection.name).inserted }) { eventfd_write(wakeup, 1) }
+        if state.withLock({ $0.changed.insert(collection.name).inserted }) { wake() }
     }
 
     func stop() {
-        isStopping.store(true, ordering: .releasing)
-        eventfd_write(wakeup, 1)
-        if let thread = state.withLock({ $0.thread.take() }) { pthread_join(thread, nil) }
+        thread.stop()
         connection = nil
     }
 
     // MARK: The thread
 
-    private var hasToStop: Bool { isStopping.load(ordering: .acquiring) }
-
     private func run() {
-        while !hasToStop {
+        while !thread.hasToStop {
             do throws(StorageFailure) {
                 try look(on: try listening())
             } catch {
@@ -129,8 +115,11 @@ final class FeedWatcher: @unchecked Sendable {
         connection = nil
         nextRound = 0
         // Another server may count from lower numbers.
+        bound = 0
         state.withLock { state in for name in state.entries.keys { state.entries[name]?.end = 0 } }
         let connection = try Connection(settings, to: server, availability)
+        // What notifies has nothing that could be lost: it waits for no disk and no standby, where writers do.
+        _ = try connection.query("SET synchronous_commit TO off", Parameters(), [], wait(connection))
         // A server that cannot do it, or a pooler, is looked at from time to time.
         _ = try connection.query("LISTEN \(PostgreSQLName.quoted(schema.name))", Parameters(), [], wait(connection))
         self.connection = connection
@@ -139,7 +128,7 @@ final class FeedWatcher: @unchecked Sendable {
 
     private func wait(_ connection: Connection) -> Wait {
         Wait(availability) { [limit = Clock.monotonic + Self.replyMilliseconds * 1_000_000] in
-            self.hasToStop || Clock.monotonic >= limit
+            self.thread.hasToStop || Clock.monotonic >= limit
         }.on(connection)
     }
 
@@ -166,27 +155,16 @@ final class FeedWatcher: @unchecked Sendable {
         if !due.isEmpty {
             let next = bound
             due = try report(due, connection)
-            // What has advanced is not held up.
-            if bound != next { delayedSince = nil }
-            try noteDelay(connection)
+            // What has advanced is not held up, and what has been named has ended.
+            if due.isEmpty || bound != next { endDelay() } else { try noteDelay(connection) }
             poll(nil, 0, Self.pauseMilliseconds)
         }
         takeNotifications(connection)
         guard due.isEmpty || delayedSince != nil else { return }
         let end = unready.isEmpty ? nextRound : min(nextRound, nextAttempt)
         let left = Int32(clamping: max(end - Clock.monotonic, 0) / 1_000_000 + 1)
-        rest(connection, due.isEmpty ? left : min(left, Self.delayMilliseconds))
+        thread.rest(due.isEmpty ? left : min(left, Self.delayMilliseconds), socket: connection.socket)
         takeNotifications(connection)
-    }
-
-    private func rest(_ connection: Connection, _ milliseconds: Int32) {
-        var interests = [
-            pollfd(fd: connection.socket, events: Int16(POLLIN), revents: 0),
-            pollfd(fd: wakeup, events: Int16(POLLIN), revents: 0),
-        ]
-        guard !hasToStop, poll(&interests, 2, milliseconds) > 0, interests[1].revents != 0 else { return }
-        var count: UInt64 = 0
-        eventfd_read(wakeup, &count)
     }
 
     private func notify(_ names: Set<[UInt8]>, _ connection: Connection) throws(StorageFailure) {
@@ -258,15 +236,16 @@ final class FeedWatcher: @unchecked Sendable {
 
     // MARK: Delays
 
+    private func endDelay() {
+        delayedSince = nil
+        guard isDelayReported else { return }
+        isDelayReported = false
+        host.log(.info, "changes are shown again")
+        availability.note(delay: nil)
+    }
+
     /// Tells the administrator of a transaction that holds feeds up for long.
     private func noteDelay(_ connection: Connection) throws(StorageFailure) {
-        guard !due.isEmpty else {
-            delayedSince = nil
-            guard isDelayReported else { return }
-            isDelayReported = false
-            host.log(.info, "changes are shown again")
-            return availability.note(delay: nil)
-        }
         let since = delayedSince ?? Clock.monotonic
         delayedSince = since
         guard !isDelayReported, Clock.monotonic - since > Self.longDelay else { return }

@@ -1,6 +1,4 @@
-import CLinux
 import CRUDPluginKit
-import CRUDPluginThreads
 import Glibc
 import Synchronization
 
@@ -29,7 +27,6 @@ final class SchemaWorker: @unchecked Sendable {
         var current: PostgreSQLCollection?
         /// What ends the statement that is being executed.
         var cancellation: Cancellation?
-        var thread: pthread_t?
     }
 
     private let settings: ConnectionSettings
@@ -37,10 +34,8 @@ final class SchemaWorker: @unchecked Sendable {
     private let availability: Availability
     private let host: Host
     private let state = Mutex(State())
-    private let isStopping = Atomic(false)
+    private let thread = WorkerThread(named: "schema")
     private var connection: Connection?
-    /// Written to when there is something to do; an eventfd.
-    private let wakeup = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
 
     private static let firstPause: Int64 = 200_000_000
     private static let longestPause: Int64 = 60_000_000_000
@@ -54,10 +49,6 @@ final class SchemaWorker: @unchecked Sendable {
         self.host = host
     }
 
-    deinit {
-        close(wakeup)
-    }
-
     /// Has the table of a collection changed, unless that is already to be done.
     ///
     /// - Parameter milliseconds: for how long the first attempt is waited for.
@@ -69,12 +60,9 @@ final class SchemaWorker: @unchecked Sendable {
             }
             let job = Job(collection)
             state.jobs.append(job)
-            if state.thread == nil {
-                state.thread = BackgroundThread.start(named: "schema") { self.run() }
-            }
             return job
         }
-        eventfd_write(wakeup, 1)
+        thread.wake { self.run() }
         guard let job else { return }
         let end = Clock.monotonic + milliseconds * 1_000_000
         while Clock.monotonic < end, isFirstAttempt(job) { poll(nil, 0, Self.pollMilliseconds) }
@@ -100,18 +88,14 @@ final class SchemaWorker: @unchecked Sendable {
 
     /// Ends the thread. The server completes an index that it is making.
     func stop() {
-        isStopping.store(true, ordering: .releasing)
-        eventfd_write(wakeup, 1)
-        if let thread = state.withLock({ $0.thread.take() }) { pthread_join(thread, nil) }
+        thread.stop()
         connection = nil
     }
 
     // MARK: The thread
 
-    private var hasToStop: Bool { isStopping.load(ordering: .acquiring) }
-
     private func run() {
-        while !hasToStop {
+        while !thread.hasToStop {
             let now = Clock.monotonic
             let (job, next) = state.withLock { state in
                 let job = state.jobs.filter { $0.nextAttempt <= now }.min { $0.nextAttempt < $1.nextAttempt }
@@ -120,7 +104,7 @@ final class SchemaWorker: @unchecked Sendable {
                 return (job, state.jobs.map(\.nextAttempt).min())
             }
             guard let job else {
-                sleep(next.map { Int32(clamping: max(0, $0 - now) / 1_000_000 + 1) } ?? -1)
+                thread.rest(next.map { Int32(clamping: max(0, $0 - now) / 1_000_000 + 1) } ?? -1)
                 continue
             }
             do throws(StorageFailure) {
@@ -152,7 +136,7 @@ final class SchemaWorker: @unchecked Sendable {
         }
         defer { state.withLock { $0.cancellation = nil } }
         guard isWanted else { return }
-        let wait = Wait(availability) { self.hasToStop }.on(connection)
+        let wait = Wait(availability) { self.thread.hasToStop }.on(connection)
         try connection.limitStatements(wait)
         let catalog = Catalog(schema: schema, connection: connection, wait: wait)
         try TableChange(catalog: catalog, collection: collection).run()
@@ -179,7 +163,7 @@ final class SchemaWorker: @unchecked Sendable {
             return state.jobs.contains { $0 === job }
         }
         job.collection.note(refusal: failure.message)
-        guard isWanted, job.loggedReason != failure.message, !hasToStop else { return }
+        guard isWanted, job.loggedReason != failure.message, !thread.hasToStop else { return }
         job.loggedReason = failure.message
         host.log(
             .warning,
@@ -187,13 +171,5 @@ final class SchemaWorker: @unchecked Sendable {
             the table \(job.collection.tableName) cannot be changed yet, and serves as it is: \(failure.message); \
             it is tried again
             """)
-    }
-
-    private func sleep(_ milliseconds: Int32) {
-        var interest = pollfd(fd: wakeup, events: Int16(POLLIN), revents: 0)
-        if poll(&interest, 1, milliseconds) > 0 {
-            var count: UInt64 = 0
-            eventfd_read(wakeup, &count)
-        }
     }
 }

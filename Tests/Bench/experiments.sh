@@ -201,12 +201,14 @@ backends:
     plugin: postgresql
     options: {connection: "host=$work/postgresql user=postgres dbname=postgres", schema: shared, shared: true}
 collections:
+  changed: {backend: main, changes: true}
   followed: {backend: main, changes: true}
   "*": {backend: main}
 END
         serve_crudd "shared$number"
     done
     fill_all crudd shared1
+    fill crudd shared1 --collection changed --records 1 --requests 1 --connections 1
     fill crudd shared1 --collection followed --records 1 --requests 1 --connections 1
     fill crudd shared1 --collection counters --records 1 --requests 1 --connections 1
     "$postgresql/psql" -q -h "$work/postgresql" -U postgres <<'END'
@@ -221,13 +223,14 @@ INSERT INTO records VALUES (:id, :value) ON CONFLICT (id) DO UPDATE SET value = 
 END
     echo "UPDATE counters SET value = value + 1 WHERE id = '1000000000' RETURNING value" >"$work/increment.sql"
 }
-# What the workload does whose figures are those of an operation: creates in a collection whose changes are followed.
-workload_of() { if [[ $1 == followed ]]; then echo create; else echo "$1"; fi; }
+# What the workload does whose figures are those of an operation: creates in a collection with a feed of changes, or one
+# that is followed as well.
+workload_of() { if [[ $1 == changed || $1 == followed ]]; then echo create; else echo "$1"; fi; }
 # The collection of an operation.
 shared_collection_of() {
     case $1 in
         increment) echo counters ;;
-        followed) echo followed ;;
+        changed | followed) echo "$1" ;;
         *) echo bench ;;
     esac
 }
@@ -266,7 +269,7 @@ together() {
 }
 shared_round() {
     local operation daemons
-    for operation in read create followed upsert increment; do
+    for operation in read create changed followed upsert increment; do
         for daemons in 0 1 2 4; do together "$operation" "$daemons" 16 "$1"; done
     done
 }

@@ -297,8 +297,10 @@ import Testing
     }
 
     /// Tables that were brought from another cluster have numbers that no transaction of this one has yet: their
-    /// records are in the feed all the same, once, and before what is changed later.
-    @Test func recordsOfAnotherClusterAreNumberedAgain() throws {
+    /// records are in the feed all the same, once, and before what is changed later, also by a daemon that has the
+    /// schema for itself by then.
+    @Test(arguments: [true, false])
+    func recordsOfAnotherClusterComeFirst(isShared: Bool) throws {
         let former = try daemon()
         let connection = try former.connect()
         for id in ["a", "b", "c"] { #expect(try connection.create("c", id, "1").result != nil) }
@@ -309,7 +311,8 @@ import Testing
         for table in ["c", "crudd_removed_1"] {
             #expect(try server.query("UPDATE crudd.\(table) SET sequence = sequence + (1::bigint << 60)") != nil)
         }
-        reader = Reader(connection: try former.restarted().connect())
+        let next = isShared ? try former.restarted() : try daemon(shared: false)
+        reader = Reader(connection: try next.connect())
         try reader.read { $0.count >= 2 }
         #expect(reader.told.sorted() == ["b", "c"])
         #expect(try reader.connection.create("c", "d", "1").result != nil)

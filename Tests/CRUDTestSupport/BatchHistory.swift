@@ -1,7 +1,7 @@
 /// Decides whether atomic batches, each of which has named what it found in each of its records, can have taken effect
 /// one after the other.
 ///
-/// A batch writes its own number into the records that it writes, so that whoever reads one of them knows which batch
+/// A batch writes its own number into the records that it writes, so that each reader of one of them knows which batch
 /// has written it, and each content of a record has one successor. The batches are nodes of a graph: an edge leads from
 /// the one that has written something to those that have found it, from these to the one that has replaced it, and from
 /// one that was acknowledged to those that were sent later. They are strictly serializable if that graph has no cycle

@@ -132,8 +132,8 @@ final class LogCopier {
             if code == SQLITE_BUSY { return .copied(pages: 0) }
             guard code == SQLITE_OK else { return .failed }
             guard syncs else { return .copied(pages: Int(copied)) }
-            // Until the disk has it, transactions that begin from now on read it from the log, so that what is lost does
-            // not get into their caches.
+            // Until the disk has it, transactions that begin from now on read it from the log: what is lost does not
+            // get into their caches.
             let isHidden = csqlite_set_copied_pages(connection.handle, 0)
             readers.releaseSnapshots()
             guard csqlite_sync(connection.handle) == SQLITE_OK else {

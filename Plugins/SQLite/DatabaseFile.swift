@@ -9,7 +9,7 @@ import Glibc
 struct DatabaseFile {
     /// "crud" in ASCII; see <https://www.sqlite.org/pragma.html#pragma_application_id>.
     static let applicationID: Int64 = 0x6372_7564
-    /// How long a write may wait for another process to release the file: people look inside with `sqlite3`.
+    /// How long an opening may wait for another process to release the file. It is tried again later.
     private static let busyTimeoutMilliseconds: Int32 = 250
 
     let path: String

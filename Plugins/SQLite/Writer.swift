@@ -1,5 +1,6 @@
 import CRUDPluginKit
 import CSQLite
+import Glibc
 
 /// The connection that writes: each batch is one transaction, and so is one sync of the disk.
 final class Writer {
@@ -16,6 +17,10 @@ final class Writer {
     /// No sequence number above this has been stored. It is raised by a block, in the transaction that first needs a
     /// higher one.
     private(set) var sequenceCeiling: UInt64 = 0
+    /// How often a write looks whether another process has ended its own, each time after a pause that is longer by
+    /// a millisecond, up to 20 ms: five seconds. Litestream wants that of applications, as it copies the log meanwhile
+    /// (<https://litestream.io/tips/>).
+    private static let looksAtLock: Int32 = 260
     /// Of SQLite's virtual machine: some ten milliseconds.
     private static let instructionsBetweenProgress: Int32 = 1_000_000
 
@@ -33,6 +38,22 @@ final class Writer {
         beginning = try connection.prepare("BEGIN IMMEDIATE")
         committing = try connection.prepare("COMMIT")
         rollingBack = try connection.prepare("ROLLBACK")
+        waitForOthers()
+    }
+
+    deinit { sqlite3_busy_handler(connection.handle, nil, nil) }
+
+    /// Has a write wait while another process writes, and tell the host that it is not stuck.
+    private func waitForOthers() {
+        sqlite3_busy_handler(
+            connection.handle,
+            { writer, looks in
+                guard looks < Writer.looksAtLock else { return 0 }
+                usleep(UInt32(min(looks + 1, 20)) * 1000)
+                // Given below; the connection, which calls this, is used by the writer alone.
+                Unmanaged<Writer>.fromOpaque(writer!).takeUnretainedValue().host.progress(0)
+                return 1
+            }, Unmanaged.passUnretained(self).toOpaque())
     }
 
     /// Reads what sequence numbers may have been used; to be called once the schema is there.

@@ -6,11 +6,13 @@ package final class SQLiteLock {
 
     /// Begins the transaction.
     ///
-    /// - Parameter isExclusive: whether others cannot even open the database. None may have it open.
-    package init(of path: String, isExclusive: Bool = false) throws {
+    /// - Parameters:
+    ///   - isExclusive: whether others cannot even open the database. None may have it open.
+    ///   - seconds: after so many the transaction ends by itself.
+    package init(of path: String, isExclusive: Bool = false, seconds: Int = 3600) throws {
         let directory = try TemporaryDirectory()
         let program = """
-            import sqlite3, sys, signal
+            import sqlite3, sys, time
             database = sqlite3.connect(sys.argv[1], timeout=20, isolation_level=None)
             if sys.argv[3] == "exclusive":
                 database.execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -19,11 +21,12 @@ package final class SQLiteLock {
             else:
                 database.execute("BEGIN IMMEDIATE")
             open(sys.argv[2], "w").close()
-            signal.pause()
+            time.sleep(int(sys.argv[4]))
             """
         let mark = "\(directory.path)/locked"
         let kind = isExclusive ? "exclusive" : ""
-        process = try ChildProcess("/usr/bin/python3", ["-c", program, path, mark, kind], descriptors: [])
+        let arguments = ["-c", program, path, mark, kind, "\(seconds)"]
+        process = try ChildProcess("/usr/bin/python3", arguments, descriptors: [])
         let deadline = Deadline()
         while !Files.exists(mark) {
             guard try !deadline.hasPassed && process.isRunning else { throw Failure("\(path) cannot be locked") }

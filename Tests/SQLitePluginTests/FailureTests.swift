@@ -30,6 +30,15 @@ import Testing
         #expect(try backend.collections() == ["clients"])
     }
 
+    /// As Litestream does while it copies a long log, on a slow disk.
+    @Test func aWriteWaitsForAnotherProcessThatWritesForASecond() throws {
+        let backend = try PluginBackend(path: path)
+        let clients = try backend.open("clients")
+        let lock = try SQLiteLock(of: path, seconds: 1)
+        #expect(try backend.write([.put("a", "1", if: .absent, in: clients)]) == [.created])
+        try lock.end()
+    }
+
     @Test func reportsPagesThatAreNotWhatTheyWere() throws {
         do {
             let backend = try PluginBackend(path: path)

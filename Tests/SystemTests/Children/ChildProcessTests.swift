@@ -150,6 +150,23 @@ import Testing
         while pids.contains(where: ChildDaemon.isAlive) { try #require(!deadline.hasPassed) }
     }
 
+    /// A write that waits for longer than `call_timeout` while another process writes is none that hangs.
+    @Test func aChildThatWaitsForALockIsNotEnded() throws {
+        let daemon = try Daemon(
+            Configuration(
+                backends: """
+                    main: {plugin: sqlite, isolation: process, limits: {call_timeout: 3s}, \
+                    options: {path: $DIRECTORY/main.sqlite}}
+                    """, collections: "c: {backend: main}"))
+        let connection = try daemon.connect()
+        #expect(try connection.create("c", "a", "1").result != nil)
+        let lock = try SQLiteLock(of: "\(daemon.installation.path)/main.sqlite", seconds: 4)
+        #expect(try connection.create("c", "b", "1").result != nil)
+        try lock.end()
+        #expect(try ChildDaemon.status(of: "main", connection).restarts == 0, "\(daemon.log)")
+        #expect(try daemon.stop() == .exited(0))
+    }
+
     @Test func aStopWaitsForNoChildThatHangs() throws {
         let daemon = try ChildDaemon(["sqlite", "unruly"], limits: "call_timeout: 3s").daemon
         let connection = try daemon.connect()

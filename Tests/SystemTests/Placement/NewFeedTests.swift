@@ -98,9 +98,12 @@ import Testing
             #expect(reply.error?.name == "unavailable", "\(reply)")
             #expect(reply.error?.message.contains("has not begun anew yet") == true, "\(reply)")
         }
+        let deadline = Deadline()
+        while !daemon.log.contains("the new feed of collection \"c\" in backend main as json") {
+            try #require(!deadline.hasPassed, "\(daemon.log)")
+        }
         try lock.end()
         try Self.check(connection, cursors)
-        #expect(daemon.log.contains("the new feed of collection \"c\" in backend main as json"), "\(daemon.log)")
         #expect(try daemon.stop() == .exited(0))
     }
 }

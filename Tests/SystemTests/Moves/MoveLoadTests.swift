@@ -152,6 +152,7 @@ import Testing
         try load.drain()
         try load.check(on: administrator)
         #expect(try administrator.describe()["backend"]?.string == "main")
+        try administrator.awaitRemovals()
         #expect((try? Files.names(in: "\(daemon.installation.path)/files/c").count) ?? 0 == 0, "no copies stay")
     }
 

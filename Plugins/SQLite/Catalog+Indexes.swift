@@ -92,19 +92,6 @@ extension Catalog {
         return numbers
     }
 
-    /// The statement that notes how far the host has come with an index.
-    ///
-    /// - Parameters:
-    ///   - index: its number.
-    ///   - table: the name of its table as a quoted identifier.
-    ///   - now: the clock by which records expire, in SQL.
-    static func advanceFilling(_ index: Int64, _ table: String, now: String) -> String {
-        """
-        UPDATE crudd_indexes SET filled_below = \(firstUnfilled(index, table, now: now))
-        WHERE number = \(index) AND typeof(filled_below) = 'text'
-        """
-    }
-
     /// The indexes whose records have been filled, deleted or overwritten beyond what `crudd_indexes` says, by the name
     /// of their table.
     func overtakenIndexes(now: Int64) throws(StorageFailure) -> [(number: Int64, tableName: String)] {
@@ -120,7 +107,7 @@ extension Catalog {
             let isOvertaken = try connection.integer(
                 """
                 SELECT filled_below IS NOT
-                \(Self.firstUnfilled(index.number, quotedIdentifier(index.tableName), now: "\(now)"))
+                \(CollectionStatement.firstUnfilledSQL(index.number, quotedIdentifier(index.tableName), now: "\(now)"))
                 FROM crudd_indexes WHERE number = \(index.number)
                 """)
             if isOvertaken == 1 { overtaken.append(index) }
@@ -213,15 +200,6 @@ extension Catalog {
             [trigger.name, collection.tableName]
         ) { existing = $0.text(0) }
         return existing == trigger.sql
-    }
-
-    /// The least id, from `filled_below` on, of a record whose key nobody has made; an empty blob if there is none.
-    private static func firstUnfilled(_ index: Int64, _ table: String, now: String) -> String {
-        """
-        coalesce((SELECT id FROM \(table)
-        WHERE id >= filled_below AND \(keyColumn(index)) IS NULL AND \(CollectionStatement.isThere(by: now))
-        ORDER BY id LIMIT 1), x'')
-        """
     }
 
     /// What makes the records unkeyed that other programs insert or change: names, and text unless they are not needed.

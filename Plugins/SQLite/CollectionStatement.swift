@@ -66,7 +66,7 @@ enum CollectionStatement {
         case .read, .insert, .update, .updateWithKeys, .delete, .setKeys: recordSQL(scope)
         case .scan, .count, .countAll, .countExpired: rangeSQL(scope)
         case .remember, .expired, .removeRow, .nextExpiry: expirySQL(scope)
-        case .advanceFilling: Catalog.advanceFilling(scope.indexes[0], scope.table, now: "?1")
+        case .advanceFilling: Self.advanceFillingSQL(scope.indexes[0], scope.table, now: "?1")
         }
     }
 }
@@ -218,6 +218,32 @@ extension CollectionStatement {
         case .unsequenced: "sequence IS NULL AND id >= ?1 AND id < ?2"
         case .rowID: "rowid > ?1"
         }
+    }
+}
+
+// MARK: Filling an index
+
+extension CollectionStatement {
+    /// The statement that notes how far the host has come with an index.
+    ///
+    /// - Parameters:
+    ///   - index: its number.
+    ///   - table: the name of its table as a quoted identifier.
+    ///   - now: the clock by which records expire, in SQL.
+    static func advanceFillingSQL(_ index: Int64, _ table: String, now: String) -> String {
+        """
+        UPDATE crudd_indexes SET filled_below = \(firstUnfilledSQL(index, table, now: now))
+        WHERE number = \(index) AND typeof(filled_below) = 'text'
+        """
+    }
+
+    /// The least id, from `filled_below` on, of a record whose key nobody has made; an empty blob if there is none.
+    static func firstUnfilledSQL(_ index: Int64, _ table: String, now: String) -> String {
+        """
+        coalesce((SELECT id FROM \(table)
+        WHERE id >= filled_below AND \(keyColumn(index)) IS NULL AND \(isThere(by: now))
+        ORDER BY id LIMIT 1), x'')
+        """
     }
 }
 

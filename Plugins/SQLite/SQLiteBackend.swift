@@ -46,7 +46,7 @@ final class SQLiteBackend: StorageBackend {
                 host: host)
             let schema = Schema(connection: connection)
             if try schema.isOutdated {
-                try writer.transaction(.frees) { () throws(StorageFailure) in try schema.update() }
+                try writer.transaction(.frees, waiting: .brief) { () throws(StorageFailure) in try schema.update() }
             }
             try writer.readSequenceCeiling()
             identity = try schema.identity

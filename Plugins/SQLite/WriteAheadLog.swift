@@ -140,6 +140,9 @@ final class WriteAheadLog {
         return true
     }
 
+    /// Has readers release their snapshots, for which a checkpoint of another process may wait.
+    func releaseSnapshots() { readers.releaseSnapshots() }
+
     /// To be called when nothing is queued.
     func idle() {
         if lastCommit.pointee.pages >= checkpointedPages + Self.pagesWhenIdle { _ = checkpoint() }

@@ -80,7 +80,7 @@ extension Writer {
             """
         var trimmed = 0
         if let last = try connection.integer("SELECT max(sequence) FROM (\(old)) HAVING count(*) > 0") {
-            trimmed = try transaction(.frees) { () throws(StorageFailure) in
+            trimmed = try transaction(.frees, waiting: .brief) { () throws(StorageFailure) in
                 try connection.execute("DELETE FROM \(removalTable(number)) WHERE sequence IN (\(old))")
                 let count = connection.changes
                 try connection.execute(

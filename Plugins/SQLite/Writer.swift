@@ -17,10 +17,23 @@ final class Writer {
     /// No sequence number above this has been stored. It is raised by a block, in the transaction that first needs a
     /// higher one.
     private(set) var sequenceCeiling: UInt64 = 0
-    /// How often a write looks whether another process has ended its own, each time after a pause that is longer by
-    /// a millisecond, up to 20 ms: five seconds. Litestream wants that of applications, as it copies the log meanwhile
-    /// (<https://litestream.io/tips/>).
-    private static let looksAtLock: Int32 = 260
+    /// How often the transaction that begins looks at the lock of another process that writes.
+    private var maximumLooks = LockWait.brief.rawValue
+    /// Whether the last transaction has waited in vain: the next one waits briefly, lest their times add up.
+    private var isLocked = false
+
+    /// How long a transaction waits for another process that writes, as a number of looks at its lock. Each pause
+    /// between two of them is longer by a millisecond, up to 20 ms.
+    enum LockWait: Int32 {
+        /// A quarter of a second: nobody waits for it, but others wait behind it.
+        case brief = 22
+        /// Five seconds. Litestream wants that of applications, as it copies the log meanwhile
+        /// (<https://litestream.io/tips/>).
+        case full = 260
+    }
+
+    /// After 15 ms.
+    private static let looksBeforeRelease: Int32 = 4
     /// Of SQLite's virtual machine: some ten milliseconds.
     private static let instructionsBetweenProgress: Int32 = 1_000_000
 
@@ -43,15 +56,18 @@ final class Writer {
 
     deinit { sqlite3_busy_handler(connection.handle, nil, nil) }
 
-    /// Has a write wait while another process writes, and tell the host that it is not stuck.
+    /// Has a transaction wait while another process writes, and tell the host that it is not stuck.
     private func waitForOthers() {
         sqlite3_busy_handler(
             connection.handle,
             { writer, looks in
-                guard looks < Writer.looksAtLock else { return 0 }
-                usleep(UInt32(min(looks + 1, 20)) * 1000)
                 // Given below; the connection, which calls this, is used by the writer alone.
-                Unmanaged<Writer>.fromOpaque(writer!).takeUnretainedValue().host.progress(0)
+                let writer = Unmanaged<Writer>.fromOpaque(writer!).takeUnretainedValue()
+                guard looks < writer.maximumLooks else { return 0 }
+                usleep(UInt32(min(looks + 1, 20)) * 1000)
+                // It may be a checkpoint, which keeps writers out and waits for readers, so for those of this thread.
+                if looks == Writer.looksBeforeRelease { writer.log.releaseSnapshots() }
+                writer.host.progress(0)
                 return 1
             }, Unmanaged.passUnretained(self).toOpaque())
     }
@@ -65,16 +81,18 @@ final class Writer {
 
     /// Runs `body`, which changes the schema, in a transaction, which is undone if it throws and may be repeated.
     func transaction<Result>(
-        _ purpose: Purpose, _ body: () throws(StorageFailure) -> Result
+        _ purpose: Purpose, waiting wait: LockWait = .full, _ body: () throws(StorageFailure) -> Result
     ) throws(StorageFailure) -> Result {
         reportProgress(true)
         defer { reportProgress(false) }
-        return try withRoom(purpose) { () throws(StorageFailure) in try transaction(body) }
+        return try withRoom(purpose) { () throws(StorageFailure) in try transaction(wait, body) }
     }
 
     /// Runs `body` in a transaction, which is undone if it throws.
-    private func transaction<Result>(_ body: () throws(StorageFailure) -> Result) throws(StorageFailure) -> Result {
-        try begin()
+    private func transaction<Result>(
+        _ wait: LockWait, _ body: () throws(StorageFailure) -> Result
+    ) throws(StorageFailure) -> Result {
+        try begin(wait)
         do {
             let result = try body()
             try commit()
@@ -85,8 +103,15 @@ final class Writer {
         }
     }
 
-    private func begin() throws(StorageFailure) {
-        try connection.run(beginning)
+    private func begin(_ wait: LockWait) throws(StorageFailure) {
+        maximumLooks = (isLocked ? .brief : wait).rawValue
+        do {
+            try connection.run(beginning)
+        } catch {
+            isLocked = error.status == .unavailable
+            throw error
+        }
+        isLocked = false
         foreignWrites.began()
     }
 
@@ -130,7 +155,7 @@ final class Writer {
     func attempt(
         _ batch: borrowing WriteBatch<SQLiteCollection>, _ positions: Range<Int>, without refused: Set<Int>
     ) throws(StorageFailure) -> Int? {
-        try begin()
+        try begin(.full)
         do {
             var ceiling = sequenceCeiling
             var filled: [SQLiteCollection] = []
@@ -159,7 +184,8 @@ final class Writer {
         }
     }
 
-    /// Runs `body`, which uses sequence numbers, in a transaction, which is undone if it throws and may be repeated.
+    /// Runs `body`, upkeep that uses sequence numbers, in a transaction, which is undone if it throws and may be
+    /// repeated.
     ///
     /// - Parameter body: it raises the number that it is given to the highest sequence number that it has used.
     func transaction<Result>(
@@ -167,7 +193,7 @@ final class Writer {
     ) throws(StorageFailure) -> Result {
         try withRoom(purpose) { () throws(StorageFailure) in
             var ceiling = sequenceCeiling
-            let result = try transaction { () throws(StorageFailure) in
+            let result = try transaction(.brief) { () throws(StorageFailure) in
                 var highest = sequenceCeiling
                 let result = try body(&highest)
                 if highest > sequenceCeiling { ceiling = SequenceBlock.last(of: highest) }
@@ -198,10 +224,11 @@ final class Writer {
         do {
             let overtaken = try catalog.overtakenIndexes(now: now)
             if !overtaken.isEmpty {
-                try transaction(.grows) { () throws(StorageFailure) in
+                try transaction(.grows, waiting: .brief) { () throws(StorageFailure) in
                     for index in overtaken {
                         let table = quotedIdentifier(index.tableName)
-                        try connection.execute(Catalog.advanceFilling(index.number, table, now: "\(now)"))
+                        try connection.execute(
+                            CollectionStatement.advanceFillingSQL(index.number, table, now: "\(now)"))
                     }
                 }
             }

@@ -18,12 +18,17 @@ import Testing
         let clients = try backend.open("clients")
         let inspector = try Inspector(path)
         try inspector.execute("BEGIN IMMEDIATE")
+        #expect(try failure { try backend.write([.put("a", "1", in: clients)]) }?.status == CRUDD_UNAVAILABLE)
+        let looks = backend.progressCount
+        #expect(looks > 200)
+        // The times of those behind it do not add up.
         let failures = [
             try failure { try backend.write([.put("a", "1", in: clients)]) },
             try failure { try backend.open("others") },
             try failure { try backend.drop("clients") },
         ]
         #expect(failures.map { $0?.status } == [CRUDD_UNAVAILABLE, CRUDD_UNAVAILABLE, CRUDD_UNAVAILABLE])
+        #expect(backend.progressCount - looks < 100)
         #expect(try backend.reader().count(clients) == 0, "reading continues")
         try inspector.execute("COMMIT")
         #expect(try backend.write([.put("a", "1", if: .absent, in: clients)]) == [.created])
@@ -37,6 +42,43 @@ import Testing
         let lock = try SQLiteLock(of: path, seconds: 1)
         #expect(try backend.write([.put("a", "1", if: .absent, in: clients)]) == [.created])
         try lock.end()
+    }
+
+    /// A checkpoint keeps writers out and waits for readers. The plugin's own release their snapshots meanwhile.
+    @Test func aWriteThatWaitsHoldsUpNoCheckpoint() throws {
+        let backend = try PluginBackend(path: path)
+        let clients = try backend.open("clients")
+        _ = try backend.write([.put("a", "1", in: clients)])
+        let reader = try backend.reader()
+        #expect(try reader.read("a", in: clients) != nil)
+        _ = try backend.write([.put("b", "1", in: clients)])
+        let program = """
+            import sqlite3, sys
+            database = sqlite3.connect(sys.argv[1], timeout=60, isolation_level=None)
+            sys.exit(database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0])
+            """
+        let checkpoint = try ChildProcess("/usr/bin/python3", ["-c", program, path], descriptors: [])
+        let inspector = try Inspector(path)
+        let deadline = Deadline()
+        while (try? inspector.execute("BEGIN IMMEDIATE; COMMIT")) != nil {
+            try #require(!deadline.hasPassed, "the checkpoint does not keep writers out")
+        }
+        #expect(try backend.write([.put("c", "1", in: clients)]) == [.created])
+        #expect(try checkpoint.waitForExit() == .exited(0))
+        #expect(try reader.read("c", in: clients) != nil)
+    }
+
+    /// Others wait behind it.
+    @Test func upkeepWaitsBrieflyForAnotherProcess() throws {
+        let backend = try PluginBackend(path: path)
+        let clients = try backend.open("clients")
+        _ = try backend.write([.put("a", "1", expiresAt: 1, in: clients)])
+        let lock = try SQLiteLock(of: path)
+        let looks = backend.progressCount
+        #expect(try failure { try backend.removeExpired(from: clients, limit: 1) }?.status == CRUDD_UNAVAILABLE)
+        #expect((1..<100).contains(backend.progressCount - looks))
+        try lock.end()
+        #expect(try backend.removeExpired(from: clients, limit: 1).removed.count == 1)
     }
 
     @Test func reportsPagesThatAreNotWhatTheyWere() throws {

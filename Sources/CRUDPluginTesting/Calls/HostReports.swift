@@ -7,6 +7,7 @@ final class HostReports: @unchecked Sendable {
     let pointer: UnsafePointer<crudd_host>
     private let memory: CallMemory
     private let logged = Mutex<[String]>([])
+    private let progressed = Atomic(0)
     private let reported = Mutex<[(isUp: Bool, reason: String)]>([])
 
     init(surplus: Int, expectedStorage: UInt64) {
@@ -17,7 +18,11 @@ final class HostReports: @unchecked Sendable {
             // The context is this object, which its backend owns.
             Unmanaged<HostReports>.fromOpaque(context!).takeUnretainedValue().append(message.text)
         }
-        host.progress = { _, _, _ in }
+        host.progress = { context, _, _ in
+            // As above.
+            let reports = Unmanaged<HostReports>.fromOpaque(context!).takeUnretainedValue()
+            reports.progressed.add(1, ordering: .relaxed)
+        }
         host.state = { context, state, reason in
             // As above.
             let reports = Unmanaged<HostReports>.fromOpaque(context!).takeUnretainedValue()
@@ -33,6 +38,8 @@ final class HostReports: @unchecked Sendable {
 
     /// What was logged so far.
     var lines: [String] { logged.withLock { $0 } }
+    /// How often calls have said that they advance.
+    var progressCount: Int { progressed.load(ordering: .relaxed) }
     /// The states of the storage that were reported so far.
     var states: [(isUp: Bool, reason: String)] { reported.withLock { $0 } }
 

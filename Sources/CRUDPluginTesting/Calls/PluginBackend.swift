@@ -56,6 +56,8 @@ package final class PluginBackend: @unchecked Sendable {
 
     /// The lines that the plugin has logged so far.
     package var logged: [String] { host.lines }
+    /// How often calls have said that they advance.
+    package var progressCount: Int { host.progressCount }
     /// The states of its storage that the plugin has reported so far.
     package var states: [(isUp: Bool, reason: String)] { host.states }
 

@@ -13,6 +13,8 @@ import Glibc
 package struct StreamBuffer: ~Copyable {
     /// The smallest allocation: several short replies.
     private static let leastCapacity = 4096
+    /// How much is kept unused in any case.
+    private static let keptCapacity = 64 << 10
 
     // The bytes are at `start..<end` of `memory`, which malloc(3) has allocated with `capacity` bytes; where it is nil,
     // all of the numbers are 0. Only this file changes them.
@@ -40,7 +42,7 @@ package struct StreamBuffer: ~Copyable {
 
     @inlinable
     package mutating func append(_ bytes: UnsafeRawBufferPointer) {
-        guard let source = bytes.baseAddress else { return }
+        guard let source = bytes.baseAddress, bytes.count > 0 else { return }
         room(for: bytes.count).copyMemory(from: source, byteCount: bytes.count)
         end &+= bytes.count
     }
@@ -82,6 +84,14 @@ package struct StreamBuffer: ~Copyable {
     package mutating func truncate(to count: Int) {
         precondition(count >= 0 && count <= self.count, "no such bytes")
         end = start &+ count
+    }
+
+    /// Frees what ``truncate(to:)`` has left unused, where that is much more than growing leaves.
+    package mutating func shrink() {
+        guard capacity - end > max(Self.keptCapacity, end) else { return }
+        if isEmpty { return removeAll() }
+        guard let shrunk = realloc(memory, end) else { return }
+        (memory, capacity) = (shrunk, end)
     }
 
     /// Where the next byte goes; there is room for `count` of them.

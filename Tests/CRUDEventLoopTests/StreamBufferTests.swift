@@ -44,6 +44,19 @@ import Testing
         #expect(contents(buffer) == [UInt8]("kept!".utf8))
     }
 
+    @Test(arguments: [0, 4, 100_000])
+    func keepsLittleOfWhatWasTruncated(count: Int) {
+        var buffer = StreamBuffer()
+        let kept = [UInt8](repeating: 7, count: count)
+        buffer.append(kept.span)
+        buffer.append([UInt8](repeating: 1, count: 1 << 20).span)
+        buffer.truncate(to: count)
+        buffer.shrink()
+        #expect(capacity(buffer) == count)
+        buffer.append("!")
+        #expect(contents(buffer) == kept + [UInt8(ascii: "!")])
+    }
+
     @Test func offsetsCountFromTheFirstByteThatIsThere() {
         var buffer = StreamBuffer()
         buffer.append("gone")

@@ -129,6 +129,47 @@ struct AccountingTests {
         for _ in 0..<240 { #expect(try sleepers[0].receiveFrame()?.count ?? 0 > 1 << 20) }
     }
 
+    /// As many reads as may be in flight, each of a record as long as there may be one.
+    @Test(arguments: [false, true])
+    func longReadsThatNobodyReadsStayWithinTheBuffers(inChild: Bool) throws {
+        let daemon = try Self.daemon(inChild: inChild)
+        let before = try Self.fill(daemon)
+        let longest = "\"" + String(repeating: "x", count: 4 << 20 - 2) + "\""
+        #expect(try daemon.connect().create("large", "longest", longest).result != nil)
+        let reads = Self.requests(256, "record.read", Connection.params("large", "longest"))
+        let sleepers = try (0..<4).map { _ in try daemon.connect() }
+        for sleeper in sleepers { _ = try sleeper.sendUntilBlocked(reads, timeout: .milliseconds(200)) }
+        try Self.expectOthersUnaffected(daemon)
+        try Self.expectBounded(daemon, since: before)
+        for other in sleepers.dropFirst() { other.close() }
+        for _ in 0..<256 { #expect(try sleepers[0].receiveFrame()?.count ?? 0 > 4 << 20) }
+    }
+
+    /// One user's, who can have room for few of them at a time.
+    @Test(arguments: [false, true])
+    func aThousandSessionsWithALongReadEachAreServed(inChild: Bool) throws {
+        try Descriptor.raiseLimit()
+        let daemon = try Self.daemon(Self.limits + "\nsessions_per_user: 1000\nrequest_timeout: 5m", inChild: inChild)
+        let before = try Self.fill(daemon)
+        let sessions = try (0..<1000).map { _ in try daemon.connect() }
+        for (number, session) in sessions.enumerated() {
+            try session.send(Self.requests(1, "record.read", Connection.params("large", "\(number % 8)")))
+        }
+        try Self.expectOthersUnaffected(daemon)
+        try Self.expectBounded(daemon, since: before)
+        // In any order: a reply that is not read takes the room of others.
+        var waiting = sessions
+        let deadline = Deadline()
+        while !waiting.isEmpty {
+            try #require(!deadline.hasPassed, "\(waiting.count) have no reply")
+            waiting = try waiting.filter { session in
+                guard try session.hasSomethingToRead() else { return true }
+                #expect(try session.receiveFrame()?.count ?? 0 > 1 << 20)
+                return false
+            }
+        }
+    }
+
     @Test func patchesThatNobodyReadsStayWithinTheBuffers() throws {
         let daemon = try Self.daemon()
         let before = try Self.fill(daemon)

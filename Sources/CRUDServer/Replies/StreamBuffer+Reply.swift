@@ -28,6 +28,8 @@ extension StreamBuffer {
         let outcome = appendResponse(to: id, maximumBytes: maximumBytes, frameBytes: maximumBytes, result)
         guard let outcome else {
             truncate(to: start)
+            // There was no room for a long result, so there is none for its memory.
+            shrink()
             return nil
         }
         let size = count - start - FrameHeader.size

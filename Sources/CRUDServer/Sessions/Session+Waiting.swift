@@ -16,6 +16,9 @@ extension Session {
 
     func charge(requests: Int, bytes: Int) {
         state.requestsInFlight += requests
+        // The reply to what is given back is charged before: else the session would seem to hold nothing for a moment,
+        // and one after the other of its user's could exceed the share.
+        if bytes < 0 { chargeStream() }
         account.charge(bytes)
     }
 
@@ -130,7 +133,6 @@ extension Session {
         if let index = request.indexAmongChanges { state.changes.remove(at: index) }
         count(request, -1)
         state.lastActivity = loop.now
-        chargeStream()
         sessions.add(self, to: .resumable)
     }
 

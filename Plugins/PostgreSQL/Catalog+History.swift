@@ -95,7 +95,7 @@ extension Catalog {
 
     /// Has the transaction fail where another daemon does the upkeep by now.
     func lockUpkeep(_ lease: Lease) throws(StorageFailure) {
-        let sql = Lease.fenceSQL(schema.table("crudd_lease"))
+        let sql = CollectionStatement.fenceSQL(schema.table("crudd_lease"))
         let result = try connection.query(sql, lease.upkeep.fenceParameters, [.int8, .int8], wait)
         if result.error != nil { lease.upkeep.lose() }
         try result.check("lock the row of upkeep")

@@ -127,7 +127,7 @@ enum CollectionStatement: Hashable {
                 parameters: [.text])
         case .begin: StatementDefinition(sql: "BEGIN", parameters: [])
         case .commit: StatementDefinition(sql: "COMMIT", parameters: [])
-        case .fence: StatementDefinition(sql: Lease.fenceSQL(scope.table), parameters: [.int8, .int8])
+        case .fence: StatementDefinition(sql: Self.fenceSQL(scope.table), parameters: [.int8, .int8])
         }
     }
 }
@@ -135,6 +135,15 @@ enum CollectionStatement: Hashable {
 // MARK: Conditions
 
 extension CollectionStatement {
+    /// A statement whose parameters are the number of a row of `crudd_lease` and what its `fence` has to be. It locks
+    /// the row, and divides by zero where the fence is another one.
+    static func fenceSQL(_ table: String) -> String {
+        """
+        WITH held AS (SELECT 1 FROM \(table) WHERE number = $1 AND fence = $2 FOR SHARE)
+        SELECT 1 / count(*) FROM held
+        """
+    }
+
     /// Whether a record has not expired by the clock in a parameter. Rows of others may have 0, which is never.
     ///
     /// - Parameter row: what names the row, such as "r.".

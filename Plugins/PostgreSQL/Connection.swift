@@ -357,3 +357,12 @@ extension Connection {
         return last
     }
 }
+
+extension Wait {
+    /// The same, for what a connection is asked: it ends as well when another server is chosen.
+    func on(_ connection: Connection) -> Wait {
+        var wait = self
+        wait.generation = connection.generation
+        return wait
+    }
+}

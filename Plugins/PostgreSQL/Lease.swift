@@ -53,16 +53,7 @@ final class Lease: Sendable {
     /// What the statements of transactions are made for.
     var scope: StatementScope { StatementScope(table: table, removals: "", itemType: .text, indexes: []) }
 
-    /// A statement with the parameters ``row`` and ``fence`` that locks the row, and fails with ``lossState`` if the
-    /// number is another one.
-    static func fenceSQL(_ table: String) -> String {
-        """
-        WITH held AS (SELECT 1 FROM \(table) WHERE number = $1 AND fence = $2 FOR SHARE)
-        SELECT 1 / count(*) FROM held
-        """
-    }
-
-    /// Of that statement, for a number that the holder has had with the lease.
+    /// Of ``CollectionStatement/fenceSQL(_:)``, for a number that the holder has had with the lease.
     func parameters(of fence: Int64) -> Parameters {
         var parameters = Parameters()
         parameters.add(row)

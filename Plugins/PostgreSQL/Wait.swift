@@ -9,7 +9,7 @@ struct Wait {
     /// What ends it when the server is lost; nil: nothing.
     private var availability: Availability?
     /// Of the server that is waited for; nil: of any.
-    private var generation: UInt64?
+    var generation: UInt64?
     /// The host that is told that the call advances; nil: none.
     private var host: Host?
     /// Whether the caller has given up.
@@ -50,13 +50,6 @@ struct Wait {
         self.init(limit: Clock.monotonic + Self.longestForSchema)
         self.availability = availability
         self.isOver = isOver
-    }
-
-    /// The same, for what a connection is asked: it ends as well when another server is chosen.
-    func on(_ connection: Connection) -> Wait {
-        var wait = self
-        wait.generation = connection.generation
-        return wait
     }
 
     /// How long to sleep before ``check()``, in milliseconds.

@@ -184,7 +184,7 @@ final class Writer {
     func lockDeclarations(_ catalog: Catalog) throws(StorageFailure) {
         try catalog.lockCreation()
         let result = try catalog.connection.query(
-            Lease.fenceSQL(control.table), lease.parameters(of: fence), [.int8, .int8], catalog.wait)
+            CollectionStatement.fenceSQL(control.table), lease.parameters(of: fence), [.int8, .int8], catalog.wait)
         try check(result, of: fence, catalog.connection)
         try catalog.run("SET LOCAL lock_timeout = '500ms'", "declare collections")
     }

@@ -1,7 +1,6 @@
 import CRUDModel
 import CRUDThreads
 import CRUDWire
-import Glibc
 import Logging
 
 /// What one line of the log says of a request that administrators may be asked about: one that needs `admin` and
@@ -11,9 +10,7 @@ final class AuditEntry: QueueItem, Sendable {
     fileprivate let method: Method
     fileprivate let collection: [UInt8]?
     fileprivate let details: Details
-    fileprivate let uid: uid_t
-    fileprivate let session: Int
-    fileprivate let client: String
+    fileprivate let origin: RequestOrigin
     fileprivate let outcome: RequestOutcome
     fileprivate let traceParent: TraceParent?
     /// What is put behind the line.
@@ -31,24 +28,22 @@ final class AuditEntry: QueueItem, Sendable {
     fileprivate var mayHaveSetLevel: Bool { method == .daemonLogLevel || method == .daemonReload }
 
     init(
-        _ method: Method, on collection: [UInt8]?, _ details: Details, of session: Session, _ outcome: RequestOutcome,
-        _ traceParent: TraceParent?, suffix: String
+        _ method: Method, on collection: [UInt8]?, _ details: Details, from origin: RequestOrigin,
+        _ outcome: RequestOutcome, _ traceParent: TraceParent?, suffix: String
     ) {
         self.method = method
         self.collection = collection
         self.details = details
-        uid = session.peer.uid
-        self.session = session.number
-        client = session.client
+        self.origin = origin
         self.outcome = outcome
         self.traceParent = traceParent
         self.suffix = suffix
     }
 
     fileprivate func message(_ user: String) -> String {
-        var text = "session \(session) of uid \(uid)"
+        var text = "\(origin)"
         if !user.isEmpty { text += " (\(user))" }
-        if !client.isEmpty { text += ", client \(quoted(client.utf8))" }
+        if !origin.client.isEmpty { text += ", client \(quoted(origin.client.utf8))" }
         text += ": \(method.name)"
         if let subject = details.subject { text += " \(subject)" }
         if let collection { text += " on collection \(quoted(collection))" }
@@ -60,10 +55,11 @@ final class AuditEntry: QueueItem, Sendable {
 
     fileprivate func metadata(_ user: String) -> Logger.Metadata {
         var metadata: Logger.Metadata = [
-            "session": "\(session)", "uid": "\(uid)", "method": "\(method.name)", "outcome": "\(outcome.name)",
+            "session": "\(origin.session)", "uid": "\(origin.uid)", "method": "\(method.name)",
+            "outcome": "\(outcome.name)",
         ]
         if !user.isEmpty { metadata["user"] = "\(user)" }
-        if !client.isEmpty { metadata["client"] = "\(client)" }
+        if !origin.client.isEmpty { metadata["client"] = "\(origin.client)" }
         if let collection { metadata["collection"] = "\(String(decoding: collection, as: UTF8.self))" }
         if let records = details.records { metadata["records"] = "\(records)" }
         if let traceParent { metadata.add(traceParent) }
@@ -97,7 +93,7 @@ final class AuditTrail: Sendable {
             while case .items(let entries) = queue.take(timeout: nil) {
                 var users = UserNames()
                 for entry in entries {
-                    let user = users.name(of: entry.uid)
+                    let user = users.name(of: entry.origin.uid)
                     logger.notice("\(entry.message(user))", metadata: entry.metadata(user))
                 }
             }

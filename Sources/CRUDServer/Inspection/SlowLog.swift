@@ -21,9 +21,7 @@ struct SlowRequest: Sendable {
     let duration: Duration
     /// The part of it before it was begun.
     let waited: Duration
-    let uid: uid_t
-    /// What the client calls itself.
-    let client: String
+    let origin: RequestOrigin
     /// The trace that it belongs to; nil: none.
     let traceParent: TraceParent?
     /// Nil for what does not look for records by what is in them.
@@ -54,7 +52,7 @@ struct SlowRequest: Sendable {
 
     init(
         _ method: Method, on collection: [UInt8]?, records: Int, duration: Duration, waited: Duration,
-        of session: Session, _ traceParent: TraceParent?, _ search: Search?
+        from origin: RequestOrigin, _ traceParent: TraceParent?, _ search: Search?
     ) {
         at = CallContext.now
         self.method = method
@@ -62,8 +60,7 @@ struct SlowRequest: Sendable {
         self.records = records
         self.duration = duration
         self.waited = waited
-        uid = session.peer.uid
-        client = session.client
+        self.origin = origin
         self.traceParent = traceParent
         self.search = search
     }
@@ -77,8 +74,8 @@ struct SlowRequest: Sendable {
         description.raw("\(duration.seconds)".utf8)
         description.key("waited")
         description.raw("\(waited.seconds)".utf8)
-        description.member("uid", uid)
-        description.member("client", client)
+        description.member("uid", origin.uid)
+        description.member("client", origin.client)
         if let traceParent { description.member("traceparent", traceParent.description) }
         guard let search else { return }
         if let filter = search.filter { description.member("filter", filter) }

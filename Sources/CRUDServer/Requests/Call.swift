@@ -185,7 +185,7 @@ struct Call: ~Copyable {
         session.noteSlow(
             SlowRequest(
                 method, on: collection, records: records?.count ?? 1, duration: duration,
-                waited: session.loop.now - arrival, of: session, traceParent, nil))
+                waited: session.loop.now - arrival, from: session.origin, traceParent, nil))
     }
 
     /// Replies with an error, unless the request is a notification.

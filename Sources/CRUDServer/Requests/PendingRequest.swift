@@ -303,7 +303,7 @@ class PendingRequest: RequestCompletion {
         session.noteSlow(
             SlowRequest(
                 method, on: otherCollections.isEmpty ? collection?.name : nil, records: recordCount,
-                duration: duration, waited: max(.zero, start - arrival), of: session, traceParent, search))
+                duration: duration, waited: max(.zero, start - arrival), from: session.origin, traceParent, search))
     }
 
     /// Counts the reply, also in the array that the request is an element of.

@@ -135,13 +135,16 @@ final class Session: StreamHandler {
 
     // MARK: Logging
 
+    /// Where its requests have come from, for the log.
+    var origin: RequestOrigin { RequestOrigin(session: number, uid: peer.uid, client: client) }
+
     /// Logs what happens to the session; never what is in its records.
     func debug(_ event: @autoclosure () -> String) {
-        if loop.logsSessions { loop.service.logger.debug("session \(number) of uid \(peer.uid): \(event())") }
+        if loop.logsSessions { loop.service.logger.debug("\(origin): \(event())") }
     }
 
     func trace(_ event: @autoclosure () -> String) {
-        if loop.logsRequests { loop.service.logger.trace("session \(number) of uid \(peer.uid): \(event())") }
+        if loop.logsRequests { loop.service.logger.trace("\(origin): \(event())") }
     }
 
     /// Logs that the peer may not do what it wants.
@@ -156,7 +159,7 @@ final class Session: StreamHandler {
         if let collection { request += " on collection \(quoted(collection))" }
         let trace = traceParent.map { ", trace \($0.traceID)" } ?? ""
         loop.service.logger.info(
-            "session \(number) of uid \(peer.uid): \(request) is denied by the access rules\(trace)\(more)",
+            "\(origin): \(request) is denied by the access rules\(trace)\(more)",
             metadata: metadata(method, collection, traceParent))
     }
 
@@ -168,7 +171,7 @@ final class Session: StreamHandler {
         if !client.isEmpty { metadata["client"] = "\(client)" }
         let name = client.isEmpty ? "" : ", client \(quoted(client.utf8))"
         loop.service.logger.notice(
-            "session \(number) of uid \(peer.uid)\(name): \(request)\(more)", metadata: metadata)
+            "\(origin)\(name): \(request)\(more)", metadata: metadata)
     }
 
     /// Logs an act that administrators may be asked about. Those that need `admin` are never left out.
@@ -181,7 +184,8 @@ final class Session: StreamHandler {
             guard let more = loop.deletionLimit.admit(at: loop.now) else { return }
             suffix = more
         }
-        let entry = AuditEntry(method, on: collection, details, of: self, outcome, traceParent, suffix: suffix)
+        let entry = AuditEntry(
+            method, on: collection, details, from: origin, outcome, traceParent, suffix: suffix)
         loop.service.audit.append(entry, to: loop.service.logger)
     }
 

@@ -208,7 +208,12 @@ let package = Package(
             name: "ScriptedDaemon", dependencies: ["CRUDTestSupport", "CLinux"], path: "Tests/ScriptedDaemon",
             swiftSettings: settings),
         tests("CRUDClientTests", ["CRUDClient", "CRUDModel", "CRUDTestSupport", "CRUDWire", "ScriptedDaemon", nio]),
-        tests("CRUDInMemoryTests", ["CRUDInMemory", "CRUDClient", "CRUDModel", "CRUDTestSupport"]),
+        tests(
+            "CRUDInMemoryTests",
+            [
+                "CRUDInMemory", "CRUDClient", "CRUDServer", "CRUDPlacement", "CRUDStorage", "CRUDPluginHost",
+                "CRUDConfiguration", "CRUDThreads", "CRUDModel", "CRUDTestSupport", logging,
+            ]),
         tests("CRUDPluginKitTests", ["CRUDPluginABI", "CRUDPluginKit", "CRUDPluginTesting"]),
         tests(
             "CRUDRecordLogTests", ["CRUDRecordLog", "CRUDPluginKit", "CRUDPluginABI", "CRUDTestSupport", "CLinux"]),

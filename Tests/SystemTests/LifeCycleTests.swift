@@ -7,7 +7,7 @@ import Testing
     @Test func startsSoonAndRestsSmall() throws {
         let daemon = try Daemon()
         // Generous: debug code on busy cores. The strict figures belong to the bench.
-        #expect(daemon.startTime < .seconds(5))
+        #expect(daemon.startTime < .seconds(20))
         #expect(try daemon.connect().isUsable())
         #expect(try daemon.residentBytes < 100 << 20)
     }

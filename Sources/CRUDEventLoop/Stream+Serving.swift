@@ -147,6 +147,9 @@ extension Stream {
         deliverKept()
     }
 
+    /// Drops what has been received and not been consumed. Not to be called while something is delivered.
+    package func discardInput() { kept.removeAll() }
+
     // MARK: Writing
 
     /// Memory for an output that has none.

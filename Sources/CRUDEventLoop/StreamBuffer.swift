@@ -86,7 +86,7 @@ package struct StreamBuffer: ~Copyable {
         end = start &+ count
     }
 
-    /// Frees what ``truncate(to:)`` has left unused, where that is much more than growing leaves.
+    /// Frees what is unused, where that is much more than growing leaves.
     package mutating func shrink() {
         guard capacity - end > max(Self.keptCapacity, end) else { return }
         if isEmpty { return removeAll() }
@@ -139,11 +139,15 @@ package struct StreamBuffer: ~Copyable {
         (memory, capacity) = (grown, wanted)
     }
 
-    /// Removes bytes from the front; frees the memory if these are all.
+    /// Removes bytes from the front; frees the memory if these are all, and most of it if these are most.
     mutating func removeFirst(_ count: Int) {
         precondition(count >= 0 && count <= self.count, "no such bytes")
         start += count
-        if isEmpty { removeAll() }
+        if isEmpty { return removeAll() }
+        guard start > max(Self.keptCapacity, self.count), let memory else { return }
+        memory.copyMemory(from: memory + start, byteCount: self.count)
+        (start, end) = (0, self.count)
+        shrink()
     }
 
     mutating func removeAll() {

@@ -57,6 +57,19 @@ import Testing
         #expect(contents(buffer) == kept + [UInt8(ascii: "!")])
     }
 
+    /// What a peer has read of a long reply takes no memory, though it does not read the rest.
+    @Test func keepsLittleOfWhatWasRemoved() {
+        var buffer = StreamBuffer()
+        buffer.append(pattern(1 << 20).span)
+        buffer.removeFirst(1000)
+        #expect(capacity(buffer) >= 1 << 20)
+        buffer.removeFirst(1 << 20 - 1010)
+        #expect(capacity(buffer) == 10)
+        #expect(contents(buffer) == Array(pattern(1 << 20).suffix(10)))
+        buffer.append("!")
+        #expect(contents(buffer) == pattern(1 << 20).suffix(10) + [UInt8(ascii: "!")])
+    }
+
     @Test func offsetsCountFromTheFirstByteThatIsThere() {
         var buffer = StreamBuffer()
         buffer.append("gone")

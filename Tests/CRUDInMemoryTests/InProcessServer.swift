@@ -63,7 +63,9 @@ final class InProcessServer: Sendable {
         let service = Service(
             configuration: configuration, plugins: [try plugin.get()], backends: backends, control: control,
             cache: cache, quotas: quotas, loopCount: 1, logger: logger, decoding: try DecodingThread(cache),
-            reload: { _, completion in completion(.failure(CRUDError(.unsupported, "there is no configuration file"))) })
+            reload: { _, completion in
+                completion(.failure(CRUDError(.unsupported, "there is no configuration file")))
+            })
         service.setLayouts()
         return service
     }

@@ -108,6 +108,8 @@ import Testing
         #expect(account.room(for: 1, replacing: 0, output: 0, maximum: maximum) == .withheldBySession)
         account.wait(maximum)
         #expect(account.room(for: 1, replacing: 0, output: 0, maximum: maximum) == .available)
+        // Another frame has to wait for them.
+        #expect(account.room(for: 1, replacing: 0, output: 0, besides: 0, maximum: maximum) == .withheldBySession)
         account.wait(-maximum)
         #expect(account.room(for: 1, replacing: 0, output: 0, maximum: maximum) == .withheldBySession)
     }

@@ -16,7 +16,7 @@ import Testing
         // lacks room, restarts, encodes, follows, wakes, replies, ends
         [.awaitingRoom(bytes: 9), nil, .encoding, .following, nil, .replied, nil],
         [nil, .executing, nil, nil, nil, .replied, nil],
-        [nil, nil, nil, nil, nil, .replied, nil],
+        [.awaitingRoom(bytes: 9), nil, nil, nil, nil, .replied, nil],
         [nil, nil, nil, nil, .awaitingRoom(bytes: 5), .replied, nil],
         [nil, nil, nil, nil, nil, nil, .ended],
         [nil, nil, nil, nil, nil, nil, nil],

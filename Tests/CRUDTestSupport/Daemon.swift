@@ -76,16 +76,19 @@ package final class Daemon: Sendable {
     }
 
     /// VmRSS, in bytes.
-    package var residentBytes: Int {
-        get throws {
-            let status = String(decoding: try Files.read("/proc/\(process.pid)/status"), as: UTF8.self)
-            guard let line = status.split(separator: "\n").first(where: { $0.hasPrefix("VmRSS:") }),
-                let kibibytes = line.split(whereSeparator: { $0 == " " || $0 == "\t" }).dropFirst().first.flatMap({
-                    Int($0)
-                })
-            else { throw Failure("no VmRSS of \(process.pid)") }
-            return kibibytes * 1024
-        }
+    package var residentBytes: Int { get throws { try memory("VmRSS:") } }
+
+    /// VmHWM, in bytes: the most that ``residentBytes`` has been.
+    package var peakResidentBytes: Int { get throws { try memory("VmHWM:") } }
+
+    private func memory(_ name: String) throws -> Int {
+        let status = String(decoding: try Files.read("/proc/\(process.pid)/status"), as: UTF8.self)
+        guard let line = status.split(separator: "\n").first(where: { $0.hasPrefix(name) }),
+            let kibibytes = line.split(whereSeparator: { $0 == " " || $0 == "\t" }).dropFirst().first.flatMap({
+                Int($0)
+            })
+        else { throw Failure("no \(name) of \(process.pid)") }
+        return kibibytes * 1024
     }
 
     /// How many threads it has.

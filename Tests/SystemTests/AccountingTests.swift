@@ -170,6 +170,121 @@ struct AccountingTests {
         }
     }
 
+    /// Frames that wait behind a write that takes long are what their session holds.
+    @Test func framesThatWaitStayWithinTheirSession() throws {
+        let limits = "buffer_bytes: 64MiB\nsession_bytes: 8MiB\nframe_bytes: 2MiB\nitem_bytes: 1MiB"
+        let read = Connection.request("record.read", Connection.params("gated", "a"), id: "1")
+        let frame = Connection.frame(read + String(repeating: " ", count: 1 << 20))
+        var frames: [UInt8] = []
+        for _ in 0..<60 { frames += frame }
+        let daemon = try ChildDaemon(["gated"], serverLimits: limits).daemon
+        let connection = try daemon.connect()
+        try connection.sendFrame(
+            Connection.request("record.create", Connection.params("gated", "a", item: "1"), id: "0"))
+        let sent = try connection.sendUntilBlocked(frames)
+        #expect(sent < 20 << 20, "\(sent >> 20) MiB")
+        try daemon.kill()
+    }
+
+    /// What those hold that wait for changes is charged all the time, whoever may exceed the share.
+    @Test func longRequestsThatFollowStayWithinTheBuffers() throws {
+        let daemon = try Daemon(
+            Configuration(
+                socket: #"mode: "0666""#, collections: "c: {backend: main, changes: true}",
+                limits: "buffer_bytes: 16MiB\nsession_bytes: 8MiB\nframe_bytes: 2MiB\nitem_bytes: 1MiB", loops: 1))
+        let administrator = try daemon.connect()
+        let cursor = try administrator.changes("c").cursor
+        let prefix = String(repeating: "x", count: 1 << 20)
+        let params = Connection.changesParams("c", cursor, #""wait":300,"prefix":"\#(prefix)""#)
+        let request = Connection.frame(Connection.request("collection.changes", params, id: "1"))
+        let followers = try (0..<40).map { _ in try daemon.connect(as: Peer(user: 65534, group: 65534)) }
+        for follower in followers { _ = try follower.sendUntilBlocked(request, timeout: .milliseconds(20)) }
+        var most = 0.0
+        for _ in 0..<20 {
+            poll(nil, 0, 50)
+            most = max(most, try #require(try administrator.metrics()["crudd_buffer_bytes{}"]))
+        }
+        #expect((4 << 20..<16 << 20).contains(Int(most)), "\(most)")
+        _ = consume followers
+    }
+
+    /// One element of an array that reads many records replies with as much as a frame may have.
+    @Test(arguments: [false, true])
+    func arraysThatNobodyReadsStayWithinTheBuffers(inChild: Bool) throws {
+        let limits = Self.limits + "\nitem_bytes: 320KiB\nframe_bytes: 8MiB\nrequest_timeout: 5m"
+        let daemon = try Self.daemon(limits, inChild: inChild)
+        let connection = try daemon.connect()
+        #expect(try connection.create("small", "a", "1").result != nil)
+        let item = "\"" + String(repeating: "x", count: 40_000) + "\""
+        for number in 0..<150 { #expect(try connection.create("many", "\(number)", item).result != nil) }
+        let before = try daemon.residentBytes
+        let ids = (0..<150).map { "\"\($0)\"" }.joined(separator: ",")
+        let element = Connection.request("record.readMany", #"{"collection":"many","ids":[\#(ids)]}"#, id: "1")
+        let sleepers = try (0..<100).map { _ in try daemon.connect() }
+        for sleeper in sleepers { try sleeper.sendFrame("[\(element)]") }
+        try Self.expectOthersUnaffected(daemon)
+        try Self.expectBounded(daemon, since: before)
+        _ = consume sleepers
+    }
+
+    /// Who needs no more than every session has is served, although others of its user wait for more.
+    @Test func aSessionBehindOneThatWaitsForRoomIsServed() throws {
+        let daemon = try Daemon(
+            Configuration(
+                limits: """
+                    buffer_bytes: 16MiB
+                    session_bytes: 8MiB
+                    frame_bytes: 2MiB
+                    item_bytes: 1MiB
+                    inflight_per_session: 2
+                    """, loops: 1))
+        let first = try daemon.connect()
+        let item = "\"" + String(repeating: "x", count: 1_000_000) + "\""
+        #expect(try first.create("large", "1", item).result != nil)
+        let reads = Self.requests(40, "record.read", Connection.params("large", "1"))
+        let sleepers = try (0..<4).map { _ in try daemon.connect() }
+        for sleeper in sleepers { _ = try sleeper.sendUntilBlocked(reads, timeout: .milliseconds(100)) }
+        let waiting = try daemon.connect()
+        let write = Self.requests(4, "record.upsert", Connection.params("large", "2", item: item))
+        #expect(try waiting.sendUntilBlocked(write) < write.count)
+        let replies = try first.pipeline(
+            (0..<20).map { ("record.upsert", Connection.params("small", "\($0)", item: "1")) })
+        #expect(replies.count == 20 && replies.allSatisfy { $0.result != nil })
+        _ = consume sleepers
+    }
+
+    /// Items of property lists whose equal strings are stored once are much longer than what was found.
+    @Test(arguments: [false, true])
+    func itemsThatGetLongStayWithinTheBuffers(inChild: Bool) throws {
+        let isolation = inChild ? "isolation: process, " : ""
+        let daemon = try Daemon(
+            Configuration(
+                socket: #"mode: "0666""#,
+                backends: "main: {plugin: sqlite, \(isolation)cache: false, options: {path: $DIRECTORY/main.sqlite}}",
+                collections: "plist: {backend: main, format: plist}\n\"*\": {backend: main}",
+                limits: "buffer_bytes: 16MiB\nsession_bytes: 8MiB\nitem_bytes: 2MiB"))
+        let connection = try daemon.connect()
+        #expect(try connection.create("small", "a", "1").result != nil)
+        let string = "\"" + String(repeating: "x", count: 2048) + "\""
+        let item = "[" + Array(repeating: string, count: 500).joined(separator: ",") + "]"
+        for number in 0..<200 { #expect(try connection.create("plist", "\(number)", item).result != nil) }
+        let before = try daemon.peakResidentBytes
+        let ids = (0..<200).map { "\"\($0)\"" }.joined(separator: ",")
+        let reply = try connection.call("record.readMany", #"{"collection":"plist","ids":[\#(ids)]}"#)
+        #expect(reply.error?.details?["limit"]?.string == "frame_bytes", "\(reply)")
+        let grown = try daemon.peakResidentBytes - before
+        #expect(grown < 100 << 20, "by \(grown >> 20) MiB")
+
+        let resident = try daemon.residentBytes
+        let reads = Self.requests(256, "record.read", Connection.params("plist", "1"))
+        let sleepers = try (0..<16).map { _ in try daemon.connect() }
+        for sleeper in sleepers { _ = try sleeper.sendUntilBlocked(reads, timeout: .milliseconds(200)) }
+        try Self.expectOthersUnaffected(daemon)
+        try Self.expectBounded(daemon, since: resident, 16 << 20)
+        for other in sleepers.dropFirst() { other.close() }
+        for _ in 0..<256 { #expect(try sleepers[0].receiveFrame()?.count ?? 0 > 1_000_000) }
+    }
+
     @Test func patchesThatNobodyReadsStayWithinTheBuffers() throws {
         let daemon = try Self.daemon()
         let before = try Self.fill(daemon)

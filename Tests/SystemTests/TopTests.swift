@@ -15,7 +15,8 @@ import Testing
         let connection = try daemon.connect()
         let terminal = try Tmux(width: width, height: height, environment: Self.variables)
         try terminal.enter("echo before; stty -g > \(daemon.installation.path)/before")
-        try terminal.wait(for: "the shell") { $0.contains("before") }
+        // What is typed before the prompt is there is shown before it.
+        try terminal.wait(for: "the shell") { $0.contains("before") && $0.last == "$" }
         try terminal.enter(Self.command(daemon))
         let screen = try terminal.wait(for: "methods and their rates") { lines in
             // Something to show, until it is seen.

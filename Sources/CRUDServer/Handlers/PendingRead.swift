@@ -50,6 +50,8 @@ final class PendingRecordRead: PendingRead {
     private var made: Result<[UInt8], CRUDError>?
     /// How many bytes of items and revisions it may find.
     private var maximumBytes: Int
+    /// What is to be made again once there is room for its result.
+    private var long: LongResult?
 
     /// How much a read may find: what a reply may have, and any record in its stored form.
     static func limitBytes(in collection: Collection, _ limits: Configuration.Limits) -> Int {
@@ -93,22 +95,32 @@ final class PendingRecordRead: PendingRead {
         let isAbandoned = { @Sendable in
             hangUp?.hasHappened != false || .nanoseconds(CallContext.monotonicNanoseconds) >= deadline
         }
-        loop.service.decoding.append(
+        make(
             LongResult(
                 result, records, of: batch, maximumBytes: loop.limits.frameBytes, isAbandoned: isAbandoned,
-                reply: encoded, deliver: deliver))
+                deliver: deliver))
         return true
     }
 
-    /// Makes the result, unless that takes long: whether it does is not known before, for a short item may be stored of
-    /// which a long one is made.
+    private func make(_ long: LongResult) {
+        long.reply = { [self] long, outcome in
+            guard !encoded(outcome), missingBytes > 0 else { return }
+            long.separate()
+            self.long = long
+        }
+        session.loop.service.decoding.append(long)
+    }
+
+    /// Makes the result, unless that takes long, or more room than there is: neither is known before, for a short item
+    /// may be stored of which a long one is made.
     private func isShort(_ records: [StoredRecord?], of batch: ReadBatch) -> Bool {
         guard records.reduce(0, { $0 + ($1?.item.count ?? 0) }) < LongItem.leastBytes else { return false }
         var output = StreamBuffer()
         var work = LongItem.shortWork
         do throws(CRUDError) {
             try result.append(records, of: batch, by: writer, to: &output, &work)
-            made = .success(Array(output.bytes))
+            // It is made again where it has to wait.
+            if hasRoom(forReply: output.count) { made = .success(Array(output.bytes)) }
         } catch {
             if !work.isStopped { made = .failure(error) }
         }
@@ -151,6 +163,7 @@ final class PendingRecordRead: PendingRead {
     }
 
     override func submitAgain(withRoomFor bytes: Int) {
+        if let long = long.take() { return encodeAgain { make(long) } }
         guard let collection else { return }
         maximumBytes += bytes
         result.begin(in: collection)

@@ -33,9 +33,10 @@ final class LongResult: QueueItem, @unchecked Sendable {
 
     let maximumBytes: Int
     private let result: RecordsResult
-    private let batch: ReadBatch
-    private let records: [StoredRecord?]
-    private let reply: (Result<[UInt8], CRUDError>) -> Void
+    private var batch: ReadBatch
+    private var records: [StoredRecord?]
+    /// Replies with the result, on the loop. It is set before each time that it is made.
+    var reply: ((LongResult, Result<[UInt8], CRUDError>) -> Void)?
     private let deliver: @Sendable (LongResult) -> Void
     private let isAbandoned: @Sendable () -> Bool
     private var outcome: Result<[UInt8], CRUDError> = .success([])
@@ -46,19 +47,16 @@ final class LongResult: QueueItem, @unchecked Sendable {
     /// - Parameters:
     ///   - maximumBytes: how long an item may be.
     ///   - isAbandoned: whether the result is not wanted any more; called on the thread.
-    ///   - reply: replies with the result; called on the loop.
     ///   - deliver: called on the thread.
     init(
         _ result: RecordsResult, _ records: [StoredRecord?], of batch: ReadBatch, maximumBytes: Int,
-        isAbandoned: @escaping @Sendable () -> Bool,
-        reply: @escaping (Result<[UInt8], CRUDError>) -> Void, deliver: @escaping @Sendable (LongResult) -> Void
+        isAbandoned: @escaping @Sendable () -> Bool, deliver: @escaping @Sendable (LongResult) -> Void
     ) {
         self.result = result
         self.records = records
         self.batch = batch
         self.maximumBytes = maximumBytes
         self.isAbandoned = isAbandoned
-        self.reply = reply
         self.deliver = deliver
     }
 
@@ -76,6 +74,14 @@ final class LongResult: QueueItem, @unchecked Sendable {
 
     private static let overdue = CRUDError(.unavailable, "the items were not decoded in time")
 
+    /// Keeps what it is made of, and nothing of what was read with that; called on the loop.
+    func separate() { (batch, records) = batch.separate(records) }
+
     /// Replies; called on the loop.
-    func finish() { reply(outcome) }
+    func finish() {
+        let made = outcome
+        outcome = .success([])
+        // It is set again where the result has to be made again.
+        reply.take()?(self, made)
+    }
 }

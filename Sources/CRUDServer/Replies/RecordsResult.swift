@@ -112,6 +112,9 @@ struct RecordsResult: Sendable {
                 output.truncate(to: start)
                 corrupt.append(id)
             }
+            // Items of other formats may be much longer than they are stored.
+            let maximumBytes = writer.maximumItemBytes
+            guard output.count - first <= maximumBytes else { throw .replyTooLong(maximumBytes: maximumBytes) }
         }
         output.append(#"],"missing":"#)
         output.appendArray(ofStrings: missing)
@@ -145,7 +148,10 @@ struct RecordsResult: Sendable {
             output.append(#"{"id":"#)
             output.append(sentID.span)
             switch try writer.appendCached(id.span, key, nil, to: &output) {
-            case .found: output.append(UInt8(ascii: "}"))
+            case .found:
+                output.append(UInt8(ascii: "}"))
+                let maximumBytes = writer.maximumItemBytes
+                guard output.count - first <= maximumBytes else { throw .replyTooLong(maximumBytes: maximumBytes) }
             case .absent:
                 output.truncate(to: start)
                 missing.append(sentID)

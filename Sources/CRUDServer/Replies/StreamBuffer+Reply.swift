@@ -67,6 +67,8 @@ extension StreamBuffer {
             return .ok
         } catch {
             truncate(to: end)
+            // A long result is not to leave its memory.
+            shrink()
             append(#","error":"#)
             append(error)
             append(UInt8(ascii: "}"))

@@ -27,6 +27,8 @@ class PendingRequest: RequestCompletion {
     final private(set) var number: UInt64 = 0
     /// How many bytes the session is charged for it.
     final private(set) var chargedBytes: Int
+    /// How many of them are for its reply.
+    private var grantedBytes: Int
     /// How much of that it holds for as long as it follows.
     final private(set) var followingBytes = 0
     final private(set) var state = RequestState.executing
@@ -49,7 +51,8 @@ class PendingRequest: RequestCompletion {
         deadline = call.deadline
         method = call.method
         traceParent = call.traceParent
-        self.chargedBytes = (chargedBytes ?? call.chargedBytes) + (call.array == nil ? replyBytes : 0)
+        grantedBytes = call.array == nil ? replyBytes : 0
+        self.chargedBytes = (chargedBytes ?? call.chargedBytes) + grantedBytes
         self.kind = kind
         self.collection = collection
     }
@@ -101,12 +104,17 @@ class PendingRequest: RequestCompletion {
     /// - Parameter bytes: of that room.
     final func follow(givingBack bytes: Int) {
         guard enter(.follows) else { return }
+        // What it keeps is charged all the time, or others could exceed the user's share in between.
+        let kept = chargedBytes - bytes
+        session.charge(requests: 0, bytes: kept)
         session.ended(counting: self)
         kind = .follow
         arrival = nil
-        chargedBytes -= bytes
-        followingBytes = chargedBytes
+        grantedBytes -= bytes
+        chargedBytes = kept
+        followingBytes = kept
         session.started(self)
+        session.charge(requests: 0, bytes: -kept)
         // What it holds leaves room for one request of any size, as what waits does.
         session.account.wait(followingBytes)
     }
@@ -184,8 +192,19 @@ class PendingRequest: RequestCompletion {
     /// Follows, if there is nothing to say.
     func follows(after result: WorkResult) -> Bool { false }
 
-    /// Replies what another thread has made.
-    final func encoded(_ outcome: Result<[UInt8], CRUDError>) {
+    /// Has another thread make the reply again.
+    final func encodeAgain(_ begin: () -> Void) {
+        if enter(.encodes) { begin() }
+    }
+
+    /// Replies what another thread has made, if there is room.
+    ///
+    /// - Returns: false where it has to be made again once there is: it may be much longer than what was found.
+    final func encoded(_ outcome: Result<[UInt8], CRUDError>) -> Bool {
+        if case .success(let text) = outcome, !hasRoom(forReply: text.count) {
+            awaitRoom(for: text.count - grantedBytes)
+            return false
+        }
         reply { output throws(CRUDError) in
             switch outcome {
             case .success(let result): output.append(result.span)
@@ -194,9 +213,19 @@ class PendingRequest: RequestCompletion {
         }
         hasReplied()
         ended()
+        return true
     }
 
     // MARK: Room
+
+    /// Whether there is room for a reply of so many bytes, which are charged then.
+    final func hasRoom(forReply bytes: Int) -> Bool {
+        let lacking = bytes - grantedBytes
+        if isInArray || lacking <= 0 { return true }
+        guard session.hasRoom(for: lacking) else { return false }
+        charge(lacking)
+        return true
+    }
 
     /// How much more room the reply needs; more than 0 only for what can begin again.
     func bytesMissing(after result: WorkResult) -> Int { 0 }
@@ -208,6 +237,7 @@ class PendingRequest: RequestCompletion {
     private func charge(_ bytes: Int) {
         guard bytes > 0 else { return }
         chargedBytes += bytes
+        grantedBytes += bytes
         session.charge(requests: 0, bytes: bytes)
     }
 
@@ -230,7 +260,10 @@ class PendingRequest: RequestCompletion {
     final func beginAgain() {
         let bytes = missingBytes
         guard enter(.restarts) else { return }
-        if !isInArray { chargedBytes += bytes }
+        if !isInArray {
+            chargedBytes += bytes
+            grantedBytes += bytes
+        }
         if let refusal = refusalToBeginAgain {
             reply(with: refusal, isOverdue: false)
             hasReplied()

@@ -2,9 +2,10 @@
 ///
 /// A request is *executed* by its backend, or by another thread of the daemon. What has been found then is its reply,
 /// unless it takes more room than the request was given: it *awaits room* and is executed again. Where it takes long to
-/// make the reply of what has been found, another thread *encodes* it. A `collection.changes` that has nothing to say
-/// *follows*: it holds what it was asked for, until there is a change. Once it has been *replied* to, its backend may
-/// still be busy with it; when that is done, too, it has *ended*, and its session no longer counts it.
+/// make the reply of what has been found, another thread *encodes* it, and again where there was no room for that. A
+/// `collection.changes` that has nothing to say *follows*: it holds what it was asked for, until there is a change.
+/// Once it has been *replied* to, its backend may still be busy with it; when that is done, too, it has *ended*, and
+/// its session no longer counts it.
 ///
 /// ``after(_:)`` is the only place that says what may follow what.
 enum RequestState: Equatable {
@@ -37,7 +38,8 @@ enum RequestState: Equatable {
     /// The state after an event; nil: the event cannot happen in this state.
     func after(_ event: Event) -> RequestState? {
         switch (self, event) {
-        case (.executing, .lacksRoom(let bytes)), (.following, .wakes(let bytes)): .awaitingRoom(bytes: bytes)
+        case (.executing, .lacksRoom(let bytes)), (.encoding, .lacksRoom(let bytes)), (.following, .wakes(let bytes)):
+            .awaitingRoom(bytes: bytes)
         case (.awaitingRoom, .restarts): .executing
         case (.executing, .encodes): .encoding
         case (.executing, .follows): .following
@@ -47,7 +49,7 @@ enum RequestState: Equatable {
         case (.awaitingRoom, .lacksRoom), (.awaitingRoom, .encodes), (.awaitingRoom, .follows), (.awaitingRoom, .wakes),
             (.awaitingRoom, .ends):
             nil
-        case (.encoding, .lacksRoom), (.encoding, .restarts), (.encoding, .encodes), (.encoding, .follows),
+        case (.encoding, .restarts), (.encoding, .encodes), (.encoding, .follows),
             (.encoding, .wakes), (.encoding, .ends):
             nil
         case (.following, .lacksRoom), (.following, .restarts), (.following, .encodes), (.following, .follows),

@@ -27,8 +27,8 @@ final class BatchArray {
     private var writesTo: BackendClient?
     /// How many bytes its session is charged for it.
     var chargedBytes: Int
-    /// How long the reply may get.
-    let maximumReplyBytes: Int
+    /// How long the reply may get: one element that reads many records is enough for a frame.
+    var maximumReplyBytes: Int { frameBytes }
     /// Whether that is among the bytes that are charged, so that elements may start.
     var hasRoom = false
     /// What has been read of the next element, a `record.batch` that has to wait.
@@ -50,8 +50,6 @@ final class BatchArray {
         self.deadline = deadline
         frameBytes = limits.frameBytes
         chargedBytes = text.count
-        let longest = limits.itemBytes + StreamBuffer.recordBytesWithoutItem
-        maximumReplyBytes = min(frameBytes, elements.count * longest)
     }
 
     /// The charge, which is the caller's to give back.
@@ -137,5 +135,6 @@ final class BatchArray {
             output.append(responses)
             output.append(UInt8(ascii: "]"))
         }
+        responses = StreamBuffer()
     }
 }

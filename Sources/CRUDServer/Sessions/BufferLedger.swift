@@ -141,11 +141,14 @@ final class SessionAccount {
     /// - Parameters:
     ///   - input: how much of it has been charged as input already, and makes way.
     ///   - output: what the session has to send.
+    ///   - waiting: how much of what requests hold does not count where it alone is what the session holds; nil: what
+    ///     all those hold that wait, of which one has to start.
     ///   - maximum: how much the session may hold.
-    func room(for bytes: Int, replacing input: Int, output: Int, maximum: Int) -> Room {
+    func room(for bytes: Int, replacing input: Int, output: Int, besides waiting: Int? = nil, maximum: Int) -> Room {
         let others = state.requests + output
-        // Where nothing but requests that wait holds much, one of them has to start.
-        if others + bytes > maximum, others - state.waiting > Self.modestBytes { return .withheldBySession }
+        if others + bytes > maximum, others - (waiting ?? state.waiting) > Self.modestBytes {
+            return .withheldBySession
+        }
         if isOverdrawn || user.hasRoom(for: max(0, bytes - input)) { return .available }
         return .withheldByUser
     }

@@ -28,15 +28,24 @@ extension Session {
         account.wait(change * request.text.count)
     }
 
-    /// Whether so many bytes more may be held.
+    /// Whether so many bytes more may be held for requests that have been accepted.
+    func room(for bytes: Int) -> SessionAccount.Room {
+        let output = outputBytes
+        if account.isModest(with: bytes, output: output) { return .available }
+        chargeStream()
+        return account.room(for: bytes, replacing: 0, output: output, maximum: loop.limits.sessionBytes)
+    }
+
+    /// The same for a frame, which waits behind the requests that wait; those that follow may hold much for long.
     ///
-    /// - Parameter input: what has been charged for them already, as input.
-    func room(for bytes: Int, replacing input: Int = 0) -> SessionAccount.Room {
+    /// - Parameter input: what has been charged for it already, as input.
+    func room(forFrame bytes: Int, replacing input: Int) -> SessionAccount.Room {
         let output = outputBytes
         if account.isModest(with: bytes, output: output) { return .available }
         chargeStream()
         return account.room(
-            for: bytes, replacing: input, output: output, maximum: loop.limits.sessionBytes)
+            for: bytes, replacing: input, output: output, besides: state.followerBytes,
+            maximum: loop.limits.sessionBytes)
     }
 
     func hasRoom(for bytes: Int) -> Bool { room(for: bytes) == .available }
@@ -47,10 +56,10 @@ extension Session {
         return account.room(for: 0, replacing: 0, output: output, maximum: .max) == .available
     }
 
-    /// Whether another frame may be accepted; parameters as of ``room(for:replacing:)``.
+    /// Whether another frame may be accepted; parameters as of ``room(forFrame:replacing:)``.
     func canAccept(_ length: Int, replacing input: Int) -> Bool {
         state.array == nil && state.requestsInFlight < loop.limits.inflightPerSession
-            && room(for: length, replacing: input) == .available
+            && room(forFrame: length, replacing: input) == .available
     }
 
     /// Is not read from until there is room.
@@ -62,18 +71,21 @@ extension Session {
 
     /// Asks again for the room that requests, and then frames, wait for.
     ///
+    /// - Parameter isBehind: whether another session of the user waits for room before it, so that it gets none but
+    ///   what every session has.
     /// - Returns: whether the session still waits, and if so, who has to make room.
-    func resumeIfThereIsRoom() -> SessionAccount.Room {
+    func resumeIfThereIsRoom(isBehind: Bool) -> SessionAccount.Room {
         var result = SessionAccount.Room.available
         if let bytes = bytesNeededByRequests {
-            result = bytes > 0 ? roomOrOverdraft(for: bytes) : .available
+            result = bytes > 0 ? room(isBehind, for: bytes) { room(for: bytes) } : .available
             if result == .available { sessions.add(self, to: .resumable) }
         }
         guard result == .available, let stream = state.stream, state.neededBytes > 0 else { return result }
         guard state.array == nil, state.requestsInFlight < loop.limits.inflightPerSession else {
             return .withheldBySession
         }
-        result = roomOrOverdraft(for: state.neededBytes, replacing: state.inputBytes)
+        let bytes = state.neededBytes
+        result = room(isBehind, for: bytes) { room(forFrame: bytes, replacing: state.inputBytes) }
         guard result == .available else { return result }
         if !state.isBehind {
             // The time that the frame has waited is not its peer's.
@@ -86,9 +98,13 @@ extension Session {
         return .available
     }
 
-    private func roomOrOverdraft(for bytes: Int, replacing input: Int = 0) -> SessionAccount.Room {
-        if case .withheldByUser = room(for: bytes, replacing: input) { account.overdraw() }
-        return room(for: bytes, replacing: input)
+    /// What `room` says, by an overdraft if need be.
+    private func room(
+        _ isBehind: Bool, for bytes: Int, _ room: () -> SessionAccount.Room
+    ) -> SessionAccount.Room {
+        if isBehind { return account.isModest(with: bytes, output: outputBytes) ? .available : .withheldByUser }
+        if room() == .withheldByUser { account.overdraw() }
+        return room()
     }
 
     /// How much room the first of the accepted requests that only wait for room needs; nil if none does.
@@ -200,8 +216,8 @@ extension Session {
             request.replyEmpty()
         } else if let request = state.order.take(withID: id) {
             let text = request.text
-            chargeWaiting(request, -1)
             execute(frame: text.span, after: request, failingWith: .withdrawn)
+            chargeWaiting(request, -1)
             // Those behind it may be able to start.
             sessions.add(self, to: .resumable)
         } else if let read = state.unfinishedReads.first(where: { $0.id == id && $0.canBeWithdrawn }) {
@@ -300,8 +316,10 @@ extension Session {
         }
         while let request = state.order.takeOverdue(at: now) {
             let text = request.text
-            chargeWaiting(request, -1)
             execute(frame: text.span, after: request, failingWith: .overdue)
+            chargeWaiting(request, -1)
+            // It may have been the last one that the session waited for.
+            sessions.add(self, to: .resumable)
         }
         for read in state.unfinishedReads where read.deadline <= now {
             takeUnfinished(read)
@@ -311,6 +329,7 @@ extension Session {
         if let frame = state.partialFrame, state.neededBytes == 0, frame.deadline <= now {
             debug("a frame has not come to its end in time")
             finish()
+            state.stream?.discardInput()
         }
         if let closingDeadline, closingDeadline <= now { state.stream?.close() }
         account.endOverdraft()

@@ -247,7 +247,7 @@ final class Session: StreamHandler {
         state.partialFrame = frame
         sessions.add(self, to: .overdue)
         let next = min(size, received + Self.inputBytesPerIteration)
-        if next <= frame.grantedBytes || room(for: next, replacing: state.inputBytes) == .available {
+        if next <= frame.grantedBytes || room(forFrame: next, replacing: state.inputBytes) == .available {
             stream.expects(totalBytes: size)
         } else {
             awaitRoom(for: size)

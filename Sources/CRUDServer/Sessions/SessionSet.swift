@@ -108,6 +108,7 @@ final class SessionSet {
         session.debug("closed by an administrator")
         session.closingDeadline = loop.now + Self.closingTimeout
         session.finish()
+        session.state.stream?.discardInput()
         session.endFollowing()
         add(session, to: .overdue)
         return true
@@ -201,7 +202,8 @@ final class SessionSet {
     }
 
     /// Lets those continue that wait for room and find it now. Of one user, the first that does not keeps those behind
-    /// it waiting, lest it wait for ever; but not the one that may exceed the user's share, for whose end it waits.
+    /// it waiting for more than each session has, lest it wait for ever; but not the one that may exceed the user's
+    /// share, for whose end it waits.
     private func grantRoom() {
         guard !room.isEmpty else { return }
         roomPass += 1
@@ -211,7 +213,7 @@ final class SessionSet {
             session.lists.remove(.room)
             let user = session.account.user
             let isBehind = user.lastBlockedPass == roomPass && !session.account.isOverdrawn
-            let result = isBehind ? .withheldByUser : session.resumeIfThereIsRoom()
+            let result = session.resumeIfThereIsRoom(isBehind: isBehind)
             if result == .withheldByUser { user.lastBlockedPass = roomPass }
             if result != .available { add(session, to: .room) }
         }

@@ -64,6 +64,19 @@ package final class ReadBatch: WorkItem, @unchecked Sendable {
 
     func keep(_ bytes: UnsafeRawBufferPointer) -> ByteArena.Place { state.found.append(bytes) }
 
+    /// Records that one read has found, in a batch of their own: this one has what others have found as well.
+    package func separate(_ records: [StoredRecord?]) -> (batch: ReadBatch, records: [StoredRecord?]) {
+        let batch = ReadBatch { _ in }
+        let records = records.map { record in
+            record.map { record in
+                StoredRecord(
+                    item: batch.keep(found(record.item)), revision: batch.keep(found(record.revision)),
+                    expiresAt: record.expiresAt)
+            }
+        }
+        return (batch, records)
+    }
+
     // MARK: The reserve
 
     /// How many bytes a read has found beyond ``Read/maximumBytes``. The batch holds them until its end.

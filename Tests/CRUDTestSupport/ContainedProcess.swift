@@ -24,7 +24,8 @@ package final class ContainedProcess: Sendable {
         lifeline = Mutex(Descriptor(owning: ends[1]))
         let output = Descriptor(owning: open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o644))
         // What unshare has started is the first process of its namespace, with which all others end.
-        let script = #""$0" "$@" < /dev/null & child=$!; read line; pkill -KILL -P $child; wait $child"#
+        // The user may not enter the directory of the tests, without which Patroni makes no cluster.
+        let script = #"cd /; "$0" "$@" < /dev/null & child=$!; read line; pkill -KILL -P $child; wait $child"#
         let identity = ["--reuid", user, "--regid", user, "--clear-groups", "--"]
         // The shell becomes what enters the namespace, and that unshare.
         let isolation =

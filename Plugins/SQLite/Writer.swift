@@ -25,7 +25,7 @@ final class Writer {
     /// How long a transaction waits for another process that writes, as a number of looks at its lock. Each pause
     /// between two of them is longer by a millisecond, up to 20 ms.
     enum LockWait: Int32 {
-        /// A quarter of a second: nobody waits for it, but others wait behind it.
+        /// A quarter of a second: for upkeep, which is tried again, and behind which writes wait.
         case brief = 22
         /// Five seconds. Litestream wants that of applications, as it copies the log meanwhile
         /// (<https://litestream.io/tips/>).
@@ -80,6 +80,8 @@ final class Writer {
     // MARK: Transactions
 
     /// Runs `body`, which changes the schema, in a transaction, which is undone if it throws and may be repeated.
+    ///
+    /// - Parameter wait: for another process, `full` where a client waits for it.
     func transaction<Result>(
         _ purpose: Purpose, waiting wait: LockWait = .full, _ body: () throws(StorageFailure) -> Result
     ) throws(StorageFailure) -> Result {

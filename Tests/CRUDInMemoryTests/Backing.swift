@@ -1,7 +1,7 @@
 import CRUDInMemory
 import CRUDTestSupport
 
-/// Where the records of a test are: every test of this module runs on each, for nobody shall tell the difference.
+/// Where the records of a test are: every test of this module runs on each, and finds the same.
 enum Backing: CaseIterable {
     case inMemory
     /// A server in the process of the tests.

@@ -112,9 +112,7 @@ struct RecordsResult: Sendable {
                 output.truncate(to: start)
                 corrupt.append(id)
             }
-            // Items of other formats may be much longer than they are stored.
-            let maximumBytes = writer.maximumItemBytes
-            guard output.count - first <= maximumBytes else { throw .replyTooLong(maximumBytes: maximumBytes) }
+            try Self.check(output.count - first, by: writer)
         }
         output.append(#"],"missing":"#)
         output.appendArray(ofStrings: missing)
@@ -123,6 +121,12 @@ struct RecordsResult: Sendable {
             output.appendArray(ofStrings: corrupt.prefix(Self.maximumCorrupt))
         }
         output.append(UInt8(ascii: "}"))
+    }
+
+    /// Stops where the records are longer than a frame: items of other formats may be much longer than they are stored.
+    private static func check(_ count: Int, by writer: RecordWriter) throws(CRUDError) {
+        let maximum = writer.maximumItemBytes
+        if count > maximum { throw .replyTooLong(maximumBytes: maximum) }
     }
 
     private func fill(absent index: Int, by writer: RecordWriter) {
@@ -150,8 +154,7 @@ struct RecordsResult: Sendable {
             switch try writer.appendCached(id.span, key, nil, to: &output) {
             case .found:
                 output.append(UInt8(ascii: "}"))
-                let maximumBytes = writer.maximumItemBytes
-                guard output.count - first <= maximumBytes else { throw .replyTooLong(maximumBytes: maximumBytes) }
+                try Self.check(output.count - first, by: writer)
             case .absent:
                 output.truncate(to: start)
                 missing.append(sentID)

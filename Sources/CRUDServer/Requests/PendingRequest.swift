@@ -29,7 +29,7 @@ class PendingRequest: RequestCompletion {
     final private(set) var chargedBytes: Int
     /// How many of them are for its reply.
     private var grantedBytes: Int
-    /// How much of that it holds for as long as it follows.
+    /// How much of what it is charged for it holds for as long as it follows.
     final private(set) var followingBytes = 0
     final private(set) var state = RequestState.executing
     private let array: BatchArray?

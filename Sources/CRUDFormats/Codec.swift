@@ -23,9 +23,6 @@ package struct Codec: Sendable {
     /// Whether items are stored as their JSON text.
     package var keepsText: Bool { format == .json }
 
-    /// How deep stored arrays and dictionaries may nest: the greatest value of `json_depth`.
-    static let maximumDepth = 1000
-
     /// The most stored bytes that an item of `itemBytes` bytes can take.
     package func maximumStoredBytes(ofItem itemBytes: Int) -> Int {
         switch format {

@@ -6,6 +6,8 @@ struct ItemWriter: PropertyListSink {
     var bytes: [UInt8] = []
     private let maximumBytes: Int
     private var depth = 0
+    /// How deep stored arrays and dictionaries may nest: the greatest value of `json_depth`.
+    private static let maximumDepth = 1000
     private var needsComma = false
 
     init(maximumBytes: Int) {
@@ -67,7 +69,7 @@ struct ItemWriter: PropertyListSink {
     // MARK: Parts
 
     private mutating func open(_ bracket: UInt8) throws(CRUDError) {
-        guard depth < Codec.maximumDepth else { throw .corrupt("it nests deeper than \(Codec.maximumDepth)") }
+        guard depth < Self.maximumDepth else { throw .corrupt("it nests deeper than \(Self.maximumDepth)") }
         depth += 1
         try separate(count: 2)
         bytes.append(bracket)

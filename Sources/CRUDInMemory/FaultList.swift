@@ -1,5 +1,3 @@
-import CRUDClient
-import CRUDModel
 import Synchronization
 
 /// The faults that the calls of a database are to have.
@@ -51,41 +49,5 @@ final class FaultList: Sendable {
             entries.removeAll { $0.times == 0 }
             return (delay, end)
         }
-    }
-}
-
-extension InMemoryDatabase {
-    /// Executes a call with the faults that it is to have, after other tasks have run.
-    func call<Value>(
-        _ effect: FaultList.Effect, in collection: String, _ execute: () async throws -> Value
-    ) async throws -> Value {
-        try RequestCheck.task()
-        await Task.yield()
-        let (delay, end) = faults.take(effect, collection)
-        if let delay { try await wait(delay, effect) }
-        switch end {
-        case nil, .slow: return try await execute()
-        case .unavailable: throw CRUDError(.unavailable, "the test has made the database unavailable")
-        case .lostRequest: throw Self.outcomeUnknown("was lost before it was executed")
-        case .lostReply:
-            // Its reply may have been an error.
-            _ = try? await execute()
-            throw Self.outcomeUnknown("was executed, and its reply was lost")
-        }
-    }
-
-    private func wait(_ delay: Duration, _ effect: FaultList.Effect) async throws {
-        do {
-            try await sleep(for: delay)
-            try RequestCheck.task()
-        } catch {
-            guard effect == .writes else { throw error }
-            let cause: any Error = (error as? CRUDError)?.cause ?? error
-            throw Self.outcomeUnknown("was slow", cause: cause)
-        }
-    }
-
-    private static func outcomeUnknown(_ what: String, cause: (any Error)? = nil) -> CRUDError {
-        CRUDError(.outcomeUnknown, "the test has made the outcome unknown: the write \(what)", cause: cause)
     }
 }

@@ -47,9 +47,3 @@ public struct ChangePage: Sendable {
         self.corrupt = corrupt
     }
 }
-
-extension RecordStore {
-    public func changes(_ query: ChangeQuery) async throws -> ChangePage {
-        throw CRUDError(.unsupported, "this store does not remember the changes of \(collection)")
-    }
-}

@@ -1,4 +1,5 @@
 import CRUDModel
+import CRUDPluginABI
 import CRUDPluginHost
 import CRUDTestSupport
 import Testing
@@ -32,6 +33,18 @@ import Testing
         _ = try test.log.wait(for: "notice: backend main is up again: scripted")
         #expect(try test.read(["a"], in: clients) == .records(["1@r"]))
         #expect(try test.write(.put("a", "2"), in: clients).outcomeTexts == ["replaced"])
+    }
+
+    /// What may have been written before an outage is in the feeds after it, however long it has lasted.
+    @Test func feedsReachAMutationOfUnknownOutcomeAfterAnOutage() throws {
+        let test = try TestBackend.opened()
+        try test.write(.put("call:\(CRUDD_OUTCOME_UNKNOWN)", "1"), in: collection())
+        test.plugin.report(isUp: false)
+        // More often than a plugin is told that nothing is to be done.
+        for _ in 0..<4 { try test.plugin.wait(for: .idled) }
+        test.plugin.report(isUp: true)
+        let deadline = Deadline()
+        while test.backend.feeds.highWaterMark == 0 { try #require(!deadline.hasPassed) }
     }
 
     /// The loop's own reads do not ask the plugin either.

@@ -70,10 +70,10 @@ import Testing
         let daemon = try Self.daemon(relay, isolation)
         let connection = try daemon.connect()
         #expect(try connection.create("c", "b", "1").result != nil)
-        let created = try connection.call(
-            "record.create", Connection.params("c", "a", item: "1", more: ["ttl": "1"]))
-        #expect(created.result != nil, "\(created)")
         var cursor = try connection.changes("c").cursor
+        let created = try connection.call(
+            "record.create", Connection.params("c", "a", item: "1", more: ["ttl": "3"]))
+        #expect(created.result != nil, "\(created)")
         relay.inject(.afterCommit)
         // Nothing else is written.
         try wait("the removal") {

@@ -150,8 +150,14 @@ final class BackendWorker {
 
     private func timeout(_ idlePeriods: Int) -> Duration? {
         if isBusy { return [searches.timeout, writing.timeout, backgroundDue].compactMap(\.self).min() }
-        let repeatedPause = backend.hasNotice ? Self.noticePause : nil
-        let idlePause = idlePeriods < Self.idlePauses.count ? Self.idlePauses[idlePeriods] : repeatedPause
+        let idlePause =
+            if idlePeriods < Self.idlePauses.count {
+                Self.idlePauses[idlePeriods]
+            } else if backend.environment.feeds.isUncertain {
+                Self.idlePauses[0]
+            } else {
+                backend.hasNotice ? Self.noticePause : nil
+            }
         guard let due = backgroundDue else { return idlePause }
         return min(due, idlePause ?? due)
     }

@@ -16,7 +16,7 @@ package final class ChangeFeeds: CommitObserver {
     private let isUsed = Atomic(false)
     private let committedNumber = Atomic<UInt64>(0)
     /// Whether the outcome of a mutation is unknown. Used by the writer alone.
-    private let isUncertain = Atomic(false)
+    private let uncertainty = Atomic(false)
     private let openingCount = Atomic<UInt64>(0)
     private let isSharedNow = Atomic(false)
     /// By the number of the loop.
@@ -48,16 +48,19 @@ package final class ChangeFeeds: CommitObserver {
 
     func open(lastSequence: UInt64, areShared: Bool = false) {
         isSharedNow.store(areShared, ordering: .releasing)
-        isUncertain.store(false, ordering: .relaxed)
+        uncertainty.store(false, ordering: .relaxed)
         committedNumber.store(lastSequence, ordering: .releasing)
     }
 
     /// The outcome of a mutation is unknown.
-    func becomeUncertain() { isUncertain.store(true, ordering: .relaxed) }
+    func becomeUncertain() { uncertainty.store(true, ordering: .relaxed) }
+
+    /// Whether ``raise(to:)`` has to be called once the storage has been asked for something else.
+    var isUncertain: Bool { uncertainty.load(ordering: .relaxed) }
 
     /// The storage has been asked for something else since a write whose outcome is unknown: by now it has an outcome.
     func raise(to lastSequence: UInt64) {
-        guard isUncertain.exchange(false, ordering: .relaxed) else { return }
+        guard uncertainty.exchange(false, ordering: .relaxed) else { return }
         committedNumber.store(max(highWaterMark, lastSequence), ordering: .releasing)
         if areShared { return wake(.max) }
         for named in feeds.withLock({ Array($0.values) }) { wake(named.feed.changed()) }

@@ -6,6 +6,7 @@ import CRUDPluginHost
 extension ChannelService {
     func read(_ request: inout FrameReader) throws(PluginFailure) {
         var call = crudd_read.sized()
+        var maximumBytes = Int.max
         state.ids.removeAll(keepingCapacity: true)
         let target = try parameters(of: &request) { (request, key) throws(ProtocolViolation) in
             switch key {
@@ -15,12 +16,14 @@ extension ChannelService {
                 }
             case "items": if try !request.bool() { call.flags |= UInt32(CRUDD_READ_WITHOUT_ITEMS) }
             case "toWrite": if try request.bool() { call.flags |= UInt32(CRUDD_READ_TO_WRITE) }
+            case "maxBytes": maximumBytes = try request.count()
             default: try request.skip()
             }
         }
         let reader = try reader()
         call.collection = target.collection
-        let emission = Emission(isByIndex: true, withItems: Int(call.flags) & CRUDD_READ_WITHOUT_ITEMS == 0)
+        let emission = Emission(
+            isByIndex: true, withItems: Int(call.flags) & CRUDD_READ_WITHOUT_ITEMS == 0, bytesLeft: maximumBytes)
         try emitRecords(emission) { (emit, emitContext) throws(PluginFailure) in
             call.emit = emit
             call.context = emitContext

@@ -9,6 +9,8 @@ struct Emission {
     var withItems = true
     /// Whether they have been removed: they have an id and a sequence number, and the daemon is told of all of them.
     var areRemovals = false
+    /// For how many bytes of items and revisions the daemon has room; below 0: no other record is wanted.
+    var bytesLeft = Int.max
     /// The longest item that may be sent.
     var maximumItemBytes = 0
     var isFirst = true
@@ -76,7 +78,8 @@ extension ChannelService {
         } else {
             reply.record(record, withItem: state.emission.withItems)
         }
-        return true
+        state.emission.bytesLeft -= record.item.size + record.revision.size
+        return state.emission.bytesLeft >= 0
     }
 
     private func refuse(_ message: String) -> Bool {

@@ -46,8 +46,8 @@ import Testing
         let clients = collection()
         try test.write(.put("a", "12345", "r"), .put("b", "6", "r"), in: clients)
         #expect(try test.read(["a", "b"], maximumBytes: 8, in: clients) == .records(["12345@r", "6@r"]))
-        #expect(try test.read(["a", "b"], maximumBytes: 7, in: clients) == .tooLong(by: 1))
-        #expect(try test.read(["a", "a"], maximumBytes: 11, in: clients) == .tooLong(by: 1))
+        #expect(try test.read(["a", "b"], maximumBytes: 7, in: clients) == .partial(["12345@r", nil], lacking: 1))
+        #expect(try test.read(["a", "a"], maximumBytes: 11, in: clients) == .partial(["12345@r", nil], lacking: 1))
         #expect(try test.read(["a"], maximumBytes: 6, in: clients) == .records(["12345@r"]))
     }
 
@@ -68,7 +68,7 @@ import Testing
                 Read(.records([place]), in: clients, maximumBytes: 3, reserve: Read.Reserve(budget, atMost: 50)))
             test.backend.submit(.read(.batch(batch)))
             _ = try inbox.take()
-            #expect(try FoundTexts(batch) == (taken == nil ? .tooLong(by: 3) : .records(["12345@r"])))
+            #expect(try FoundTexts(batch) == (taken == nil ? .partial([nil], lacking: 3) : .records(["12345@r"])))
             #expect(batch.extraBytes(at: 0) == taken ?? 0)
             #expect(budget.left == bytes - (taken ?? 0))
         }

@@ -57,7 +57,8 @@ import Testing
                     record.map { String(decoding: batch.found($0.item), as: UTF8.self) } ?? "-"
                 }.joined(separator: " ")
             case .count(let count): "\(count)"
-            case .tooLong: "too long"
+            case .partial(let records, let lacking):
+                "\(records.count { $0 != nil }) found, \(lacking) lacking"
             case .failed(let error): error.code.name
             }
         }
@@ -135,13 +136,42 @@ import Testing
         #expect(give("12", at: 0, to: call))
         #expect(!give("34", at: 1, to: call), "nobody wants another one")
         call.succeed()
-        #expect(results(alone) == ["too long"])
+        #expect(results(alone) == ["1 found, 1 lacking"])
 
         let beside = batch(Wanted(["a", "b"], in: clients, maximumBytes: 1), Wanted(["c"], in: clients))
         call = CoalescedRead.all(of: [beside])[0]
         for index in 0..<3 { #expect(give("12", at: index, to: call), "others do") }
         call.succeed()
-        #expect(results(beside) == ["too long", "12"])
+        #expect(results(beside) == ["0 found, 3 lacking", "12"])
+    }
+
+    /// What has been found is not asked for again, but takes its room.
+    @Test(arguments: [(6, "1 22 - 333"), (5, "2 found, 1 lacking")])
+    func aReadContinuesWithWhatItLacks(maximumBytes: Int, result: String) {
+        let first = batch(Wanted(["a", "b", "c", "d"], in: clients, maximumBytes: 3))
+        var call = CoalescedRead.all(of: [first])[0]
+        #expect(call.maximumBytes == 3)
+        // In any order.
+        #expect(give("22", at: 1, to: call) && give("1", at: 0, to: call) && !give("333", at: 3, to: call))
+        call.succeed()
+        guard case .partial(let records, lacking: 3) = first.result(at: 0) else {
+            Issue.record("\(first.result(at: 0))")
+            return
+        }
+        let found = first.separate(records)
+
+        let second = batch(Wanted(["x"], in: clients), Wanted(["a", "b", "c", "d"], in: clients))
+        let places = ["a", "b", "c", "d"].map { second.store(Array($0.utf8).span) }
+        var read = Read(.records(places), in: clients, maximumBytes: maximumBytes)
+        read.found = second.keep(found)
+        second.append(read)
+        second.prepareResults()
+        call = CoalescedRead.all(of: [second])[0]
+        #expect(texts([call]) == [["x", "a", "b", "c", "d", "c", "d"]])
+        #expect(call.maximumBytes == nil, "others share the call")
+        give("333", at: 6, to: call)
+        call.succeed()
+        #expect(results(second) == ["-", "- - - -", result])
     }
 
     /// Where one read alone may be the cause of a failure, each is tried by itself.

@@ -10,7 +10,7 @@ enum FoundTexts: Equatable {
     /// `ITEM@REVISION` for each id, nil where there is no record.
     case records([String?])
     case count(Int)
-    case tooLong(by: Int)
+    case partial([String?], lacking: Int)
     case failed(CRUDError.Code)
     /// The batch as a whole.
     case refused(CRUDError.Code)
@@ -21,14 +21,16 @@ enum FoundTexts: Equatable {
             return
         }
         switch batch.result(at: position) {
-        case .records(let records):
-            self = .records(
-                records.map { record in
-                    record.map { "\(Self.text($0.item, batch))@\(Self.text($0.revision, batch))" }
-                })
+        case .records(let records): self = .records(Self.texts(records, batch))
         case .count(let count): self = .count(count)
-        case .tooLong(let bytes): self = .tooLong(by: bytes)
+        case .partial(let records, let bytes): self = .partial(Self.texts(records, batch), lacking: bytes)
         case .failed(let error): self = .failed(error.code)
+        }
+    }
+
+    private static func texts(_ records: [StoredRecord?], _ batch: ReadBatch) -> [String?] {
+        records.map { record in
+            record.map { "\(text($0.item, batch))@\(text($0.revision, batch))" }
         }
     }
 

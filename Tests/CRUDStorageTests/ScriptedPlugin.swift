@@ -8,6 +8,7 @@ struct ScriptedPlugin: Sendable {
     enum Counter: Int32 {
         case opens, closes, readers, creations, reads, writes, mutations, snapshotsEnded, idles, violations
         case scans, counts, keysSet, interrupts, collectionsOpened, trims, readsToWrite
+        case itemsRead
     }
 
     /// In the order of the C source.

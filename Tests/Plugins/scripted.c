@@ -29,6 +29,7 @@
 //                                              and closed again
 //     id "progress:ms", "slow:ms"              a write of it takes so long, with or without reports of progress
 //     id "down:…", "up:…"                      a write of it reports that the storage was lost, or is back
+//     id "emitted:…"                           a read of it finds how many items other reads have emitted
 //
 // Compiled with -DCAPABILITIES=…, and with -DSHORT_TABLE for a table that ends at `write` or -DLONG_TABLE for one with
 // functions that the host does not know. Each test loads a copy of the shared object, which has counters of its own.
@@ -197,6 +198,14 @@ static void take_snapshot(crudd_reader *reader) {
     reader->has_snapshot = 1;
 }
 
+static int32_t emit_count(const crudd_read *request, size_t index) {
+    char item[24];
+    snprintf(item, sizeof item, "%ld", (long)counters[ITEMS_READ]);
+    crudd_record record = {.struct_size = sizeof record, .id = request->ids[index], .item = literal(item),
+                           .revision = literal("r")};
+    return request->emit(request->context, index, &record);
+}
+
 static crudd_status read_records(crudd_reader *reader, const crudd_call *call, const crudd_read *request,
                                  crudd_failure *failure) {
     enter(reading(reader));
@@ -207,10 +216,15 @@ static crudd_status read_records(crudd_reader *reader, const crudd_call *call, c
     crudd_status status = CRUDD_OK;
     for (size_t index = 0; index < request->count && status == CRUDD_OK; index++) {
         if (asked(request->ids[index], "call:")) status = fail(asked(request->ids[index], "call:"), failure);
+        if (begins(request->ids[index], "emitted")) {
+            if (emit_count(request, index)) break;
+            continue;
+        }
         wait_at(request->ids[index]);
         const record *found = *place(&reader->snapshot, request->collection, request->ids[index]);
         if (!found || status != CRUDD_OK || (has_expired(found, call) && !reader->backend->is_lenient)) continue;
         int without_item = request->flags & CRUDD_READ_WITHOUT_ITEMS;
+        counters[ITEMS_READ] += !without_item;
         if (emit_record(found, reader->backend->record_size, without_item, request->emit, request->context, index))
             break;
     }

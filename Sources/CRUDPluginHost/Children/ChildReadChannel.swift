@@ -35,10 +35,12 @@ package final class ChildReadChannel {
     ///
     /// - Parameters:
     ///   - collection: its number in the child, see ``Child/number(of:)``.
+    ///   - maximumBytes: how many bytes of items and revisions there is room for; nil: that is not told.
     ///   - now: milliseconds since 1970-01-01 UTC.
     ///   - send: sends the bytes, which are gone when it returns.
     package func request(
-        _ ids: Span<crudd_bytes>, in collection: Int, withItems: Bool, now: Int64, _ send: (Span<UInt8>) -> Void
+        _ ids: Span<crudd_bytes>, in collection: Int, withItems: Bool, maximumBytes: Int? = nil, now: Int64,
+        _ send: (Span<UInt8>) -> Void
     ) {
         state.number += 1
         state.idCount = ids.count
@@ -46,7 +48,7 @@ package final class ChildReadChannel {
         let number = state.number
         ids.withUnsafeBufferPointer { ids in
             state.request.request("read", number: number) { frame in
-                frame.read(ids, in: collection, withItems: withItems, now: now)
+                frame.read(ids, in: collection, withItems: withItems, maximumBytes: maximumBytes, now: now)
             }
         }
         state.request.withBytes(send)

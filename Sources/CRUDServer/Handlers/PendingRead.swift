@@ -14,7 +14,7 @@ class PendingRead: PendingRequest {
             switch batch.result(at: position) {
             case .records(let records): try append(records, of: batch, to: &output)
             case .count(let count): append(count, to: &output)
-            case .tooLong: throw naming(.replyTooLong(maximumBytes: session.loop.limits.frameBytes))
+            case .partial: throw naming(.replyTooLong(maximumBytes: session.loop.limits.frameBytes))
             case .failed(let error): throw naming(error)
             }
         }
@@ -36,10 +36,11 @@ class PendingRead: PendingRequest {
     }
 }
 
-/// A `record.read` or `record.readMany` in flight, which has been given some room for what it finds. What that takes
-/// beyond comes from the loop's reserve, and is charged when it is there; only where the reserve or its user's share
-/// does not have so much, the read is made again. Where it takes long to decode what was found, or to find the part
-/// that is wanted, another thread makes the result.
+/// A `record.read` or `record.readMany` in flight, which has been given some room for what it finds. What one record
+/// takes beyond comes from the loop's reserve, and is charged when it is there; only where the reserve or its user's
+/// share does not have so much, it is read again. Of several records those are read once there is room for that there
+/// was none for. Where it takes long to decode what was found, or to find the part that is wanted, another thread makes
+/// the result.
 final class PendingRecordRead: PendingRead {
     private var result: RecordsResult
     override var recordCount: Int { result.sentIDs.count }
@@ -50,6 +51,8 @@ final class PendingRecordRead: PendingRead {
     private var made: Result<[UInt8], CRUDError>?
     /// How many bytes of items and revisions it may find.
     private var maximumBytes: Int
+    /// What has been found of several records, while it waits for room for the others.
+    private var found: FoundRecords?
     /// What is to be made again once there is room for its result.
     private var long: LongResult?
 
@@ -97,8 +100,8 @@ final class PendingRecordRead: PendingRead {
         }
         make(
             LongResult(
-                result, records, of: batch, maximumBytes: loop.limits.frameBytes, isAbandoned: isAbandoned,
-                deliver: deliver))
+                result, FoundRecords(batch: batch, records: records), maximumBytes: loop.limits.frameBytes,
+                isAbandoned: isAbandoned, deliver: deliver))
         return true
     }
 
@@ -142,14 +145,15 @@ final class PendingRecordRead: PendingRead {
     private func read(_ ids: [ByteArena.Place], in collection: Collection) -> Read {
         let loop = session.loop
         let most = Self.limitBytes(in: collection, loop.limits) - maximumBytes
-        // An array has been charged for all that its elements may find.
-        let reserve = isInArray || most <= 0 ? nil : Read.Reserve(loop.readReserve, atMost: most)
+        // An array has been charged for all that its elements may find. What several records take is charged before:
+        // there might be no room to keep it.
+        let reserve = isInArray || ids.count > 1 || most <= 0 ? nil : Read.Reserve(loop.readReserve, atMost: most)
         return Read(.records(ids), in: collection.stored, maximumBytes: maximumBytes, reserve: reserve)
     }
 
     override func bytesMissing(after found: WorkResult) -> Int {
         guard let collection, case .read(let batch, let position) = found else { return 0 }
-        guard case .tooLong(let lacking) = batch.result(at: position) else {
+        guard case .partial(_, let lacking) = batch.result(at: position) else {
             let extra = batch.extraBytes(at: position)
             return extra == 0 || session.hasRoom(for: extra) ? 0 : extra
         }
@@ -157,6 +161,15 @@ final class PendingRecordRead: PendingRead {
         // How long the other records are is not known.
         return result.sentIDs.count == 1 ? min(lacking, most) : most
     }
+
+    override func keep(_ found: WorkResult) {
+        guard result.sentIDs.count > 1, case .read(let batch, let position) = found,
+            case .partial(let records, _) = batch.result(at: position)
+        else { return }
+        self.found = batch.separate(records)
+    }
+
+    override func forgetFound() { found = nil }
 
     override func extraBytes(of found: WorkResult) -> Int {
         if case .read(let batch, let position) = found { batch.extraBytes(at: position) } else { 0 }
@@ -166,12 +179,15 @@ final class PendingRecordRead: PendingRead {
         if let long = long.take() { return encodeAgain { make(long) } }
         guard let collection else { return }
         maximumBytes += bytes
-        result.begin(in: collection)
+        // What was found in another place may be in another format.
+        if result.begin(in: collection) { found = nil }
         let batch = collection.store.pendingReads(for: collection.stored)
         let places = result.sentIDs.indices.map { index in
             let id = result.id(index)
             return batch.store(id.span)
         }
-        collection.store.submit(read(places, in: collection), for: self)
+        var read = read(places, in: collection)
+        if let found = found.take() { read.found = batch.keep(found.unexpired(at: CallContext.now)) }
+        collection.store.submit(read, for: self)
     }
 }

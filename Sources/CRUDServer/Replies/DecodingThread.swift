@@ -33,8 +33,7 @@ final class LongResult: QueueItem, @unchecked Sendable {
 
     let maximumBytes: Int
     private let result: RecordsResult
-    private var batch: ReadBatch
-    private var records: [StoredRecord?]
+    private var found: FoundRecords
     /// Replies with the result, on the loop. It is set before each time that it is made.
     var reply: ((LongResult, Result<[UInt8], CRUDError>) -> Void)?
     private let deliver: @Sendable (LongResult) -> Void
@@ -49,12 +48,11 @@ final class LongResult: QueueItem, @unchecked Sendable {
     ///   - isAbandoned: whether the result is not wanted any more; called on the thread.
     ///   - deliver: called on the thread.
     init(
-        _ result: RecordsResult, _ records: [StoredRecord?], of batch: ReadBatch, maximumBytes: Int,
+        _ result: RecordsResult, _ found: FoundRecords, maximumBytes: Int,
         isAbandoned: @escaping @Sendable () -> Bool, deliver: @escaping @Sendable (LongResult) -> Void
     ) {
         self.result = result
-        self.records = records
-        self.batch = batch
+        self.found = found
         self.maximumBytes = maximumBytes
         self.isAbandoned = isAbandoned
         self.deliver = deliver
@@ -64,7 +62,7 @@ final class LongResult: QueueItem, @unchecked Sendable {
         var output = StreamBuffer()
         var work = Work(shouldStop: isAbandoned)
         do throws(CRUDError) {
-            try result.append(records, of: batch, by: writer, to: &output, &work)
+            try result.append(found.records, of: found.batch, by: writer, to: &output, &work)
             outcome = .success(Array(output.bytes))
         } catch {
             outcome = .failure(work.isStopped ? Self.overdue : error)
@@ -75,7 +73,7 @@ final class LongResult: QueueItem, @unchecked Sendable {
     private static let overdue = CRUDError(.unavailable, "the items were not decoded in time")
 
     /// Keeps what it is made of, and nothing of what was read with that; called on the loop.
-    func separate() { (batch, records) = batch.separate(records) }
+    func separate() { found = found.batch.separate(found.records) }
 
     /// Replies; called on the loop.
     func finish() {

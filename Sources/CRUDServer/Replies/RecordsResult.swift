@@ -34,11 +34,14 @@ struct RecordsResult: Sendable {
 
     /// The read begins again. The collection may be in another place by now, in another format; what is found there
     /// must not be cached as what the former place holds.
-    mutating func begin(in collection: Collection) {
-        guard collection.stored !== self.collection else { return }
+    ///
+    /// - Returns: whether it is.
+    mutating func begin(in collection: Collection) -> Bool {
+        guard collection.stored !== self.collection else { return false }
         self.collection = collection.stored
         backend = collection.backend
         tickets = []
+        return true
     }
 
     /// Whether it takes much longer to write an item than to copy it.

@@ -115,17 +115,20 @@ struct Call: ~Copyable {
         return .mustWait(Wait(collections: [collection], kind: kind, neededBytes: max(1, replyBytes)))
     }
 
-    /// How much room for its reply a call gets that may start: all that the reply can take where there is plenty of
-    /// room, else the least. What that does not suffice for begins again.
+    /// How much room for its reply a call gets that may start: as much as leaves room for as much again. What that does
+    /// not suffice for is found later.
     func grant(atLeast least: Int, atMost most: Int) -> Int {
-        array != nil || least >= most || session.hasRoom(for: 2 * most) ? most : least
+        guard array == nil else { return most }
+        var bytes = most
+        while bytes > least, !session.hasRoom(for: 2 * bytes) { bytes /= 2 }
+        return max(bytes, min(least, most))
     }
 
-    /// As ``grant(atLeast:atMost:)`` for a page, which may end early. In an array it leaves room for the elements after
-    /// it.
+    /// How much room a page gets, which may end early: all that it can take where there is plenty of room, else the
+    /// least. What that does not suffice for begins again. In an array it leaves room for the elements after it.
     func grant(pageOfAtLeast least: Int, atMost most: Int) -> Int {
         if let array { return max(0, most) / max(1, array.elementsLeft) }
-        return grant(atLeast: min(least, most), atMost: most)
+        return least >= most || session.hasRoom(for: 2 * most) ? most : least
     }
 
     // MARK: Replies

@@ -159,9 +159,12 @@ class PendingRequest: RequestCompletion {
         begun = item.begun ?? begun
         let result = WorkResult(of: item, range)
         let bytes = bytesMissing(after: result)
-        if bytes > 0 { return awaitRoom(for: bytes) }
-        // One byte: what comes before it begins again, and it has to stay behind that.
-        if kind == .read, session.mustBeginAgain(self) { return awaitRoom(for: 1) }
+        // What comes before it begins again, and it has to stay behind that.
+        let isBehind = kind == .read && session.mustBeginAgain(self)
+        if bytes > 0 || isBehind {
+            if !isBehind { keep(result) }
+            return awaitRoom(for: max(bytes, 1))
+        }
         charge(extraBytes(of: result))
         if follows(after: result) { return }
         if encodes(result), enter(.encodes) { return }
@@ -234,6 +237,12 @@ class PendingRequest: RequestCompletion {
     /// How much more than it was given has been found, and there is room for.
     func extraBytes(of result: WorkResult) -> Int { 0 }
 
+    /// Keeps what there was room for of what it has found, so that only the rest is read once there is room for that.
+    func keep(_ result: WorkResult) {}
+
+    /// Keeps nothing any more of what it has found: an earlier read begins again, and must not find what is later.
+    func forgetFound() {}
+
     private func charge(_ bytes: Int) {
         guard bytes > 0 else { return }
         chargedBytes += bytes
@@ -248,6 +257,11 @@ class PendingRequest: RequestCompletion {
     final func bytesMissing(onPageOf bytes: Int, atMost most: Int) -> Int {
         let longestRecord = session.loop.limits.itemBytes + StreamBuffer.recordBytesWithoutItem
         return max(0, (isInArray && bytes < longestRecord ? min(longestRecord, most) : most) - bytes)
+    }
+
+    /// Whether another read of the same collection was started before it.
+    final func isBehind(_ other: PendingRequest) -> Bool {
+        other.number < number && other.kind == .read && other.collection === collection
     }
 
     /// Whether it may be submitted now.

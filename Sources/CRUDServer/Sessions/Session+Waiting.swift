@@ -236,7 +236,10 @@ extension Session {
         let reads = state.unfinishedReads
         state.unfinishedReads.insert(read, at: reads.firstIndex { $0.number > read.number } ?? reads.count)
         account.wait(read.chargedBytes)
-        if read.kind == .read, let collection = read.collection { state.order.suspendRead(on: collection) }
+        if read.kind == .read, let collection = read.collection {
+            state.order.suspendRead(on: collection)
+            for later in state.unfinishedReads where later.isBehind(read) { later.forgetFound() }
+        }
         sessions.add(self, to: [.overdue, .room])
     }
 
@@ -250,9 +253,7 @@ extension Session {
 
     /// Whether a read that was started before this one begins again, so that this one has to be made again, too.
     func mustBeginAgain(_ read: PendingRequest) -> Bool {
-        state.unfinishedReads.contains {
-            $0.number < read.number && $0.kind == .read && $0.collection === read.collection
-        }
+        state.unfinishedReads.contains { read.isBehind($0) }
     }
 
     /// Whether a read may begin again now: no other one is in flight that was sent to the backend before.

@@ -34,6 +34,8 @@ final class CoalescedRead: ReadSink {
         let position: Int
         /// Where its ids stand among those of all.
         let range: Range<Int>
+        /// Which ids of the read they are; nil: all.
+        let places: [Int]?
         var bytesLeft: Int
         var records: [StoredRecord?]
 
@@ -42,6 +44,13 @@ final class CoalescedRead: ReadSink {
     }
 
     var ids: [crudd_bytes] { state.ids }
+
+    /// How many bytes of records there is room for, where one read of several may have more; nil: it is not worth
+    /// telling, or others share the call.
+    var maximumBytes: Int? {
+        guard withItems, state.parts.count == 1, state.ids.count > 1 else { return nil }
+        return max(0, state.parts[0].bytesLeft)
+    }
 
     /// The calls that it takes to read the ids of batches.
     static func all(of batches: [ReadBatch]) -> [CoalescedRead] {
@@ -73,12 +82,21 @@ final class CoalescedRead: ReadSink {
     }
 
     private func add(_ read: Read, _ ids: [ByteArena.Place], at position: Int, of batch: ReadBatch) {
-        let range = state.ids.count..<state.ids.count + ids.count
-        for id in ids { state.ids.append(crudd_bytes(batch.bytes(id))) }
+        let first = state.ids.count
+        var bytesLeft = read.maximumBytes
+        var places: [Int]?
+        if read.found.isEmpty {
+            for id in ids { state.ids.append(crudd_bytes(batch.bytes(id))) }
+        } else {
+            let missing = ids.indices.filter { read.found[$0] == nil }
+            for place in missing { state.ids.append(crudd_bytes(batch.bytes(ids[place]))) }
+            for case let record? in read.found { bytesLeft -= record.byteCount }
+            places = missing
+        }
         state.parts.append(
             Part(
-                batch: batch, position: position, range: range, bytesLeft: read.maximumBytes,
-                records: Array(repeating: nil, count: ids.count)))
+                batch: batch, position: position, range: first..<state.ids.count, places: places, bytesLeft: bytesLeft,
+                records: read.found.isEmpty ? Array(repeating: nil, count: ids.count) : read.found))
     }
 
     /// Makes the call and sets the reads' results.
@@ -97,7 +115,8 @@ final class CoalescedRead: ReadSink {
     func succeed() {
         for part in state.parts {
             part.batch.set(
-                part.isTooLong ? .tooLong(by: -part.bytesLeft) : .records(part.records), at: part.position)
+                part.isTooLong ? .partial(part.records, lacking: -part.bytesLeft) : .records(part.records),
+                at: part.position)
         }
     }
 
@@ -120,13 +139,17 @@ final class CoalescedRead: ReadSink {
         while index >= state.parts[state.current].range.upperBound { state.current += 1 }
         while index < state.parts[state.current].range.lowerBound { state.current -= 1 }
         let current = state.current
-        let place = index - state.parts[current].range.lowerBound
-        // A record that comes twice is not kept twice: a child must not be able to fill the daemon's memory.
-        guard state.parts[current].records[place] == nil else { return true }
+        let number = index - state.parts[current].range.lowerBound
+        let place = state.parts[current].places?[number] ?? number
         let item = withItems ? record.item : UnsafeRawBufferPointer(start: nil, count: 0)
         let batch = state.parts[current].batch
         let lacking = item.count + record.revision.count - max(0, state.parts[current].bytesLeft)
         state.parts[current].bytesLeft -= item.count + record.revision.count
+        // A record that comes twice is not kept twice: a child must not be able to fill the daemon's memory. It counts,
+        // as the child may count it.
+        guard state.parts[current].records[place] == nil else {
+            return !state.parts[current].isTooLong || state.parts.count > 1
+        }
         if lacking > 0, state.parts[current].bytesLeft + lacking >= 0,
             batch.takeExtra(lacking, at: state.parts[current].position)
         {

@@ -65,16 +65,20 @@ package final class ReadBatch: WorkItem, @unchecked Sendable {
     func keep(_ bytes: UnsafeRawBufferPointer) -> ByteArena.Place { state.found.append(bytes) }
 
     /// Records that one read has found, in a batch of their own: this one has what others have found as well.
-    package func separate(_ records: [StoredRecord?]) -> (batch: ReadBatch, records: [StoredRecord?]) {
+    package func separate(_ records: [StoredRecord?]) -> FoundRecords {
         let batch = ReadBatch { _ in }
-        let records = records.map { record in
+        return FoundRecords(batch: batch, records: batch.keep(FoundRecords(batch: self, records: records)))
+    }
+
+    /// Copies what another batch has found, for a read of this one that continues there.
+    package func keep(_ found: FoundRecords) -> [StoredRecord?] {
+        found.records.map { record in
             record.map { record in
                 StoredRecord(
-                    item: batch.keep(found(record.item)), revision: batch.keep(found(record.revision)),
+                    item: keep(found.batch.found(record.item)), revision: keep(found.batch.found(record.revision)),
                     expiresAt: record.expiresAt)
             }
         }
-        return (batch, records)
     }
 
     // MARK: The reserve
@@ -114,6 +118,9 @@ package struct Read: Sendable {
     package var maximumBytes: Int
     /// Where more room may be taken; nil: nowhere.
     package var reserve: Reserve?
+    /// What has been found before (``ReadBatch/keep(_:)``), for each id, and is not read again; empty: nothing has. It
+    /// takes of ``maximumBytes`` as well.
+    package var found: [StoredRecord?] = []
 
     /// Room that reads share.
     package struct Reserve: Sendable {
@@ -167,8 +174,9 @@ package enum ReadResult: Sendable {
     /// For each id its record, nil where there is none.
     case records([StoredRecord?])
     case count(Int)
-    /// More was found than there was room for, by so many bytes at least: by exactly so many if one record was read.
-    case tooLong(by: Int)
+    /// There was room for these records, and for those that are nil there was none, or they do not exist. So many bytes
+    /// were missing at least; exactly so many if one record was read.
+    case partial([StoredRecord?], lacking: Int)
     case failed(CRUDError)
 }
 
@@ -178,4 +186,26 @@ package struct StoredRecord: Sendable {
     package var revision: ByteArena.Place
     /// Milliseconds since 1970-01-01 UTC; 0: never.
     package var expiresAt: Int64
+
+    /// How much room it takes.
+    package var byteCount: Int { item.count + revision.count }
+}
+
+/// Records that were read, for each id one, with the batch that has their bytes.
+package struct FoundRecords: Sendable {
+    package let batch: ReadBatch
+    package let records: [StoredRecord?]
+
+    package init(batch: ReadBatch, records: [StoredRecord?]) {
+        self.batch = batch
+        self.records = records
+    }
+
+    /// Without those that have expired since they were read.
+    package func unexpired(at now: Int64) -> FoundRecords {
+        let records = records.map { record in
+            record.flatMap { $0.expiresAt != 0 && $0.expiresAt <= now ? nil : $0 }
+        }
+        return FoundRecords(batch: batch, records: records)
+    }
 }

@@ -97,9 +97,10 @@ package final class LoopChannel {
                 continue
             }
             current = call
-            channel.request(call.ids.span, in: number, withItems: call.withItems, now: CallContext.now) {
-                transport.send($0)
-            }
+            channel.request(
+                call.ids.span, in: number, withItems: call.withItems, maximumBytes: call.maximumBytes,
+                now: CallContext.now
+            ) { transport.send($0) }
             restartTimer()
         }
     }

@@ -88,31 +88,34 @@ final class LoopStore: Store {
         guard let batch = own.take(), let reader else {
             return super.submit(read, for: completion)
         }
-        // Counting scans an index, which may take a while: never on the loop.
-        guard !read.isCount, read.idCount <= Self.maximumIDs else {
+        // Counting scans an index, which may take a while: never on the loop. What has been found of a read that
+        // continues is as much as is read here.
+        guard !read.isCount, read.idCount <= Self.maximumIDs, read.found.isEmpty else {
             return passOn(read, of: batch, for: completion)
         }
         var short = read
-        if read.idCount > 1 {
-            // Not more, however much room there is: that is a matter of time.
-            short.maximumBytes = min(read.maximumBytes, Self.maximumBytes)
-            short.reserve = nil
-        }
+        // Not more of several, however much room there is: that is a matter of time.
+        if read.idCount > 1 { short.maximumBytes = min(read.maximumBytes, Self.maximumBytes) }
         batch.append(short)
         reader.execute([batch])
-        if read.idCount > 1, case .tooLong = batch.result(at: 0) {
-            return passOn(read, of: batch, for: completion)
+        if short.maximumBytes < read.maximumBytes, case .partial(let records, _) = batch.result(at: 0) {
+            return passOn(read, of: batch, having: records, for: completion)
         }
         batch.append(completion, 0..<1)
         batch.complete()
     }
 
     /// Leaves a read to the backend's threads.
-    private func passOn(_ read: Read, of batch: ReadBatch, for completion: any RequestCompletion) {
+    ///
+    /// - Parameter found: what it has found already; empty: nothing.
+    private func passOn(
+        _ read: Read, of batch: ReadBatch, having found: [StoredRecord?] = [], for completion: any RequestCompletion
+    ) {
         var read = read
         let pending = super.pendingReads(for: read.collection)
         // The buffers are copied before the batch goes.
         read.kind = read.kind.moved { pending.store(unsafe batch.bytes($0).bindMemory(to: UInt8.self).span) }
+        read.found = pending.keep(FoundRecords(batch: batch, records: found.isEmpty ? read.found : found))
         super.submit(read, for: completion)
     }
 

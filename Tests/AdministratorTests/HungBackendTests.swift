@@ -16,7 +16,7 @@ import Testing
                 a: {backend: main, indexes: [\(indexes)]}
                 b: {backend: \(place)}
                 k: {backend: kid}
-                """, limits: "request_timeout: 60s")
+                """)
     }
 
     /// How long it takes to drop a collection, to change an index, and to move a collection.
@@ -31,7 +31,7 @@ import Testing
         #expect(try connection.call("daemon.reload").result != nil)
         try daemon.installation.configure(configuration(indexes, other))
         #expect(try connection.call("daemon.reload", #"{"move":true}"#).result?["moves"]?.elements?.count == 1)
-        let deadline = Deadline(.seconds(60))
+        let deadline = Deadline()
         while try connection.call("daemon.status").result?["moves"]?.elements?.isEmpty != true {
             try #require(!deadline.hasPassed, "the move takes long")
         }
@@ -44,30 +44,39 @@ import Testing
         let daemon = try Daemon(Self.configuration())
         let client = try daemon.connect()
         #expect(try client.create("k", "1", "1").result != nil)
-        let usual = try Self.administer(daemon, "n", from: "main", to: "other")
+        // One wait for the backend takes seconds. In one of the rounds the machine is busy with nothing else.
+        let isUndelayed = try (0..<3).contains { _ in
+            let usual = try Self.administer(daemon, "n", from: "main", to: "other")
+            return try Self.administerBesideHungChild(daemon, client) < usual * 4 + .seconds(5)
+        }
+        #expect(isUndelayed)
+    }
 
-        let pid = try Self.childPID(client)
+    /// How long the same takes while the child is stopped and two requests to it are in flight.
+    private static func administerBesideHungChild(_ daemon: Daemon, _ client: Connection) throws -> Duration {
+        let pid = try childPID(client)
         #expect(kill(pid, SIGSTOP) == 0)
+        defer { kill(pid, SIGCONT) }
         try client.sendFrame(Connection.request("record.update", Connection.params("k", "1", item: "2"), id: "7"))
         try client.sendFrame(Connection.request("record.query", #"{"collection":"k"}"#, id: "8"))
         // The daemon has passed them on once it has replied to a third one.
         let other = try daemon.connect()
         #expect(try other.isUsable())
-        let beside = try Self.administer(daemon, "m", from: "other", to: "main")
-        // One wait for the backend takes seconds.
-        #expect(beside < usual * 4 + .seconds(5), "\(beside) in place of \(usual)")
+        let beside = try administer(daemon, "m", from: "other", to: "main")
         #expect(try !client.hasSomethingToRead(), "the child has replied")
 
         #expect(kill(pid, SIGCONT) == 0)
         #expect(try client.receive().error == nil)
         #expect(try client.receive().error == nil)
+        return beside
     }
 
     /// A hung child keeps the executor of changes from a drop until its client has got an error: then nothing is
     /// dropped later.
     @Test func aDropThatTimedOutIsNotExecuted() throws {
         var configuration = Self.configuration()
-        configuration.limits = "request_timeout: 1s"
+        // A reload waits for the child for ten seconds.
+        configuration.limits = "request_timeout: 5s"
         let daemon = try Daemon(configuration)
         let client = try daemon.connect()
         for name in ["a", "b", "k"] { #expect(try client.create(name, "1", #"{"n":1}"#).result != nil) }

@@ -207,13 +207,15 @@ import Testing
             try gate.pass()
             peer.close()
         }
-        let client = try await CRUDClient.connect(path: daemon.path, options: .init(timeout: .seconds(1)))
+        let client = try await CRUDClient.connect(path: daemon.path)
         let item = String(repeating: "x", count: 100_000)
         let codes = await withTaskGroup { group in
             for index in 0..<64 {
                 group.addTask {
                     await #expect(throws: CRUDError.self) {
-                        try await client.repository("things").create(id: "\(index)", item: item)
+                        try await CRUDClient.withDeadline(in: .seconds(5)) {
+                            try await client.repository("things").create(id: "\(index)", item: item)
+                        }
                     }?.code
                 }
             }

@@ -50,14 +50,20 @@ import Testing
             }
         }
         let options = CRUDClient.Options(timeout: .milliseconds(300))
-        let client = try await CRUDClient.connect(path: daemon.path, options: options)
+        // Connecting may take longer on a busy machine.
+        let client = try await CRUDClient.withDeadline(in: .seconds(60)) {
+            try await CRUDClient.connect(path: daemon.path, options: options)
+        }
         let counters = client.repository("counters", of: [String: Int].self)
         #expect(counters.store.timeout == .milliseconds(300))
         let start = ContinuousClock.now
         let error = await #expect(throws: CRUDError.self) {
             try await counters.modify(id: "a") { $0["n", default: 0] += 1 }
         }
-        #expect(error?.code == .timedOut && error?.cause is DeadlineExceeded, "\(String(describing: error))")
+        // The deadline may pass while a write has been sent.
+        #expect(
+            error?.cause is DeadlineExceeded && [.timedOut, .outcomeUnknown].contains(error?.code),
+            "\(String(describing: error))")
         #expect(start.duration(to: .now) < .seconds(20))
         await client.close()
     }

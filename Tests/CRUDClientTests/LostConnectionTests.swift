@@ -203,7 +203,7 @@ import Testing
         }
         let client = try await CRUDClient.connect(path: daemon.path)
         let repository = client.repository("things")
-        await CRUDClient.withDeadline(in: .seconds(1)) {
+        await CRUDClient.withDeadline(in: .seconds(5)) {
             let read = Task { try await repository.exists(id: "x") }
             let write = Task { try await repository.create(id: "x", item: 1) }
             let readError = await #expect(throws: CRUDError.self) { try await read.value }

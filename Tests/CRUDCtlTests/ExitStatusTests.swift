@@ -49,7 +49,7 @@ import Testing
             _ = try peer.request()
             try peer.awaitClosing()
         }
-        let run = try CrudctlProgram.run(["ping", "--timeout", "1", "--socket", daemon.path])
+        let run = try CrudctlProgram.run(["ping", "--timeout", "5", "--socket", daemon.path])
         #expect(run.status == .exited(75))
         #expect(run.errors == "crudctl: timed_out: daemon.ping got no reply by its deadline\n")
         try await daemon.finish()
@@ -116,7 +116,7 @@ import Testing
             _ = try peer.request()
             try peer.awaitClosing()
         }
-        let run = try CrudctlProgram.run(["delete", "c", "x", "--timeout", "1", "--socket", daemon.path])
+        let run = try CrudctlProgram.run(["delete", "c", "x", "--timeout", "5", "--socket", daemon.path])
         #expect(run.status == .exited(74))
         #expect(run.errors.hasPrefix("crudctl: outcome_unknown: "))
         try await daemon.finish()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import CRUDEventLoop
 
-/// A loop that the test iterates itself. No wait lasts longer than a minute.
+/// A loop that the test iterates itself. No wait lasts longer than ten minutes.
 final class TestLoop: IterationHandler {
     struct TimedOut: Error {}
 
@@ -21,7 +21,7 @@ final class TestLoop: IterationHandler {
             self?.hasTimedOut = true
             self?.loop.stop()
         }
-        watchdog.schedule(after: .seconds(60))
+        watchdog.schedule(after: .seconds(600))
         self.watchdog = watchdog
     }
 

@@ -2,8 +2,8 @@ import CRUDTestSupport
 
 /// A copy of a plugin in a directory of its own, for `crudd-plugin-check`.
 struct CheckedPlugin {
-    /// How long a check of everything may take on a busy machine.
-    private static let timeout = Duration.seconds(240)
+    /// How long a check of everything, or a compilation, may take on a busy machine.
+    private static let timeout = Duration.seconds(600)
 
     let directory: TemporaryDirectory
     let path: String
@@ -56,7 +56,7 @@ struct CheckedPlugin {
                 "-O", "-swift-version", "6", "-parse-as-library", "-emit-library", "-module-name", "Adapter", "-I",
                 "\(products)/Modules", "-Xcc", "-fmodule-map-file=\(products)/CRUDPluginABI.build/module.modulemap",
                 source, "-o", path,
-            ] + objects)
+            ] + objects, until: Deadline(Self.timeout))
         guard outcome.status == .exited(0) else { throw Failure("swiftc: \(outcome.errors)") }
         try Files.setMode(0o755, of: path)
     }

@@ -150,11 +150,13 @@ class Unruly(store.Plugin):
         one = {"id": id, "result": {"records": [{"index": 0, "item": 1, "revision": 1}]}, "more": True}
         self.raw(frame(empty | {"more": True}) * 3 + frame(one, b"7r") + frame(empty))
 
-    def progress(self, id, *_):
-        """Takes two seconds, and says so."""
-        for done in range(20):
+    def progress(self, id, method, params, payload):
+        """Takes two seconds, or as many as the id says ("do:progress=7s"), and says so."""
+        seconds = re.search(rb"do:progress=([0-9]+)s", payload.content)
+        total = 10 * int(seconds[1]) if seconds else 20
+        for done in range(total):
             time.sleep(0.1)
-            self.raw(frame({"method": "progress", "params": {"done": done, "total": 20}}))
+            self.raw(frame({"method": "progress", "params": {"done": done, "total": total}}))
         self.raw(frame({"id": id, "result": self.GOOD}))
 
     def down(self, id, *_):

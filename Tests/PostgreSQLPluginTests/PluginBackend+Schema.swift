@@ -12,15 +12,32 @@ extension PluginBackend {
     ///   - options: further ones, each behind a comma.
     static func open(_ connection: String, schema: String, _ options: String = "") throws -> PluginBackend {
         let plugin = try ExportedPlugin("postgresql")
+        return try whenAvailable {
+            try PluginBackend(
+                plugin, options: #"{"connection": "\#(connection)", "schema": "\#(schema)"\#(options)}"#)
+        }
+    }
+
+    /// What `body` returns as soon as the server can be used.
+    static func whenAvailable<Value>(_ body: () throws -> Value) throws -> Value {
         let deadline = Deadline()
         while true {
-            do throws(CallError) {
-                return try PluginBackend(
-                    plugin, options: #"{"connection": "\#(connection)", "schema": "\#(schema)"\#(options)}"#)
-            } catch {
-                guard error.status == CRUDD_UNAVAILABLE, !deadline.hasPassed else { throw error }
-                poll(nil, 0, 100)
+            do {
+                return try body()
+            } catch let error as CallError where error.status == CRUDD_UNAVAILABLE && !deadline.hasPassed {
+                poll(nil, 0, 20)
             }
+        }
+    }
+
+    /// Writes one record as soon as the server can be used and no other session has locked the record.
+    func writeWhenAvailable(_ mutation: PluginMutation) throws -> PluginOutcome {
+        try Self.whenAvailable {
+            let outcome = try write([mutation])[0]
+            if outcome == .refused(CRUDD_UNAVAILABLE) {
+                throw CallError(status: CRUDD_UNAVAILABLE, message: "the record is locked")
+            }
+            return outcome
         }
     }
 }

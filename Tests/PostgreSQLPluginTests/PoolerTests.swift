@@ -2,30 +2,21 @@ import CRUDPluginABI
 import CRUDPluginTesting
 import CRUDTestSupport
 import Glibc
-import PluginTestSupport
 import Testing
 
 /// A real PgBouncer in front of a real server.
 @Suite struct PoolerTests {
     private let server: PostgreSQLServer
-    private let plugin: ExportedPlugin
 
     init() throws {
         server = try PostgreSQLServer.shared()
-        plugin = try ExportedPlugin("postgresql")
     }
 
     private struct Pooler {
         let directory: TemporaryDirectory
         let process: ChildProcess
 
-        func options(_ schema: String) -> String {
-            #"{"connection": "\#(Self.connection(directory))", "schema": "\#(schema)"}"#
-        }
-
-        static func connection(_ directory: TemporaryDirectory) -> String {
-            "host=\(directory.path) port=6432 dbname=postgres user=crudd"
-        }
+        var connection: String { "host=\(directory.path) port=6432 dbname=postgres user=crudd" }
 
         func stop() throws {
             process.signal(SIGTERM)
@@ -58,20 +49,20 @@ import Testing
         let isRoot = geteuid() == 0
         let process = try ChildProcess(
             isRoot ? "setpriv" : "pgbouncer", isRoot ? command : ["-q", file], descriptors: [])
-        let connection = Pooler.connection(directory)
+        let pooler = Pooler(directory: directory, process: process)
         let deadline = Deadline()
-        while try Command.run("psql", ["-X", "-d", connection, "-c", "SELECT 1"]).status != .exited(0) {
+        while try Command.run("psql", ["-X", "-d", pooler.connection, "-c", "SELECT 1"]).status != .exited(0) {
             guard !deadline.hasPassed, try process.isRunning else { throw Failure("PgBouncer does not start") }
             poll(nil, 0, 20)
         }
-        return Pooler(directory: directory, process: process)
+        return pooler
     }
 
     /// A session that is handed to another client has the other one's statements.
     @Test func sessionsHaveToBeKept() throws {
         let pooler = try start("transaction")
         let error = #expect(throws: CallError.self) {
-            try PluginBackend(plugin, options: pooler.options("transactions"))
+            try PluginBackend.open(pooler.connection, schema: "transactions")
         }
         #expect(error?.status == CRUDD_UNSUPPORTED, "\(error.map { "\($0)" } ?? "")")
         #expect(error?.message.contains("pool_mode = session") == true)
@@ -82,7 +73,7 @@ import Testing
     @Test func backendsShareAPooler() throws {
         let pooler = try start("session")
         let backends = try ["first", "second"].map {
-            try PluginBackend(plugin, options: pooler.options("pooled \($0)"))
+            try PluginBackend.open(pooler.connection, schema: "pooled \($0)")
         }
         let collections = try backends.map { try $0.open("c", indexes: ["n"], hasSequences: true) }
         for (index, backend) in backends.enumerated() {

@@ -61,7 +61,7 @@ import Testing
         try PluginBackend.open(server.connection, schema: schema, options)
     }
 
-    /// Writes and reads until the lease has been renewed twice.
+    /// Writes and reads until the lease has been renewed twice, and all but the record written in between.
     private func useWithout(
         _ id: String, _ backend: PluginBackend, _ collection: PluginCollection, _ schema: String
     ) throws {
@@ -70,15 +70,17 @@ import Testing
         let expiry = "SELECT expires_at FROM \(schema).crudd_lease WHERE number = 1"
         for _ in 0..<2 {
             let renewed = try server.query(expiry)
-            try wait("the lease is renewed") {
+            // On a busy machine others may be refused, too.
+            var othersAreWritten = false
+            try wait("the others are written, and the lease is renewed") {
                 let outcomes = try backend.write([
                     .put("b", "1", in: collection), .put(id, "1", in: collection), .put("d", "1", in: collection),
                     .put("e", "1", in: other),
                 ])
                 #expect(outcomes[1] == .refused(CRUDD_UNAVAILABLE))
-                for position in [0, 2, 3] { #expect([.created, .replaced].contains(outcomes[position])) }
+                if [0, 2, 3].allSatisfy({ [.created, .replaced].contains(outcomes[$0]) }) { othersAreWritten = true }
                 #expect(try reader.read(id, in: collection)?.item == "0")
-                return try server.query(expiry) != renewed
+                return try othersAreWritten && server.query(expiry) != renewed
             }
         }
         #expect(backend.states.isEmpty, "\(backend.states)")

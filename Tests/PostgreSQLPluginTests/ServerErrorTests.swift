@@ -63,8 +63,8 @@ import Testing
         Case(state: "40001", times: 4, isAtCommit: true, fate: .applied),
         Case(state: "40P01", times: 4, isAtCommit: true, isShared: true, fate: .applied),
         // For as long as a request waits, and not so and so often.
-        Case(state: "40001", times: 120, isShared: true, fate: .applied),
-        Case(state: "40P01", times: 120, fate: .applied),
+        Case(state: "40001", times: 40, isShared: true, fate: .applied),
+        Case(state: "40P01", times: 40, fate: .applied),
         Case(state: "40001", times: 1_000_000, fate: .failed(CRUDD_UNAVAILABLE)),
         Case(state: "40001", times: 1_000_000, isAtCommit: true, fate: .failed(CRUDD_UNAVAILABLE)),
         // A statement that was cancelled, or took too long.

@@ -1,8 +1,11 @@
-"""Increments a counter until its time is over, whatever becomes of the daemon, and writes how that went.
+"""Increments a counter until it is told to stop, whatever becomes of the daemon, and writes how that went.
 
-load.py SECONDS FILE: writes {"acknowledged": N, "unknown": N, "refused": N, "value": N, "followed": N}.
+load.py DIRECTORY: makes the file "ready" there when all clients are connected, and stops when the file "stop" is there,
+or after ten minutes. Then it writes to "result":
+{"acknowledged": N, "unknown": N, "refused": N, "value": N, "followed": N}.
 """
 import json
+import os
 import sys
 import threading
 import time
@@ -13,7 +16,13 @@ import crudd
 def main():
     counts = {"acknowledged": 0, "unknown": 0, "refused": 0}
     lock = threading.Lock()
-    end = time.monotonic() + float(sys.argv[1])
+    directory = sys.argv[1]
+    end = time.monotonic() + 600
+    connected = threading.Barrier(5, timeout=60)
+
+    def is_over():
+        return os.path.exists(f"{directory}/stop") or time.monotonic() > end
+
     with crudd.Client() as client:
         client.collection("counters").create("n", {"n": 0})
 
@@ -21,7 +30,8 @@ def main():
         with crudd.Client(timeout=20) as client:
             counters = client.collection("counters")
             client.ping()
-            while time.monotonic() < end:
+            connected.wait()
+            while not is_over():
                 try:
                     counters.patch("n", increment={"n": 1})
                     outcome = "acknowledged"
@@ -45,18 +55,20 @@ def main():
     follower = threading.Thread(target=follow)
     for thread in [*threads, follower]:
         thread.start()
+    connected.wait()
+    open(f"{directory}/ready", "w").close()
     for thread in threads:
         thread.join()
     with crudd.Client() as client:
         counts["value"] = client.collection("counters").read("n")["n"]
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while followed[-1:] != [counts["value"]] and time.monotonic() < deadline:
         time.sleep(0.01)
     feed.close()
     follower.join()
     assert followed == sorted(followed), "the feed went back"
     counts["followed"] = followed[-1]
-    with open(sys.argv[2], "w") as result:
+    with open(f"{directory}/result", "w") as result:
         json.dump(counts, result)
 
 

@@ -243,7 +243,8 @@ class ScriptedTests(unittest.TestCase):
             release.wait(SECONDS)
 
         self.script(script)
-        client = self.client(timeout=0.3)
+        # The hello, too, has so long, and takes its time on a busy machine.
+        client = self.client(timeout=2)
         things = client.collection("things")
         with self.assertRaises(crudd.TimedOut) as caught:
             things.read("a")
@@ -251,7 +252,7 @@ class ScriptedTests(unittest.TestCase):
         self.assertEqual((caught.exception.code, caught.exception.name), (-32015, "timed_out"))
         with self.assertRaises(crudd.OutcomeUnknown):
             things.update("a", 1)
-        with client.deadline(0.2), self.assertRaises(crudd.OutcomeUnknown):
+        with client.deadline(1.5), self.assertRaises(crudd.OutcomeUnknown):
             things.touch("a", ttl=1)
         # A late reply is not taken for that of another call: each has a connection of its own.
         client.timeout = SECONDS
@@ -266,7 +267,7 @@ class ScriptedTests(unittest.TestCase):
 
         release = threading.Event()
         self.script(script)
-        client = self.client(timeout=0.5)
+        client = self.client(timeout=2)
         with self.assertRaises(crudd.TimedOut):
             client.collection("things").create("a", "x" * (LIMITS["frame_bytes"] - 1000))
         release.set()
@@ -344,7 +345,7 @@ class ScriptedTests(unittest.TestCase):
         self.script(script)
         with open("/proc/self/status") as status:
             before = int(next(line for line in status if line.startswith("VmHWM")).split()[1])
-        self.assertRaises(crudd.TimedOut, self.client(timeout=0.3).collection("things").read, "a")
+        self.assertRaises(crudd.TimedOut, self.client(timeout=2).collection("things").read, "a")
         with open("/proc/self/status") as status:
             after = int(next(line for line in status if line.startswith("VmHWM")).split()[1])
         self.assertLess(after - before, 64 << 10)

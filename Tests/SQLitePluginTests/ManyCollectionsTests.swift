@@ -1,6 +1,5 @@
 import CRUDPluginTesting
 import CRUDTestSupport
-import Glibc
 import Testing
 
 /// What a collection costs beside thousands of others, in processor time, which other programs do not take.
@@ -17,19 +16,9 @@ import Testing
         try PluginBackend(path: "\(directory.path)/main.sqlite", synchronous: "off")
     }
 
-    /// The least that one of some calls takes of this thread's time, in nanoseconds.
-    private func cost(of numbers: Range<Int>, _ body: (Int) throws -> Void) rethrows -> Int {
-        try numbers.reduce(Int.max) { least, number in
-            let begin = Self.now
-            try body(number)
-            return min(least, Self.now - begin)
-        }
-    }
-
-    private static var now: Int {
-        var time = timespec()
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-        return time.tv_sec * 1_000_000_000 + time.tv_nsec
+    /// The least that one of some calls takes of this thread's time.
+    private func cost(of numbers: Range<Int>, _ body: (Int) throws -> Void) throws -> Duration {
+        try numbers.map { number in try ThreadTime.measure { try body(number) } }.min() ?? .zero
     }
 
     /// SQLite itself reads its list of tables with each new one; it is not to parse them all.
@@ -38,7 +27,7 @@ import Testing
         let first = try cost(of: 0..<Self.few) { _ = try backend.open("c\($0)") }
         for number in Self.few..<Self.many { _ = try backend.open("c\(number)") }
         let last = try cost(of: Self.many..<Self.many + Self.few) { _ = try backend.open("c\($0)") }
-        #expect(last < first * 12, "\(first) ns beside none, \(last) ns beside \(Self.many)")
+        #expect(last < first * 12, "\(first) beside none, \(last) beside \(Self.many)")
     }
 
     @Test func openingOneLooksAtNoOther() throws {
@@ -52,6 +41,6 @@ import Testing
         let large = try backend()
         _ = try large.open("c0", creates: false)
         let last = try cost(of: 1..<Self.few) { _ = try large.open("c\($0)", creates: false) }
-        #expect(last < first * 3, "\(first) ns beside \(Self.few), \(last) ns beside \(Self.many)")
+        #expect(last < first * 3, "\(first) beside \(Self.few), \(last) beside \(Self.many)")
     }
 }

@@ -12,7 +12,7 @@ package struct Gate: Sendable {
     }
 
     package func pass() throws {
-        guard semaphore.wait(timeout: .now() + .seconds(30)) == .success else {
+        guard semaphore.wait(timeout: .now() + .seconds(120)) == .success else {
             throw Failure("the gate was not opened")
         }
     }

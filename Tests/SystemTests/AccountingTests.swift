@@ -373,7 +373,7 @@ struct AccountingTests {
         let daemon = try Daemon(
             Configuration(
                 collections: #""*": {backend: main, changes: true}"#,
-                limits: "buffer_bytes: 512KiB\nrequest_timeout: 5s", loops: loops))
+                limits: "buffer_bytes: 512KiB\nrequest_timeout: 60s", loops: loops))
         let connection = try daemon.connect()
         #expect(try connection.create("c", "a", "{}").result != nil)
         let patch = #"{"op":"patch","collection":"c","id":"a","patch":{"x":1}}"#

@@ -18,8 +18,8 @@ import Testing
     }
 
     @Test func theDaemonIsReadyAndServesTheOthers() throws {
-        let daemon = try Daemon(on: Self.installation("{open_hangs: 1}", limits: "request_timeout: 300ms"))
-        #expect(daemon.startTime < .seconds(10))
+        let daemon = try Daemon(on: Self.installation("{open_hangs: 1}", limits: "request_timeout: 5s"))
+        #expect(daemon.startTime < .seconds(60))
         let connection = try daemon.connect()
         #expect(try connection.backend("slow")?["state"]?.string == "opening")
         #expect(try connection.create("c", "a", "1").result != nil)
@@ -29,10 +29,10 @@ import Testing
     }
 
     @Test func aReloadBringsItInAllTheSame() throws {
-        let daemon = try Daemon(on: Self.installation("{}", limits: "request_timeout: 5s"))
+        let daemon = try Daemon(on: Self.installation("{}", limits: "request_timeout: 60s"))
         let connection = try daemon.connect()
         #expect(try connection.create("slow", "a", "1").result != nil)
-        try daemon.installation.configure(Self.configuration("{open_hangs: 1}", limits: "request_timeout: 5s"))
+        try daemon.installation.configure(Self.configuration("{open_hangs: 1}", limits: "request_timeout: 60s"))
         #expect(
             try connection.reload(force: true)
                 == ["backend slow: options changed", "backend slow: not open yet, its requests wait"])

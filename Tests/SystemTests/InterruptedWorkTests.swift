@@ -29,14 +29,26 @@ import Testing
 
     @Test(arguments: scans)
     func whatTakesTooLongEnds(method: String, members: String, error: String) throws {
-        let daemon = try ChildDaemon(["unruly"], serverLimits: "request_timeout: 500ms").daemon
+        // On a busy machine other requests may take as long.
+        for timeout in ["500ms", "2s", "8s"] {
+            if (try? expectEnd(of: method, members, error, after: timeout)) != nil { return }
+        }
+        try expectEnd(of: method, members, error, after: "30s")
+    }
+
+    /// - Throws: a ``Failure`` where another request did not finish within the timeout either.
+    private func expectEnd(of method: String, _ members: String, _ error: String, after timeout: String) throws {
+        let daemon = try ChildDaemon(["unruly"], serverLimits: "request_timeout: \(timeout)").daemon
         let connection = try daemon.connect()
         let witness = try daemon.connect()
-        #expect(try witness.create("unruly", "a", "1").result != nil)
-        #expect(try connection.call(method, Connection.selection("unruly", members)).error?.name == error)
+        let created = try witness.create("unruly", "a", "1")
+        guard created.result != nil else { throw Failure("\(created)") }
+        let reply = try connection.call(method, Connection.selection("unruly", members))
+        guard reply.error?.name == error else { throw Failure("\(reply)") }
         try awaitRest(witness)
-        #expect(try asked(witness) > 0)
-        #expect(try connection.item("unruly", "a") == "1")
+        guard try asked(witness) > 0 else { throw Failure("\(method) has not begun") }
+        let item = try connection.item("unruly", "a")
+        #expect(item == "1")
         #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
     }
 
@@ -63,7 +75,7 @@ import Testing
     /// A deletion takes 256 records at a time; the child goes with the third of its three calls.
     @Test(arguments: [("die", 89), ("hang", 89), ("die afterwards", 0)])
     func aDeletionThatIsCutShortSaysSo(act: String, rest: Int) throws {
-        let daemon = try ChildDaemon(["unruly"], limits: "call_timeout: 3s").daemon
+        let daemon = try ChildDaemon(["unruly"], limits: "call_timeout: 10s").daemon
         let connection = try daemon.connect()
         #expect(try connection.create("unruly", "a", "1").result != nil)
         // Only who goes around the daemon makes such a record and lives.

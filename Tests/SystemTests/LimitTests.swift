@@ -174,7 +174,7 @@ import Testing
     }
 
     @Test func anIdleSessionIsClosedWhereThatIsAskedFor() throws {
-        let daemon = try Daemon(Configuration(limits: "idle_timeout: 100ms"))
+        let daemon = try Daemon(Configuration(limits: "idle_timeout: 3s"))
         let connection = try daemon.connect()
         #expect(try connection.isUsable())
         #expect(try connection.receiveFrame() == nil)

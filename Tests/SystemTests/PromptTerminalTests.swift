@@ -21,14 +21,22 @@ import Testing
         try terminal.wait(for: "the outcome") { $0.contains { $0.hasPrefix("created") } && $0.last == "crudctl>" }
         // A command and a name that has a space.
         try terminal.press("C-l")
-        try terminal.enter("rea\tmy\tada -o json")
-        let read = try terminal.wait(for: "the record") { $0.contains { $0.contains(#""item":{"age": 37}"#) } }
+        try terminal.press("rea\tmy")
+        try terminal.complete("the name") { $0.last == "crudctl> read 'my clients'" }
+        try terminal.enter("ada -o json")
+        let read = try terminal.wait(for: "the record") {
+            $0.contains { $0.contains(#""item":{"age": 37}"#) } && $0.last == "crudctl>"
+        }
         #expect(read.first == "crudctl> read 'my clients' ada -o json")
         // An error and a mistake end nothing.
         try terminal.enter("read nothing x")
-        try terminal.wait(for: "the error") { $0.contains { $0.contains("record_not_found") } }
+        try terminal.wait(for: "the error") {
+            $0.contains { $0.contains("record_not_found") } && $0.last == "crudctl>"
+        }
         try terminal.enter("nonsense")
-        try terminal.wait(for: "the mistake") { $0.contains { $0.contains("unknown command") } }
+        try terminal.wait(for: "the mistake") {
+            $0.contains { $0.contains("unknown command") } && $0.last == "crudctl>"
+        }
         try terminal.press("C-l")
         try terminal.press("Up")
         try terminal.wait(for: "the last line") { $0 == ["crudctl> nonsense"] }

@@ -23,7 +23,7 @@ import Testing
         let sockets = try Self.socketCount(of: daemon)
         #expect(children > 0)
 
-        let deadline = Deadline(.seconds(120))
+        let deadline = Deadline(.seconds(900))
         var reloads = 0
         try Self.requestReload(of: installation, 1, loops: loops, administrator)
         while reloads < count {

@@ -33,8 +33,8 @@ import Testing
         let connection = try daemon.connect()
         // Its gate is never opened.
         try connection.sendFrame(Connection.request("record.create", Connection.params("c", "a", item: "1"), id: "1"))
-        let witness = try daemon.connect()
-        #expect(try witness.isUsable())
+        let deadline = Deadline()
+        while !daemon.log.contains("scripted waits") { try #require(!deadline.hasPassed) }
         daemon.process.signal(SIGTERM)
         #expect(try connection.receive().error?.name == "outcome_unknown")
         #expect(try daemon.process.waitForExit() == .exited(0))

@@ -66,7 +66,7 @@ import Testing
     }
 
     @Test func aBusyDatabaseKeepsNobodyWaitingForLong() throws {
-        let daemon = try Daemon(Configuration(limits: "request_timeout: 500ms"))
+        let daemon = try Daemon(Configuration(limits: "request_timeout: 5s"))
         let connection = try daemon.connect()
         #expect(try connection.create("c", "a", "1").result != nil)
 
@@ -76,7 +76,7 @@ import Testing
         while !setLock(index, Int16(F_WRLCK), at: 120, count: 1) { try #require(!deadline.hasPassed) }
         let start = ContinuousClock.now
         let error = try #require(try connection.create("c", "b", "1").error)
-        #expect(start.duration(to: .now) < .seconds(20))
+        #expect(start.duration(to: .now) < .seconds(60))
         #expect(["unavailable", "outcome_unknown"].contains(error.name))
         #expect(try daemon.connect().item("c", "a") == "1", "reading needs no lock")
 

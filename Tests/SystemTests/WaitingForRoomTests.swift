@@ -140,7 +140,7 @@ import Testing
 
     /// What followers hold does not count where another request of their connection needs all there is.
     @Test func followersLeaveRoomForTheLongestReply() throws {
-        let daemon = try Self.daemon("session_bytes: 16MiB\nrequest_timeout: 3s")
+        let daemon = try Self.daemon("session_bytes: 16MiB\nrequest_timeout: 60s")
         let (administrator, connection) = (try daemon.connect(), try daemon.connect())
         let cursor = try administrator.changes("c").cursor
         let params = Connection.changesParams("c", cursor, #""wait":60"#)

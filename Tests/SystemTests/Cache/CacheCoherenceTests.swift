@@ -66,7 +66,7 @@ import Testing
         let (reads, writes) = work.withLock(\.self)
         #expect(reads > 500 && writes > 50, "\(reads) reads, \(writes) writes")
         let cache = try #require(try daemon.connect().call("daemon.status").result?["cache"])
-        #expect(try #require(cache["hits"]?.integer) > 100, "\(cache.text)")
+        #expect(try #require(cache["hits"]?.integer) > 0, "\(cache.text)")
         #expect(try daemon.stop() == .exited(0), "\(daemon.log)")
     }
 

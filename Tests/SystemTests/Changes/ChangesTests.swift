@@ -229,7 +229,8 @@ import Testing
             #expect(try connection.create(collection, "b", "1").result != nil)
             let cursor = try connection.changes(collection).cursor
             #expect(try connection.delete(collection, "a").result != nil)
-            let behind = try connection.changes(collection, after: cursor).cursor
+            // Not behind the page that has the removal: on a busy machine that is forgotten by now.
+            let behind = try connection.changes(collection, after: "now").cursor
             let deadline = Deadline()
             while try connection.changesError(collection, after: cursor) == nil { try #require(!deadline.hasPassed) }
             #expect(try connection.changesError(collection, after: cursor) == "cursor_expired")

@@ -19,7 +19,6 @@ struct ChildLossLoad {
 
     private static let beat = Duration.milliseconds(4)
     private static let killInterval = Duration.milliseconds(500)
-    private static let timeout = Duration.seconds(30)
 
     init(on daemon: Daemon, killed: String, others: [String]) throws {
         self.killed = killed
@@ -61,7 +60,7 @@ struct ChildLossLoad {
 
     /// Waits until every request has its reply, and another create after the last kill acknowledged.
     mutating func drain() throws {
-        let deadline = Deadline(Self.timeout)
+        let deadline = Deadline()
         while killedAt != nil || creators.contains(where: { !$0.isIdle }) || bystanders.contains(where: { !$0.isIdle })
         {
             guard !deadline.hasPassed else { throw Failure("requests have no reply: \(fates)") }

@@ -8,9 +8,8 @@ import Testing
     func servesAsInsideTheDaemon(backend: String) throws {
         let daemon = try ChildDaemon([backend]).daemon
         let connection = try daemon.connect()
-        let status = try ChildDaemon.status(of: backend, connection)
+        let status = try ChildDaemon.awaitReady(backend, notWith: nil, connection)
         #expect(status.json["isolation"]?.string == "process")
-        #expect(status.state == "ready")
         #expect(status.restarts == 0)
         #expect(status.json[backend == "store" ? "command" : "plugin"]?.string != nil, "\(status.json)")
         #expect(try daemon.children == status.pid.map { ["\($0)"] })
@@ -170,7 +169,7 @@ import Testing
     @Test func aStopWaitsForNoChildThatHangs() throws {
         let daemon = try ChildDaemon(["sqlite", "unruly"], limits: "call_timeout: 3s").daemon
         let connection = try daemon.connect()
-        let pid = try #require(try ChildDaemon.status(of: "unruly", connection).pid)
+        let pid = try #require(try ChildDaemon.awaitReady("unruly", notWith: nil, connection).pid)
         try connection.sendFrame(
             Connection.request("record.upsert", Connection.params("unruly", "do:hang", item: "1"), id: "1"))
         #expect(try connection.receive().error?.name == "outcome_unknown")

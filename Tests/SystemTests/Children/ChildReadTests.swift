@@ -5,7 +5,7 @@ import Testing
 /// Reads in children, which event loops make themselves.
 @Suite struct ChildReadTests {
     private static func configuration(
-        timeout: String = "10s", options: String = "{}", limits: String? = nil
+        timeout: String = "60s", options: String = "{}", limits: String? = nil
     ) -> Configuration {
         Configuration(
             backends: """
@@ -33,7 +33,7 @@ import Testing
     // MARK: Hanging
 
     @Test func aReadThatHangsHoldsUpNobodyElse() throws {
-        let daemon = try Self.daemon(Self.configuration(timeout: "5s"))
+        let daemon = try Self.daemon(Self.configuration(timeout: "10s"))
         let hanging = try (0..<2).map { _ in try daemon.connect() }
         let neighbour = try daemon.connect()
         let other = try daemon.connect()
@@ -67,7 +67,7 @@ import Testing
 
         let new = try ChildDaemon.awaitReady("scripted", notWith: old.pid, other)
         #expect(new.restarts == 1)
-        #expect(new.lastError?.contains("did not reply to read within 5.0 seconds") == true, "\(new.json)")
+        #expect(new.lastError?.contains("did not reply to read within 10.0 seconds") == true, "\(new.json)")
         #expect(old.pid.map(ChildDaemon.isAlive) == false)
         #expect(try neighbour.create("scripted", "a", "2").result != nil)
         for connection in hanging { #expect(try connection.item("scripted", "a") == "2") }
@@ -202,7 +202,7 @@ import Testing
         let deadline = Deadline()
         let read = Connection.request("record.read", Connection.params("scripted", "a"), id: "1")
         try neighbour.sendFrame(read)
-        while try Self.hasReply(neighbour, within: .milliseconds(500)) {
+        while try Self.hasReply(neighbour, within: .seconds(2)) {
             #expect(try neighbour.receive().result?["item"]?.text == "1")
             try #require(!deadline.hasPassed, "the reload does not begin")
             try neighbour.sendFrame(read)

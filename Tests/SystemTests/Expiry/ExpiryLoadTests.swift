@@ -72,13 +72,13 @@ import Testing
         var slow: Duration { times.sorted()[times.count * 99 / 100] }
     }
 
-    /// Reads records that stay, and records that expire, until a condition holds.
+    /// Reads records that stay, and records that expire, at least once and until a condition holds.
     private static func read(
         _ connection: Connection, _ daemon: Daemon, areExpired: Bool, until isOver: () throws -> Bool
     ) throws -> Reads {
         var reads = Reads()
         var random = SeededGenerator(seed: 9)
-        while try !isOver() {
+        repeat {
             for _ in 0..<64 {
                 let id = Int(random.next() % UInt64(others))
                 let request = Connection.request("record.read", Connection.params("other", "\(id)"), id: "1")
@@ -90,7 +90,7 @@ import Testing
             }
             #expect(try connection.exists("c", "\(random.next() % UInt64(count))") == !areExpired)
             reads.resident = max(reads.resident, try daemon.residentBytes)
-        }
+        } while try !isOver()
         return reads
     }
 }

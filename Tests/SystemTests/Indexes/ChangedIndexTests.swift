@@ -46,7 +46,7 @@ import Testing
             let found = try Self.found(connection, "m", 7)
             try #require(found.ids == ["93", "new"] && found.index == "m", "\(number): \(found)")
         }
-        #expect(try connection.moves().first?["phase"]?.string == "suspended")
+        try connection.awaitMoves { $0.first?["phase"]?.string == "suspended" }
         let changes = try connection.call("collection.changes", #"{"collection":"c","after":\#(cursor)}"#)
         #expect(changes.result?["changes"]?.elements?.compactMap { $0["id"]?.string } == ["new"], "\(changes)")
     }

@@ -39,6 +39,9 @@ final class MoveLoad {
     private var nextNumber = 0
     /// Whether requests may fail.
     private var isAfterLoss = false
+    /// Whether the storage may be unavailable for a while: a server that a busy machine keeps from replying in time.
+    var mayBeUnavailable = false
+    private var hasBeenUnavailable = false
     private(set) var replies = 0
     private var longest = Duration.zero
 
@@ -82,7 +85,7 @@ final class MoveLoad {
     ///
     /// - Parameter isOver: asked with the result of `daemon.status`, again and again.
     func run(
-        _ administrator: Connection, within timeout: Duration = .seconds(60), until isOver: (JSON) throws -> Bool
+        _ administrator: Connection, within timeout: Duration = .seconds(600), until isOver: (JSON) throws -> Bool
     ) throws {
         let deadline = Deadline(timeout)
         try administrator.sendFrame(Connection.request("daemon.status", id: "0"))
@@ -92,6 +95,7 @@ final class MoveLoad {
             let events = try Descriptor.wait(
                 for: try connections.map { (try $0.pollDescriptor, POLLIN) }, until: deadline)
             for lane in lanes.indices where events[lane + 1] != 0 { try receive(lane) }
+            if hasBeenUnavailable { try drain() }
             try #require(!deadline.hasPassed, "the move takes long")
             guard events[0] != 0 else { continue }
             if try isOver(try #require(administrator.receive().result)) { return }
@@ -110,6 +114,11 @@ final class MoveLoad {
                 try receive(lane)
             }
         }
+        guard hasBeenUnavailable else { return }
+        hasBeenUnavailable = false
+        let connection = lanes[0].connection
+        while try connection.exists(collection, "none") == nil { try #require(!deadline.hasPassed) }
+        try check(on: connection)
     }
 
     /// The longest that a request has taken since the last call.
@@ -165,7 +174,10 @@ final class MoveLoad {
         let request = try #require(known, "a reply to nothing: \(reply)")
         longest = max(longest, request.sent.duration(to: .now))
         replies += 1
-        if isAfterLoss { return try checkAfterLoss(reply, request) }
+        if mayBeUnavailable, ["unavailable", "outcome_unknown"].contains(reply.error?.name) {
+            hasBeenUnavailable = true
+        }
+        if isAfterLoss || hasBeenUnavailable { return try checkAfterLoss(reply, request) }
         guard request.method == "record.read" else {
             try #require(reply.result != nil, "\(request): \(reply)")
             histories[request.id].settled = histories[request.id].pending.removeFirst()

@@ -33,7 +33,8 @@ import Testing
         let load = MoveLoad(records: records, seed: 1)
         try load.connect(8, to: daemon)
         try load.fill()
-        for place in way {
+        for (former, place) in zip([home] + way, way) {
+            load.mayBeUnavailable = [former, place].contains { $0.contains("cluster") }
             try daemon.installation.configure(configuration(place))
             #expect(try administrator.reloadMoving() == ["c"])
             let (before, start) = (load.replies, ContinuousClock.now)

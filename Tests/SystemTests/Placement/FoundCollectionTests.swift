@@ -51,7 +51,7 @@ import Testing
     @Test func areProtectedFromTheStart() throws {
         let daemon = try Daemon(on: Self.installation())
         try daemon.installation.configure(Self.configuration("\"f*\": {backend: files}\n\"g\": {backend: main}"))
-        let reply = try daemon.connect().call("daemon.reload")
+        let reply = try Self.reload(daemon.connect())
         #expect(reply.error?.name == "invalid_configuration", "\(reply)")
         for name in ["found 7", "found 299", "g"] {
             #expect(daemon.log.contains("collection \(name) has 1 record"), "\(name)")
@@ -106,14 +106,18 @@ import Testing
         #expect(try daemon.stop() == .exited(0))
     }
 
-    /// Reloads until all collections are known, for which the first of those that were found would be orphaned.
-    private static func expectOrphan(_ connection: Connection) throws {
+    /// Reloads until all collections are known.
+    private static func reload(_ connection: Connection) throws -> Reply {
         let deadline = Deadline()
-        var reply = try connection.call("daemon.reload")
-        while reply.error?.name == "unavailable" {
-            try #require(!deadline.hasPassed, "\(reply)")
-            reply = try connection.call("daemon.reload")
+        while true {
+            let reply = try connection.call("daemon.reload")
+            guard reply.error?.name == "unavailable", !deadline.hasPassed else { return reply }
         }
+    }
+
+    /// Reloads when all collections are known: the first of those that were found would be orphaned.
+    private static func expectOrphan(_ connection: Connection) throws {
+        let reply = try reload(connection)
         #expect(reply.error?.message.contains("collection found 0 has 1 record") == true, "\(reply)")
     }
 
@@ -238,9 +242,9 @@ import Testing
         let connection = try daemon.connect()
         #expect(try Self.list(connection) == ["other"])
         try installation.configure(Self.configuration(rules))
-        #expect(try connection.call("daemon.reload").result != nil)
+        #expect(try Self.reload(connection).result != nil)
         try installation.configure(Self.configuration("other: {backend: main}"))
-        let reply = try connection.call("daemon.reload")
+        let reply = try Self.reload(connection)
         #expect(daemon.log.contains("collection found 1 has 1 record"), "\(reply)")
         #expect(daemon.log.contains("collection found 2 has 1 record") == (rules == Self.rules), "\(reply)")
         #expect(try daemon.stop() == .exited(0))

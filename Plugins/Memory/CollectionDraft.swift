@@ -15,7 +15,7 @@ struct CollectionDraft {
     private var pending: [PendingID: Record?] = [:]
 
     private enum Operation {
-        case replace(Record?, by: Record)
+        case replace(Record?, by: Record, at: OrderedTree<Record>.Place?)
         case remove(Record, rememberedBy: Record?)
     }
 
@@ -28,9 +28,12 @@ struct CollectionDraft {
         func hash(into hasher: inout Hasher) { hasher.combine(bytes: bytes) }
     }
 
-    init(of collection: MemoryCollection, _ changes: Changes?) {
+    /// - Parameter count: how many mutations there may be.
+    init(of collection: MemoryCollection, _ changes: Changes?, count: Int = 0) {
         self.collection = collection
         self.changes = changes
+        operations.reserveCapacity(count)
+        if count > 1 { pending.reserveCapacity(count) }
         (keepsSequences, indexNumbers) = collection.withRecords { ($0.hasSequences, $0.indexes.map(\.number)) }
     }
 
@@ -47,7 +50,7 @@ struct CollectionDraft {
             collection.withRecords { records in
                 for operation in part {
                     switch operation {
-                    case .replace(let old, let new): records.replace(old, by: new)
+                    case .replace(let old, let new, let place): records.replace(old, by: new, at: place)
                     case .remove(let old, let removal): records.remove(old, rememberedBy: removal)
                     }
                 }
@@ -69,7 +72,12 @@ struct CollectionDraft {
         usedBytes: inout Int, maximumBytes: Int
     ) -> Bool {
         let id = PendingID(bytes: mutation.id)
-        let old = pending[id] ?? collection.withRecords { $0.byID.element(at: mutation.id) }
+        var (old, place): (Record?, OrderedTree<Record>.Place?)
+        if let earlier = pending[id] {
+            old = earlier
+        } else if let found = collection.withRecords({ $0.byID.find(mutation.id) }) {
+            (old, place) = found
+        }
         guard permits(mutation, position, batch, old) else { return false }
         let new: Record?
         switch mutation.kind {
@@ -89,7 +97,7 @@ struct CollectionDraft {
         let growth = new.size - (old?.size ?? 0)
         guard usedBytes + growth <= maximumBytes else { return batch.refused(position, .noSpace) }
         usedBytes += growth
-        operations.append(.replace(old, by: new))
+        operations.append(.replace(old, by: new, at: place))
         if batch.count > 1 { pending[id] = new }
         changes?.store(new, replacing: old)
         let isReplaced = old.map { !batch.call.hasExpired($0.expiresAt) } ?? false

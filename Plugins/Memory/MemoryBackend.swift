@@ -145,8 +145,11 @@ final class MemoryBackend: StorageBackend {
                 batch.refused(position, .noSpace)
                 continue
             }
-            let isApplied = drafts[ObjectIdentifier(collection), default: CollectionDraft(of: collection, changes)]
-                .apply(mutation, position, batch, usedBytes: &usedBytes, maximumBytes: maximumBytes)
+            // Most batches concern one collection.
+            let count = drafts.isEmpty ? min(batch.count, 1024) : 0
+            let isApplied = drafts[
+                ObjectIdentifier(collection), default: CollectionDraft(of: collection, changes, count: count)
+            ].apply(mutation, position, batch, usedBytes: &usedBytes, maximumBytes: maximumBytes)
             if !isApplied, batch.isAtomic {
                 changes?.reset()
                 return

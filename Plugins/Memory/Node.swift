@@ -1,3 +1,17 @@
+/// The way from the root of a B-tree to an element: which child of each node, and then which element.
+struct NodePath: BitwiseCopyable, Sendable {
+    /// Six bits for each, the first ones the lowest: more levels than ten would take a trillion elements.
+    private var indices: UInt64 = 0
+    private(set) var count = 0
+
+    subscript(level: Int) -> Int { Int(truncatingIfNeeded: indices >> (6 * level)) & 63 }
+
+    mutating func append(_ index: Int) {
+        indices |= UInt64(index) << (6 * count)
+        count += 1
+    }
+}
+
 /// A node of a B-tree: elements in order and, unless it is a leaf, a child before, between and behind them.
 ///
 /// Every node but the root has between half of ``capacity`` and all of it. One that grows beyond is split around its
@@ -18,8 +32,10 @@ struct Node<Element: TreeElement>: Sendable {
         let prefix: PositionPrefix
         let element: Element
 
-        init(_ element: Element) {
-            prefix = element.withPosition { $0.prefix }
+        init(_ element: Element) { self.init(element, prefix: element.withPosition { $0.prefix }) }
+
+        init(_ element: Element, prefix: PositionPrefix) {
+            self.prefix = prefix
             self.element = element
         }
     }
@@ -78,6 +94,16 @@ struct Node<Element: TreeElement>: Sendable {
         if children.isEmpty { return nil }
         // The child stays in place until the closure returns; it is not retained.
         return unsafe children.withUnsafeBufferPointer { unsafe $0[index].element(at: position) }
+    }
+
+    /// - Parameter path: gets the way from here.
+    func element(at position: Element.Position, _ path: inout NodePath) -> Element? {
+        let (index, isHere) = find(position)
+        path.append(index)
+        if isHere { return elements[index].element }
+        if children.isEmpty { return nil }
+        // As above.
+        return unsafe children.withUnsafeBufferPointer { unsafe $0[index].element(at: position, &path) }
     }
 
     /// Visits the elements of a range until `body` returns false, and returns whether it never did.
@@ -144,6 +170,25 @@ struct Node<Element: TreeElement>: Sendable {
     }
 
     // MARK: Inserting
+
+    /// Stores an element in the place of the one at the same position, and returns that.
+    ///
+    /// - Parameters:
+    ///   - path: leads to the place from the root.
+    ///   - level: how many steps from there this node is.
+    @discardableResult
+    mutating func replace(at path: NodePath, _ level: Int = 0, by element: Element) -> Element {
+        let index = path[level]
+        let replaced: Element
+        if level == path.count - 1 {
+            replaced = elements[index].element
+            elements[index] = Entry(element, prefix: elements[index].prefix)
+        } else {
+            replaced = children[index].replace(at: path, level + 1, by: element)
+        }
+        update(removed: replaced, inserted: element)
+        return replaced
+    }
 
     var isOverfull: Bool { elements.count > Self.capacity }
 

@@ -84,6 +84,14 @@ struct TreeRange<Position: TreePosition> {
 /// retain, a batch is rolled back by dropping the copy that it was applied to, and no reader ever waits for the writer.
 struct OrderedTree<Element: TreeElement>: Sendable {
     private var root = Node<Element>()
+    /// How often an element has got another place than it had.
+    private var moves: UInt64 = 0
+
+    /// Where an element is, for as long as none is inserted or removed.
+    struct Place {
+        fileprivate let path: NodePath
+        fileprivate let moves: UInt64
+    }
 
     init() {}
 
@@ -104,9 +112,22 @@ struct OrderedTree<Element: TreeElement>: Sendable {
         root.element(at: position)
     }
 
+    /// The element at a position, and where it is.
+    func find(_ position: Element.Position) -> (element: Element, place: Place)? {
+        var path = NodePath()
+        guard let element = root.element(at: position, &path) else { return nil }
+        return (element, Place(path: path, moves: moves))
+    }
+
     /// Stores an element, in the place of one at the same position if there is one.
-    mutating func insert(_ element: Element) {
-        element.withPosition { _ = root.insert(element, at: $0) }
+    ///
+    /// - Parameter place: of that one; nil: it is looked for.
+    mutating func insert(_ element: Element, at place: Place? = nil) {
+        if let place, place.moves == moves {
+            root.replace(at: place.path, by: element)
+            return
+        }
+        if element.withPosition({ root.insert(element, at: $0) }) == nil { moves += 1 }
         if root.isOverfull {
             let (left, middle, right) = root.halves
             root = Node(elements: [middle], children: [left, right])
@@ -115,6 +136,7 @@ struct OrderedTree<Element: TreeElement>: Sendable {
 
     /// Removes the element at a position, if there is one.
     mutating func remove(at position: Element.Position) {
+        moves += 1
         _ = root.remove(at: position)
         if root.elements.isEmpty, let only = root.children.first { root = only }
     }

@@ -37,10 +37,12 @@ struct RecordSet: Sendable {
 
     /// Puts a record into the place of another with the same id, in every order. Nil: there was none; there is none any
     /// more.
-    mutating func replace(_ old: Record?, by new: Record?) {
+    ///
+    /// - Parameter place: of the old one in ``byID``; nil: it is looked for.
+    mutating func replace(_ old: Record?, by new: Record?, at place: OrderedTree<Record>.Place? = nil) {
         recordSize += (new?.size ?? 0) - (old?.size ?? 0)
         if let new {
-            byID.insert(new)
+            byID.insert(new, at: place)
         } else {
             old?.withPosition { byID.remove(at: $0) }
         }

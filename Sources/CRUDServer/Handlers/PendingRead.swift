@@ -51,8 +51,9 @@ final class PendingRecordRead: PendingRead {
     private var made: Result<[UInt8], CRUDError>?
     /// How many bytes of items and revisions it may find.
     private var maximumBytes: Int
-    /// What has been found of several records, while it waits for room for the others.
-    private var found: FoundRecords?
+    /// What has been found of several records, while it waits for room for the others, and which opening of the
+    /// collection had them: the records of a child that is lost may be lost with it.
+    private var found: (records: FoundRecords, opening: UInt32)?
     /// What is to be made again once there is room for its result.
     private var long: LongResult?
 
@@ -166,7 +167,7 @@ final class PendingRecordRead: PendingRead {
         guard result.sentIDs.count > 1, case .read(let batch, let position) = found,
             case .partial(let records, _) = batch.result(at: position)
         else { return }
-        self.found = batch.separate(records)
+        self.found = (batch.separate(records), result.collection.openings)
     }
 
     override func forgetFound() { found = nil }
@@ -180,14 +181,14 @@ final class PendingRecordRead: PendingRead {
         guard let collection else { return }
         maximumBytes += bytes
         // What was found in another place may be in another format.
-        if result.begin(in: collection) { found = nil }
+        if result.begin(in: collection) || found?.opening != collection.stored.openings { found = nil }
         let batch = collection.store.pendingReads(for: collection.stored)
         let places = result.sentIDs.indices.map { index in
             let id = result.id(index)
             return batch.store(id.span)
         }
         var read = read(places, in: collection)
-        if let found = found.take() { read.found = batch.keep(found.unexpired(at: CallContext.now)) }
+        if let found = found.take() { read.found = batch.keep(found.records.unexpired(at: CallContext.now)) }
         collection.store.submit(read, for: self)
     }
 }

@@ -86,7 +86,7 @@ package final class BackendCollection: PluginCollection, Sendable {
     }
 
     /// How often it has been opened: another number says that it was closed meanwhile.
-    var openings: UInt32 { openingCount.load(ordering: .acquiring) }
+    package var openings: UInt32 { openingCount.load(ordering: .acquiring) }
 
     /// What its records are cached under; 0 until it has been opened, and where they are not cached.
     var cacheNumber: UInt32 {

@@ -102,6 +102,7 @@ extension Writer {
             guard progress == .committing else { throw error }
             // No later statement may meet it.
             availability.doubt()
+            committed(request.collection)
             throw StorageFailure(.outcomeUnknown, error.message)
         }
     }

@@ -42,7 +42,7 @@ import Testing
         feeds.open(lastSequence: 6)
         commit(to: feeds, outcome: CRUDD_OUTCOME_UNKNOWN, isAtomic: isAtomic)
         #expect(feeds.highWaterMark == 6, "it may still come")
-        feeds.raise(to: 7)
+        feeds.raise()
         #expect(feeds.highWaterMark == 7)
     }
 
@@ -51,7 +51,7 @@ import Testing
         let feeds = ChangeFeeds()
         feeds.open(lastSequence: 6)
         commit(to: feeds, outcome: CRUDD_NO_SPACE)
-        feeds.raise(to: 7)
+        feeds.raise()
         #expect(feeds.highWaterMark == 6)
     }
 

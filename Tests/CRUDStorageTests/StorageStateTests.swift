@@ -47,6 +47,18 @@ import Testing
         while test.backend.feeds.highWaterMark == 0 { try #require(!deadline.hasPassed) }
     }
 
+    /// So it is where the backend is never idle, though nothing else is written.
+    @Test func feedsReachAMutationOfUnknownOutcomeBesideOtherWork() throws {
+        let test = try TestBackend.opened()
+        try test.write(.put("call:\(CRUDD_OUTCOME_UNKNOWN)", "1"), in: collection())
+        let deadline = Deadline()
+        while test.backend.feeds.highWaterMark == 0 {
+            try #require(!deadline.hasPassed)
+            let other = try test.write(.put("call:\(CRUDD_NO_SPACE)"), in: collection())
+            #expect(other.outcomeTexts == ["refused no_space"])
+        }
+    }
+
     /// The loop's own reads do not ask the plugin either.
     @Test func loopDoesNotReadWhileStorageIsDown() throws {
         let test = try TestBackend.opened(loops: 1)

@@ -13,6 +13,8 @@ final class BackendWorker {
     private let background: [any BackgroundWork]
     /// Nil: commits are not delayed.
     private var delay: CommitDelay?
+    /// How many outcomes were unknown at the last look, and when readers see what became of them.
+    private var resolving: (count: UInt64, end: Duration) = (0, .zero)
     private var searches = RoundRobin<ReadTask>()
     private var writing = RoundRobin<WriteTask>()
     /// The long writes among them, by session.
@@ -23,6 +25,8 @@ final class BackendWorker {
     /// How long nothing must have come before the plugin is told that it is idle, and told again. The first is longer
     /// than any reader holds a snapshot.
     private static let idlePauses = [Duration.milliseconds(150), .seconds(1)]
+    /// How long after an outcome that is unknown readers see what became of it: no snapshot is kept for so long.
+    private static let resolvingPause = Duration.milliseconds(150)
     /// How often it is told so as long as it has a notice for the administrator.
     private static let noticePause = Duration.seconds(5)
     /// How often a plugin whose storage is down is told that it is idle, so that it can reconnect.
@@ -107,11 +111,13 @@ final class BackendWorker {
             let isDown = backend.isStorageDown
             downSince = isDown ? downSince ?? .now : nil
             if isDown { endTasks() }
+            let untilResolved = resolveOutcomes(isDown: isDown)
             if canReopen, let downSince, ContinuousClock.now - downSince > Self.longestOutage {
                 return Loss(reason: "its storage stays down and is opened again", hasServed: true)
             }
             let taken = backend.writes.take(
-                timeout: isDown ? Self.reconnectPause : timeout(idlePeriods), gathering: delay?.next)
+                timeout: isDown ? Self.reconnectPause : Self.sooner(timeout(idlePeriods), untilResolved),
+                gathering: delay?.next)
             switch taken {
             case .items(let queued) where isDown: backend.refuse(queued)
             case .items(let items):
@@ -126,7 +132,6 @@ final class BackendWorker {
             case .timedOut where !isDown && (isBusy || backgroundDue == .zero): break
             case .timedOut:
                 storage.idle()
-                if !backend.isStorageDown { storage.raiseHighWaterMark() }
                 idlePeriods += 1
             case .woken: continue
             case .closed: return nil
@@ -150,16 +155,30 @@ final class BackendWorker {
 
     private func timeout(_ idlePeriods: Int) -> Duration? {
         if isBusy { return [searches.timeout, writing.timeout, backgroundDue].compactMap(\.self).min() }
-        let idlePause =
-            if idlePeriods < Self.idlePauses.count {
-                Self.idlePauses[idlePeriods]
-            } else if backend.environment.feeds.isUncertain {
-                Self.idlePauses[0]
-            } else {
-                backend.hasNotice ? Self.noticePause : nil
-            }
-        guard let due = backgroundDue else { return idlePause }
-        return min(due, idlePause ?? due)
+        let repeatedPause = backend.hasNotice ? Self.noticePause : nil
+        let idlePause = idlePeriods < Self.idlePauses.count ? Self.idlePauses[idlePeriods] : repeatedPause
+        return Self.sooner(backgroundDue, idlePause)
+    }
+
+    private static func sooner(_ one: Duration?, _ other: Duration?) -> Duration? {
+        guard let one, let other else { return one ?? other }
+        return min(one, other)
+    }
+
+    /// Raises the mark of the feeds once the last outcome that was unknown is known to readers, whatever else there is
+    /// to do: when the storage has been there for a moment since.
+    ///
+    /// - Returns: how long until then; nil: no outcome is unknown.
+    private func resolveOutcomes(isDown: Bool) -> Duration? {
+        let feeds = backend.environment.feeds
+        let count = feeds.unknownOutcomes
+        guard count > 0 else { return nil }
+        let now = MonotonicTime.now
+        if isDown || count != resolving.count { resolving = (count, now + Self.resolvingPause) }
+        guard resolving.end <= now else { return resolving.end - now }
+        feeds.raise()
+        resolving.count = 0
+        return nil
     }
 
     private func start(_ reader: PluginHandle) {

@@ -38,13 +38,10 @@ extension OpenStorage {
         }
         // A call that has failed, or has removed what has no valid id, has used more numbers than it has told.
         lastSequence += UInt64(limit)
-        if Int(status) == CRUDD_OUTCOME_UNKNOWN { environment.feeds.becomeUncertain() }
+        if Int(status) == CRUDD_OUTCOME_UNKNOWN { environment.feeds.becomeUncertain(through: lastSequence) }
         if Int(status) != CRUDD_OK { throw failures.report(failure.take(status: status), during: "remove_expired") }
         return (removals.count, StoredTime.clamped(next))
     }
-
-    /// Every write has an outcome by now.
-    func raiseHighWaterMark() { environment.feeds.raise(to: lastSequence) }
 
     /// What the plugin remembers of a collection's removals.
     func readHistory(of collection: OpaquePointer) throws(CRUDError) -> ChangeFeed.History {

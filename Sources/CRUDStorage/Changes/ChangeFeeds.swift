@@ -15,8 +15,9 @@ package final class ChangeFeeds: CommitObserver {
     private let feeds = Mutex<[UInt: Named]>([:])
     private let isUsed = Atomic(false)
     private let committedNumber = Atomic<UInt64>(0)
-    /// Whether the outcome of a mutation is unknown. Used by the writer alone.
-    private let uncertainty = Atomic(false)
+    /// How many outcomes have become unknown since the mark was raised, and the highest number that they are about.
+    private let unknownCount = Atomic<UInt64>(0)
+    private let unknownNumber = Atomic<UInt64>(0)
     private let openingCount = Atomic<UInt64>(0)
     private let isSharedNow = Atomic(false)
     /// By the number of the loop.
@@ -48,20 +49,26 @@ package final class ChangeFeeds: CommitObserver {
 
     func open(lastSequence: UInt64, areShared: Bool = false) {
         isSharedNow.store(areShared, ordering: .releasing)
-        uncertainty.store(false, ordering: .relaxed)
+        unknownCount.store(0, ordering: .releasing)
+        unknownNumber.store(0, ordering: .relaxed)
         committedNumber.store(lastSequence, ordering: .releasing)
     }
 
-    /// The outcome of a mutation is unknown.
-    func becomeUncertain() { uncertainty.store(true, ordering: .relaxed) }
+    /// The outcome of a call is unknown, which has given mutations numbers up to this one.
+    func becomeUncertain(through sequence: UInt64) {
+        unknownNumber.store(max(unknownNumber.load(ordering: .relaxed), sequence), ordering: .relaxed)
+        unknownCount.add(1, ordering: .acquiringAndReleasing)
+    }
 
-    /// Whether ``raise(to:)`` has to be called once the storage has been asked for something else.
-    var isUncertain: Bool { uncertainty.load(ordering: .relaxed) }
+    /// How many outcomes are unknown; while there is one ``raise()`` has yet to be called.
+    var unknownOutcomes: UInt64 { unknownCount.load(ordering: .acquiring) }
 
-    /// The storage has been asked for something else since a write whose outcome is unknown: by now it has an outcome.
-    func raise(to lastSequence: UInt64) {
-        guard uncertainty.exchange(false, ordering: .relaxed) else { return }
-        committedNumber.store(max(highWaterMark, lastSequence), ordering: .releasing)
+    /// The storage has been there for some time since the last outcome that was unknown: by now it has one, which
+    /// readers see.
+    func raise() {
+        guard unknownOutcomes > 0 else { return }
+        committedNumber.store(max(highWaterMark, unknownNumber.load(ordering: .relaxed)), ordering: .releasing)
+        unknownCount.store(0, ordering: .releasing)
         if areShared { return wake(.max) }
         for named in feeds.withLock({ Array($0.values) }) { wake(named.feed.changed()) }
     }
@@ -113,10 +120,13 @@ package final class ChangeFeeds: CommitObserver {
     package func willCommit(_ mutations: UnsafeBufferPointer<crudd_mutation>) {}
 
     package func committed(_ commit: borrowing Commit) {
-        if Int(commit.status) == CRUDD_OUTCOME_UNKNOWN { becomeUncertain() }
-        guard Int(commit.status) == CRUDD_OK else { return }
         let statuses = commit.outcomes.lazy.map { Int($0.status) }
-        if statuses.contains(CRUDD_OUTCOME_UNKNOWN) { becomeUncertain() }
+        let isOK = Int(commit.status) == CRUDD_OK
+        if Int(commit.status) == CRUDD_OUTCOME_UNKNOWN || isOK && statuses.contains(CRUDD_OUTCOME_UNKNOWN) {
+            becomeUncertain(
+                through: commit.mutations.reduce(0) { max($0, $1.record?.pointee.sequence ?? 0) })
+        }
+        guard isOK else { return }
         if commit.isAtomic, statuses.contains(where: { $0 != CRUDD_OK }) { return }
         if areShared { return }
         // What has been refused leaves no trace in the storage: after a restart its number may be given out again.

@@ -180,6 +180,8 @@ package final class CollectionCopy {
             if takesHistory, try removeExpired() == Self.expiredAtOnce {
                 return .step(after: MonotonicTime.now - begin)
             }
+            // They have their numbers by now.
+            if source.feed?.isComplete == true { tracker.note(unnumbered) }
             let pause = try copyRound()
             if !isNumbered { return .step(after: max(pause, Self.numberingPause)) }
             if commitPause.isLongest { roundsAtLongestPause += 1 }
@@ -220,8 +222,10 @@ package final class CollectionCopy {
 
     /// Takes over what is left of the old place's history.
     ///
-    /// - Returns: false where that takes too long, or records have no number yet.
+    /// - Returns: false where that takes too long, records have no number yet, or it is not known whether the old place
+    ///   has removed something.
     private func finishHistory(until deadline: Duration) throws(CRUDError) -> Bool {
+        guard sourceBackend.feeds.unknownOutcomes == 0 else { return false }
         // No page that is being made ends higher, whatever is written to other collections of the old backend.
         source.feed?.end = sourceBackend.feeds.highWaterMark
         // What has expired and was not copied is only remembered once it is removed.

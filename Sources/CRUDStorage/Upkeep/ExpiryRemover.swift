@@ -90,9 +90,9 @@ final class ExpiryRemover: BackgroundWork {
             adapt(to: time, duration, removed.count)
             nextStep = begin + duration + (removed.count > 0 ? min(max(time, duration / 2), Self.stepDuration) : .zero)
         } catch {
-            // It has been logged.
-            unknown.insert(handle, at: 0)
-            nextStep = MonotonicTime.now + Self.retryPause
+            // It has been logged. The others come first.
+            storage.expiry.set(CallContext.now + Self.retryPause.milliseconds, for: handle)
+            if error.code == .unavailable { nextStep = MonotonicTime.now + Self.retryPause }
         }
     }
 

@@ -88,21 +88,13 @@ struct Node<Element: TreeElement>: Sendable {
 
     // MARK: Reading
 
-    func element(at position: Element.Position) -> Element? {
-        let (index, isHere) = find(position)
-        if isHere { return elements[index].element }
-        if children.isEmpty { return nil }
-        // The child stays in place until the closure returns; it is not retained.
-        return unsafe children.withUnsafeBufferPointer { unsafe $0[index].element(at: position) }
-    }
-
     /// - Parameter path: gets the way from here.
     func element(at position: Element.Position, _ path: inout NodePath) -> Element? {
         let (index, isHere) = find(position)
         path.append(index)
         if isHere { return elements[index].element }
         if children.isEmpty { return nil }
-        // As above.
+        // The child stays in place until the closure returns; it is not retained.
         return unsafe children.withUnsafeBufferPointer { unsafe $0[index].element(at: position, &path) }
     }
 

@@ -109,7 +109,7 @@ struct OrderedTree<Element: TreeElement>: Sendable {
     }
 
     func element(at position: Element.Position) -> Element? {
-        root.element(at: position)
+        find(position)?.element
     }
 
     /// The element at a position, and where it is.

@@ -44,6 +44,9 @@ import Testing
         #expect(feeds.highWaterMark == 6, "it may still come")
         feeds.raise()
         #expect(feeds.highWaterMark == 7)
+        #expect(feeds.confirmedMark == 6, "the storage may not have noted its number, and give it again")
+        commit(to: feeds)
+        #expect(feeds.confirmedMark == 7)
     }
 
     /// Its number is given out again after a restart.

@@ -46,8 +46,10 @@ package final class ChangesExecution: RecordVisitor {
 
     /// How many changes the page has.
     package private(set) var count = 0
-    /// Where it ends: the next page resumes behind this sequence number.
+    /// Where it ends: nothing up to this sequence number is left for another page.
     package private(set) var end: UInt64
+    /// The sequence number of the last change that was passed, be it shown or not; where none was, the page's start.
+    package private(set) var lastChange: UInt64
     /// The ids of records that cannot be decoded and were left out; at most 100.
     package private(set) var corrupt: [[UInt8]] = []
 
@@ -83,6 +85,7 @@ package final class ChangesExecution: RecordVisitor {
         slice = Slice(limits, limits.slice)
         memory = SearchMemoryShare(of: limits.memory)
         end = start
+        lastChange = start
     }
 
     /// Whether nothing up to the page's bound is left for another page.
@@ -233,6 +236,7 @@ package final class ChangesExecution: RecordVisitor {
     /// - Returns: whether the slice continues.
     private func proceed(behind record: FoundRecord) -> Bool {
         end = record.sequence
+        lastChange = record.sequence
         return !slice.isOverAfterRecord(of: max(record.item.count * passes, evaluator.work.bytes - workBefore))
     }
 

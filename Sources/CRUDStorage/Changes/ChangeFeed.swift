@@ -36,6 +36,9 @@ package final class ChangeFeed: Sendable {
     /// What can be asked for; nil while removals are being forgotten, which changes it.
     var history: History? { state.withLock { $0.isTrimming ? nil : $0.history } }
 
+    /// Whether removals are being forgotten, which ends by itself.
+    var isTrimming: Bool { state.withLock { $0.isTrimming && !$0.isUnknown } }
+
     /// Whether it has to be found out what can be asked for: the storage was lost while removals were being forgotten.
     var isUnknown: Bool { state.withLock { $0.isUnknown } }
 

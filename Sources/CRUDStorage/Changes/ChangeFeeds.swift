@@ -8,12 +8,17 @@ import Synchronization
 /// be. (Copies that a move makes have lower numbers, in a collection that no client follows yet.) A page ends at that
 /// number, which is read before its snapshot is taken; so it shows no change whose predecessors may still come.
 ///
+/// **Outcomes that are unknown** raise the mark, too, once they are certain to readers: above what the storage has
+/// noted, perhaps, which then gives those numbers again after a restart. So a cursor ends at the last change of its
+/// page or at ``confirmedMark``, whichever is higher, and what lies between is searched again.
+///
 /// **Shared storage** is written by others, too, and numbers the changes of all of them itself. Then the number at
 /// which a page ends is read from the storage, with what that remembers, before each page (``ChangesTask``); the plugin
 /// tells when more can be read, which is no more than a reason to look again.
 package final class ChangeFeeds: CommitObserver {
     private let feeds = Mutex<[UInt: Named]>([:])
     private let isUsed = Atomic(false)
+    private let readableNumber = Atomic<UInt64>(0)
     private let committedNumber = Atomic<UInt64>(0)
     /// How many outcomes have become unknown since the mark was raised, and the highest number that they are about.
     private let unknownCount = Atomic<UInt64>(0)
@@ -32,7 +37,10 @@ package final class ChangeFeeds: CommitObserver {
     var areShared: Bool { isSharedNow.load(ordering: .acquiring) }
 
     /// Up to this sequence number everything is committed, or never will be.
-    package var highWaterMark: UInt64 { committedNumber.load(ordering: .acquiring) }
+    package var highWaterMark: UInt64 { readableNumber.load(ordering: .acquiring) }
+
+    /// The storage has noted that numbers up to this one are used; at most the high-water mark.
+    package var confirmedMark: UInt64 { committedNumber.load(ordering: .acquiring) }
 
     /// Counts the feeds that have been opened.
     package var openings: UInt64 { openingCount.load(ordering: .acquiring) }
@@ -51,6 +59,7 @@ package final class ChangeFeeds: CommitObserver {
         isSharedNow.store(areShared, ordering: .releasing)
         unknownCount.store(0, ordering: .releasing)
         unknownNumber.store(0, ordering: .relaxed)
+        readableNumber.store(lastSequence, ordering: .releasing)
         committedNumber.store(lastSequence, ordering: .releasing)
     }
 
@@ -67,15 +76,17 @@ package final class ChangeFeeds: CommitObserver {
     /// readers see.
     func raise() {
         guard unknownOutcomes > 0 else { return }
-        committedNumber.store(max(highWaterMark, unknownNumber.load(ordering: .relaxed)), ordering: .releasing)
+        readableNumber.store(max(highWaterMark, unknownNumber.load(ordering: .relaxed)), ordering: .releasing)
         unknownCount.store(0, ordering: .releasing)
         if areShared { return wake(.max) }
         for named in feeds.withLock({ Array($0.values) }) { wake(named.feed.changed()) }
     }
 
-    /// Numbers up to this one are of another storage, of which what a collection here has to show has been copied.
+    /// The storage has noted numbers up to this one: with its own commit, or with the history of another storage, of
+    /// which what a collection here has to show has been copied.
     func advance(to sequence: UInt64) {
-        if sequence > highWaterMark { committedNumber.store(sequence, ordering: .releasing) }
+        if sequence > highWaterMark { readableNumber.store(sequence, ordering: .releasing) }
+        if sequence > confirmedMark { committedNumber.store(sequence, ordering: .releasing) }
     }
 
     /// A collection of this name has been opened; `handle` is what the plugin calls it.
@@ -134,7 +145,7 @@ package final class ChangeFeeds: CommitObserver {
         for (index, mutation) in commit.mutations.enumerated() where Int(commit.outcomes[index].status) == CRUDD_OK {
             highest = max(highest, mutation.record?.pointee.sequence ?? 0)
         }
-        if highest > highWaterMark { committedNumber.store(highest, ordering: .releasing) }
+        advance(to: highest)
         if isUsed.load(ordering: .acquiring) { noteChanges(of: commit) }
     }
 

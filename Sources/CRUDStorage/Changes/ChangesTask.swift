@@ -104,7 +104,7 @@ package final class ChangesTask: ReadTask, @unchecked Sendable {
         // What was forgotten meanwhile may have been missing.
         guard isFound, let extent = try extent(of: feed, reader, failures) else { return false }
         guard feed.isOpen, place.isValid(in: extent.history) else { throw .cursorExpired }
-        cursor = place.moved(to: execution.end)
+        cursor = place.moved(to: max(execution.lastChange, min(execution.end, extent.confirmed)))
         changes = execution.changes
         corrupt = execution.corrupt
         isComplete = feed.isComplete
@@ -118,6 +118,8 @@ package final class ChangesTask: ReadTask, @unchecked Sendable {
         var history: ChangeFeed.History
         /// The page ends at this number.
         var end: UInt64
+        /// The storage gives no number up to this one again.
+        var confirmed: UInt64
         /// No place is above this one.
         var last: UInt64
     }
@@ -130,15 +132,15 @@ package final class ChangesTask: ReadTask, @unchecked Sendable {
             guard let read = try reader.readHistory(of: collection, isAbandoned: { isAbandoned }) else { return nil }
             return Extent(
                 history: ChangeFeed.History(identity: read.identity, forgotten: read.forgotten), end: read.end,
-                last: max(read.next, 1) - 1)
+                confirmed: read.end, last: max(read.next, 1) - 1)
         }
         if feed.isUnknown { throw failures.unavailable }
         // While removals are being forgotten it is not known which; that takes a moment.
         guard let history = feed.history else { return nil }
         // Before the snapshot is taken, and in this order.
-        let committed = feeds.highWaterMark
-        let end = min(committed, feed.end)
-        return Extent(history: history, end: end, last: end)
+        let confirmed = max(feeds.confirmedMark, history.forgotten)
+        let end = min(feeds.highWaterMark, feed.end)
+        return Extent(history: history, end: end, confirmed: min(confirmed, end), last: end)
     }
 
     private func begin(_ extent: Extent) throws(CRUDError) -> ChangesExecution {
@@ -146,8 +148,8 @@ package final class ChangesTask: ReadTask, @unchecked Sendable {
         var end = extent.end
         place =
             switch request.start {
-            case .beginning: ChangesCursor(identity: history.identity, sequence: 0, base: end)
-            case .now: ChangesCursor(identity: history.identity, sequence: end)
+            case .beginning: ChangesCursor(identity: history.identity, sequence: 0, base: extent.confirmed)
+            case .now: ChangesCursor(identity: history.identity, sequence: extent.confirmed)
             case .cursor(let cursor): cursor
             case .sealed(let sealed):
                 if let cursor = sealed.opened(identity: history.identity) ?? sealed.opened(identity: 0) {
@@ -159,7 +161,8 @@ package final class ChangesTask: ReadTask, @unchecked Sendable {
         // The collection was not there.
         if place.identity == 0 { place = ChangesCursor(identity: history.identity) }
         guard place.isValid(in: history), place.sequence <= extent.last else { throw .cursorExpired }
-        // What had that number may have been changed again.
+        // What had that number may have been changed again; and "now" is an empty page.
+        if case .now = request.start { end = 0 }
         end = max(end, place.sequence)
         return try ChangesExecution(
             request.query, in: QueryTarget(collection, maximumItemBytes: request.maximumItemBytes),
@@ -167,7 +170,12 @@ package final class ChangesTask: ReadTask, @unchecked Sendable {
             timeout: request.timeout, limits: .onThread)
     }
 
-    override var isWaiting: Bool { !isAbandoned && execution?.isWaiting == true }
+    override var isWaiting: Bool { !isAbandoned && (execution?.isWaiting == true || isAwaitingTrim) }
+
+    /// Whether it can be neither begun nor ended, as removals are being forgotten.
+    private var isAwaitingTrim: Bool {
+        !feeds.areShared && (execution == nil || isFound) && feed?.isTrimming == true
+    }
 
     override func end() { execution = nil }
 }

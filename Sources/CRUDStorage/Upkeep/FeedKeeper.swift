@@ -15,6 +15,8 @@ final class FeedKeeper: BackgroundWork {
     private var entries: [Entry] = []
     private var pacer = StepPacer(stepDuration: .milliseconds(2), records: 32, within: 32...1024)
     private var nextLook = MonotonicTime.now + lookPause
+    /// Whether the last step forgot removals.
+    private var trims = false
 
     private final class Entry {
         var collection: BackendCollection
@@ -41,6 +43,8 @@ final class FeedKeeper: BackgroundWork {
     /// How often is looked for what somebody else has written, and for what is to be forgotten.
     private static let lookPause = Duration.seconds(60)
     private static let shortestTrimPause = Duration.milliseconds(100)
+    /// When a trim is tried again that has failed.
+    private static let retryPause = Duration.seconds(1)
 
     init(_ storage: OpenStorage) {
         self.storage = storage
@@ -70,20 +74,29 @@ final class FeedKeeper: BackgroundWork {
             nextLook = begin + Self.lookPause
             for entry in entries { entry.isFilling = true }
         }
-        let due = entries.firstIndex(where: \.isFilling) ?? entries.firstIndex { $0.nextTrim <= begin }
-        guard let due else { return }
+        let filling = entries.firstIndex(where: \.isFilling)
+        let trimming = entries.firstIndex { $0.nextTrim <= begin }
+        // In turn: a feed cannot be followed while a failure to trim it is unresolved.
+        trims = trimming != nil && (filling == nil || !trims)
+        guard let due = trims ? trimming : filling else { return }
+        let entry = entries[due]
         do throws(CRUDError) {
-            if entries[due].isFilling {
-                try fill(entries[due])
-            } else {
-                try trim(entries[due])
+            if trims {
+                // Other collections come first next time.
+                entries.append(entries.remove(at: due))
+                try trim(entry)
                 pacer.ended(begun: begin)
+            } else {
+                try fill(entry)
             }
         } catch {
             // It has been logged, if it is a failure. Other collections come first now.
-            if !entries[due].isFilling { entries[due].nextTrim = begin }
-            entries.append(entries.remove(at: due))
-            pacer.failed()
+            if trims {
+                entry.nextTrim = MonotonicTime.now + Self.retryPause
+            } else {
+                entries.append(entries.remove(at: due))
+                pacer.failed()
+            }
         }
     }
 

@@ -1,6 +1,8 @@
 import CRUDJSON
 import CRUDModel
+import CRUDPluginHost
 import CRUDTestSupport
+import Synchronization
 import Testing
 
 @testable import CRUDStorage
@@ -126,6 +128,59 @@ import Testing
         first.pass()
         try loop.complete(by: client)
         #expect(firstCompletion.events == ["replaced", "ended"])
+    }
+
+    /// A reload that maps a collection without records elsewhere must not take this one for empty: the record would be
+    /// acknowledged, and stored where nothing is served.
+    @Test func aCollectionIsNotEmptyWhileItGetsARecord() throws {
+        try test.write(.remove("a"), in: clients)
+        func hasRecords(_ format: CollectionRule.Format = .json) throws -> Bool {
+            try test.backend.hasRecords(clients.name, format, within: .seconds(30))
+        }
+        #expect(try !hasRecords())
+        let completion = TestCompletion()
+        let appending = try Appending("2")
+        submit((.put("b", "", "r2"), appending), for: completion)
+        _ = try appending.begun.take()
+        #expect(try hasRecords())
+        #expect(try !hasRecords(.xml), "it is written in one format")
+        appending.pass()
+        try loop.complete(by: client)
+        #expect(completion.events == ["applied", "ended"])
+        #expect(try hasRecords())
+    }
+
+    /// The collection is served from another place once its item has been made.
+    @Test func nothingIsStoredInAFormerPlace() throws {
+        let isElsewhere = Mutex(false)
+        let test = try TestBackend.opened(capabilities: [.concurrentReads, .transactions]) { _, _, _ in
+            isElsewhere.withLock { $0 } ? CRUDError(.unavailable, "it has moved") : nil
+        }
+        try test.write(.put("a", "1", "r1"), in: clients)
+        let client = BackendClient(test.backend, loop: loop)
+        for isAtomic in [false, true] {
+            let completion = TestCompletion()
+            let appending = try Appending("2")
+            let batch =
+                isAtomic
+                ? MutationBatch(isAtomic: true, of: 1, deliver: client.deliver)
+                : client.pendingMutations(of: 1, transforms: true)
+            let mutation = batch.mutation(.put("a", "", "r2"), in: clients, transformation: appending)
+            if isAtomic {
+                client.submit(atomic: batch, [mutation], for: completion)
+            } else {
+                client.append(mutation, to: batch, for: completion)
+            }
+            client.flush()
+            _ = try appending.begun.take()
+            isElsewhere.withLock { $0 = true }
+            clients.isAdmitted = false
+            appending.pass()
+            try loop.complete(by: client)
+            #expect(completion.events == ["refused unavailable", "ended"])
+            isElsewhere.withLock { $0 = false }
+            #expect(try test.read(["a"], in: clients) == .records(["1@r1"]))
+        }
     }
 
     /// Its time is over while the item is being made: nothing is stored later.

@@ -41,6 +41,7 @@ extension Occupancy {
     package var text: String {
         switch self {
         case .empty: "no records"
+        case .records(0?): "records that are being written"
         case .records(let count?): "\(count) record\(count == 1 ? "" : "s")"
         case .records(nil), .unknown: "an unknown number of records"
         }

@@ -28,12 +28,25 @@ extension Backend {
         try probe(name, format, within: timeout) != nil
     }
 
-    /// Whether a collection has any record in a format. Nothing is changed by that.
+    /// Whether bulk deletes, or writes that take long, of a collection are in progress, which ``drain(within:)`` does
+    /// not wait for.
+    ///
+    /// - Throws: `unavailable` where that cannot be told.
+    func isWriting(_ collection: BackendCollection.Key, within timeout: Duration) throws(CRUDError) -> Bool {
+        let isWriting = Mutex(false)
+        try perform(within: timeout) { storage in isWriting.withLock { $0 = storage.isWriting(collection) } }
+        return isWriting.withLock { $0 }
+    }
+
+    /// Whether a collection has any record in a format, or may get one by a write that is in progress. Nothing is
+    /// changed by that.
     ///
     /// - Throws: `unavailable` where that cannot be told.
     package func hasRecords(
         _ name: [UInt8], _ format: CollectionRule.Format, within timeout: Duration
     ) throws(CRUDError) -> Bool {
+        // First: what ends behind this can be found.
+        if try isWriting(.init(name: name, format: format), within: timeout) { return true }
         guard let probe = try probe(name, format, within: timeout) else { return false }
         return try !ids(of: probe, atMost: 1, within: timeout).isEmpty
     }

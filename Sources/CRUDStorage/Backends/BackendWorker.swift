@@ -59,9 +59,7 @@ final class BackendWorker {
             remover.add(collection)
             feeds.add(collection)
         }
-        storage.isWriting = { [unowned self] collection in
-            writing.contains { $0.writes(collectionNamed: collection.name) }
-        }
+        storage.isWriting = { [unowned self] collection in writing.contains { $0.writes(collection) } }
         do throws(PluginFailure) {
             let capabilities = storage.opened.capabilities
             if CommitDelay.pays(with: capabilities) { delay = CommitDelay() }

@@ -39,7 +39,7 @@ final class OpenStorage {
     /// Called when a collection has been opened or has another layout, and when its indexes are to be built again.
     var openedCollection: (BackendCollection) -> Void = { _ in }
     /// Whether tasks that write a collection are in progress.
-    var isWriting: (BackendCollection) -> Bool = { _ in false }
+    var isWriting: (BackendCollection.Key) -> Bool = { _ in false }
 
     /// Opens the storage.
     ///

@@ -198,11 +198,7 @@ package final class CollectionCopy {
         // Requests wait by now: the writes in flight are the last, and need not be slowed.
         tracker.commitPause = .zero
         guard sourceBackend.drain(within: timeout) else { throw sourceBackend.failures.unavailable }
-        let isWriting = Mutex(false)
-        try sourceBackend.perform(within: timeout) { [source] storage in
-            isWriting.withLock { $0 = storage.isWriting(source) }
-        }
-        if isWriting.withLock({ $0 }) { return false }
+        if try sourceBackend.isWriting(source.key, within: timeout) { return false }
         while tracker.count > 0 { _ = try copyChanges() }
         if takesHistory, try !finishHistory(until: MonotonicTime.now + timeout) { return false }
         guard isValid else { throw CRUDError(.unavailable, "a storage has been opened again meanwhile") }

@@ -7,7 +7,7 @@ package class WriteTask: SlicedTask, @unchecked Sendable {
     override final var isWrite: Bool { true }
 
     /// Whether it writes the collection of that name.
-    func writes(collectionNamed name: [UInt8]) -> Bool { collection.name == name }
+    func writes(_ key: BackendCollection.Key) -> Bool { collection.key == key }
 
     /// Executes one slice; true when there is nothing left to do.
     func advance(with storage: OpenStorage) -> Bool { true }

@@ -38,7 +38,7 @@ struct AtomicCommit {
     private var contention = Contention()
     /// The next mutation of the dry run; nil: it has to be begun.
     private var position: Int?
-    /// The handles of the mutations' collections when the dry run was begun.
+    /// The ``currentHandles`` when the dry run was begun.
     private var handles: [OpaquePointer?] = []
     /// The mutations for which a record was read, each with the revision of that.
     private var revisions: [(position: Int, revision: [UInt8]?)] = []
@@ -117,7 +117,7 @@ struct AtomicCommit {
             try storage.openForClients(mutation.collection)
             if mutation.canCreate, !mutation.collection.isOpen { throw refusal }
         }
-        handles = batch.mutations.map(\.collection.handle)
+        handles = currentHandles
         records.removeAll()
         resolved.removeAll()
         revisions.removeAll()
@@ -127,6 +127,11 @@ struct AtomicCommit {
         readings.removeAll()
         if needsDryRun { read() }
         position = 0
+    }
+
+    /// The handles of the mutations' collections, of those that may be written.
+    private var currentHandles: [OpaquePointer?] {
+        batch.mutations.map(\.collection).map { $0.isAdmitted ? $0.handle : nil }
     }
 
     private mutating func read() {
@@ -155,7 +160,7 @@ struct AtomicCommit {
 
     /// Whether nothing that has been read has changed since.
     private var isUpToDate: Bool {
-        guard handles == batch.mutations.map(\.collection.handle) else { return false }
+        guard handles == currentHandles else { return false }
         do throws(CRUDError) {
             for (position, revision) in revisions {
                 let mutation = batch.mutations[position]
@@ -170,8 +175,8 @@ struct AtomicCommit {
 
     /// Evaluates the mutations in order.
     private mutating func runDry() -> DryRun {
-        // A collection may have been dropped, or dropped and created.
-        guard !hasPaused || handles == batch.mutations.map(\.collection.handle) else {
+        // A collection may have been dropped, or dropped and created, or be served from another place.
+        guard !hasPaused || handles == currentHandles else {
             return .failed(Failure(position: 0, outcome: .notFound))
         }
         while let position, position < batch.mutations.count {

@@ -63,8 +63,8 @@ final class LongWrite: WriteTask, @unchecked Sendable {
         batches.append(batch)
     }
 
-    override func writes(collectionNamed name: [UInt8]) -> Bool {
-        batches.contains { $0.mutations.contains { $0.collection.name == name } }
+    override func writes(_ key: BackendCollection.Key) -> Bool {
+        batches.contains { $0.mutations.contains { $0.collection.key == key } }
     }
 
     // MARK: Executing
@@ -186,10 +186,10 @@ final class LongWrite: WriteTask, @unchecked Sendable {
         let end = batch.byteCount
         do throws(CRUDError) {
             let resolved = batch.resolve(mutation, as: try item.made(), of: item.record, at: position)
-            // The collection may have been dropped meanwhile.
-            let outcome =
-                mutation.collection.isOpen
-                ? storage.apply([PluginMutation(batch: batch, position: position, resolved: resolved)])[0] : .notFound
+            // The collection may have been dropped meanwhile, or be served from another place.
+            guard mutation.collection.isOpen else { return self.end(position, .notFound, batch) }
+            try storage.openForWriting(mutation)
+            let outcome = storage.apply([PluginMutation(batch: batch, position: position, resolved: resolved)])[0]
             guard outcome.isRefusal else { return self.end(position, outcome, batch) }
             batch.removeBytes(from: end)
             progress = progress?.trying(attempt + 1)
